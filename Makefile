@@ -32,7 +32,7 @@ $(VENV)/.view: pyproject.toml constraints.txt
 		else $(PYTHON) -m venv $(VENV) && $(INSTALL) ".[view]"; fi
 	touch $@
 
-# A robot that moves, in the browser; for others: make view VIEW="robot.urdf"
+# A robot that moves, in the browser; for others: make view VIEW="robot.urdf", make view VIEW="ur5 --track"
 VIEW ?= ur5 --swing
 view: $(VENV)/.view
 	$(BIN)/torsor view $(VIEW)

@@ -1,6 +1,6 @@
 """Inverse kinematics of the Panda: success rate and speed for random reachable poses, solved to 1e-9.
 
-Beside it, where they are installed: a damped loop around Pinocchio (forward kinematics, logarithm, Jacobian, step), and
+For comparison, if installed: a damped loop around Pinocchio (forward kinematics, logarithm, Jacobian, step), and
 the compiled solver of the Robotics Toolbox (``ik_LM`` with its restarts). All in one process, best of several runs; a
 second is one of processor time, so that other work on the machine does not count. Poses are those of random postures
 within the limits. ``python benchmarks/inverse_kinematics.py [COUNT]``.

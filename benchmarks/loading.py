@@ -1,4 +1,4 @@
-"""Time to load URDF files, beside Pinocchio's parser in the same process.
+"""Time to load URDF files, compared with Pinocchio's parser in the same process.
 
     python benchmarks/loading.py [--repeats 40]
 

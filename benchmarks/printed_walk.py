@@ -1,4 +1,4 @@
-"""Readings of the walking problem that Barman 2020 prints (eqs. 5.1 to 5.10): effort, joint angles and force peaks.
+"""Interpretations of the walking problem of Barman 2020 (eqs. 5.1 to 5.10): effort, joint angles and force peaks.
 
     python benchmarks/printed_walk.py [--only NAME ...]
 

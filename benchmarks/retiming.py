@@ -1,4 +1,4 @@
-"""Measure ``motion.retime`` beside toppra, in one process: the UR5 of example-robot-data through 10 random waypoints.
+"""Compare ``motion.retime`` with toppra in one process: the UR5 of example-robot-data through 10 random waypoints.
 
     python benchmarks/retiming.py
 

@@ -46,7 +46,7 @@ class Job(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of a file: one of ``OUTCOMES``, the reason if it was not compared, and what a warning omits."""
+    """The outcome for a file: one of ``OUTCOMES``, the reason if it was not compared, and omitted parts."""
 
     what: str
     reason: str = ""

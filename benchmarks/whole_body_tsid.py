@@ -1,6 +1,6 @@
 """Measure one call of TSID on the problem of ``whole_body.py``: Talos on both feet; print a row as Markdown.
 
-TSID needs a version of Pinocchio of its own, so it runs in an environment of its own: ``pip install tsid==1.7.1
+TSID needs its own version of Pinocchio, so it runs in a separate environment: ``pip install tsid==1.7.1
 pin==3.4.0 'cmeel-urdfdom<5'``, then ``python benchmarks/whole_body_tsid.py talos_reduced.urdf``. Tasks, gains,
 contacts, friction and limits are the same; TSID has four forces at the corners of each sole in place of a wrench.
 """

@@ -53,7 +53,7 @@ with tempfile.TemporaryDirectory() as folder:
         again = torsor.load(Path(folder, name))
         print(name, bool(np.allclose(again.mass_matrix(np.ones(6)), arm.mass_matrix(np.ones(6)), rtol=1e-12)))
     floating = torsor.load(Path(folder, "arm.urdf"), base="floating")
-print(floating)
+print(repr(floating))
 print(floating.position_names[:8])
 
 # %% [markdown]

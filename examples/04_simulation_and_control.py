@@ -28,9 +28,23 @@ print(motion)
 print("largest errors after the first second:", np.abs(motion.q - reference)[motion.times > 1].max(axis=0).round(4))
 
 # %%
-motion.plot()
+from matplotlib.figure import Figure
+
+figure = Figure(figsize=(9, 6), layout="constrained")
+rows = figure.subplots(3, 1, sharex=True)
+rows[0].plot(motion.times, motion.q, label=arm.joint_names)
+rows[0].plot(motion.times, reference, "k:")
+rows[1].plot(motion.times, 1000 * (motion.q - reference))
+rows[2].plot(motion.times, motion.tau)
+for axes, label in zip(rows, ("position (rad, m)", "error (mrad, mm)", "force (N m, N)"), strict=True):
+    axes.set(ylabel=label)
+rows[2].set(xlabel="time (s); dotted: reference")
+figure.legend(loc="outside upper center", ncols=4)
+figure
 
 # %% [markdown]
+# The unknown payload lowers the quill by 6 mm, because the controller has no integral action.
+#
 # A controller is a CasADi function of (t, q, v) that is compiled into the integration step. A plain Python function
 # also works and is called once per step. Use `external=` for external wrenches, and `control_period=` and `delay=`
 # for a digital controller.

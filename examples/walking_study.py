@@ -1,7 +1,7 @@
 """Predict the walking of 500 bodies with different heights, masses and backpacks, and draw the results.
 
 Every body walks at 1.2 m/s with steps of a third of its height. The sweep takes about half an hour on two idle cores.
-Results are stored in a file beside the figure. An interrupted sweep resumes when it is started again.
+Results are stored in a file next to the figure. An interrupted sweep resumes when it is started again.
 
     python examples/walking_study.py walking_study.png [--cases 500] [--workers 2]
 """

@@ -1,4 +1,4 @@
-"""A headless Chromium that tests control by its own protocol, through a pipe: no port, no other package."""
+"""A headless Chromium that tests control by the DevTools protocol through a pipe, without a port or another package."""
 
 import base64
 import json

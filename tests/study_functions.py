@@ -1,4 +1,4 @@
-"""Functions that studies in the tests compute, in a module of their own, so that other processes can import them."""
+"""Functions for studies in the tests, in a separate module, so that other processes can import them."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Conversion from Torsor coordinates to those of Pinocchio and MuJoCo.
+"""Conversion from Torsor coordinates to Pinocchio and MuJoCo coordinates.
 
 Peer velocities are A(q) v, where v are ours, and A^T maps generalised forces back. A peer with more coordinates has a
 tall A; for example, mimic joints move freely in Pinocchio.
@@ -26,7 +26,7 @@ def quaternions(robot: Mechanism) -> Iterator[slice]:
 
 
 class Coordinates(ABC):
-    """Conversion of robot coordinates to those of a peer."""
+    """Conversion of robot coordinates to the coordinates of a peer."""
 
     def __init__(self, robot: Robot):
         self.robot = robot

@@ -25,7 +25,7 @@ class Placed(NamedTuple):
 
 
 def lost_shapes(robot: Robot, again: Robot) -> list[str]:
-    """Return what a copy does not have of the visuals and the collision shapes of a robot; empty if it has all.
+    """Return the visuals and collision shapes of a robot that a copy lacks; empty if it has all.
 
     Both are compared at a random state, whatever their links are named: kinds, sizes, poses and colours of simple
     shapes; of meshes the surface: area, its first and its second moments, of all meshes at one pose together, since a

@@ -187,7 +187,7 @@ def mujoco_mass_matrix(model: Any, data: Any) -> Array:
 
 
 def without_omitted(model: Any) -> None:
-    """Switch off in a model of MuJoCo what a mechanism does not have and a ``ModelWarning`` names."""
+    """Disable the features of a MuJoCo model that a mechanism lacks and a ``ModelWarning`` names."""
     model.opt.density = model.opt.viscosity = 0.0
     single = np.isin(model.jnt_type, (2, 3))  # slides and hinges, of mjtJoint
     free = model.jnt_type[model.dof_jntid] == 0

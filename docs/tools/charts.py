@@ -1,11 +1,12 @@
-"""Draw the charts of measured speed from docs/facts.toml, and the contact forces of the example in contact.md.
+"""Draw the charts of measured speed from docs/facts.toml, and the figures of the examples in docs/simulate.
 
-The files are docs/speed.png, docs/deploy/history.png and docs/simulate/contact.png:
+The files are docs/speed.png, docs/deploy/history.png, and contact.png, control.png and lqr.png in docs/simulate:
 
 python docs/tools/charts.py
 """
 
 import re
+from contextlib import chdir
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -27,6 +28,10 @@ def main() -> None:
     _ratios(facts)
     _history(facts["history"])
     _contact()
+    plt.rcdefaults()
+    with chdir(DOCS / "simulate"):
+        for page in ("elastic_joints.md", "lqr.md"):  # their code saves a figure
+            _run(page)
 
 
 def _ratios(facts: dict[str, Any]) -> None:
@@ -74,11 +79,17 @@ def _history(rows: list[dict[str, Any]]) -> None:
     figure.savefig(DOCS / "deploy" / "history.png", dpi=160)
 
 
+def _run(page: str) -> dict[str, Any]:
+    """Run the code of a page in docs/simulate and return its names."""
+    names: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", (DOCS / "simulate" / page).read_text("utf-8"), re.DOTALL):
+        exec(block, names)
+    return names
+
+
 def _contact() -> None:
     """Draw the quadruped of contact.md as it stands, and the vertical forces on its feet while it lands."""
-    example: dict[str, Any] = {}
-    page = (DOCS / "simulate" / "contact.md").read_text("utf-8")
-    exec(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0], example)
+    example = _run("contact.md")
     robot, stand = example["robot"], example["stand"]
     figure = torsor.view.draw(robot, stand.q[-1], elevation=12.0)
     figure.set_size_inches(9.0, 3.6)

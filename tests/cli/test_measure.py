@@ -10,6 +10,7 @@ import pytest
 from human.recordings.damage import MASS, clean, on_plates, torques
 from human.recordings.test_osim import OSIM
 from torsor.cli.main import main
+from torsor.human import RecordedWalk
 from torsor.human.recordings import MotionTable, load, save
 
 
@@ -39,6 +40,16 @@ def test_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[
     ):
         assert main(["measure", *given]) == 1
         assert words in capsys.readouterr().err
+
+
+def test_a_leg_without_a_whole_stride_is_left_out_of_the_gait_cycle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drawn = list[tuple[str, ...]]()
+    monkeypatch.setattr(RecordedWalk, "plot", lambda walk, _, *more: drawn.append((walk.side, *(x.side for x in more))))
+    trc, mot = written(tmp_path)
+    assert main(["measure", trc, mot, "--mass", str(MASS), "--cycle", str(tmp_path / "cycle.png")]) == 0
+    assert drawn == [("right",)] and "too short for one stride of the left foot" in capsys.readouterr().err
 
 
 @pytest.mark.slow

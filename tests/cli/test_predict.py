@@ -1,4 +1,4 @@
-"""``torsor predict``: a problem in a file, or a built-in one, is solved, shown and written."""
+"""``torsor predict`` solves, shows and writes a problem from a file or a built-in problem."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""``torsor dynamics``, ``kinematics``, ``identify``, ``warm`` and ``doctor`` give the numbers of the library."""
+"""``torsor dynamics``, ``kinematics``, ``identify``, ``warm`` and ``doctor`` print the same numbers as the library."""
 
 import json
 import re
@@ -89,7 +89,7 @@ def test_identify_finds_the_robot_of_a_log(capsys: Captured, tmp_path: Path) -> 
         ("dynamics two_link --states states.csv --q 1 1", "--states and --q are both given"),
         ("dynamics two_link --states words.csv", "is not a number; allowed: a finite number"),
         ("dynamics two_link --states short.csv", "no column 'q joint2'"),
-        ("dynamics two_link --states twice.csv", "'q joint1 [rad]' is there twice"),
+        ("dynamics two_link --states twice.csv", "'q joint1 [rad]' appears twice"),
         ("dynamics two_link --states empty.csv", "the table has no rows"),
         ("kinematics two_link nowhere", "'nowhere'"),
         ("identify two_link short.csv", "column 'q joint2' is missing"),

@@ -1,4 +1,4 @@
-"""``torsor retime``: tables, points and documents have the motion of ``motion.retime``; mistakes are named."""
+"""``torsor retime``: tables, points and documents contain the motion of ``motion.retime``; errors name the mistake."""
 
 import json
 from pathlib import Path
@@ -104,7 +104,7 @@ def test_grids_and_rates_that_are_too_coarse_are_told(table: Path, capsys: pytes
     assert "warning: waypoints.csv: between knots, " in err and "fix: increase --knots, or omit it" in err
     assert "on a grid of 4 intervals, the motion is not the fastest" in err
     assert main(["retime", "ur5", str(table), "--rate", "0.5", "-o", str(table.with_name("motion.csv"))]) == 0
-    words = "motion.csv: --rate 0.5 gives only 2 rows for 0.8977 s; fix: --rate 112 or more"
+    words = "motion.csv: --rate 0.5 results in only 2 rows for 0.8977 s; fix: --rate 112 or more"
     assert words in capsys.readouterr().err
 
 

@@ -41,11 +41,33 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
 def test_robots_and_saved_results_are_shown_together(fake: Fake, tmp_path: Path, capsys: Any) -> None:
     arm = torsor.library.two_link().to(device="casadi")
     torsor.simulate(arm, duration=0.02, step=0.01).save(tmp_path / "fall.npz")
-    arguments = ["view", "two_link", "gough_stewart", str(tmp_path / "fall.npz"), "--no-browser", "--swing"]
+    fall = str(tmp_path / "fall.npz")
+    arguments = ["view", "two_link", "gough_stewart", fall, "--no-browser", "--swing", "--reference", fall]
     assert main(arguments) == 0
+    assert type(fake.options.pop("reference")).__name__ == "Trajectory"
     assert [type(each).__name__ for each in fake.what] == ["Robot", "ParallelRobot", "Trajectory"]
     assert fake.options == {"host": "localhost", "port": 8080, "open": False, "block": False, "swing": True}
     assert "Ctrl-C" in capsys.readouterr().out
+
+
+def test_a_swing_is_tracked_by_a_controller_with_a_model_that_is_too_light(fake: Fake) -> None:
+    arm = torsor.library.two_link()
+    assert main(["view", "two_link", "--track"]) == 0
+    (run,), plan = fake.what, fake.options["reference"]
+    np.testing.assert_allclose(run.robot.mass, 1.1 * arm.mass)
+    assert plan.robot == arm and plan.times[-1] == run.times[-1] == 12.0
+    error = np.abs(run.q - plan.at(run.times).q).max()
+    assert 1e-4 < error < 0.05 < np.ptp(plan.q, axis=0).min()
+
+
+def test_only_one_robot_is_tracked_and_only_in_the_viewer(fake: Fake, tmp_path: Path, capsys: Any) -> None:
+    for more, words in (
+        (["stanford"], "allowed: one robot, without --reference"),
+        (["-o", str(tmp_path / "arm.html")], "offline pages have no reference"),
+    ):
+        assert main(["view", "two_link", *more, "--track"]) == 1
+        assert words in capsys.readouterr().err
+    assert fake.what == ()
 
 
 def test_folders_of_meshes_are_allowed_by_name(fake: Fake, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The cache of compiled code: shared by processes, repaired when damaged, and not trusted if others can write to it.
 
-Root may write and read everything, so nothing here expects an error from permissions: the tests look at what is used
-and at what is left on disk, which is the same for every user.
+Root may write and read everything, so no test expects a permission error: the tests check which files are used and
+left on disk, which is the same for every user.
 """
 
 import os
@@ -437,7 +437,7 @@ def test_a_folder_that_others_can_write_is_named_as_off(compiler, folder, capsys
     folder.chmod(0o770)
     assert "other users can write to it (mode 770); fix: chmod 700" in cache.refused()
     folder.chmod(0o1777)  # a shared folder such as /tmp
-    assert "fix: name a folder of your own" in cache.refused()
+    assert "fix: set TORSOR_CACHE to a folder that you own" in cache.refused()
     folder.chmod(0o770)
     assert main(["cache"]) == 0
     shown = capsys.readouterr().out

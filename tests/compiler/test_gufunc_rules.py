@@ -69,7 +69,7 @@ def run_python(text: str, **environment: str) -> subprocess.CompletedProcess:
 
 
 def layouts(array: np.ndarray, axes: int) -> dict[str, np.ndarray]:
-    """Return the same numbers in many layouts; the last ``axes`` axes are those of one state."""
+    """Return the same numbers in many layouts; the last ``axes`` axes belong to one state."""
     raw = array.tobytes()
     shifted = np.frombuffer(b"x" + raw, dtype=array.dtype, offset=1).reshape(array.shape)
     spread = np.full([2 * n for n in array.shape], np.nan, array.dtype)

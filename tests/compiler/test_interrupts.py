@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,7 @@ def python_handles_ctrl_c():
 
 
 def discarded() -> None:
-    """Do what CasADi's conversions do with an interrupt."""
+    """Discard an interrupt, as CasADi's conversions do."""
     with contextlib.suppress(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
 
@@ -211,3 +212,18 @@ def test_a_child_forked_while_another_thread_compiles_can_compile():
     environment = os.environ | {"TORSOR_CACHE": "off"}
     done = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, env=environment)
     assert done.stdout.split() == ["0"] * 6, done.stderr
+
+
+def test_an_interrupt_in_the_callback_of_a_weak_reference_takes_effect_after_it():
+    class Interrupting(set):
+        def discard(self, item):
+            signal.raise_signal(signal.SIGINT)
+
+    class Thing:
+        pass
+
+    thing = Thing()
+    things = weakref.WeakSet([thing])
+    things.data = Interrupting(things.data)
+    with pytest.raises(KeyboardInterrupt), Stoppable():
+        del thing

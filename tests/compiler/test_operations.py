@@ -56,7 +56,7 @@ def every_operation() -> tuple[ca.Function, list[int]]:
 
 
 def zeros_of_both_signs(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return where x and y are 0.0 and -0.0, in either order: fmin and fmax may give either of them."""
+    """Return where x and y are 0.0 and -0.0, in either order: fmin and fmax may return either of them."""
     return (x == 0) & (y == 0) & (np.signbit(x) != np.signbit(y))
 
 

@@ -1,4 +1,4 @@
-"""Small functions of the compiler that have no tests of their own elsewhere."""
+"""Small functions of the compiler that have no separate tests elsewhere."""
 
 import casadi as ca
 import numpy as np

@@ -214,7 +214,7 @@ def functions(draw) -> ca.Function:
 
 
 def states_of(function: ca.Function, batch: tuple[int, ...], narrow: int, seed: int) -> list[np.ndarray]:
-    """Return random arguments; ``narrow`` says which axes of which inputs have length 1 or are missing."""
+    """Return random arguments; ``narrow`` selects the input axes that have length 1 or are missing."""
     rng, arrays = np.random.default_rng(seed), []
     for k, core in enumerate(VirtualMachine(function).inputs):
         own = tuple(1 if narrow >> (3 * k + axis) & 1 else length for axis, length in enumerate(batch))

@@ -1,4 +1,4 @@
-"""The code of other processors: it compiles, fills their vectors, and has the arithmetic of its operations."""
+"""Code for other processors compiles, fills their vector registers, and has the expected arithmetic instructions."""
 
 import re
 

@@ -12,7 +12,7 @@ from torsor.control import Controller
 def run(
     law: Controller, q: np.ndarray, v: np.ndarray, seconds: float, step: float = 1e-3
 ) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
-    """Give (t, q, v) after each step."""
+    """Yield (t, q, v) after each step."""
     robot = law.robot
 
     def rate(t: float, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

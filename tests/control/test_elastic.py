@@ -48,7 +48,7 @@ def test_damping_leaves_a_residual_that_shrinks_with_each_pass() -> None:
 
 
 def test_feed_forward_solves_the_equations_of_motion() -> None:
-    """The motor rates are those of their angles, and tau produces the desired motion of the whole robot."""
+    """The motor rates are derivatives of the motor angles, and tau produces the desired motion of the whole robot."""
     robot, h = arm(damping=0.2), 1e-4
     forward = control.elastic_feed_forward(robot, sines(2), 4)
     q, v, a, tau, left = (each.full().ravel() for each in forward(0.4))

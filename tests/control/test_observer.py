@@ -8,7 +8,7 @@ from torsor import control
 
 
 def trajectory(robot: torsor.Robot, tau: np.ndarray, seconds: float, h: float):
-    """Give q, v after each step of the explicit midpoint rule, which integrates quaternions too."""
+    """Yield q and v after each step of the explicit midpoint rule, which integrates quaternions too."""
     q, v = robot.neutral(), np.zeros(robot.nv)
     for _ in range(round(seconds / h)):
         a = robot.forward_dynamics(q, v, tau)

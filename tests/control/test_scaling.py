@@ -215,7 +215,7 @@ def test_samples_that_come_one_by_one_late_are_followed_within_the_bounds_also_i
 
 
 class Pausing:
-    """A random path that stands still at random samples, with all derivatives."""
+    """A random path that does not move at random samples, with all derivatives."""
 
     BLEND = np.polynomial.Polynomial([0, 0, 0, 0, 35, -84, 70, -20])
 

@@ -1,4 +1,4 @@
-"""Directional and adjoint derivatives, outputs and inverse dynamics of FMUs are those of the robot."""
+"""Directional and adjoint derivatives, outputs and inverse dynamics of FMUs agree with the robot."""
 
 import shutil
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The motion of an FMU is that of ``torsor.simulate``, its rates those of the robot, for FMI 2 and 3."""
+"""The motion of an FMU agrees with ``torsor.simulate``, and its rates agree with the robot, for FMI 2 and 3."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""Odd but legal files: what Pinocchio or MuJoCo reads is read alike here, or refused with a reason."""
+"""Odd but legal files: what Pinocchio or MuJoCo reads is read with the same result, or rejected with a reason."""
 
 import warnings
 from dataclasses import replace

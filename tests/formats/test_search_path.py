@@ -1,4 +1,4 @@
-"""package:// and model:// lead to the folders that are given, to those of the environment, and to the file's own."""
+"""package:// and model:// are resolved in given folders, in environment folders, and in the folder of the file."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The TOML format: saved files read back equal, and wrong files give a helpful error."""
+"""The TOML format: saved files read back equal, and invalid files raise a helpful error."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""Mesh surfaces in USD stages: those of other programs are kept, and other programs can read ours."""
+"""Mesh surfaces in USD stages: surfaces from other programs are kept, and other programs can read ours."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Robots to be written as URDF and MJCF, and the map between their coordinates and those of the files."""
+"""Robots to be written as URDF and MJCF, and the map between their coordinates and the coordinates of the files."""
 
 from collections.abc import Iterator
 from dataclasses import replace

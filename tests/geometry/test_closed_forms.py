@@ -1,4 +1,4 @@
-"""Closed forms of distances agree with coal and MuJoCo; their normals and points are those of the surfaces."""
+"""Closed forms of distances agree with coal and MuJoCo; their normals and points match the surfaces."""
 
 import itertools
 

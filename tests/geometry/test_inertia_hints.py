@@ -1,4 +1,4 @@
-"""Hints at suspicious inertias: uniform bodies against sums of points, MuJoCo and coal; what ``torsor info`` says."""
+"""Hints about suspicious inertias: uniform bodies against sums of points, MuJoCo and coal; ``torsor info``."""
 
 import numpy as np
 import pytest

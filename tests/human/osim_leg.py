@@ -1,4 +1,4 @@
-"""A small skeleton of OpenSim: a pelvis that goes anywhere, a knee that slides as it bends, a kneecap that follows."""
+"""A small OpenSim skeleton: a free pelvis, a knee that slides as it bends, and a kneecap that follows."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The ground reaction is that of equilibrium, and it is distributed to the feet exactly."""
+"""The ground reaction satisfies equilibrium, and it is distributed to the feet exactly."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The human skeleton: its masses, lengths and moments of inertia are those of the tables; its standing posture."""
+"""The human skeleton: its masses, lengths and moments of inertia agree with the tables; its standing posture."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Walks are compared with recorded people in the same signs and units; a walk beside its own files is the same."""
+"""Walks are compared with recorded people in the same signs and units; a walk agrees with its own files."""
 
 import json
 from dataclasses import replace
@@ -113,6 +113,30 @@ def test_strides_of_a_recording_are_cut_at_heel_strikes_and_averaged() -> None:
     left = recorded_walk(walks.angles(T), walks.forces(T), side="left")
     assert np.abs(left.curves["knee_flexion"].mean - knee.mean).max() < 0.2
     assert "3 strides of 1.1 s" in str(walk)
+
+
+def test_the_gait_cycle_is_drawn_over_the_band_of_people_with_toe_off() -> None:
+    sides = [recorded_walk(walks.angles(T), walks.moments(T), walks.forces(T), side=side) for side in ("right", "left")]
+    figure = sides[0].plot(None, sides[1])
+    titles = [axes.get_title() for axes in figure.axes]
+    assert len(titles) == 9 and {"knee flexion", "knee extension moment", "knee power"} <= set(titles)
+    knee = figure.axes[titles.index("knee flexion")]
+    band, lines = knee.collections[0], knee.lines
+    middle = REFERENCES["knee_flexion, children"]
+    assert middle.sd is not None
+    top = band.get_paths()[0].vertices[:, 1].max()
+    np.testing.assert_allclose(top, (middle.mean + middle.sd).max())
+    for line, side in zip(lines, sides, strict=False):
+        np.testing.assert_allclose(line.get_ydata(), side.curves["knee_flexion"].mean)
+    toe_off, force = float(lines[-1].get_xdata()[0]) / 100, sides[0].curves["vertical"]
+    assert 0.5 < toe_off < 0.75
+    assert force.at(toe_off + 0.02) < 0.025 * force.mean.max() < force.at(toe_off - 0.02)
+    assert knee.get_xlim() == (0.0, 100.0) and figure.axes[-1].get_xlabel() == "% of the gait cycle"
+
+
+def test_a_walk_without_joint_curves_has_no_gait_cycle() -> None:
+    with refused("there are no sagittal joint curves to plot", allowed="hip_flexion"):
+        recorded_walk(walks.forces(T)).plot()
 
 
 def test_signs_and_units_of_other_files_become_ours() -> None:

@@ -1,4 +1,4 @@
-"""Muscle forces satisfy the conditions of their optimum, and moment arms are those of the published set."""
+"""Muscle forces satisfy the optimality conditions, and moment arms agree with the published set."""
 
 import numpy as np
 import pytest

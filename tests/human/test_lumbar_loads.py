@@ -1,4 +1,4 @@
-"""Loads of L5/S1 are those of statics and of Newton's law for the body above the disc, with stated moment arms."""
+"""Loads on L5/S1 agree with statics and with Newton's law for the body above the disc, with stated moment arms."""
 
 import numpy as np
 import pytest

@@ -53,6 +53,13 @@ def test_markers_are_drawn_where_the_fit_puts_them(gait: MeasuredGait) -> None:
         assert min(np.linalg.norm(ball[:3] - place) for ball in drawn) < 1e-9
 
 
+def test_measured_markers_and_times_without_forces_are_part_of_the_view(gait: MeasuredGait) -> None:
+    line = timeline(gait)
+    assert gait.recording is not None and line.markers is not None and line.valid is not None
+    np.testing.assert_allclose(line.markers, gait.recording.positions)
+    np.testing.assert_array_equal(line.valid, gait.valid)
+
+
 def test_pages_and_files_show_a_measured_gait(gait: MeasuredGait, tmp_path: Path) -> None:
     assert page(gait).title == f"{gait.source}: 80 kg"
     gait.save(tmp_path / "gait.npz")

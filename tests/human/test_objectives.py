@@ -1,4 +1,4 @@
-"""Objectives of walking: their values by hand, exact derivatives, names, and rejected input."""
+"""Objectives of walking: values computed by hand, exact derivatives, names, and rejected input."""
 
 from dataclasses import replace
 from typing import Any

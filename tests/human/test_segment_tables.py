@@ -1,4 +1,4 @@
-"""The tables of segments are those of de Leva (1996), row by row, and agree with his other rows."""
+"""The segment tables agree with de Leva (1996), row by row, and with his other rows."""
 
 import pytest
 

@@ -161,6 +161,8 @@ def test_a_stride_is_reported_drawn_and_animated(one: Stride, tmp_path: Path) ->
     assert plain["likeness"].keys() == REFERENCES.keys() and len(plain["curves"]["pressure"]) == 401
     figure = one.plot()
     assert len(figure.axes) == 24 and figure.axes[1].get_title().startswith("knee flexion: r ")
+    few = [axes.get_title() for axes in one.plot(sagittal=True).axes if axes.get_title()]
+    assert len(few) == 11 and few[3].startswith("vertical force") and not any("adduction" in title for title in few)
     draw(one.body, one.samples.q[0], tmp_path / "body.png")
     assert (tmp_path / "body.png").read_bytes().startswith(b"\x89PNG")
     assert animate(one.result, tmp_path / "walk.gif", rate=2).read_bytes().startswith(b"GIF89a")

@@ -16,7 +16,7 @@ from torsor.robot.parallel.inertial import start_of
 
 
 def linkage() -> torsor.Robot:
-    """A four-bar linkage with masses beside its bars, and friction of the crank."""
+    """A four-bar linkage with off-axis masses and friction of the crank."""
     robot = four_bar().with_friction("crank_joint", 0.4, 0.2)
     for link, at in (("crank", (0.1, 0.2, 0.0)), ("coupler", (0.5, -0.3, 0.0)), ("rocker", (0.3, 0.25, 0.0))):
         robot = robot.with_payload(link, 0.4, at)

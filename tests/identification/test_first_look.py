@@ -1,4 +1,4 @@
-"""A first look finds each kind of error in a log, gives the number and the fix, and finds nothing in clean logs."""
+"""A first look finds each kind of error in a log, states the number and the fix, and finds nothing in clean logs."""
 
 import json
 from dataclasses import replace

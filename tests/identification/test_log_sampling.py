@@ -1,4 +1,4 @@
-"""Unequal steps, gaps, rounded stamps, quantised encoders and delays: results stay those of the motion."""
+"""Unequal steps, gaps, rounded time stamps, quantised encoders and delays do not change the results."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Output error recovers parameters from positions and forces alone, and its derivatives are those of the simulation."""
+"""The output-error method recovers parameters from positions and forces alone, with exact derivatives."""
 
 from contextlib import nullcontext
 

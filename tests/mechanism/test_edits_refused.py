@@ -106,7 +106,7 @@ REFUSED: dict[str, tuple[Edit, str]] = {
         lambda r: r.fix("neck", [0, 0, 0]),
         "value",
     ),
-    "fix of a ball at no quaternion": (lambda r: r.fix("neck", [0, 0, 0, 0]), "any other"),
+    "fix of a ball at no quaternion": (lambda r: r.fix("neck", [0, 0, 0, 0]), "a nonzero quaternion"),
     "fix at nan": (lambda r: r.fix("hinge", np.nan), "value"),
     "fix at infinity": (lambda r: r.fix("hinge", np.inf), "value"),
     "fix at text": (lambda r: r.fix("hinge", "0.5"), "value"),

@@ -1,4 +1,4 @@
-"""Messages that list names are short for large robots, and begin with the names that resemble what was given."""
+"""Messages that list names are short for large robots, and begin with the names most similar to the input."""
 
 import torsor
 from refusals import refused

@@ -199,7 +199,7 @@ def test_parts_without_a_name_are_refused(make: Callable[[], object]) -> None:
 def test_a_mechanism_made_without_build_is_checked_too() -> None:
     with refused(value="pin"):
         torsor.Robot("r", GROUND, (ROD,), (revolute("pin", "sky", "rod"),))
-    with refused(what="1 moving links need as many joints, not 0"):
+    with refused(what="1 moving links need the same number of joints, not 0"):
         torsor.Robot("r", GROUND, (ROD,), ())
     with refused(value="sky"):
         torsor.Robot("r", GROUND, (ROD,), (PIN,), (Frame("tip", "sky"),))

@@ -1,4 +1,4 @@
-"""Angles written with few digits: ``snap`` gives the robot that the exact angles give, and changes nothing else."""
+"""Angles written with few digits: ``snap`` returns the same robot as exact angles, and changes nothing else."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Rows that hold at the nodes may be violated between them: equations are refined too, or the status says so."""
+"""Rows that hold at the nodes may be violated between them: equations are refined too, or the status states it."""
 
 import numpy as np
 

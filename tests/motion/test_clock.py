@@ -1,4 +1,4 @@
-"""A phase with a clock of its own: exact derivatives, and quantities that are derivatives by the time that runs."""
+"""A phase with its own clock: exact derivatives, and quantities that are derivatives with respect to elapsed time."""
 
 from dataclasses import dataclass
 

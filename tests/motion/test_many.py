@@ -1,9 +1,11 @@
 """Many cases of a motion problem in one batch: the derivatives and the solutions are those of each case alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from torsor import motion
+from torsor import library, motion
 from torsor.base.errors import ModelError
 from torsor.library import two_link
 from torsor.motion import linear_systems
@@ -14,6 +16,7 @@ from torsor.motion.transcription.cases import Cases, structure_of
 from torsor.optimisation import Settings
 from torsor.optimisation.barrier import FAR
 
+MULTIPLIERS = "multipliers", "bound_multipliers"
 ARMS = {
     "two-link-time": {"points": 8},
     "slide-link": {"points": 8},
@@ -148,9 +151,36 @@ def test_another_solver_is_used_for_each_case():
     np.testing.assert_allclose(results[0].T, _reach().solve_many([{}])[0].T, rtol=1e-6)
 
 
-def test_equations_at_the_nodes_are_solved_one_by_one():
-    (result,) = motion.PROBLEMS["elastic-arm"]().solve_many([{"torque": 35.0}])
+def test_equations_and_free_ends_are_solved_in_the_batch_as_alone():
+    ends = motion.Start(q=[0.0, -1.2, 1.5, -0.5, 0.3, 0.2], v=0.0), motion.End(v=0.0)  # at a free position: linear rows
+    goal = motion.FramePosition(frame="wrist_3_link", position=[0.4, 0.2, 0.4], at=1.0)
+    terms = [*ends, motion.Torques(), motion.Velocities(), goal]
+    problem = motion.MotionProblem(library.ur5(), motion.Phase((0.1, 3.0), points=8), motion.Time(), terms)
+    assert problem.program.linear.m == 6 and structure_of(problem.program) is not None
+    cases = [{"FramePosition.position": [0.45, y, 0.4]} for y in (-0.2, 0.1, 0.4)]
+    for case, result in zip(cases, problem.solve_many(cases, tolerance=1e-8), strict=True):
+        alone = with_case(problem, case, 0).solve("condensed", tolerance=1e-8)
+        assert result.status == alone.status == "optimal" and result.max_violation <= 1e-8
+        np.testing.assert_allclose(result.objective, alone.objective, rtol=1e-6)
+        program, (x, u, z) = result.program, (getattr(result.outcome, name) for name in ("x", *MULTIPLIERS))
+        gradient, entries = program.jacobian(x)
+        rows, columns = program.structure
+        total = gradient + z + np.bincount(columns, u[rows] * entries, minlength=program.n)
+        np.testing.assert_allclose(total, 0, atol=1e-6)
+
+
+def test_an_elastic_arm_is_solved_in_the_batch():
+    problem = motion.PROBLEMS["elastic-arm"]()
+    assert structure_of(problem.program) is not None
+    (result,) = problem.solve_many([{"torque": 35.0}])
     assert result.objective == pytest.approx(motion.PROBLEMS["elastic-arm"](torque=35.0).solve().T, rel=1e-5)
+
+
+def test_a_problem_with_one_row_at_a_node_is_solved_in_the_batch():
+    terms = [*_reach().constraints[:2], motion.Torques(upper={"joint1": 10.0})]
+    problem = replace(_reach(), constraints=terms)
+    (result,) = problem.solve_many([{}])
+    assert result.objective == pytest.approx(problem.solve("condensed").T, rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Poses and velocities at a node agree with those of the robot's own methods."""
+"""Poses and velocities at a node agree with the robot's methods."""
 
 import casadi as ca
 import numpy as np

@@ -1,4 +1,4 @@
-"""Costs with kinks: the search starts from the optimum of a smoother cost, and ends at that of the cost itself."""
+"""Costs with kinks: the search starts from the optimum of a smoother cost, and ends at the optimum of the cost."""
 
 from dataclasses import dataclass, replace
 from typing import Self

@@ -66,7 +66,7 @@ def test_too_few_switches_are_refused_by_joint():
         ({"objective": motion.Effort()}, "only Time"),
         ({"frozen": {"joint2": 0.0}}, "all free"),
         ({"constraints": [motion.Velocities(upper=1.0)]}, "Velocities"),
-        ({"constraints": [motion.Start(q=0.0)]}, "Start must give q and v"),
+        ({"constraints": [motion.Start(q=0.0)]}, "Start must specify q and v"),
         ({"phases": [motion.Phase(1.0), motion.Phase(1.0)]}, "one phase"),
     ],
 )

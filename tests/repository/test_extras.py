@@ -1,4 +1,4 @@
-"""Optional packages: each is in an extra, ``torsor doctor`` knows it, and errors name extras that exist."""
+"""Optional packages: each is in an extra, ``torsor doctor`` lists it, and errors name extras that exist."""
 
 import ast
 import re

@@ -234,7 +234,7 @@ def test_with_one_extra_its_features_work_and_the_others_name_theirs(place: Call
     assert all(each["version"] for each in health["extras"] if each["extra"] == extra)
     if extra == "plot":
         assert "pip install" not in one.run("torsor", "examples", "examples")
-        for example in ("01_bearing_loads", "05_elastic_joints", "closed_loops"):
+        for example in ("01_first_robot", "05_elastic_joints", "closed_loops"):
             one.run("python", f"examples/{example}.py")
         one.run("torsor", "info", "two_link", "--report", "arm.html")
     if extra == "view":

@@ -1,4 +1,4 @@
-"""The recursive Lagrangian formulation agrees with the library, and equations cost what is counted."""
+"""The recursive Lagrangian formulation agrees with the library, and operation counts of the equations are correct."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Controllers and the environment against loops written by hand."""
+"""Controllers and the environment agree with loops written by hand."""
 
 import warnings
 

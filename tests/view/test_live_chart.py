@@ -1,10 +1,12 @@
-"""The chart of the viewer: torques against their limits, and the coordinates of a motion and its reference together."""
+"""The charts of the viewer: a coordinate of a motion and its reference, the error, and the torque with its limits."""
+
+from dataclasses import replace
 
 import numpy as np
 
 import torsor
 from torsor.simulation import Trajectory
-from torsor.view.live.chart import drawing, quantities
+from torsor.view.live.chart import Curve, charts, drawing
 from torsor.view.live.shots import Film
 from torsor.view.scene import Scene, timeline
 
@@ -21,35 +23,60 @@ def film(tau: float, q: float = 0.0) -> Film:
 
 
 def test_the_drive_nearest_to_its_limit_comes_first_with_its_limits() -> None:
-    charts = quantities([(film(30.0), BLUE)])
-    title, curves = next(iter(charts.items()))
-    assert title == "wrist_3_joint (N m)"
-    assert curves[0].limits == (-28.0, 28.0)
-    assert drawing(curves, 0.5, 1.0).count("stroke-dasharray") == 2
+    name, found = next(iter(charts([(film(30.0), BLUE, False)]).items()))
+    assert name == "wrist_3_joint" and list(found) == ["position (°)", "velocity (°/s)", "torque (N m)"]
+    assert found["torque (N m)"][0].limits == (-28.0, 28.0)
+    assert drawing({"torque (N m)": found["torque (N m)"]}, 0.5, 1.0).count("stroke-dasharray") == 2
 
 
 def test_limits_far_above_the_torque_are_not_drawn() -> None:
-    curves = quantities([(film(30.0), BLUE)])["elbow_joint (N m)"]
-    assert "stroke-dasharray" not in drawing(curves, 0.5, 1.0)
+    assert "stroke-dasharray" not in drawing(charts([(film(30.0), BLUE, False)])["elbow_joint"], 0.5, 1.0)
 
 
-def test_a_motion_and_its_reference_share_a_chart_in_degrees() -> None:
-    curves = quantities([(film(1.0), BLUE), (film(1.0, q=0.1), ORANGE)])["elbow_joint (°)"]
-    np.testing.assert_allclose([curve.values[0] for curve in curves], [0.0, np.degrees(0.1)])
-    shown = drawing(curves, 0.5, 1.0)
-    assert shown.count("<polyline") == 2 and "rgb(0,0,255)" in shown and "rgb(255,128,0)" in shown
+def test_a_motion_its_dashed_reference_and_the_error_are_below_each_other_in_degrees() -> None:
+    found = charts([(film(1.0), BLUE, True), (film(1.0, q=0.1), ORANGE, False)])["elbow_joint"]
+    assert list(found) == ["position (°)", "error (°)", "velocity (°/s)", "torque (N m)"]
+    np.testing.assert_allclose([curve.values[0] for curve in found["position (°)"]], [0.0, np.degrees(0.1)])
+    (error,) = found["error (°)"]
+    np.testing.assert_allclose(error.values, np.degrees(0.1))
+    assert error.color == "rgb(255,128,0)"
+    shown = drawing(found, 0.5, 1.0)
+    assert (
+        shown.count("<polyline") == 7 and shown.count("stroke='rgb(0,0,255)' stroke-width='1.6' stroke-dasharray") == 3
+    )
+    np.testing.assert_allclose(found["velocity (°/s)"][0].limits[1], np.degrees(ARM.velocity_limit[2]))
+
+
+def test_a_position_far_from_zero_fills_its_chart() -> None:
+    curve = Curve(np.array([0.0, 1.0]), np.array([80.0, 90.0]), (-95.0, 95.0), "red")
+    shown = drawing({"position (°)": [curve]}, 0.0, 1.0)
+    assert ">80<" in shown and ">95<" in shown and shown.count(">0<") == 1  # at the start of the time axis
 
 
 def test_missing_torques_leave_an_empty_chart() -> None:
-    curves = quantities([(film(np.nan), BLUE)])["wrist_3_joint (N m)"]
-    assert "nan" not in drawing(curves, 0.0, 1.0)
+    assert "nan" not in drawing(charts([(film(np.nan), BLUE, False)])["wrist_3_joint"], 0.0, 1.0)
 
 
-def test_velocities_have_their_own_limits_and_errors_are_differences_from_the_first_motion() -> None:
-    one, other = film(1.0), film(1.0, q=0.1)
-    charts = quantities([(one, BLUE), (other, ORANGE)])
-    (velocity, _), (error,) = charts["velocity of elbow_joint (°/s)"], charts["error of elbow_joint (°)"]
-    np.testing.assert_allclose(velocity.limits[1], np.degrees(ARM.velocity_limit[2]))
-    np.testing.assert_allclose(error.values, np.degrees(0.1))
-    assert error.color == "rgb(255,128,0)"
-    assert not any(title.startswith("error") for title in quantities([(one, BLUE)]))
+def test_intervals_without_forces_are_grey_and_have_no_force() -> None:
+    still, times = np.zeros((9, 6)), np.linspace(0.0, 1.0, 9)
+    line = timeline(Trajectory(ARM, times, still, still, still, np.ones((9, 6))))
+    line = replace(line, valid=np.array([False, True, True, True, False, False, True, True, False]))
+    shown = Film(Scene.of(ARM), line)
+    assert shown.gaps == [(0.0, 0.125), (0.5, 0.75), (1.0, 1.0)]
+    found = charts([(shown, BLUE, False)])["elbow_joint"]
+    np.testing.assert_array_equal(np.isnan(found["torque (N m)"][0].values), ~line.valid)
+    picture = drawing({"torque (N m)": found["torque (N m)"]}, 0.0, 1.0, shown.gaps)
+    assert picture.count("<rect") == 3 and picture.count("<polyline") == 2  # the curve has two pieces
+
+
+def test_moments_of_people_are_divided_by_the_mass() -> None:
+    still = np.zeros((2, 6))
+    line = timeline(Trajectory(ARM, np.array([0.0, 1.0]), still, still, still, still + 2 * ARM.mass))
+    shown = Film(Scene.of(ARM), replace(line, ground=np.full((2, 1, 6), np.nan)))
+    found = charts([(shown, BLUE, False)])["elbow_joint"]
+    (curve,) = found["moment (N m/kg)"]
+    np.testing.assert_allclose(curve.values, 2.0)
+    np.testing.assert_allclose(curve.limits[1], 150.0 / ARM.mass)
+    drives = shown.at(0.5).drives
+    assert drives is not None and drives.units[0] == "N m/kg"
+    np.testing.assert_allclose(drives.forces, 2.0)

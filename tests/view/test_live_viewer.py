@@ -100,17 +100,44 @@ def test_the_time_slider_ends_at_the_next_millisecond_which_is_the_end_of_the_mo
     assert viewer.stage.clock.time == viewer.stage.clock.duration == pytest.approx(duration)
 
 
-def test_a_program_chooses_the_quantity_of_the_chart(shown: Any) -> None:
+def test_a_program_chooses_the_coordinate_of_the_charts(shown: Any) -> None:
     arm = torsor.library.two_link().to(device="casadi")
     runs = [torsor.simulate(arm, [angle, 0.0], duration=0.1, step=0.01) for angle in (0.0, 0.3)]
     viewer = shown(*runs)
-    viewer.chart("error of joint1 (°)")
+    viewer.chart("joint1")
     viewer.player.controls.update()
-    assert viewer.player.controls.chart.content.count("<polyline") == 1
-    with refused(allowed="error of joint1"):
+    drawn = viewer.player.controls.chart.content
+    assert drawn.count("<polyline") == 7 and "error (°)" in drawn  # the error of the second motion alone
+    with refused(allowed="joint1"):
         viewer.chart("joint9")
     with refused("no motion to chart"):
-        shown(arm).chart("joint1 (°)")
+        shown(arm).chart("joint1")
+
+
+def test_a_reference_is_a_translucent_ghost_without_marks(shown: Any) -> None:
+    arm = torsor.library.two_link().to(device="casadi")
+    run, plan = (torsor.simulate(arm, [angle, 0.0], duration=0.1, step=0.01) for angle in (0.3, 0.0))
+    viewer = shown(run, reference=plan)
+    (body, ghost), controls = viewer.stage.subjects, viewer.player.controls
+    assert {batch.node.opacity for batch in ghost.figure.batches} == {0.3}
+    assert {batch.node.opacity for batch in body.figure.batches} == {None}  # with its own colours
+    viewer.show("frames", "reactions")
+    viewer.stage.fade(0.5)
+    assert not ghost.marks.shown and {batch.node.opacity for batch in ghost.figure.batches} == {0.3}
+    (error,) = controls.charts["joint1"]["error (°)"]
+    np.testing.assert_allclose(error.values[0], np.degrees(0.3))
+    assert len(controls.readouts) == 1 and "reference" in controls.head.content
+    with refused(argument="reference"):
+        shown(run, reference=arm)
+
+
+def test_bodies_are_translucent_while_arrows_begin_inside_them(shown: Any) -> None:
+    viewer = shown(torsor.library.two_link())
+    nodes = [batch.node for batch in viewer.stage.subjects[0].figure.batches]
+    viewer.show("moments")
+    assert {node.opacity for node in nodes} == {0.6}
+    viewer.show("moments", shown=False)
+    assert {node.opacity for node in nodes} == {None}
 
 
 def test_up_is_against_gravity(shown: Any) -> None:

@@ -106,7 +106,7 @@ def write_archive(path: Path, archive: Archive) -> None:
 
 @contextmanager
 def reading_archive(path: Path, kind: str = "") -> Iterator[Archive]:
-    """Yield the archive in a file of the given ``kind``, if any; errors within the block name the file."""
+    """Yield the archive in a file, which must be of ``kind`` if given; errors within the block name the file."""
     what = registered("result", kind)[1] if kind else "a Torsor result"
     with reading_npz(path, what) as result:
         check_array(result[_VERSION], (), "the format version", "iu")
@@ -125,7 +125,7 @@ def reading_archive(path: Path, kind: str = "") -> Iterator[Archive]:
 
 
 def _warn_of_nan(path: Path, archive: Archive) -> None:
-    """Warn if arrays contain NaN, unless they are NaN by their definition (``Result.undefined``)."""
+    """Warn if arrays contain NaN, unless NaN marks an undefined quantity (``Result.undefined``)."""
     undefined = {*_FIGURES, *getattr(registered("result", archive.kind)[0], "undefined", ())}
     counts = dict[str, tuple[int, int]]()
     for name, array in archive.arrays.items():
@@ -155,7 +155,7 @@ def load_result(path: str | Path, **given: Any) -> Any:
     """Load a result from an .npz file that ``save`` wrote, with its robot, problem and settings.
 
     The file is self-contained: it needs no robot file and no meshes, and it can be read on any machine. ``given``
-    contains arguments for the result class: ``problem=`` for a motion whose problem contains Python functions,
+    holds extra arguments for the result class: ``problem=`` for a motion whose problem contains Python functions,
     ``robot=`` for a trajectory of another robot object. A ``ModelWarning`` names arrays with NaN. Files are not
     trusted: see docs/contribute/security.md.
 

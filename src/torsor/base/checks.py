@@ -219,7 +219,7 @@ def frozen_array(
 
 
 def frozen_pose(value: ArrayLike, where: str, what: str, *, most: float = _FINITE) -> Array:
-    """Return a read-only pose (4 x 4): [[R, p], [0, 0, 0, 1]] with a rotation matrix R, no number above ``most``.
+    """Return a read-only pose (4 x 4), [[R, p], [0, 0, 0, 1]], with a rotation matrix R and no number above ``most``.
 
     Example:
         >>> frozen_pose(2 * np.eye(4), "frame 'tool'", "pose")
@@ -276,7 +276,7 @@ def _unit_vector(x: float, y: float, z: float) -> Array | None:
 
 
 def common_shape(where: str, **shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the leading axes to which arrays broadcast.
+    """Return the shape to which the leading axes of arrays broadcast.
 
     Example:
         >>> common_shape("robot", pose=(3, 1), guess=(2,))

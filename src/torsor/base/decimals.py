@@ -43,5 +43,5 @@ def text_of(value: float, power: int = 0) -> str:
 
 
 def up_to(most: float) -> str:
-    """Return the text " up to {most}" for a message, or "" for extraordinarily large bounds."""
+    """Return the text " up to {most}" for a message, or "" for very large bounds."""
     return f" up to {most:g}" if most <= MAX_NUMBER else ""

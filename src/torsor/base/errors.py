@@ -67,7 +67,7 @@ class Message(Exception):  # noqa: N818 - the base of errors and of warnings
         return made
 
     def inside(self, place: str) -> Self:
-        """Return a copy of the message with an outer place in front of its own.
+        """Return a copy of the message with an outer place prepended to ``where``.
 
         Example:
             >>> print(ModelError(argument="mass", value=-1, where="link 'hand'").inside("arm.toml"))
@@ -108,7 +108,7 @@ class MotionError(Message, RuntimeError):
 
 
 class SimulationError(Message, RuntimeError):
-    """A simulation cannot continue; ``trajectory`` is the ``Trajectory`` up to that point, or None without samples."""
+    """A simulation that cannot continue; ``trajectory`` is the ``Trajectory`` so far, or None if it has no samples."""
 
     __module__ = "torsor"
     trajectory: Any = None
@@ -157,7 +157,7 @@ def printable(text: str) -> str:
 
 
 def shortened(values: Any, most: int = MAX_VALUES_SHOWN) -> str:
-    """Format numbers, an array or nested lists as a list: the first few entries, and their number.
+    """Format numbers, an array or nested lists as a list: the first few entries and the total count.
 
     Example:
         >>> shortened([0.5, -1.0])
@@ -187,7 +187,7 @@ def shown(value: Any) -> str:
 
 
 def listing(names: Iterable[str], most: int = 12, like: str = "") -> str:
-    """Join the first names for a message, and their number; names that resemble ``like`` come first.
+    """Join the first names for a message, with the total count; names that resemble ``like`` come first.
 
     Example:
         >>> listing(["hip", "knee", "ankle"], most=2, like="ankel")
@@ -233,7 +233,7 @@ def warn(what: str = "", **fields: Any) -> None:
 
 @contextmanager
 def gathered_warnings() -> Iterator[None]:
-    """Issue the warnings of the block at its end, those of one kind as one that names all their places.
+    """Issue the warnings of the block at its end; warnings of one kind become one, which names all places.
 
     Warnings are of one kind if they differ only in names and numbers.
 

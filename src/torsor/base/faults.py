@@ -11,7 +11,7 @@ _FAULTS: ContextVar[list[ModelError] | None] = ContextVar("faults", default=None
 
 
 class StopReadingError(ModelError):
-    """Reading cannot continue after the faults found so far."""
+    """The end of reading, after faults that make it impossible to continue."""
 
 
 def refuse_or_warn(fault: ModelError, strict: bool, effect: str = "") -> None:

@@ -134,7 +134,7 @@ def saved(figure: "Figure", path: str | Path | None, dpi: int = DPI) -> "Figure"
 
 
 def colours_of(*panels: Iterable[str]) -> dict[str, str]:
-    """Return distinct colours for the names of some panels, far apart within each panel.
+    """Return distinct colours for the names in several panels, far apart within each panel.
 
     Up to ten names get the ten default colours. More names get hues from a circle: eight slots, in which hue and
     lightness change from name to name.
@@ -168,7 +168,7 @@ def colours_of(*panels: Iterable[str]) -> dict[str, str]:
 
 
 def label(name: str) -> str:
-    r"""Return a name as literal matplotlib text: no formulas between dollar signs, and not hidden by an underscore.
+    r"""Return a name as literal matplotlib text: dollar signs start no formula, and a leading underscore hides nothing.
 
     Example:
         >>> label("_x$y"), label("joint1")
@@ -209,7 +209,7 @@ def plot_quantities(
 ) -> "Figure":
     """Return a figure of quantities over ``times`` (T,): panels by unit with up to eight curves, with legends.
 
-    All curves with the same name have the same colour, which no other name has. ``marks`` are times of dashed lines.
+    Each name has one colour in all panels. Dashed vertical lines are drawn at the times ``marks`` (s).
     """
     counts = [len(item.panels) for item in quantities]
     most = max(counts)
@@ -252,7 +252,7 @@ def label_of_title(title: str) -> str:
 def draw_panel(
     axes: Any, quantity: Quantity, times: Array, colours: Mapping[str, str] | None = None, own: list[int] | None = None
 ) -> bool:
-    """Draw the curves of a quantity, or the curves ``own``, in one panel, with a legend beside it.
+    """Draw the curves of a quantity, or only the curves ``own``, in one panel, with a legend beside it.
 
     Return whether bounds were close enough to be drawn.
     """

@@ -48,7 +48,7 @@ def write_html(target: Path, name: str, parts: Iterable[str]) -> Path:
 def html_table(
     head: Sequence[str], rows: Sequence[Sequence[str]], marked: Sequence[bool] = (), words: bool = False
 ) -> str:
-    """Return a table of numbers, or of ``words``; cells are HTML with escaped names.
+    """Return an HTML table of numbers, or of text if ``words``; cells are HTML with escaped names.
 
     Example:
         >>> html_table(["link", "kg"], [["arm", "2"]])
@@ -125,6 +125,6 @@ def image(figure: Any) -> str:
 
 
 def in_motion(what: Any, title: str, heading: str = "In motion") -> list[str]:
-    """Return a 3D view of a motion or robot below a heading, or nothing if ``torsor.view`` is not installed."""
+    """Return a 3D view of a motion or robot under a heading, or nothing if ``torsor.view`` is not installed."""
     page = registered("page", "html")
     return [] if page is None else [f"<h2>{heading}</h2>", page(what, title)]

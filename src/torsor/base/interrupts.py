@@ -1,7 +1,7 @@
 """Reliable Ctrl-C during long work in foreign code.
 
 CasADi's conversions discard a KeyboardInterrupt raised inside them, and the work would continue. Inside ``Stoppable``,
-an interrupt is repeated until it arrives, and it is raised at the end at the latest. A time limit interrupts the work
+an interrupt is repeated until it takes effect, at the latest at the end. A time limit interrupts the work
 in the same way.
 """
 
@@ -124,9 +124,13 @@ class Stoppable:
 
 
 def _is_deleting(frame: FrameType | None) -> bool:
-    """Return whether a frame is inside ``__del__``, where Python discards an exception and prints its traceback."""
+    """Return whether a frame is inside ``__del__`` or the callback of a weak reference.
+
+    Python discards an exception there and prints its traceback.
+    """
     while frame is not None:
-        if frame.f_code.co_name == "__del__":
+        code = frame.f_code
+        if code.co_name == "__del__" or (code.co_name.startswith("_remove") and "weakref" in code.co_filename):
             return True
         frame = frame.f_back
     return False

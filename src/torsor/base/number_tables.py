@@ -77,7 +77,7 @@ class NumberTable:
     ) -> Array:
         """Return the numbers (N, columns) at ``places`` (default: all columns), times 10**power of each column.
 
-        Cells without a number raise ModelError, or become NaN if ``missing``. Infinities raise ModelError or are kept.
+        Cells without a number become NaN, and infinities are kept, if ``missing``; otherwise they raise ModelError.
         Rows with too few cells raise ModelError, or are padded with NaN if ``short``. ``names`` and ``fix`` are for
         messages.
         """
@@ -176,7 +176,7 @@ def read_columns(
     r"""Return columns of a text file; ``wanted`` has column headers, or column numbers from 0, for each name.
 
     The default ``delimiter`` is detected in the first line. Lines that begin with # are comments; the header before the
-    numbers may also begin with #. Every row must have as many cells as the first line. Cells without a number raise
+    numbers may also begin with #. All rows must have the same number of cells. Cells without a number raise
     ModelError, or become NaN if ``missing``.
 
     Example:

@@ -1,7 +1,7 @@
 """Progress of long computations on standard error: a bar, a status line, live text from a solver.
 
-By default, a display appears on a terminal only, and only after a second. Rich is imported when the first one does.
-The command line also prints the status as plain lines if standard error is not a terminal.
+By default, a display appears on a terminal only, and only after a second. Rich is imported when the first display
+appears. The command line also prints the status as plain lines if standard error is not a terminal.
 """
 
 import math
@@ -29,7 +29,7 @@ def _is_terminal() -> bool:
 
 
 class _Message:
-    """A message of the status line: its text, when it began, and whether it was printed as a plain line."""
+    """A message of the status line: its text, its start time, and whether it was printed as a plain line."""
 
     def __init__(self, text: str) -> None:
         self.text, self.start, self.is_printed = text, time.monotonic(), False
@@ -38,8 +38,8 @@ class _Message:
 class _Status:
     """The status line: the newest message, after some seconds without any other output.
 
-    A message is drawn when it begins, if it is due by then, and otherwise by a thread. Calls that keep other threads
-    from running, as CasADi's do, then still show their message.
+    A message is drawn when it begins, if it is due by then, and otherwise by a thread. Calls that block other threads,
+    as CasADi's do, then still show their message.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class _Status:
         return message
 
     def end(self, message: _Message) -> None:
-        """Remove a message; the one before appears again."""
+        """Remove a message; the previous one appears again."""
         with self._lock:
             self._messages.remove(message)
             if self._messages:
@@ -162,7 +162,7 @@ class Display:
 
     @property
     def is_due(self) -> bool:
-        """Return whether content would be shown now."""
+        """Whether content would be shown now."""
         return time.monotonic() >= self._due
 
     def show(self, content: Any) -> None:
@@ -238,6 +238,6 @@ def print_lines() -> None:
 
 
 def be_silent() -> None:
-    """Disable all displays of this process: the terminal belongs to the process that started it."""
+    """Disable all displays of this process, because its parent process uses the terminal."""
     global _is_silent
     _is_silent = True

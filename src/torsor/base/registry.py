@@ -1,4 +1,4 @@
-"""Registry of objects by name, through which lower packages use higher ones without importing them.
+"""Registry of named objects, through which lower packages use higher ones without importing them.
 
 ``torsor/__init__.py`` declares which package registers a name. That package is imported when the name is first used.
 """

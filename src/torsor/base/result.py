@@ -15,7 +15,7 @@ class Result:
 
     Notebooks show it as a short table. File formats are .npz (the complete result with robot and settings, for
     ``torsor.load_result``), .json (plain values with units, for other programs) and, for tables, .csv. ``undefined``
-    has the names of arrays that are NaN where a quantity is not defined.
+    lists the arrays that are NaN where a quantity is not defined.
 
     Example:
         >>> isinstance(torsor.simulate(torsor.library.planar_chain(1), duration=0.01), Result)

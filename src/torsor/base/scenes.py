@@ -27,10 +27,10 @@ class Solid:
 
 @dataclass(frozen=True)
 class Thing:
-    """An object next to a robot: a load, a seat, stairs. ``solids`` are in base axes, or in those of ``pose``.
+    """An object next to a robot: a load, a seat, stairs. ``solids`` are in base axes, or in the axes of ``pose``.
 
-    ``pose`` returns the poses (..., 4, 4) of a moving object, from those (..., L, 4, 4) of the links. Objects with
-    equal ``source`` are equal.
+    ``pose`` returns the poses (..., 4, 4) of a moving object from the link poses (..., L, 4, 4). Objects compare
+    equal if their ``source`` is equal.
     """
 
     name: str

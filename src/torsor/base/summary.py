@@ -32,8 +32,8 @@ def as_text(*tables: Any, width: int, separator: str = " ") -> str:
 def titled_table(title: str, *columns: str, overflow: Any = "ellipsis", words: bool = False) -> "Table":
     """Return an empty Rich table with a left-aligned first column; the others are left-aligned if ``words``.
 
-    Long names in the first column are folded, because truncated names could be ambiguous. ``overflow`` applies to the
-    other columns.
+    Long names in the first column are folded, because truncated names could be ambiguous. ``overflow`` applies to
+    the other columns.
     """
     from rich.table import Table
 

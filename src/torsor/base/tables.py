@@ -79,17 +79,17 @@ def instants(duration: float, rate: float) -> Array:
 
 
 def check_rate(rate: float, duration: float, where: str) -> float:
-    """Return a rate (Hz) if it gives no more instants than a file can have.
+    """Return a rate (Hz); raise ModelError if it results in more instants than a file can hold.
 
     Example:
         >>> check_rate(1e12, 2.0, "motion.csv")
         Traceback (most recent call last):
-        torsor.ModelError: motion.csv: rate is 1e+12 Hz, which gives 2e+12 samples; allowed: 10000000 samples \
+        torsor.ModelError: motion.csv: rate is 1e+12 Hz, which requires 2e+12 samples; allowed: 10000000 samples \
 or fewer; fix: lower the rate to 5e+06 Hz or less
     """
     rate = positive(rate, where, "rate")
     if rate * duration > MAX_INSTANTS:
-        message = f"is {rate:g} Hz, which gives {rate * duration:g} samples"
+        message = f"is {rate:g} Hz, which requires {rate * duration:g} samples"
         fix = f"lower the rate to {MAX_INSTANTS / duration:g} Hz or less"
         raise ModelError(message, argument="rate", where=where, allowed=f"{MAX_INSTANTS} samples or fewer", fix=fix)
     return rate

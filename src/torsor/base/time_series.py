@@ -1,8 +1,8 @@
 """Motions over time: the contract of ``result.at(t)``, interval search, and interpolation between samples.
 
-``at`` takes one time or an array of times (...), in s, and returns ``Instants``. The axes of its arrays are those of a
-batch of motions, if the result has one, then those of t, then the coordinates. Times outside the motion and NaN raise
-ModelError. A time that exceeds the end by rounding, up to 1e-9 of the duration, counts as the end.
+``at`` takes one time or an array of times (...), in s, and returns ``Instants``. The axes of its arrays are the axes of
+a batch of motions, if the result has one, then the axes of t, then the coordinates. Times outside the motion and NaN
+raise ModelError. A time that exceeds the end by rounding, up to 1e-9 of the duration, counts as the end.
 """
 
 from bisect import bisect_right
@@ -23,7 +23,7 @@ _NUMBERS = frozenset((float, int, np.float64))  # one time, which needs no array
 class Instants(Protocol):
     """A motion at ``times`` (...): ``q`` (..., nq), ``v``, ``a``, ``tau`` (..., nv), if the result has them.
 
-    Each is computed on first use. The axes of a batch of motions come before those of the times.
+    Each is computed on first use. The axes of a batch of motions come before the axes of the times.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(1), np.zeros((5, 1)), duration=0.5)
@@ -149,7 +149,7 @@ class SampledInstants:
 
     Positions follow the cubic through the neighbouring samples and their velocities (on the group, by de Casteljau's
     algorithm). Velocities follow the cubic through the samples and their accelerations, and accelerations are its
-    derivative. Without these rates they change linearly.
+    derivative. If these rates are missing, both change linearly between samples.
 
     Example:
         >>> t = np.linspace(0.0, 1.0, 3)[:, None]

@@ -18,7 +18,7 @@ DONE, MISTAKE, ARGUMENTS, NONE, UNFINISHED, ONLY_AT_NODES, INTERNAL = 0, 1, 2, 3
 
 _EVERYWHERE = {
     DONE: "success",
-    MISTAKE: 'invalid input; the line "error: ..." gives the reason',
+    MISTAKE: 'invalid input; the line "error: ..." states the reason',
     ARGUMENTS: "invalid command line: unknown command or option, missing argument",
     INTERNAL: "internal error: a bug in Torsor, please report it",
     STOPPED: "stopped by Ctrl-C",
@@ -51,7 +51,7 @@ GENERAL = ("--base", "--strict", "--snap", "--search", "--xacro", "--force", "--
 
 
 def statuses_help(statuses: Mapping[int, str]) -> str:
-    """Return the list of exit statuses: those common to all commands, then those of one command."""
+    """Return the list of exit statuses: first the statuses of all commands, then those of one command."""
     texts = sorted((_EVERYWHERE | dict(statuses)).items())
     lines = [fill(f"  {status:<4} {text}", WIDTH - 1, subsequent_indent=" " * 7) for status, text in texts]
     return "\n".join(["exit status:", *lines, ""])
@@ -71,12 +71,12 @@ def status_of_error(error: Exception) -> int:
 class Command:
     """A command, ``torsor NAME ...``: the object ``COMMAND`` in the file ``NAME.py``.
 
-    ``add_arguments`` declares its options besides ``--json``, ``--force`` and ``--debug``, which all commands have.
-    ``run`` does the work and prints to the console. It raises ``ModelError``, ``MotionError``, ``SimulationError`` or
-    ``OSError`` if the input is invalid, and returns None for success or an exit status. ``statuses`` are the exit
-    statuses of this command alone. ``examples`` are complete command lines for ``--help``. ``options`` maps a library
-    argument to its option where their names differ. ``main`` lists the options that ``--help`` shows
-    (default: all but ``GENERAL``); ``--help-all`` shows all.
+    ``add_arguments`` declares its options in addition to ``--json``, ``--force`` and ``--debug``, which all commands
+    have. ``run`` does the work and prints to the console. It raises ``ModelError``, ``MotionError``,
+    ``SimulationError`` or ``OSError`` if the input is invalid, and returns None for success or an exit status.
+    ``statuses`` are the exit statuses of this command alone. ``examples`` are complete command lines for ``--help``.
+    ``options`` maps a library argument to its option where their names differ. ``main`` lists the options that
+    ``--help`` shows (default: all but ``GENERAL``); ``--help-all`` shows all.
     """
 
     add_arguments: Callable[[ArgumentParser], None]
@@ -88,7 +88,7 @@ class Command:
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Format options as ``-o, --output FILE`` and lists of values as ``Q ...``, in 80 columns."""
+    """Formatter that writes options as ``-o, --output FILE`` and lists of values as ``Q ...``, in 80 columns."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=INDENT, width=WIDTH - 1)
@@ -120,7 +120,7 @@ class CommandParser(ArgumentParser):
         self.own: Command | None = None
 
     def complete(self, own: Command) -> None:
-        """Take the examples and the main options of a command, after its arguments are declared."""
+        """Add the examples and the main options of a command, after its arguments are declared."""
         self.own = own
         formatter, words = HelpFormatter(self.prog), []
         for action in self._actions:

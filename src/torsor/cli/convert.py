@@ -15,7 +15,7 @@ from torsor.formats.writing import copies_folder
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
-    text = f"output file: {', '.join(WRITTEN)}. Meshes in other folders are copied beside it"
+    text = f"output file: {', '.join(WRITTEN)}. Meshes in other folders are copied next to it"
     parser.add_argument("path", metavar="FILE", action=OutputFile, suffixes=WRITTEN, help=text)
 
 

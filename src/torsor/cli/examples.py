@@ -18,9 +18,9 @@ PACKAGE = Path(torsor.__file__).parent
 
 
 def folder_of_examples() -> Path:
-    """Return the folder of the examples: inside an installed package, or beside the sources of a clone."""
+    """Return the folder of the examples: inside an installed package, or next to the sources of a clone."""
     for place in (PACKAGE / "examples", PACKAGE.parent.parent / "examples"):
-        if (place / "01_bearing_loads.py").is_file():
+        if (place / "01_first_robot.py").is_file():
             return place
     raise ModelError("this installation has no examples", where=str(PACKAGE), fix="install a wheel or clone Torsor")
 

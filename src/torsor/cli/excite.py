@@ -20,9 +20,9 @@ from torsor.identification.excitation.design import CRITERIA
 from torsor.identification.excitation.excite import check_excitable
 
 LIMITS = {
-    "lower": "(rad, m; default: those of the robot)",
-    "upper": "(rad, m; default: those of the robot)",
-    "velocity": "(rad/s, m/s; default: those of the robot)",
+    "lower": "(rad, m; default: the limits of the robot)",
+    "upper": "(rad, m; default: the limits of the robot)",
+    "velocity": "(rad/s, m/s; default: the limits of the robot)",
     "acceleration": "(rad/s^2, m/s^2; default: none)",
     "effort": "(N m, N; default: none)",
 }
@@ -48,7 +48,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_option(parser, "--cutoff", " in the logs, as for torsor identify", type=float)
     text = "optimality criterion (default: determinant with --measured, otherwise condition)"
     parser.add_argument("--criterion", choices=CRITERIA, help=text)
-    text = f"torque noise (N m, N; default: that of the logs, or 1){_EACH}"
+    text = f"torque noise (N m, N; default: estimated from the logs, or 1){_EACH}"
     parser.add_argument("--noise", type=float, nargs="+", metavar="TAU", help=text)
     add_option(parser, "--among", " (default: all)", nargs="+", default=["*"])
     add_option(parser, "--iterations", " (default: 200)", type=int, default=200)

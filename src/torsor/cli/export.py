@@ -23,7 +23,7 @@ FLAGS = {"version": "fmi-version", "binary": "no-binary"}
 
 
 def add_fmi_options(parser: ArgumentParser) -> None:
-    """Declare the FMU options; those that are not given are None."""
+    """Declare the FMU options; missing options are None."""
     group = parser.add_argument_group("functional mock-up units (--to fmi FILE.fmu)")
     text = "version of the FMI standard (default: 3)"
     group.add_argument("--fmi-version", dest="version", type=int, choices=(2, 3), help=text)
@@ -59,7 +59,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     listed = "; ".join(f"{name}: {what}" for name, (what, _) in _TARGETS.items())
     text = f"c, cpp, js, ros2 or fmi (default: c). {listed[0].upper()}{listed[1:]}"
     parser.add_argument("--to", choices=_TARGETS, default="c", metavar="TARGET", help=text)
-    details = " (default: inverse dynamics). For fmi, they are outputs besides q, v and a, such as pose:LINK"
+    details = " (default: inverse dynamics). For fmi, these are outputs in addition to q, v and a, such as pose:LINK"
     add_option(parser, "--names", details, nargs="+")
     add_option(parser, "--dtype", " (default: float64)", choices=DTYPES)
     text = "name of the files and the library. The default is torsor_kernels, or ROBOT_dynamics for ros2"

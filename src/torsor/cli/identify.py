@@ -30,7 +30,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text = "logs (.csv) with columns 'time', 'q NAME', 'tau NAME'. Columns 'v NAME' and 'a NAME' are optional, units "
     text += "may follow in [], other columns need --map. A robot with loops needs the columns of its drives"
     parser.add_argument("logs", nargs="+", type=Path, metavar="LOG", help=text)
-    add_option(parser, "--map", " (.toml, .json, .yaml). It gives names, units, gears and delays", type=Path)
+    add_option(parser, "--map", " (.toml, .json, .yaml). It defines names, units, gears and delays", type=Path)
     text = "only run the quality checks of the logs"
     parser.add_argument("--check", action="store_true", help=text)
     add_option(parser, "--cutoff", ". The default is chosen from the spectra", type=float)

@@ -164,7 +164,7 @@ def _add_command(parser: CommandParser, own: Command) -> None:
 
 
 def _is_input(action: argparse.Action) -> bool:
-    """Whether an argument may name an input file."""
+    """Return whether an argument may name an input file."""
     return not isinstance(action, OutputFile) and (action.metavar == "FILE" or not action.option_strings)
 
 
@@ -191,7 +191,7 @@ def _report(error: Exception, arguments: argparse.Namespace, errors: "Console") 
 
 
 def _is_mistake(error: Exception) -> bool:
-    """Whether an error is due to the input; any other error is a bug in Torsor."""
+    """Return whether an error is due to the input; any other error is a bug in Torsor."""
     if isinstance(error, OSError):
         if error.filename is None:
             return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EPIPE)

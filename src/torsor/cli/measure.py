@@ -1,6 +1,7 @@
 """``torsor measure``: joint angles, moments and powers of a recorded person."""
 
 from argparse import ArgumentParser, Namespace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ from torsor.base.documents import plain
 from torsor.base.errors import ModelError, warn
 from torsor.base.progress import working
 from torsor.cli.command import Command
-from torsor.cli.options import add_option, add_output, add_plot, add_report
+from torsor.cli.options import OutputFile, add_option, add_output, add_plot, add_report
 from torsor.cli.outputs import write_files, write_json
+from torsor.human.comparison.recorded import RecordedWalk, recorded_walk
 from torsor.human.recordings import GroundForces, Markers, load, overground, read_osim
 
 KINDS = "a .trc or .c3d file with markers, and a .mot, .sto or .c3d file with ground reaction forces"
@@ -28,9 +30,9 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--standing", type=Path, metavar="FILE", help=text)
     text = "scaled OpenSim model (.osim). Its joints and markers are used"
     parser.add_argument("--model", type=Path, metavar="FILE", help=text)
-    text = 'laboratory axes, such as "forward left up" (default: those of the file)'
+    text = 'laboratory axes, such as "forward left up" (default: from the file)'
     parser.add_argument("--lab-axes", dest="axes", metavar="WORDS", help=text)
-    parser.add_argument("--unit", choices=("m", "cm", "mm"), help="marker unit (default: that of the file)")
+    parser.add_argument("--unit", choices=("m", "cm", "mm"), help="marker unit (default: from the file)")
     parser.add_argument("--treadmill", type=float, metavar="M/S", help="belt speed, added to the motion")
     add_option(parser, "--cutoff", " (default: 6)", type=float, default=6.0)
     add_option(parser, "--force-cutoff", " (default: no filter)", type=float)
@@ -39,6 +41,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
     details = "all curves (.csv), the angles (.mot, .sto) or the motion for torsor view (.npz)"
     add_output(parser, details, FORMATS, repeat=True)
     add_plot(parser)
+    text = "write a figure of the right and left gait cycle, with the children of Schwartz 2008"
+    parser.add_argument("--cycle", action=OutputFile, kind="figure", metavar="FILE", help=text)
     add_report(parser)
 
 
@@ -71,7 +75,23 @@ def _run(arguments: Namespace, console: Console) -> None:
     write_json(arguments, console, _as_dict(gait, segments))
     report = (arguments.report, lambda path: write_measured_report(path, gait))
     tables = [(path, gait.save) for path in arguments.output or ()]
-    write_files(console, *tables, (arguments.plot, gait.plot), report)
+    write_files(console, *tables, (arguments.plot, gait.plot), (arguments.cycle, partial(_plot_cycle, gait)), report)
+
+
+def _plot_cycle(gait: Any, path: Path) -> None:
+    """Write the figure of the gait cycles; a side without a whole stride is left out."""
+    walks, errors = list[RecordedWalk](), list[ModelError]()
+    for side in ("right", "left"):
+        source = gait.motion if gait.dynamics is None else gait.dynamics
+        try:
+            walks.append(recorded_walk(source, side=side, label=gait.source))
+        except ModelError as error:
+            errors.append(error)
+    if not walks:
+        raise errors[0]
+    for missing in errors:
+        warn(str(missing))
+    walks[0].plot(path, *walks[1:])
 
 
 def _recordings(arguments: Namespace) -> tuple[Markers, GroundForces | None]:
@@ -125,8 +145,8 @@ def _as_dict(gait: Any, segments: Any) -> dict[str, Any]:
 _EXAMPLES = (
     "torsor measure walk.trc forces.mot --mass 80 --height 1.8 -o walk.csv",
     "torsor measure walk.c3d --mass 62 --sex female --report walk.html",
-    "torsor measure walk.trc forces.mot --model subject.osim -o angles.mot",
+    "torsor measure walk.trc forces.mot --model subject.osim -o angles.mot --cycle cycle.png",
 )
-_MAIN = "--mass --height --sex --standing --model --treadmill --cutoff --segments --output --plot "
+_MAIN = "--mass --height --sex --standing --model --treadmill --cutoff --segments --output --plot --cycle "
 _MAIN += "--report --json"
 COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES, main=_MAIN)

@@ -1,4 +1,4 @@
-"""Options that several commands share: each name has one meaning, which is declared here once."""
+"""Options that several commands share; each name is declared once, with one meaning."""
 
 import argparse
 from collections.abc import Sequence
@@ -27,6 +27,7 @@ SHARED: dict[str, tuple[str | None, str]] = {
     "--clearance": ("M", "minimum distance between collision shapes"),
     "--cutoff": ("HZ", "cutoff of the low-pass filter for positions"),
     "--force-cutoff": ("HZ", "cutoff of the low-pass filter for forces"),
+    "--reference": ("FILE", "motion to track"),
     "--map": ("FILE", "description of the log columns"),
     "--among": ("PATTERN", "unknown parameters, such as 'link3.*'"),
     "--names": ("NAME", "algorithms, NAME or NAME:LINK"),

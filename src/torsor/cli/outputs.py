@@ -1,4 +1,4 @@
-"""The console, and output files: paths are checked before a long computation, and printed after writing."""
+"""The console and output files; paths are checked before a long computation and printed after writing."""
 
 import csv
 import secrets
@@ -29,7 +29,7 @@ NAMES = 14  # characters for the names of rows in tables that are wider than the
 
 
 class PlainConsole(Console):
-    """A console that shows control characters as escapes, so that a name in a file cannot command the terminal."""
+    """A console that shows control characters as escapes, so that a name in a file cannot control the terminal."""
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Return text as Rich shows it, with control characters escaped."""
@@ -217,7 +217,7 @@ def write_files(console: Console, *files: tuple[Path | None, Callable[[Path], ob
 
 
 def write_json(arguments: Namespace, console: Console, content: Mapping[str, Any]) -> None:
-    """If ``--json`` is given, write a result to its file or to standard output; NaN becomes null."""
+    """Write a result to the path of ``--json`` (- is standard output), if given; NaN becomes null."""
     path: Path | None = arguments.json
     if path is None:
         return
@@ -244,5 +244,5 @@ def write_motion(arguments: Namespace, console: Console, motion: Any) -> None:
 
 
 def is_table(file: Path | None) -> bool:
-    """Whether an output is a table with one row per instant."""
+    """Return whether an output is a table with one row per instant."""
     return file is not None and file.suffix.lower() == ".csv"

@@ -31,11 +31,11 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text = f"problem file (.toml) or built-in problem, such as walk. Built-in problems: {names}"
     parser.add_argument("problem", metavar="PROBLEM", help=text)
     details = ".npz, .csv, .mp4, .gif or .mot. Movies and OpenSim files (.mot) are for humans. A .mot file has ground "
-    details += "forces, external loads and moments beside it"
+    details += "forces, external loads and moments next to it"
     add_output(parser, details, OUTPUTS, repeat=True)
     add_plot(parser)
     add_report(parser)
-    text = "solver (default: that of the problem, or ipopt)"
+    text = "solver (default: the solver of the problem, or ipopt)"
     parser.add_argument("--solver", choices=SOLVERS, metavar="NAME", help=f"{text}. Solvers: {', '.join(SOLVERS)}")
     text = "tolerance of optimality and constraints (default: 1e-6, for humans 1e-5)"
     parser.add_argument("--tolerance", type=float, metavar="X", help=text)

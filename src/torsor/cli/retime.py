@@ -23,10 +23,10 @@ from torsor.robot.robot import Robot
 from torsor.robot.state_tables import read_states
 
 UNITS = {
-    "velocity": "rad/s, m/s; default: those of the robot",
+    "velocity": "rad/s, m/s; default: the limits of the robot",
     "acceleration": "rad/s^2, m/s^2; default: none",
     "jerk": "rad/s^3, m/s^3; default: none",
-    "torque": "N m, N; default: those of the robot",
+    "torque": "N m, N; default: the limits of the robot",
     "torque_rate": "N m/s, N/s; default: none",
 }
 
@@ -99,7 +99,7 @@ def _warn(motion: Retimed, arguments: Namespace) -> None:
     sampled = [arguments.joint_trajectory, arguments.output if is_table(arguments.output) else None]
     if any(sampled) and arguments.rate * motion.duration < MIN_SAMPLES:
         rows = len(instants(motion.duration, arguments.rate))
-        text = f"--rate {arguments.rate:g} gives only {rows} rows for {motion.duration:.4g} s"
+        text = f"--rate {arguments.rate:g} results in only {rows} rows for {motion.duration:.4g} s"
         fix = f"--rate {ceil(10 * MIN_SAMPLES / motion.duration)} or more"
         warn(text, where=" and ".join(path.name for path in sampled if path), fix=fix)
 

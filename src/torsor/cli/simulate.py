@@ -48,8 +48,8 @@ def add_controller(parser: ArgumentParser) -> None:
     for name, text in texts.items():
         metavar = "Q" if name == "setpoint" else "NUMBER"
         group.add_argument(f"--{name}", type=float, nargs="+", metavar=metavar, help=text)
-    text = "motion to track: a result of simulate, predict or retime (.npz, .csv), or a table with 'time' and 'q NAME'"
-    group.add_argument("--reference", type=Path, metavar="FILE", help=text)
+    text = ": a result of simulate, predict or retime (.npz, .csv), or a table with 'time' and 'q NAME'"
+    add_option(group, "--reference", text, type=Path)
     text = "sampling time of the controller (default: continuous)"
     group.add_argument("--control-period", type=float, metavar="S", help=text)
 
@@ -175,7 +175,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--record", type=float, metavar="S", help="time between samples, at which steps end (default: every step)"
     )
-    active = ". For a robot with loops, only those of the active coordinates are needed"
+    active = ". For a robot with loops, only the active coordinates are needed"
     add_option(
         parser,
         "--q0",

@@ -14,10 +14,11 @@ from torsor.base.errors import ModelError, ModelWarning
 from torsor.base.progress import working
 from torsor.base.result import Result
 from torsor.cli.command import Command
-from torsor.cli.options import add_output
+from torsor.cli.options import add_option, add_output
 from torsor.cli.outputs import PlainConsole, print_paths, write_json
 from torsor.cli.states import add_base, add_search, as_robot, load_robot
 from torsor.formats.meshes.mesh_files import ALLOWED
+from torsor.robot.robot import Robot
 
 PORT = 8080
 
@@ -26,7 +27,10 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text = "robots (files or library names) and saved results (.npz)"
     parser.add_argument("what", metavar="ROBOT|RESULT", nargs="+", help=text)
     add_base(parser)
+    add_option(parser, "--reference", ": a result (.npz), which is drawn translucent", type=Path)
     parser.add_argument("--swing", action="store_true", help="move the joints of robots")
+    text = "simulate a controller that tracks the swing of one robot, whose model is 10 %% too light"
+    parser.add_argument("--track", action="store_true", help=text)
     parser.add_argument("--collision", action="store_true", help="show collision shapes instead of visuals")
     add_search(parser)
     text = "also allow meshes in this folder"
@@ -45,6 +49,9 @@ def _run(arguments: Namespace, console: Console) -> None:
             raise ModelError("the folder does not exist", where=f"--meshes {folder}")
         os.environ[ALLOWED] = os.pathsep.join(filter(None, (os.environ.get(ALLOWED, ""), folder)))
     if arguments.output is not None:
+        if arguments.reference is not None or arguments.track:
+            where = "--track" if arguments.track else "--reference"
+            raise ModelError("offline pages have no reference", where=where, fix="omit it, or omit --output")
         from torsor.view.pages import page
 
         items = [_given(name, arguments) for name in arguments.what]
@@ -55,12 +62,20 @@ def _run(arguments: Namespace, console: Console) -> None:
         write_json(arguments, console, {"url": None, "page": arguments.output, "shows": _shown(arguments, items)})
         return
     from torsor.view.live import show  # it needs the extra ``view``, which other commands do not
+    from torsor.view.live.tracking import tracked_swing
 
     place = {"host": arguments.host, "port": arguments.port}
     with warnings.catch_warnings(record=True) as caught:  # printed now, not when the viewer ends
         warnings.simplefilter("always", ModelWarning)
         items = [_given(name, arguments) for name in arguments.what]
-        viewer = show(*items, **place, open=not arguments.no_browser, block=False, swing=arguments.swing)
+        reference = None if arguments.reference is None else load_result(arguments.reference)
+        if arguments.track:
+            if len(items) > 1 or not isinstance(items[0], Robot) or reference is not None:
+                raise ModelError("cannot track this", where="--track", allowed="one robot, without --reference")
+            with working("simulating a controller"):
+                items[0], reference = tracked_swing(items[0])
+        looks = {"swing": arguments.swing, "reference": reference}
+        viewer = show(*items, **place, open=not arguments.no_browser, block=False, **looks)
     errors = PlainConsole(stderr=True, highlight=False, soft_wrap=True)
     for warning in caught:
         errors.print(f"[yellow]warning[/yellow]: {escape(str(warning.message))}")
@@ -89,7 +104,8 @@ def _given(name: str, arguments: Namespace) -> Any:
 
 _EXAMPLES = (
     "torsor view six_axis_arm --swing",
-    "torsor view motion.npz other.npz --no-browser",
+    "torsor view ur5 --track",
+    "torsor view run.npz --reference plan.npz --no-browser",
     "torsor view two_link -o two_link.html",
 )
 COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

@@ -18,7 +18,7 @@ from torsor.view.tables import counted
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
-    add_option(parser, "--names", " (default: those of torsor count)", nargs="+")
+    add_option(parser, "--names", " (default: the algorithms of torsor count)", nargs="+")
     add_option(parser, "--dtype", " (default: float64)", choices=DTYPES, default="float64")
     parser.add_argument("--threads", default="1", metavar="N", help="threads for batches, or auto (default: 1)")
 
@@ -26,7 +26,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 def _run(arguments: Namespace, console: Console) -> None:
     why = cache.refused()
     if cache.location() is None or why:
-        fix = "unset TORSOR_CACHE, or set it to a folder of your own"
+        fix = "unset TORSOR_CACHE, or set it to a folder that you own"
         raise ModelError(why or "the kernel cache is off", where="warm", fix=fix)
     threads = int(arguments.threads) if arguments.threads.isdigit() else arguments.threads
     loaded = load_robot(arguments)

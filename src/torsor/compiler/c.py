@@ -206,10 +206,10 @@ def export_c(
     """Write CasADi functions as C99 into a folder: ``NAME.h``, ``NAME.c`` and ``CMakeLists.txt``; return their paths.
 
     Each function becomes ``void FUNCTION(const double input[n], ..., double output[m])``, with matrices in row-major
-    order. It has the name of the CasADi function or its key in a mapping, changed if it is not allowed in C. The code
-    allocates no memory, has no state and calls only libm. Outputs must not overlap inputs. ``dtype`` is float64 or
-    float32. The folder is created if it does not exist. Files that Torsor did not write are not replaced, and with
-    ``overwrite=False`` no file is. ``about`` is written into the comments of the header.
+    order. It is named after the CasADi function or its key in a mapping; names that C does not allow are changed. The
+    code allocates no memory, has no state and calls only libm. Outputs must not overlap inputs. ``dtype`` is float64 or
+    float32. The folder is created if it does not exist. Files that Torsor did not write are never replaced;
+    ``overwrite=False`` keeps all existing files. ``about`` is written into the comments of the header.
 
     Example:
         >>> import tempfile
@@ -226,7 +226,7 @@ def export_c(
 def c_texts(
     functions: Sequence[ca.Function] | Mapping[str, ca.Function], dtype: str, name: str, about: About, more: str = ""
 ) -> tuple[dict[str, str], list[SourceKernel]]:
-    """Return the files of ``export_c`` by name, and the functions in them.
+    """Return the files that ``export_c`` writes, by name, and the functions in them.
 
     ``more`` is another header, which the CMake file installs next to the C header.
     """
@@ -309,7 +309,7 @@ def _source(name: str, kernels: list[SourceKernel], scalar: CScalar, names: Name
 
 
 def _definition(kernel: SourceKernel, scalar: CScalar, names: Names) -> str:
-    """Return the definition of a function, after those of its pieces if it is long."""
+    """Return the definition of a function, after the definitions of its pieces if it is long."""
     constants, copies, pieces = kernel.constants(), kernel.copies(), kernel.pieces()
     text, lines = "", kernel.constant_lines(constants) + copies.lines
     for number, piece in enumerate(pieces):
@@ -357,7 +357,7 @@ def export_cpp(
 
     The header has a namespace ``name`` with ``Scalar``, ``View<Scalar, N>``, the facts of ``about`` as constants in the
     namespace ``robot``, and two C++ functions for each C function: ``f(input, ..., output)`` and, if there is one
-    output, ``f(input, ...)``, which returns a ``std::array``. In the namespace the names have no ``prefix``.
+    output, ``f(input, ...)``, which returns a ``std::array``. Names in the namespace have no ``prefix``.
 
     Example:
         >>> import tempfile
@@ -398,7 +398,7 @@ def _cpp_header(name: str, kernels: list[SourceKernel], scalar: CScalar, about: 
 
 
 def _function(kernel: SourceKernel, name: str, about: About) -> str:
-    """Return the function that takes views, and the one that returns an array."""
+    """Return the function that takes views, and the function that returns an array."""
     head = ", ".join(_view(item) for item in kernel.arrays)
     passed = ", ".join(f"{item.name}.data()" for item in kernel.arrays)
     code = f"{remarks(kernel, about)}inline void {name}({head}) noexcept\n{{\n    ::{kernel.name}({passed});\n}}\n"
@@ -434,7 +434,7 @@ def _constants(facts: Mapping[str, Any], scalar: CScalar) -> str:
 
 
 def string_literal(value: str) -> str:
-    r"""Return a C string literal: UTF-8 bytes other than plain ASCII letters are octal escapes."""
+    r"""Return a C string literal; UTF-8 bytes other than plain ASCII letters are written as octal escapes."""
     kept = {code for code in range(32, 127) if chr(code) not in '"\\?'}
     coded = value.encode(errors="replace")
     return '"' + "".join(chr(byte) if byte in kept else f"\\{byte:03o}" for byte in coded) + '"'

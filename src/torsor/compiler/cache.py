@@ -1,8 +1,8 @@
 """The disk cache of compiled code: each kernel is compiled once per machine.
 
-A kernel call needs only its signature and its object code. A CasADi function of 100,000 operations takes longer to read
-than the code takes to run, so it is read on first access. Code compiled with ``quick`` (see ``Kernel``) is stored
-without it.
+A kernel call needs only its signature and its object code. Reading a CasADi function of 100,000 operations takes longer
+than running its code, so it is read on first access. Code compiled with ``quick`` (see ``Kernel``) is stored
+without the CasADi function.
 
 A file holds a checksum, its key and the object code of one kernel. The key, which is also the name of the file, is the
 hash of everything that the code depends on. A damaged file, or one whose name differs from its key, is deleted, and its
@@ -10,7 +10,8 @@ kernel is compiled again. A file is written under a temporary name and then rena
 incomplete file. Processes that need the same kernel at the same time wait for the first of them to compile it
 (``compiling``). Files and folders that another user could have written are not read, because their content is executed.
 
-``TORSOR_CACHE`` names another folder, or is ``off``. ``TORSOR_CACHE_MB`` is the maximum size of the folder.
+``TORSOR_CACHE`` selects another folder, or disables the cache with ``off``. ``TORSOR_CACHE_MB`` is the maximum size of
+the folder.
 """
 
 import contextlib
@@ -113,7 +114,7 @@ class StoredKernel:
 
 
 def recall(key: str) -> StoredKernel | None:
-    """Return the kernel that is stored under a key, or None."""
+    """Return the kernel stored under a key, or None."""
     parts = load(key)
     if parts is None:
         return None
@@ -196,7 +197,7 @@ def info() -> CacheInfo:
 
 
 def refused() -> str:
-    """Return why the chosen folder is not used, and the fix; "" if it is used, or if the cache is disabled."""
+    """Return why the chosen folder is not used, and how to fix it; "" if it is used or the cache is disabled."""
     path, chosen = location(), os.environ.get("TORSOR_CACHE", "")
     if path is None:
         return f"{chosen} is the folder of a user who does not exist" if chosen.startswith("~") else ""
@@ -208,12 +209,12 @@ def refused() -> str:
         return f"{path} is not used, because it is not a folder"
     why = _foreign(status)
     is_own = hasattr(os, "geteuid") and status.st_uid == os.geteuid() and not status.st_mode & stat.S_ISVTX
-    fix = f"fix: {f'chmod 700 {path}, or ' if is_own else ''}name a folder of your own in TORSOR_CACHE"
+    fix = f"fix: {f'chmod 700 {path}, or ' if is_own else ''}set TORSOR_CACHE to a folder that you own"
     return f"{path} is not used, because {why}; {fix}" if why else ""
 
 
 def clear() -> int:
-    """Delete all kernels of the cache and return their number."""
+    """Delete all kernels in the cache and return their number."""
     path = location()
     files = [] if path is None else _files(path)
     for file in [*(file for file, _ in files), *([] if path is None else path.glob(".*.part"))]:
@@ -222,7 +223,7 @@ def clear() -> int:
 
 
 def load(key: str) -> list[bytes] | None:
-    """Return the object code that is stored under a key, or None if there is none or it cannot be trusted."""
+    """Return the object code stored under a key, or None if there is none or it cannot be trusted."""
     folder = location()
     if folder is None or not _private(folder):
         return None
@@ -246,9 +247,9 @@ def load(key: str) -> list[bytes] | None:
 
 @contextlib.contextmanager
 def compiling(key: str) -> Iterator[bool]:
-    """Hold the lock for compiling the kernel of a key; wait while another process holds it.
+    """Hold the lock for compiling the kernel with a key; wait while another process holds it.
 
-    Yields whether it had to wait, because the kernel may be stored by then. If the cache is not writable, no process
+    Yields whether it had to wait, because the kernel may be stored by then. If the cache is read-only, no process
     waits.
     """
     folder = location()

@@ -32,18 +32,17 @@ def compile(
 ) -> AnyKernel:
     """Compile a CasADi SX function (or one that expands to SX) to machine code that is called on NumPy arrays.
 
-    Leading axes are batch axes and broadcast. ``out=``, any strides and read-only inputs are allowed, as for every
-    NumPy gufunc.
+    Leading axes are batch axes and broadcast. ``out=``, any strides and read-only inputs are allowed, as in NumPy
+    gufuncs.
 
     - ``dtype``: float64 or float32.
-    - ``device``: "cpu" (machine code), "casadi" (CasADi's virtual machine, which compiles nothing, starts at once and
-      is much slower) or "cuda" (an NVIDIA GPU, one thread per state, with CuPy arrays; needs the extra ``gpu``, see
-      docs/deploy/gpu.md).
+    - ``device``: "cpu" (machine code), "casadi" (CasADi's virtual machine: no compilation, but much slower calls) or
+      "cuda" (an NVIDIA GPU, one thread per state, with CuPy arrays; needs the extra ``gpu``, see docs/deploy/gpu.md).
     - ``threads``: the maximum number of threads for a batch, or "auto" for the cores that this process may use. Small
       batches use one thread. Results are the same to the last bit.
-    - ``inputs``, ``outputs``: the array shapes of one state; by default, those of CasADi's matrices.
-    - ``width``: the number of states that are computed at a time; the default is as many as a vector register of the
-      machine holds, or twice as many (see docs/deploy/compiler.md).
+    - ``inputs``, ``outputs``: the array shapes of one state; by default, the shapes of CasADi's matrices.
+    - ``width``: the number of states that are computed at a time; the default is the capacity of a vector register,
+      or twice that (see docs/deploy/compiler.md).
 
     Example:
         >>> x = ca.SX.sym("x", 2)

@@ -28,7 +28,7 @@ _METH_FASTCALL = 0x0080
 
 
 def numpy_api(name: str) -> Any:
-    """Return one of the arrays of addresses through which NumPy exposes its C interface."""
+    """Return one of the address tables through which NumPy exposes its C interface."""
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     return ctypes.cast(get_pointer(getattr(_core, name), None), ctypes.POINTER(ctypes.c_void_p))
@@ -79,7 +79,7 @@ class _MethodDef(ctypes.Structure):
 
 @cache
 def can_call_directly() -> bool:
-    """Return whether arrays have the memory layout that ``llvm/call.py`` expects, which may differ in other Pythons."""
+    """Return whether arrays have the memory layout that ``llvm/call.py`` expects; other Pythons may differ."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
     probe, head = np.zeros((2, 3)), object.__basicsize__
@@ -115,9 +115,9 @@ def make_callable(ufunc: np.ufunc, name: str, dtype: str, function: int, table: 
 
 
 def checked(ufunc: np.ufunc) -> Callable[..., Any]:
-    """Return a gufunc for arguments of any kind; raise TypeError for anything but arrays of real numbers.
+    """Return a gufunc for arguments of any kind; raise TypeError for anything except arrays of real numbers.
 
-    NumPy would compute with masked values, and return the tensors of other frameworks.
+    NumPy would compute with masked values and return tensors of other frameworks.
     """
 
     def call(*values: Any) -> Any:

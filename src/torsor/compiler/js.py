@@ -26,7 +26,7 @@ Rule = Callable[..., str]
 class JsScalar:
     """The numbers of an exported module: float64, or float32 by rounding each result.
 
-    For float32 numbers, + - * / and sqrt in float64, rounded to float32, equal the same operations in float32.
+    If +, -, *, / and sqrt of float32 numbers are computed in float64 and rounded, the results equal those in float32.
     """
 
     local = "let "
@@ -117,7 +117,7 @@ _RESERVED = source.reserved_words("js")["all"]
 
 
 def js_names(taken: Iterable[str] = ()) -> Names:
-    """Return a generator of unique camel-case identifiers that are not reserved. No name has a dollar sign."""
+    """Return a generator of unique camel-case identifiers that are not reserved and have no dollar sign."""
     return Names(source.camel, _RESERVED, taken)
 
 
@@ -264,9 +264,9 @@ def export_js(
     Each function becomes ``camelCase(input, ..., out)`` for one state, and ``camelCaseRows`` for many, row by row. It
     takes and returns ``Float64Array``, or ``Float32Array`` if ``dtype`` is float32, with matrices in row-major order.
     Arrays of numbers are copied. Several outputs are returned as an object with one array each. ``out`` is optional.
-    The module also exports ``functions``, a list of names and sizes, and, if ``about`` has facts, those as ``robot``.
-    The folder is created if it does not exist. Files that Torsor did not write are not replaced, and with
-    ``overwrite=False`` no file is. Returns the paths.
+    The module also exports ``functions``, a list of names and sizes, and the facts in ``about``, if any, as ``robot``.
+    The folder is created if it does not exist. Files that Torsor did not write are never replaced;
+    ``overwrite=False`` keeps all existing files. Returns the paths.
 
     Example:
         >>> import tempfile
@@ -424,7 +424,7 @@ def _output_fields(kernel: SourceKernel, out: str = "out") -> list[str]:
 
 
 def _made(kernel: SourceKernel, scalar: JsScalar, length: str) -> str:
-    """Return the expression that creates outputs; ``length`` is that of an array, with the entries of a state as {}."""
+    """Return the expression that creates outputs; ``length`` is the array length, with the entries of a state as {}."""
     made = [f"new {scalar.array}({length.format(output.length)})" for output in kernel.outputs]
     if len(made) == 1:
         return made[0]

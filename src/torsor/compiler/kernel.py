@@ -1,4 +1,4 @@
-"""CasADi functions on arrays: as machine code, and by CasADi's virtual machine, which is the reference."""
+"""CasADi functions on arrays: as machine code, or evaluated by CasADi's virtual machine, which is the reference."""
 
 import math
 import pickle
@@ -24,7 +24,7 @@ class VirtualMachine:
     """A CasADi function as a callable on arrays, evaluated by CasADi; leading axes are batch axes and broadcast.
 
     ``inputs`` and ``outputs`` are the array shapes of one state, with the entries of CasADi's matrices row by row. By
-    default a scalar has no axis, a column one and any other matrix two.
+    default a scalar has no axis, a column has one, and any other matrix has two.
 
     Example:
         >>> x = ca.SX.sym("x", 2)
@@ -44,7 +44,7 @@ class VirtualMachine:
 
     @property
     def function(self) -> ca.Function:
-        """The CasADi function that defines it."""
+        """The CasADi function that defines this object."""
         return self._source.function if isinstance(self._source, StoredKernel) else self._source
 
     def __call__(self, *values: ArrayLike) -> Any:
@@ -63,14 +63,14 @@ class VirtualMachine:
             raise pickle.PicklingError(f"{message}; fix: pickle the robot or the problem that it belongs to") from None
 
     def check_batch(self, *values: ArrayLike) -> tuple[list[Array], Shape]:
-        """Return the inputs as arrays and the axes to which they broadcast; raise an error that names a wrong input."""
+        """Return the inputs as arrays and the axes to which they broadcast; an error names the invalid input."""
         if len(values) != len(self.inputs):
             raise TypeError(f"{self.signature.name} takes {len(self.inputs)} arguments, but {len(values)} were given")
         arrays = [self.check_shape(k, real_numbers(value), value) for k, value in enumerate(values)]
         return arrays, self.batch(arrays)
 
     def check_shape(self, k: int, array: Any, value: Any) -> Any:
-        """Return ``array``, the value of input k; raise an error if it is None (not an array) or its shape is wrong."""
+        """Return ``array``, the value of input k; raise an error if it is None (not an array) or of the wrong shape."""
         where, name, core = self.signature.name, self.signature.names_in[k], self.inputs[k]
         if array is None:
             raise ModelError(argument=name, value=value, where=where, allowed="an array of real numbers")
@@ -118,9 +118,9 @@ class Kernel(VirtualMachine):
     """A compiled function: ``function`` is the CasADi function that defines it, ``ufunc`` is the machine code.
 
     ``run`` is the address of its loop over states, or 0. ``is_plain`` is true for machine code that takes float64
-    arrays as they are. ``most_threads`` is the maximum number of threads for a batch. ``quick`` is for functions that
-    are called a few hundred times: large ones are compiled without optimisation, and stored on disk without the CasADi
-    function. ``key`` is the name of the code on disk, where the caller has already looked for it; by default it is a
+    arrays without conversion. ``most_threads`` is the maximum number of threads for a batch. ``quick`` is for functions
+    that are called a few hundred times: large ones are compiled without optimisation, and stored on disk without the
+    CasADi function. ``key`` is the cache key of the code, which the caller has already looked up; by default it is a
     hash of all operations.
     """
 
@@ -169,14 +169,14 @@ class Kernel(VirtualMachine):
 
     @property
     def direct(self) -> Callable[..., Any]:
-        """The machine code itself if it can take the arrays as they are, which saves a call; otherwise this kernel."""
+        """The machine code itself if the arrays need no conversion, which saves a call; otherwise this kernel."""
         return self._direct if self._one_thread else self
 
     @property
     def unchecked(self) -> Callable[..., Any]:
         """The machine code for unchecked float64 arrays with one leading axis; otherwise this kernel.
 
-        It saves a few microseconds in loops that call a kernel with the arrays that it returned.
+        This saves a few microseconds in loops that pass the arrays returned by a kernel back to it.
         """
         return self.ufunc if self.is_plain and (self._one_thread or self._shared is not None) else self
 
@@ -281,12 +281,12 @@ class Kernel(VirtualMachine):
 
 
 def check_result_array(array: Any, shape: Shape, dtype: str, where: str) -> None:
-    """Raise ModelError for an array of ``out=`` that cannot hold a result."""
+    """Raise ModelError if an array in ``out=`` cannot hold a result."""
     if not isinstance(array, np.ndarray):
         message, allowed = f"is of type {type(array).__name__}", f"an array of shape {shape}"
         raise ModelError(message, argument="out", where=where, allowed=allowed)
     if array.shape != shape:
-        raise ModelError(f"has shape {array.shape}", argument="out", where=where, allowed=f"{shape}, as the result")
+        raise ModelError(f"has shape {array.shape}", argument="out", where=where, allowed=f"{shape}, like the result")
     if not np.can_cast(dtype, array.dtype, "same_kind"):
         message = f"has the type {array.dtype}, to which {dtype} cannot be cast"
         raise ModelError(message, argument="out", where=where, allowed=dtype)

@@ -40,7 +40,7 @@ _ELEMENTARY = {
 class MachineCode(NamedTuple):
     """A gufunc, and a callable ``direct`` that is faster for one state and passes all other calls to the gufunc.
 
-    Several threads share the batches of the gufunc along one axis; ``shared`` takes batches with more axes. ``run`` is
+    Several threads share batches of the gufunc with one axis; ``shared`` takes batches with more axes. ``run`` is
     the address of the loop over states itself, for one thread.
     """
 
@@ -62,7 +62,7 @@ def has_machine_code(name: str, inputs: Sequence[Shape], outputs: Sequence[Shape
 
 
 def used_inputs(inputs: Sequence[Shape]) -> list[int]:
-    """Return the indices of the inputs that the machine code takes: those that are not empty."""
+    """Return the indices of the nonempty inputs, which the machine code takes."""
     return [k for k, shape in enumerate(inputs) if math.prod(shape)]
 
 
@@ -75,10 +75,10 @@ def make_code(
     key: str | None,
     quick: bool = False,
 ) -> list[bytes]:
-    """Return the object code of a function, and store it on disk. ``inputs`` are the nonempty ones.
+    """Return the object code of a function, and store it on disk. ``inputs`` are the nonempty inputs.
 
     The cache key is ``key``, which the caller has already looked up. Without a key, it is a hash of all operations,
-    which is looked up first. The default ``width`` is that of ``block_width``. ``quick`` is as in ``native.emit``.
+    which is looked up first. ``block_width`` returns the default ``width``. For ``quick`` see ``native.emit``.
     """
     used, whole = used_inputs(Signature.of(function).sizes_in), function
     if len(used) < function.n_in():
@@ -138,8 +138,8 @@ def _has_call(inputs: list[Shape], outputs: list[Shape]) -> bool:
 def block_width(program: Program, dtype: str, target: Target | None = None) -> int:
     """Return the number of states computed at a time: the lanes of one or two vector registers.
 
-    Elementary functions are long chains of dependent operations. With the short vectors of AArch64 two are computed in
-    little more time than one, if at least half of the work is such functions. Code with more independent operations
+    Elementary functions are long chains of dependent operations. With the short vectors of AArch64, two registers take
+    little more time than one if at least half of the work is such functions. Code with more independent operations
     would only store and load more values.
     """
     target = target or host()
@@ -148,7 +148,7 @@ def block_width(program: Program, dtype: str, target: Target | None = None) -> i
 
 
 def _work(program: Program) -> tuple[int, int]:
-    """Return the work per state, in operations, and that of elementary functions other than sines and cosines."""
+    """Return the work per state, in operations, and its part in elementary functions other than sines and cosines."""
     codes = [operation.code for operation in program.operations]
     elementary = ELEMENTARY * sum(code in _ELEMENTARY for code in codes)
     return elementary + sum(SINE if code in _SINES else code not in _ELEMENTARY for code in codes), elementary
@@ -171,7 +171,7 @@ def program_key(program: Program, inputs: list[Shape], outputs: list[Shape], dty
 
 @memo
 def compiler_fingerprint() -> bytes:
-    """Return the part of the cache key common to all code: a hash of this package, the machine and package versions."""
+    """Return the part of the cache key common to all code: a hash of this package, the machine and all versions."""
     source = source_hash("compiler").encode()
     versions = f"{host().description}|{ca.CasadiMeta.version()}|{np.__version__}|{object.__basicsize__}"
     return hashlib.sha256(source + versions.encode()).digest()

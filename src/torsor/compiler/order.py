@@ -1,7 +1,7 @@
-"""Order of operations: a reordering of the same list in which fewer values are live at the same time.
+"""Order of operations: the same list, reordered so that fewer values are live at the same time.
 
-A processor keeps a few dozen values in registers; the others go to memory and back. Reordering changes no operation, so
-it changes no bit of any result.
+A processor keeps a few dozen values in registers; the others are stored in memory and loaded again. Reordering changes
+no operation, so it changes no bit of any result.
 """
 
 from bisect import bisect_left, insort
@@ -16,10 +16,10 @@ _PAIR = {ca.OP_SIN: ca.OP_COS, ca.OP_COS: ca.OP_SIN}
 
 
 def ordered(program: Program, quick: bool = False) -> Program:
-    """Return a program with its operations in an order with few live values: the best of three.
+    """Return a program with its operations in the best of three orders, the one with the fewest live values.
 
-    They are the original order, and two greedy ones: forwards from the inputs, and backwards from the results. Sine and
-    cosine of an angle are computed together, and inputs come just before their first use. ``quick`` tries only the
+    These are the original order and two greedy orders: forwards from the inputs, and backwards from the results. Sine
+    and cosine of an angle are computed together, and inputs come just before their first use. ``quick`` tries only the
     forward order, which is the best one for large functions with many results.
     """
     graph = _Graph(program)
@@ -33,7 +33,7 @@ def ordered(program: Program, quick: bool = False) -> Program:
 
 
 def arranged(program: Program, order: Iterable[int]) -> Program:
-    """Return a program with its operations in another order; each comes after those whose values it takes.
+    """Return a program with its operations in another order; each comes after the operations whose values it takes.
 
     Operations that are not in ``order`` are dropped, and their results become None.
     """

@@ -73,7 +73,7 @@ _TWO = "atan2 copysign fmax fmin fmod hypot remainder"
 
 
 def every_operation() -> ca.Function:
-    """Return a function of x and y with one output per operation, and one with numbers that are hard to write."""
+    """Return a function of x and y with one output per operation, and one with numbers that are hard to print."""
     x, y = ca.SX.sym("x"), ca.SX.sym("y")
     results = {f"op_{name}": getattr(ca, name)(x) for name in _ONE.split()}
     results |= {f"op_{name}": getattr(ca, name)(x, y) for name in _TWO.split()}
@@ -110,7 +110,7 @@ def no_rule(title: str, code: int) -> str:
 
 
 def uncovered(rules: Collection[int]) -> list[str]:
-    """Return the names of the operations without a rule in a table, in alphabetical order.
+    """Return the names of the operations that have no rule in a table, in alphabetical order.
 
     CasADi drops ``OP_ASSIGN`` and ``OP_LIFT`` from SX functions, but other code may keep them, so they are included.
     """
@@ -148,7 +148,7 @@ class Operation(NamedTuple):
 
     @property
     def taken(self) -> tuple[int, ...]:
-        """Values that it takes."""
+        """The values that the operation takes."""
         return () if self.code in FREE_OPERATIONS else self.arguments
 
 
@@ -178,7 +178,7 @@ class Program:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Disable the garbage collector: lists of operations have no cycles, and would be searched repeatedly."""
+    """Disable the garbage collector: operation lists have no cycles and would be searched repeatedly."""
     enabled = gc.isenabled()
     gc.disable()
     try:

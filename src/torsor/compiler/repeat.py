@@ -63,7 +63,7 @@ def repeat(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) ->
     """Call a kernel T times in sequence, from arrays ``inputs`` (T, N, ...) into ``outputs`` (T, N, ...).
 
     Unlike a call with the batch (T, N), each call may read results of earlier ones: inputs may be views of the memory
-    of outputs. All are float64 arrays; data shared by all calls may be broadcast.
+    of outputs. All are float64 arrays; inputs shared by all calls may be broadcast.
     """
     words = Call(kernel, inputs, outputs).words(0)
     run, _ = _chain()
@@ -109,7 +109,7 @@ class Room(NamedTuple):
 class Workspace:
     """A chain of calls for arrays with some ``shapes``; ``calls`` creates it from these arrays.
 
-    A room is used exclusively until it is given back.
+    A room is used exclusively until it is released.
 
     Example:
         >>> import casadi as ca
@@ -151,5 +151,5 @@ class Workspace:
 
 
 def narrow(states: int) -> int | None:
-    """Return the width of kernels that are called many times with this many states, or None for the default."""
+    """Return the width of kernels that are called many times with ``states`` states, or None for the default."""
     return SHORT if states <= FEW else None

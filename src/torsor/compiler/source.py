@@ -20,7 +20,7 @@ PIECE = 1500  # operations in the longest piece of a function
 
 
 class Names:
-    """Generator of unique identifiers. ``form`` turns any text into an identifier; ``reserved`` ones are not used."""
+    """Generator of unique identifiers, none of them ``reserved``. ``form`` turns any text into an identifier."""
 
     def __init__(self, form: Callable[[str], str], reserved: Collection[str], taken: Iterable[str] = ()):
         self.form, self.reserved, self.taken = form, reserved, set(taken)
@@ -63,7 +63,7 @@ def with_names(functions: Sequence[ca.Function] | Mapping[str, ca.Function]) -> 
             raise ModelError(f"the functions contain {function!r}", value=function, allowed="CasADi functions")
         title = function.name() if key is None else key
         if not isinstance(title, str):
-            raise ModelError(f"a function is named {title!r}", value=title, allowed="a string", fix="name it by one")
+            raise ModelError(f"a function is named {title!r}", value=title, allowed="a string", fix="use a string")
         if title in result:
             fix = "pass a mapping from names of your choice to the functions"
             raise ModelError(f"two functions are named {title!r}", value=title, allowed="each name once", fix=fix)
@@ -90,7 +90,7 @@ class About(NamedTuple):
 
 
 def plain(text: str) -> str:
-    """Return ASCII text in which nothing can end a comment: other characters become underscores.
+    """Return ASCII text that cannot end a comment: other characters become underscores.
 
     A slash is kept only between letters, digits and blanks (m/s), so that neither ``*/`` nor ``</script>`` remains.
     """
@@ -169,7 +169,7 @@ SLOPE = 2.0 / math.sqrt(math.pi)
 
 
 def rules(names: str, rule: Callable[[str], Callable[..., str]]) -> dict[int, Callable[..., str]]:
-    """Return the rules of CasADi operations that are functions of the same name in the language."""
+    """Return the rules of CasADi operations for which the language has functions of the same name."""
     return {getattr(ca, f"OP_{name.upper()}"): rule(name) for name in names.split()}
 
 
@@ -234,10 +234,10 @@ class Language(Protocol):
         """The text before a local variable at its first assignment, with a trailing space."""
 
     def literal(self, number: float) -> str:
-        """Return a number that needs no parentheses and reads back to the last bit."""
+        """Return the text of a number that needs no parentheses and reads back exactly."""
 
     def expression(self, code: int, *arguments: str) -> str:
-        """Return the operation with that code, applied to operands that need no parentheses."""
+        """Return the operation with the given code, applied to operands that need no parentheses."""
 
     def element(self, array: str, entry: int) -> str:
         """Return the element of an argument, or of the scratch array."""

@@ -1,7 +1,7 @@
-"""Batches shared by several threads: how many threads, how large their parts are, and the pool that computes them.
+"""Batches shared by several threads: the number of threads, the size of their parts, and the pool that computes them.
 
-The threads run only generated code (``llvm/pool.py``) and never wait for the interpreter. On Windows, which has other
-thread functions, a pool of Python threads takes their place (``compute``).
+The threads run only generated code (``llvm/pool.py``) and never wait for the interpreter. Windows has other thread
+functions, so a pool of Python threads is used there (``compute``).
 """
 
 import ctypes
@@ -92,7 +92,7 @@ def available_cores() -> int:
 
 
 def _quota(folder: str = "/sys/fs/cgroup") -> int:
-    """Return the number of cores whose time the control group of this process may use, rounded up."""
+    """Return the number of cores that the control group of this process may use, rounded up."""
     root = Path(folder)
     try:
         if (root / "cpu.max").is_file():
@@ -155,9 +155,9 @@ def _make_pool() -> _Pool | None:
 
 
 class SharedKernel:
-    """The machine code of a function, and how threads share its batches.
+    """The machine code of a function with the data that threads need to share its batches.
 
-    ``code`` has its addresses. ``loop`` and ``data`` are the inner loop of the gufunc and its data.
+    ``code`` holds its addresses. ``loop`` and ``data`` are the inner loop of the gufunc and its data.
     """
 
     def __init__(self, code: Any, arrays: int, threads: int):
@@ -180,7 +180,7 @@ class SharedKernel:
         self.loop, self.data = native_pool.loop, ctypes.addressof(self._words)
 
     def compute(self, arrays: Sequence[NDArray[Any]], cores: Sequence[Shape], batch: Shape) -> None:
-        """Compute a batch with several axes: ``arrays`` are inputs and results, ``cores`` their shapes per state."""
+        """Compute a batch with several axes; ``arrays`` are inputs and results, ``cores`` their shapes per state."""
         wide = [np.broadcast_to(a, (*batch, *core)) for a, core in zip(arrays, cores, strict=True)]
         outer, this = len(batch), self.compiled
         lengths, strides = _merged(list(batch), [list(item.strides[:outer]) for item in wide])

@@ -33,7 +33,7 @@ MOTIONS = "constants, a function of a CasADi time, a result (MotionResult, Retim
 
 
 class Motion(Protocol):
-    """A result with a time axis: ``at(t)`` returns q, v and a at times t, from the first to the last of ``times``."""
+    """A result with a time axis: ``at(t)`` returns q, v and a at times t from the first to the last of ``times``."""
 
     @property
     def times(self) -> Any:
@@ -44,7 +44,7 @@ class Motion(Protocol):
 
 
 JointReference = Law | Motion | str | Path
-"""What the joint controllers take as their reference, besides a ``Reference``."""
+"""The references that joint controllers accept in addition to a ``Reference``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Reference:
     """Desired values over time: ``function`` is a ``casadi.Function`` t -> values.
 
     The reference of a sampled motion has a ``signal``. Its function is (t, window) -> values, where ``window(t)``
-    returns the polynomials of the interval that contains t. Controllers that use it are therefore compiled once for all
+    returns the polynomials of the interval that contains t. Controllers with it are therefore compiled once for all
     motions.
     """
 
@@ -67,7 +67,7 @@ class Reference:
     def window(self, start: Any, end: Any = None) -> Array:
         """Return the polynomials (..., 7, n) of a sampled motion from ``start`` (...) to ``end`` (...), in s.
 
-        The first row is the time from which the polynomials count; the other six are their coefficients.
+        The first row is the start time of the polynomials; the other six are their coefficients.
 
         Example:
             >>> law = torsor.control.reference(torsor.library.planar_chain(1), ([0.0, 2.0], [[0.0], [4.0]]))
@@ -115,7 +115,7 @@ def reference(robot: Robot, law: JointReference | Reference) -> Reference:
     - an array of constants (rad or m);
     - a function of a CasADi time t (s) that returns the positions (a list or SX). v_d, a_d and higher derivatives are
       obtained by differentiation with respect to t;
-    - a result with ``at(t)`` and ``times``: a ``MotionResult``, ``Retimed`` or ``Trajectory``;
+    - a result with ``at(t)`` and ``times`` (``Motion``): a ``MotionResult``, ``Retimed`` or ``Trajectory``;
     - samples (times, q), for a cubic spline, or (times, q, v, a), for quintics between the samples;
     - a file: a saved result (.npz), or a table (.csv) with the columns "time" and "q NAME", and optionally "v NAME"
       and "a NAME". The motion begins with the first row.
@@ -210,7 +210,7 @@ def _of_file(robot: Robot, path: Path, count: int) -> Signal:
 
 
 def _of_samples(given: tuple[Any, ...], count: int, where: str) -> Signal:
-    """Return the motion through samples; warn if its rates are those of another motion."""
+    """Return the motion through samples; warn if its rates belong to another motion."""
     signal = motion_signal(given, count, where)
     if len(given) > 2:
         warn_of_rates(signal.breaks, [np.reshape(each, (len(signal.breaks), count)) for each in given[1:]], where)
@@ -221,7 +221,7 @@ LAWS = "constants, or a function of a CasADi time"
 
 
 def law_function(law: Law, shape: tuple[int, ...], where: str, allowed: str = LAWS) -> ca.Function:
-    """Return a function of time, or constants, of a given shape as a CasADi function of t."""
+    """Return a function of time or constants, of a given shape, as a CasADi function of t."""
     t = ca.SX.sym("t")
     rows, columns = (*shape, 1)[:2]
     if not callable(law):
@@ -305,7 +305,7 @@ class Controller:
         return tau
 
     def saturated(self, limit: Maybe = None) -> Controller:
-        """Return the same law with forces limited to [-limit, limit] (N m, N), by default the robot's effort limits.
+        """Return the law with forces limited to [-limit, limit] (N m, N), by default the robot's effort limits.
 
         ``limit`` is one number, or one per coordinate (nv); inf means no limit. Forces that are NaN stay NaN.
 
@@ -359,7 +359,7 @@ class Controller:
     ) -> list[Path]:
         """Write the law as self-contained C99 to a folder and return the paths of header, source and CMakeLists.txt.
 
-        The function is named after the law, with ``prefix`` in front. It takes (t, q, v), or (k, q, v) if ``period`` is
+        The function is named after the law, preceded by ``prefix``. It takes (t, q, v), or (k, q, v) if ``period`` is
         given (see ``sampled``), and the window of a sampled reference (``reference.window``). It allocates no memory,
         has no state and calls only libm.
 
@@ -386,12 +386,12 @@ def traced(
 
 
 def _inputs(reference: Reference | None) -> list[ca.SX]:
-    """Return the inputs of a law besides (t, q, v)."""
+    """Return the inputs of a law in addition to (t, q, v)."""
     return [] if reference is None else reference.inputs
 
 
 def pd_gains(n: int, where: str, kp: Maybe, kd: Maybe, bandwidth: Maybe, damping: ArrayLike) -> tuple[Array, Array]:
-    """Return (kp, kd), each (n,), of e'' + kd e' + kp e = 0: given, or bandwidth^2 and 2 damping bandwidth."""
+    """Return (kp, kd), each (n,), of e'' + kd e' + kp e = 0: as given, or bandwidth^2 and 2 damping bandwidth."""
     if bandwidth is not None and kp is None and kd is None:
         rate = positive_vector(bandwidth, n, where, "bandwidth")
         return rate**2, 2 * positive_vector(damping, n, where, "damping") * rate

@@ -104,7 +104,7 @@ class Drives:
         return values[: self.n], values[self.n :]
 
     def of_elastic(self, values: ca.SX) -> ca.SX:
-        """Return the values of the elastic joints, given those of all joints (n)."""
+        """Return the values of the elastic joints from the values of all joints (n)."""
         return ca.vertcat(ca.SX.zeros(0, 1), *(values[k] for k in self.elastic))
 
     def unloaded(self, q: ca.SX) -> ca.SX:
@@ -147,7 +147,7 @@ class Drives:
         return self.split(bias)
 
     def coupled(self, rows: Sequence[int]) -> list[str]:
-        """Return the elastic joints whose rotors couple to the joints ``rows`` by inertia or gyroscopic forces."""
+        """Return the elastic joints whose rotors are coupled to the joints ``rows`` by inertia or gyroscopic forces."""
         q, v, w = (ca.SX.sym(name, size) for name, size in (("q", self.n), ("v", self.n), ("w", len(self.elastic))))
         coupling = ca.horzcat(self.mass(q)[1], ca.jacobian(self.bias(q, v, w)[0], w))[list(rows), :]
         count = len(self.elastic)

@@ -32,8 +32,8 @@ def feedback_linearization(robot: Robot, reference: JointReference | Reference, 
     ``poles`` p (1/s) is one positive number, for four poles at -p, or four numbers, shared by all joints. The error
     e = q_d - q obeys (d/dt + p1)(d/dt + p2)(d/dt + p3)(d/dt + p4) e = 0. The joints' q'' and q''' are computed from the
     state by the model, M q'' + C q' + g = K (theta - q) and its rate, and the motor torques from q'''' = u (Spong
-    1987). All joints must be elastic, with linear undamped springs, and no rotor may be carried about its own axis (the
-    inertia between joints and motors is zero: the reduced model). The reference is differentiated four times.
+    1987). All joints must be elastic, with linear undamped springs, and no link may rotate a rotor about its own axis
+    (the inertia between joints and motors is zero: the reduced model). The reference is differentiated four times.
 
     Example:
         >>> arm = torsor.library.planar_chain(1).with_motor("joint1", 1e-3, ratio=10, carrier="base", stiffness=200.0)
@@ -169,7 +169,7 @@ MAX_PASSES = 6  # each pass differentiates the forces of the previous pass once 
 
 
 def motor_equilibrium(robot: Robot, q: ArrayLike) -> Array:
-    """Return the equilibrium positions (nq) for joints at q (n): the motors are where the springs carry the load.
+    """Return the equilibrium positions (nq) for joints at q (n): motor angles at which the springs carry the load.
 
     The springs of the elastic joints, which must be linear, carry gravity and the joint springs.
 
@@ -247,7 +247,7 @@ def elastic_tracking(
 
         tau_m = tau_d + kp (theta_d - theta) + kd (theta_d' - theta')
 
-    ``kp`` (N m/rad) and ``kd`` (N m s/rad) are one number or one per joint. Elastic joints need no sensor besides that
+    ``kp`` (N m/rad) and ``kd`` (N m s/rad) are one number or one per joint. Elastic joints need no sensor except that
     of the motor. At the reference the feedback is zero. Near it the loop acts as a spring kp in series with the joint
     spring. It is stable if kp and K exceed the norm of dg/dq (Tomei 1991), and spring damping helps. All springs must
     be linear.

@@ -16,10 +16,9 @@ from torsor.robot.robot import Robot
 
 
 class MomentumObserver:
-    """Estimate r (nv) of the generalised forces that the model does not include (contact, payload).
+    """Observer of the generalised forces r (nv) that the model does not include (contact, payload).
 
-    The momentum p = M v has the rate p' = tau + C^T v - g - friction - springs + tau_ext (De Luca and Mattone
-    2003):
+    The momentum p = M v has the rate p' = tau + C^T v - g - friction - springs + tau_ext (De Luca and Mattone 2003):
 
         r = K_O (p - p(0) - integral of (tau + C^T v - g - friction - springs + r)),   so r' = K_O (tau_ext - r)
 

@@ -19,8 +19,8 @@ def gravity_pd(robot: Robot, reference: JointReference | Reference, kp: ArrayLik
     """Return a PD controller that compensates gravity and the joint springs.
 
     ``reference`` is a motion, samples, a function of time or constants (see ``control.reference``). ``kp`` (N m/rad or
-    N/m) and ``kd`` (N m s/rad or N s/m) are one number or one per joint velocity. For rigid robots, including those
-    with a floating base (then the reference is a constant q_d (nq), and all nv coordinates are driven):
+    N/m) and ``kd`` (N m s/rad or N s/m) are one number or one per joint velocity. For rigid robots, with a fixed or
+    floating base (if it floats, the reference is a constant q_d (nq), and all nv coordinates are driven):
 
         tau = kp (q_d - q) + kd (v_d - v) + g(q) + springs(q)                  Takegaki and Arimoto 1981
 
@@ -62,7 +62,7 @@ def gravity_pd(robot: Robot, reference: JointReference | Reference, kp: ArrayLik
 def gravity_compensation(robot: Robot, kd: ArrayLike = 0.0) -> Controller:
     """Return a controller that compensates gravity and joint springs and adds damping, so that the robot floats.
 
-    tau = g(q) + springs(q) - kd v, for robots with rigid joints, including those with a floating base (then all nv
+    tau = g(q) + springs(q) - kd v, for robots with rigid joints and a fixed or floating base (if it floats, all nv
     coordinates are driven). ``kd`` (N m s/rad or N s/m) is one number or one per velocity.
 
     Example:
@@ -208,7 +208,7 @@ def computed_torque(
     With e = q_d - q, tau = ID(q, v, a_d + kd e' + kp e), so that e'' + kd e' + kp e = 0 (Luh, Walker and Paul 1980).
     ``reference`` is a motion, samples, a function of time or constants (see ``control.reference``). ``kp`` (1/s^2) and
     ``kd`` (1/s) are one number or one per coordinate. Alternatively, ``bandwidth`` w (rad/s) and
-    ``damping`` d give kp = w^2, kd = 2 d w. Friction, springs and rotors of the model are cancelled too.
+    ``damping`` d determine kp = w^2, kd = 2 d w. Friction, springs and rotors of the model are cancelled too.
 
     Example:
         >>> arm = torsor.library.two_link()

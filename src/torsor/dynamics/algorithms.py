@@ -34,15 +34,14 @@ def _takes(parameter: str) -> "cached_property[bool]":
 class Algorithm:
     """An algorithm: its ``rule``, a function of a tree and symbols, and its results.
 
-    - ``output``: the shape of the result for one state, with the names of ``size`` for axes that depend on the
+    - ``output``: the shape of the result for one state, with names (see ``size``) for axes that depend on the
       mechanism.
     - ``results``: names of several results, all of that shape.
     - ``lean``: the result depends only on the coordinates, so the tree may be simplified.
-    - ``lean_afloat``: the same if the base floats, because all inertia then remains in the tree and moves as before.
+    - ``lean_afloat``: like ``lean``, but only if the base floats, because all inertia then remains in the tree.
     - ``shared``: the rule computes nothing twice, so no search for common subexpressions is needed.
     - ``multipliers``: the loops are closed by Lagrange multipliers.
-    - ``instead``: methods that return the result of the closed mechanism; this one returns that of the tree with cut
-      loops.
+    - ``instead``: methods that return the result of the closed mechanism; this one applies to the tree with cut loops.
     """
 
     rule: Callable[..., Any]
@@ -92,9 +91,9 @@ class Algorithm:
 def size(mechanism: Mechanism, axis: str | int) -> int:
     """Return the length of an axis by its name.
 
-    The names are n (velocities), 3n (q, v and a), nq (positions), nq+n+2 (both and two more), L (links), p
-    (parameters), N (active coordinates), c (closure equations), cuts (cut joints) and rows (all velocities of a place);
-    n+1, N+1 and c+1 are one more.
+    The names are n (velocities), 3n (q, v and a), nq (positions), nq+n+2 (positions, velocities and two more), L
+    (links), p (parameters), N (active coordinates), c (closure equations), cuts (cut joints) and rows (all velocities
+    of a place). n+1, N+1 and c+1 have one more entry.
     """
     if isinstance(axis, int):
         return axis
@@ -215,7 +214,7 @@ MAX_NAMES = 6  # algorithms named in a message
 
 
 def algorithm_names(like: object = "") -> str:
-    """Return algorithm names for a message, with those that resemble ``like`` first: "mass_matrix", "jacobian:LINK"."""
+    """Return algorithm names for a message, such as "mass_matrix, jacobian:LINK"; names like ``like`` come first."""
     requested = like.partition(":")[0] if isinstance(like, str) else ""
     named = {name: item for name, item in ALGORITHMS.items() if not name.endswith(WITH_MARGIN)}
     places = {name: f"{name}:LINK" if item.at_place else name for name, item in named.items()}

@@ -28,7 +28,7 @@ ROWS = {"all": 6, "angular": 3, "linear": 3}
 
 @dataclass(frozen=True)
 class Request:
-    """One function of a mechanism: everything that it depends on besides the mechanism itself.
+    """One function of a mechanism: everything that it depends on except the mechanism itself.
 
     - ``loads``: one of ``LOADS``.
     - ``place``: the name of a link or frame; ``axes``: one of ``AXES``; ``point``: whether a point of the place is an
@@ -39,8 +39,8 @@ class Request:
     - ``free``: the parameters of the mechanism that are inputs.
     - ``form``: "value" for the results, "sparse" for their structural nonzeros, "jvp" and "vjp" for directional
       derivatives and their transpose, "jacobian" for all derivatives.
-    - ``by``: the inputs with respect to which derivatives are taken (default: all). Those with respect to positions are
-      taken along ``integrate``, or with respect to their ``components``.
+    - ``by``: the inputs with respect to which derivatives are taken (default: all). Derivatives with respect to
+      positions are taken along ``integrate``, or with respect to their ``components``.
     """
 
     name: str
@@ -112,7 +112,7 @@ class Request:
         return {f"{name}_by_{item}": shape + tangents[item] for name, shape in shapes.items() for item in by}
 
     def tangents(self, mechanism: Mechanism) -> dict[str, Shape]:
-        """Return the shape of a small change of each input; for positions, that of a velocity or of the positions."""
+        """Return the shape of a small change of each input; for positions, the shape of velocities or of positions."""
         turned = {} if self.components else dict.fromkeys(self.positions, (mechanism.nv,))
         return self.arguments(mechanism) | turned
 
@@ -171,7 +171,7 @@ Named = dict[str, ca.SX]
 
 
 def formed(tree: Tree, request: Request, inputs: Named, results: Named) -> tuple[Named, Named]:
-    """Return the inputs and outputs, in the request's form, of results that were traced from inputs."""
+    """Return inputs and outputs in the request's form, from results that were traced from inputs."""
     if request.form == "sparse":
         return inputs, {
             name: ca.vec(result.nz[:]) for name, result in results.items()
@@ -228,8 +228,8 @@ MAX_SHARED_OPERATIONS = 50_000
 def trace(mechanism: Mechanism, request: Request, plain: bool = False) -> ca.Function:
     """Return the requested function of a mechanism over CasADi SX, with zeros and ones folded.
 
-    ``plain`` leaves the tree as described, for human-readable equations: no frame is moved, no inertia regrouped, and
-    free parameters appear where they are in the description.
+    ``plain`` keeps the tree as described, for human-readable equations: no frame is moved, no inertia is regrouped,
+    and free parameters appear where the description has them.
     """
     algorithm = ALGORITHMS[request.name]
     symbols = {name: ca.SX.sym(name, *shape) for name, shape in request.arguments(mechanism).items()}

@@ -67,14 +67,14 @@ def results_of(owner: type, titles: Iterable[tuple[str, str]]) -> dict[str, str]
 
 
 def listed(names: Sequence[str], own: Sequence[str]) -> str:
-    """Return names with their units."""
+    """Return names with their units as text."""
     return ", ".join(f"{name} ({unit})" for name, unit in zip(names, own, strict=True))
 
 
 def about_robot(
     robot: Mechanism, titles: Iterable[tuple[str, str]], numbers: Mapping[str, float] | None = None
 ) -> About:
-    """Return the description in the exported source of a robot; ``titles`` is as in ``results_of``.
+    """Return the description in the exported source of a robot; for ``titles`` see ``results_of``.
 
     ``numbers`` contains the input parameters of a parametric robot with their values in the given robot.
     """

@@ -44,9 +44,9 @@ def c(
     state and depends only on libm. With ``overwrite=False``, an existing file raises ModelError. Files that Torsor did
     not write are never replaced.
 
-    Functions of a parallel robot take pose, twist and so on as its methods do. Unless the leg positions q follow from
-    the pose in closed form, q is passed after the pose (always with ``positions=True``). Singular poses are not
-    detected.
+    Functions of a parallel robot take the same arguments (pose, twist and so on) as its methods. Unless the leg
+    positions q follow from the pose in closed form, q is passed after the pose (always with ``positions=True``).
+    Singular poses are not detected.
 
     Example:
         >>> import tempfile

@@ -1,15 +1,15 @@
-"""Readers and writers of robot descriptions. Conventions end here: each reader returns a ``Mechanism``.
+"""Readers and writers of robot descriptions. Each reader converts the conventions of its format to a ``Mechanism``.
 
 | module | purpose |
 |---|---|
-| ``dispatch`` | ``read`` and ``write``: choose the reader or writer of a file; xacro; robots by name |
+| ``dispatch`` | ``read`` and ``write``, which choose the reader or writer of a file; xacro; robots by name |
 | ``toml/``, ``urdf/``, ``sdf/``, ``mjcf/``, ``usd/`` | one format each: ``reading``, ``writing``, and helpers |
 | ``osim/`` | OpenSim, read only: ``file`` (elements), ``model``, ``reading`` |
 | ``meshes/`` | mesh files, and triangles of simple shapes |
 | ``search_path`` | resolution of ``package://`` and ``model://`` |
 | ``dh``, ``screws`` | Denavit-Hartenberg tables and screw axes, given in Python |
 | ``xml`` | safe XML parsing; XML elements of numbers |
-| ``writing``, ``joint_decomposition`` | for writers: files, mesh copies, joints as several simpler ones |
+| ``writing``, ``joint_decomposition`` | for writers: files, mesh copies, decomposition of joints |
 
 To add a format ``abc``:
 
@@ -17,16 +17,15 @@ To add a format ``abc``:
    ``Joint``, ``Frame`` and ``Loop`` objects in SI units and radians, and end with ``mechanism.build``, which validates
    the tree, sorts the joints and merges fixed ones. Parse XML only with ``xml.parse_xml``, which rejects entities.
 2. Errors. Raise ``ModelError`` with the file and line or element (``where``), what is wrong, what is allowed and the
-   fix. Pass ``source=`` to the parts, so that their own errors also name the file. Use ``errors.warn`` for
-   properties in the file that a mechanism cannot represent. Limit the size of the file, and never evaluate text from
-   it.
+   fix. Pass ``source=`` to the parts, so that their own errors also name the file. Use ``errors.warn`` for properties
+   in the file that a mechanism cannot represent. Limit the size of the file, and never evaluate text from it.
 3. Writer. Write ``abc/writing.py`` with ``write_abc(mechanism, path)``. Write the file with ``writing.write_file``,
    convert joint types with ``joint_decomposition.decomposed_joints``, and collect forces and limits that the format
-   cannot express in ``writing.Omissions``, which issues one warning. Raise ``ModelError`` for a structure that is
-   not written (a loop to URDF).
+   cannot express in ``writing.Omissions``, which issues one warning. Raise ``ModelError`` for a structure that the
+   format does not support, such as a loop in URDF.
 4. Dispatch. Add the suffix, or the root element, to the tables in ``dispatch``, and export the functions below.
-5. Tests. Add wrong and malicious files, and round trips, to ``tests/formats``, together with the program that owns
-   the format if it can be installed.
+5. Tests. Add invalid and malicious files, and round trips, to ``tests/formats``, with the reference program of the
+   format if it can be installed.
 6. Documents. Add a page or a section under ``docs``, extend the docstring of ``torsor.load``, and add a line to the
 changelog.
 """

@@ -1,7 +1,7 @@
 """Denavit-Hartenberg tables: standard, and modified with Khalil and Kleinfinger's six parameters.
 
-Closed loops are written as in Khalil 2010, section 2.2: one joint of each loop is cut, and a frame is placed there on
-each of its two links. The row of the cut joint is the first of these frames; ``closes`` is the row of the second.
+Closed loops are described as in Khalil 2010, section 2.2: one joint of each loop is cut, and a frame is placed there
+on each of its two links. The row of the cut joint is the first of these frames; ``closes`` is the row of the second.
 """
 
 import reprlib
@@ -56,9 +56,8 @@ class DHLink(_TableLink):
     Lengths are in m, angles in rad. The coordinate is added to theta (revolute) or d (prismatic). ``com`` and the 3 x 3
     ``inertia`` about it are in the link frame. In a robot with loops, ``active`` joints are driven.
 
-    The last row may be a cut joint. Its frame then coincides with that of row ``closes`` (-1 for the base), as in
-    Denavit and Hartenberg's loops, where the product of all matrices is the identity. It has no inertia and no
-    coordinate.
+    The last row may be a cut joint. Its frame then coincides with the frame of row ``closes`` (-1 for the base), as in
+    Denavit and Hartenberg's loops, where the product of all matrices is the identity. It has no inertia or coordinate.
 
     Example:
         >>> DHLink(a=0.4, mass=0.5, com=(-0.2, 0, 0)).a
@@ -203,7 +202,7 @@ def read_dh(
     strict: bool = True,
     base: str = "fixed",
 ) -> Mechanism:
-    """Return the serial mechanism of a standard Denavit-Hartenberg table; its last row may close a loop."""
+    """Return the serial mechanism that a standard Denavit-Hartenberg table describes; the last row may close a loop."""
     links = rows(links, name, "links", "a list of torsor.DHLink")
     table = _Table(name, links, strict)
     for index, row in enumerate(links):

@@ -33,7 +33,7 @@ _FOLDERS = ("PACKAGE_PATH", "REPOSITORY_PATH")
 
 
 def is_description(path: str | Path) -> bool:
-    """Return whether a robot is named by its module instead of a file."""
+    """Return whether a name refers to a ``robot_descriptions`` module instead of a file."""
     return str(path).startswith(SCHEME)
 
 
@@ -87,8 +87,8 @@ _LEADING_OUT = ("vars", "mro", "gi_frame", "cr_frame", "ag_frame", "tb_frame", "
 def expanded(path: Path, arguments: Mapping[str, object]) -> Element:
     """Return the root element of an expanded .xacro file.
 
-    ``arguments`` are those of <xacro:arg>, as on the command line of xacro: text, numbers, True and False. $(find PKG)
-    is the folder of a package on the search path.
+    ``arguments`` are the values of <xacro:arg>, as on the xacro command line: text, numbers, True and False. $(find
+    PKG) is the folder of a package on the search path.
     """
     try:
         import xacro
@@ -216,9 +216,9 @@ def read(
     search: Sequence[str | Path] = (),
     xacro: Mapping[str, object] | None = None,
 ) -> Mechanism:
-    """Return the mechanism in a file or of a ``robot_descriptions`` robot; the arguments are those of ``torsor.load``.
+    """Return the mechanism of a file or ``robot_descriptions`` robot; for the arguments see ``torsor.load``.
 
-    Robots of the library are not found by name.
+    The robots of ``torsor.library`` cannot be read by name.
     """
     file, model, arguments = Path(path), "", dict(xacro or {})
     folders = [search] if isinstance(search, (str, Path)) else list(search)

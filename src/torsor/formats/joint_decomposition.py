@@ -1,4 +1,4 @@
-"""Joints for formats with fewer joint types, and without the ratio and offset of a joint's own coordinate.
+"""Joints for formats that have fewer joint types, and no ratio and offset of a joint's own coordinate.
 
 A helical joint becomes a revolute joint and a prismatic joint that follows it. A planar joint becomes two prismatic
 joints and a revolute one, a free joint three prismatic joints and a spherical one, with massless links between them.
@@ -30,7 +30,7 @@ from torsor.spatial import inverse_pose
 def without_couplings(mechanism: Mechanism, source: str, format: str) -> Mechanism:
     """Return a mechanism with couplings as followers; raise ModelError for loops and unsuitable couplings.
 
-    A passive joint without a motor follows the other. If both qualify, the later one does.
+    A passive joint without a motor follows the other joint. If both qualify, the later joint follows.
     """
     joints, couplings = list(mechanism.joints), list(mechanism.loops)
     while couplings:
@@ -94,8 +94,8 @@ def joint_chain(
     """Return the massless links and the joints of a chain from a frame on ``parent`` to one on ``child``.
 
     ``before`` and ``after`` (4 x 4) are the poses of the two frames on their links. They coincide if all ``steps`` are
-    at zero. The axes of the steps are in these frames; their parents and children are not used. A step may be a fixed
-    pose (4 x 4); at least one is a joint. ``unused`` makes the name of a link unique.
+    at zero. The axes of the steps are given in these frames; the parents and children of the steps are not used. A step
+    may be a fixed pose (4 x 4); at least one is a joint. ``unused`` makes the name of a link unique.
     """
     last = max(k for k, step in enumerate(steps) if isinstance(step, Joint))
     links, joints = list[Link](), list[Joint]()

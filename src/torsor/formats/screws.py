@@ -25,11 +25,11 @@ def read_screws(
     strict: bool = True,
     base: str = "fixed",
 ) -> Mechanism:
-    """Return the mechanism of home poses M_0i (4 x 4), screw axes S_i (6) and spatial inertias G_i (6 x 6).
+    """Return a mechanism from home poses M_0i (4 x 4), screw axes S_i (6) and spatial inertias G_i (6 x 6).
 
     G_i is in the frame of link i, which may be anywhere on the link. Screw axes are in the space frame at the home
     position, or in the link frame with ``frame="body"``. An axis (omega, v) has |omega| = 1, or omega = 0 and |v| = 1.
-    ``parents`` are the indices of the parent links, -1 for the base; by default each link follows the one before it.
+    ``parents`` are the indices of the parent links, -1 for the base; by default each link's parent is the previous one.
     """
     item = "a list with one array per link"
     home, screws = rows(home, name, "home", item), rows(screws, name, "screws", item)

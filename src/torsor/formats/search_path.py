@@ -1,4 +1,4 @@
-"""Resolution of ``package://`` and ``model://`` in given folders, those of the environment, and the file's own."""
+"""Resolution of ``package://`` and ``model://`` in given folders, environment folders, and the folder of the file."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ _SEARCH_FOLDERS: ContextVar[tuple[Path, ...]] = ContextVar("search", default=())
 
 @contextmanager
 def searching(folders: Sequence[str | Path]) -> Iterator[None]:
-    """Search these folders first, for packages and models, while a file is read."""
+    """Search the given folders first for packages and models, while a file is read."""
     for folder in folders:
         if not isinstance(folder, (str, Path)) or not Path(folder).is_dir():
             raise ModelError(f"search contains {str(folder)!r}", allowed="folders that exist")
@@ -42,7 +42,7 @@ def environment_folders() -> list[Path]:
 
 
 class Finder:
-    """The files that a description refers to; ``folders`` are those from which it may load meshes."""
+    """Finder of the files that a description refers to; meshes may be loaded from ``folders`` only."""
 
     def __init__(self, path: Path):
         self.path, self.folders = path, own_folders(path)
@@ -53,7 +53,7 @@ class Finder:
     def find(self, name: str) -> Path | None:
         """Return the path of a file or folder, or None if it is not found.
 
-        A name without scheme is a path next to the file, or else a model on the search path, as in Gazebo.
+        A name without a scheme is a path relative to the file, or else a model on the search path, as in Gazebo.
         """
         if name not in self._files:
             scheme = next((item for item in SCHEMES if name.startswith(item)), "")
@@ -78,8 +78,8 @@ class Finder:
     def package(self, package: str) -> Path | None:
         """Return the folder of a package or model: on the search path, or in or above the folder of the file.
 
-        A folder has the name of the package, or a package.xml with that <name>. An unlisted folder must contain the
-        file itself or be marked as a package; no other folder is used.
+        A folder has the name of the package, or a package.xml with that <name>. A folder that is not on the search
+        path must contain the file itself or be marked as a package.
         """
         if package not in self._packages:
             folders, above = given_folders(), self.path.resolve().parents

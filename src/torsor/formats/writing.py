@@ -1,4 +1,4 @@
-"""For all writers: atomic file writing, and the warning about omitted properties."""
+"""Helpers of all writers: atomic file writing, mesh copies, and the warning about omitted properties."""
 
 import hashlib
 import math
@@ -41,12 +41,12 @@ _TEXTURE = re.compile(rb"<init_from\b|^[ \t]*map_", re.MULTILINE)  # in .dae and
 
 
 def copies_folder(path: Path) -> Path:
-    """Return the folder of the copies of a description."""
+    """Return the folder for the mesh copies of a description."""
     return path.resolve().with_name(f"{path.stem[:_MAX_NAME_KEPT]}_meshes")
 
 
 class MeshCopies:
-    """The copies of a description in ``NAME_meshes`` next to it, named by content, so that none replaces another."""
+    """Mesh copies in ``NAME_meshes`` next to a description, named by content, so that none replaces another."""
 
     def __init__(self, path: Path):
         self.folder, self.readable = (
@@ -58,7 +58,7 @@ class MeshCopies:
         self._near: dict[Path, Path | None] = {}
 
     def add(self, name: str, surface: Triangles) -> Path:
-        """Return the path of the copy of a surface, which ``save`` will write; ``name`` becomes a part of its name."""
+        """Return the path of the copy of a surface, which ``save`` will write; the file name contains ``name``."""
         content = obj_content(surface)
         copy = self.folder / f"{name[:_MAX_NAME_KEPT]}-{_digest(content)}.obj"
         self.contents[copy] = content
@@ -69,12 +69,12 @@ class MeshCopies:
         return any(map(file.resolve().is_relative_to, self.readable))
 
     def near(self, file: Path, folders: tuple[str, ...] | None) -> Path | None:
-        """Return the path of a mesh file readable from the folder of the description: its own, or that of a copy.
+        """Return the path of a mesh file, or of a copy of it, that is readable from the folder of the description.
 
         Folders that the environment allows here (TORSOR_MESHES) do not count, because another machine may not have
-        them. ``folders`` are those from which the file may be read, None for all. Other files, and those that are not
-        meshes, are not copied: the result is None. An .obj file is copied with its materials (.mtl), into its own
-        folder. Textures are not copied; ``textured`` holds the meshes that have some.
+        them. The file may be read from ``folders`` (None: from all). Other files, and files that are not meshes, are
+        not copied: the result is None. An .obj file is copied with its materials (.mtl), into its own
+        folder. Textures are not copied; ``textured`` holds the meshes with textures.
         """
         real = file.resolve()
         if self.reads(real):
@@ -167,9 +167,9 @@ def relative_file(path: Path, file: str) -> str:
 
 
 class MeshNames:
-    """The names of mesh files in a description that is written to ``path``.
+    """Names of mesh files in a description that is written to ``path``.
 
-    A ``package://`` or ``model://`` name is kept if it leads to the same file from there, or if it is not found.
+    A ``package://`` or ``model://`` name is kept if it refers to the same file from there, or if it is not found.
     Otherwise the name is relative to the description. ``file`` names copies of meshes that cannot be read from
     there, which must be saved (``copies``); ``name`` is the current location of the mesh.
     """
@@ -203,7 +203,7 @@ class MeshNames:
         return relative_file(self.path, str(self.reachable(mesh)))
 
     def reachable(self, mesh: Visual | Shape) -> Path:
-        """Return the path of the file of a mesh, or of its copy if it is outside the folder of the description."""
+        """Return the path of a mesh file, or of its copy if the file is outside the folder of the description."""
         file = Path(mesh.path or "")
         near = self.copies.near(file, mesh.folders)
         if near is None:
@@ -236,7 +236,7 @@ class Omissions:
             self.found[what].append(name)
 
     def passive(self, joint: Joint, with_motor: bool = True) -> tuple[float, float, dict[str, float]]:
-        """Return viscous and Coulomb friction of a joint, and stiffness and rest of its spring; record any losses.
+        """Return the viscous and Coulomb friction of a joint and the stiffness and rest of its spring; record losses.
 
         The damping of the spring is part of the viscous friction; ``with_motor`` adds the friction of the motor.
         """
@@ -255,7 +255,7 @@ class Omissions:
         return viscous + spring.damping, coulomb, linear
 
     def common(self, joint: Joint, key: str) -> float:
-        """Return the number shared by all velocities of a joint; no limit or 0, and a record, if they differ."""
+        """Return the number shared by all velocities of a joint; if they differ, record it and return no limit or 0."""
         values = np.ravel(getattr(joint, key))
         if (values == values[0]).all():
             return float(values[0])
@@ -270,7 +270,7 @@ class Omissions:
         return replace(mechanism, loops=tuple(loop for loop in mechanism.loops if loop not in wheels))
 
     def report(self, source: str, format: str) -> None:
-        """Warn of everything that is not written, if anything."""
+        """Warn about everything that is not written, if anything."""
         lines = [f"{what} ({listing(names, most=4)})" for what, names in self.found.items()]
         if lines:
             warn(f"{format} cannot express {'; '.join(lines)}", where=source)
@@ -296,7 +296,7 @@ def moments_of(link: Link) -> dict[str, float]:
 
 
 def short_rpy(R: Array) -> Array:
-    """Return roll, pitch, yaw that give R to about the last digit, with few decimals where possible."""
+    """Return roll, pitch and yaw that reproduce R to about the last digit, with few decimals where possible."""
     exact = to_rpy(R)
     short = np.array([round(float(angle), 14) for angle in exact])
     rpy = np.where(np.abs(short - exact) <= 2e-16, short, exact)  # 0.3, not 0.30000000000000004

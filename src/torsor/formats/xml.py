@@ -1,4 +1,4 @@
-"""XML: safe parsing without document types and entities; elements of numbers that read back exactly."""
+"""XML: safe parsing without document types and entities; elements with numbers that read back exactly."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -34,7 +34,7 @@ class Element(ET.Element):
 
 
 def where_is(element: Any, owner: str = "") -> str:
-    """Return file, line and owner of an element, for messages."""
+    """Return the file, line and owner of an element, for messages."""
     return f"{element.source}: line {element.line}" + (f": {owner}" if owner else "")
 
 
@@ -62,7 +62,7 @@ def numbers_in(text: str, count: int, description: str, where: str, most: float 
 
 
 def floats_in(text: str, count: int, most: float = MAX_NUMBER) -> list[float] | None:
-    """Return ``count`` numbers in a text, at most ``most`` in size, or None if it does not have them."""
+    """Return ``count`` numbers in a text, at most ``most`` in magnitude, or None if the text is different."""
     if "_" in text or not text.isascii():  # as in ``number_in``
         return None
     try:
@@ -81,7 +81,7 @@ def parse_xml(path: Path, strict: bool = False) -> Element:
     """Return the root element of an XML file; raise ModelError with the file and the line if it cannot be parsed.
 
     Other readers of robot files accept some text that is not XML: blanks before the declaration, zeros at the end,
-    comments with ``--`` or with bytes of another encoding. Unless ``strict``, it is read as they do, with a warning.
+    comments with ``--`` or with bytes of another encoding. Unless ``strict``, it is accepted with a warning.
     """
     content = read_limited(path)
     try:
@@ -107,7 +107,7 @@ def parse_xml(path: Path, strict: bool = False) -> Element:
 
 
 class _NotWellFormedError(ModelError):
-    """The file is not XML, but may be close to it."""
+    """A file that is not XML, but may be close to it."""
 
 
 def parse_xml_text(content: bytes, source: str) -> Element:
@@ -188,7 +188,7 @@ def numbers(values: Any) -> str:
 
 
 def add_element(parent: ET.Element, tag: str, **attributes: Any) -> ET.Element:
-    """Add an element; attributes are text or numbers, and those that are None are not written."""
+    """Add an element; attributes are text or numbers, and None is not written."""
     element = ET.SubElement(parent, tag)
     for key, value in attributes.items():
         if value is not None:

@@ -32,9 +32,9 @@ def _key(a: str, b: str) -> Pair:
 class AllowedCollisions:
     """An allowed collision matrix: pairs of ``parts`` of a robot that are not checked, each with its reason.
 
-    A part is a link of the description with shapes. Reasons are those of MoveIt: "adjacent" (a joint connects both),
-    "never" and "always" (they never or always overlapped in sampled postures), "excluded" (by the file), "user" (by
-    you), or any other word. The matrix is immutable: ``allow`` and ``check`` return a new one.
+    A part is a link of the description with shapes. Reasons are the same as in MoveIt: "adjacent" (a joint connects
+    both), "never" and "always" (they never or always overlapped in sampled postures), "excluded" (by the file), "user"
+    (by you), or any other word. The matrix is immutable: ``allow`` and ``check`` return a new one.
 
     Example:
         >>> matrix = AllowedCollisions("arm", ("base", "arm", "hand"), {("base", "arm"): "adjacent"})
@@ -136,7 +136,7 @@ def read_srdf(path: str | Path) -> list[tuple[str, str, str]]:
 
 
 def matrix_of(robot: str, parts: Iterable[str], pairs: Iterable[tuple[str, str, str]]) -> AllowedCollisions:
-    """Return the matrix for pairs with reasons, omitting parts without shapes."""
+    """Return the matrix of pairs with reasons, without parts that have no shapes."""
     known = tuple(dict.fromkeys(parts))
     return AllowedCollisions(robot, known, {(a, b): why for a, b, why in pairs if a in known and b in known})
 
@@ -225,7 +225,7 @@ def _unbounded(robot: Mechanism, a: int, b: int) -> bool:
 
 
 def random_postures(robot: Mechanism, count: int, rng: np.random.Generator) -> Array:
-    """Return postures (count, nq): uniform within limits or over rotations, otherwise within ± half a turn or 1 m."""
+    """Return random postures (count, nq): uniform within limits or over rotations, else within ± half a turn or 1 m."""
     wide = np.full(robot.nq, 1.0)
     for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
         if joint.nq == joint.nv:

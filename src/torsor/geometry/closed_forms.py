@@ -124,14 +124,14 @@ def _round_pair(kinds: tuple[str, str], A: ca.SX, a: Size, B: ca.SX, b: Size) ->
 
 
 def on_plane(A: ca.SX, lowest: ca.SX) -> Closest:
-    """Return the distance of a point from the plane z = 0 of a pose; the normal is that of the plane."""
+    """Return the distance of a point from the plane z = 0 of a pose, with the normal of the plane."""
     normal = _column(A, 2)
     height = ca.dot(normal, lowest - _column(A, 3))
     return Closest(height, normal, lowest - height * normal, lowest)
 
 
 def lowest_point(shape: str, pose: ca.SX, size: Size, up: ca.SX) -> ca.SX:
-    """Return the lowest point (3 x 1) of a shape along the unit vector ``up``, or one of several."""
+    """Return the lowest point (3 x 1) of a shape along the unit vector ``up``; any of them if there are several."""
     center, R = _column(pose, 3), pose[:3, :3]
     down = -(R.T @ up)
     if shape == "sphere":

@@ -1,4 +1,4 @@
-"""Distances between convex shapes without a closed form, by coal (GJK, EPA): one pair and state at a time, in C++."""
+"""Distances between convex shapes without a closed form, computed by coal (GJK, EPA, in C++) one pair at a time."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -100,7 +100,7 @@ def radius_about_origin(shape: Shape, where: str) -> float:
 
 
 def enclosing_capsule(shape: Shape) -> Shape:
-    """Return a capsule that contains a shape, about its longest axis (for a mesh, the principal one of its vertices).
+    """Return a capsule that contains a shape, along its longest axis (for a mesh, the principal axis of its vertices).
 
     Example:
         >>> enclosing_capsule(Shape("cylinder", (0.1, 0.5))).size

@@ -2,8 +2,8 @@
 
 Pairs with a closed form are computed by compiled functions for all postures at once, all others by coal. The gradient
 follows from the witness points, which lie on a line along the unit normal n from the first shape to the second. The
-derivative for a joint is its twist times the line's Pluecker coordinates (p x n, n): with the sign + if it carries the
-second shape, - if it carries the first, and zero if it carries both.
+derivative for a joint is its twist times the line's Pluecker coordinates (p x n, n): positive if it carries the second
+shape, negative if it carries the first, and zero if it carries both.
 """
 
 from collections import defaultdict
@@ -92,11 +92,11 @@ class _Group(NamedTuple):
 
 
 class DistanceModel:
-    """The distances between given pairs of shapes, prepared once: ``model(q)`` accepts any number of postures.
+    """Distances between given pairs of shapes, prepared once; ``model(q)`` accepts any number of postures.
 
     ``pairs`` are pairs of indices into ``shapes``. With ``within`` (m), pairs without a closed form whose bounding
     spheres are farther apart than that get the distance between these spheres. It is a lower bound that is much faster
-    to compute than the distance; its normal, points and gradient are those of the spheres.
+    to compute than the distance; normal, points and gradient then refer to the spheres.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class DistanceModel:
 
     @property
     def depends(self) -> NDArray[np.bool_]:
-        """Coordinates (P, nv) that change the distance of each pair: those of the joints between the two shapes."""
+        """The coordinates (P, nv) that change the distance of each pair: those of the joints between the two shapes."""
         if not self.pairs:
             return np.zeros((0, self.robot.nv), dtype=bool)
         return np.asarray(np.abs(self._signs) @ np.abs(self._movement.gather) > 0)

@@ -1,4 +1,4 @@
-"""The shapes of a robot with names and links, and their compiled motion."""
+"""The shapes of a robot, with their names, links and compiled motion."""
 
 import hashlib
 from collections import Counter
@@ -96,7 +96,7 @@ class Movement:
     def at(self, q: Any) -> tuple[Array, Array]:
         """Return poses (..., shapes, 3, 4) in base axes and the twists (..., joint velocities, 6) at the base origin.
 
-        A twist (omega, v) is that of all bodies that a joint carries, for a unit joint velocity.
+        Each twist (omega, v) is the motion of all bodies that a joint carries, at unit joint velocity.
         """
         positions = vectors(q, self.robot.nq, self.robot.name, "q")
         poses, twists = self.kernel(positions)

@@ -1,4 +1,4 @@
-"""Uniform-density bodies with the shapes of a link, and hints if the link's inertia differs greatly from theirs."""
+"""Uniform-density bodies with the shapes of a link, and hints if the link's inertia differs greatly from them."""
 
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ class Hint(NamedTuple):
 
 
 def uniform_body(shape: Shape, where: str) -> Solid | None:
-    """Return (volume, centre, inertia about it for unit density) of a shape in the link's axes; None for a plane."""
+    """Return (volume, centre, inertia about the centre for unit density) of a shape in link axes; None for a plane."""
     if shape.shape == "plane":
         return None
     is_mesh = shape.shape == "mesh"
@@ -40,8 +40,8 @@ def _of_hull(hull: Hull) -> Solid:
 def inertia_hint(link: Link) -> str:
     """Return a hint if the inertia of a link with shapes is suspicious, or an empty string.
 
-    The principal moments are compared with those of a uniform body with the mass and shapes of the link. A hollow link
-    or one with motors differs by a factor of 2 or 3, a file with wrong units or a made-up inertia by far more.
+    The principal moments are compared with those of a uniform body with the mass and shapes of the link. Hollow links
+    and links with motors differ by a factor of 2 or 3; wrong units and invented inertias differ by far more.
     """
     if link.defect:
         return str(link.defect.but(where=""))

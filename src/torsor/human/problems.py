@@ -35,8 +35,8 @@ PERSON = (
     Argument("mass", float, "body mass (default: 73)", "kg", "KG"),
     Argument("sex", str, "anthropometric table", choices=tuple(BODY_TABLES)),
     Argument("age", float, "age. Height and mass are medians if they are not given", "years", "YEARS"),
-    Argument("stature_percentile", float, "percentile of the height, in place of --height", "%", "PERCENT"),
-    Argument("mass_percentile", float, "percentile of the mass, in place of --mass", "%", "PERCENT"),
+    Argument("stature_percentile", float, "percentile of the height, instead of --height", "%", "PERCENT"),
+    Argument("mass_percentile", float, "percentile of the mass, instead of --mass", "%", "PERCENT"),
     Argument(
         "population",
         str,
@@ -122,7 +122,7 @@ def walk(
     box: float = 0.0,
     **settings: Any,
 ) -> MotionProblem:
-    """Return ``torsor.human.walking`` with a load of a mass (kg), 0 for none; length and width may be "free"."""
+    """Return ``torsor.human.walking`` with a load (kg, 0 for none); length and width may be "free"."""
     if backpack and box:
         raise ModelError("backpack and box are both given", where="walk", allowed="one of them")
     load = Backpack(backpack) if backpack else Box(box) if box else None

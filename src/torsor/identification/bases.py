@@ -3,7 +3,7 @@
     Y(q, v, a) pi = tau + sum over links of J^T w
 
 Here w are the environment wrenches. A floating base has no drive: its six tau are zero, and the ground reaction
-forces move the whole robot. These six equations alone reveal all link parameters that the joint torques reveal
+forces move the whole robot. These six equations alone determine all link parameters that the joint torques determine
 (Ayusawa, Venture and Nakamura, "Identifiability and identification of inertial parameters using the underactuated
 base-link dynamics for legged multibody systems", 2014).
 """
@@ -41,7 +41,7 @@ def free_coordinates(robot: MeasuredRobot) -> list[int]:
 
 
 def wrenches_of(robot: MeasuredRobot, q: Array, external: ArrayLike | Mapping[str, ArrayLike]) -> Array:
-    """Return ``external`` (N, L, 6) at positions q (N, nq), from such an array or from named wrenches.
+    """Return ``external`` (N, L, 6) at positions q (N, nq), from an array of this shape or from named wrenches.
 
     {place: (N, 6)} holds the moment (N m) and force (N) of the environment at the origin of a link or frame, in its
     axes. ``Robot.wrench_at`` builds an array from forces in base axes or at other points. Arrays can be added.

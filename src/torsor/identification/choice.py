@@ -6,13 +6,13 @@ over their correlation time), n in total. With k unknowns,
     criterion = sum of n_j log(S_j / n_j) + penalty,       S_j: sum of squared residuals
     bic   penalty = k log n                                (Schwarz 1978)
     aicc  penalty = 2 k + 2 k (k + 1) / (n - k - 1)        (Hurvich and Tsai 1989)
-    cv    penalty = k log n + 2 c log m, with c terms chosen among m (extended bic, Chen and Chen 2008), and the same
-          without penalty, where S_j are residuals of ten parts of the motion, each of them with the parameters of the
-          other nine: a term is added if both decrease, and removed if one does (Stone 1974)
+    cv    penalty = k log n + 2 c log m, with c terms chosen among m (extended bic, Chen and Chen 2008), and without
+          penalty, where S_j are residuals of ten parts of the motion, each with the parameters of the other nine: a
+          term is added if both decrease, and removed if one does (Stone 1974)
 
-The prediction of data that were not used decides which terms are worth adding. The penalty keeps out terms that lower
-its error by chance, of which there are many among a hundred candidates: without 2 c log m, one in seven fits of a robot
-with Coulomb and viscous friction alone has another term.
+The prediction of data that were not used decides which terms are worth adding. The penalty excludes terms that lower
+the prediction error by chance, of which there are many among a hundred candidates: without 2 c log m, one in seven fits
+of a robot with only Coulomb and viscous friction has another term.
 
 Everything is computed from G_j = [Y C tau]^T [Y C tau] of each coordinate, with the columns C of all candidates. Shape
 parameters, such as the Stribeck velocity, are searched in one dimension: first on a grid, then by golden section. All
@@ -315,7 +315,7 @@ LOAD_ITERATIONS = 4  # alternating fits of the transmitted forces and of the fri
 class Wanted:
     """Requested friction models: the direction (nv,) of each drive, the ``motors``, and the ``laws`` of each drive.
 
-    The ``criterion`` selects models of the drives in ``chosen`` among those ``offered``.
+    For the drives in ``chosen``, the ``criterion`` selects among the models ``offered``.
     """
 
     directions: Mapping[str, Array]
@@ -368,7 +368,7 @@ def extended(
 
 @dataclass(frozen=True, eq=False)
 class _Builder:
-    """Builder of term columns; the load is that of base parameters ``values`` (b,), initially of the given robot."""
+    """Builder of term columns; the load is computed with base parameters ``values`` (b,), initially as given."""
 
     model: Model
     reference: Model | None

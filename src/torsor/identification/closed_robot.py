@@ -1,7 +1,7 @@
 """A robot with closed loops, or a parallel robot, described by its drives only, for logs without passive joints.
 
-Its coordinates are those of the drives. The positions of all other joints follow from the loop closure. Forces and
-regressor are those of the mechanism, projected on the drive motion (``robot.closed.regressor``). Log reading and
+Its coordinates are the drive coordinates. The positions of all other joints follow from the loop closure. Forces
+and regressor of the mechanism are projected onto the drive motion (``robot.closed.regressor``). Log reading and
 identification therefore work as for a tree: see ``torsor.robot.protocols``.
 """
 
@@ -40,7 +40,7 @@ CACHE_SIZE = 500_000  # samples whose positions are cached
 
 
 class UnclosedError(ModelError):
-    """Raised if the loops cannot be closed at a measured ``sample``, or the drives do not determine its posture."""
+    """An error at a measured ``sample``: its loops cannot be closed, or the drives do not determine its posture."""
 
     sample: int
 
@@ -64,8 +64,7 @@ class Closing:
     def positions(self, drives: Array, times: Array | None = None) -> Array:
         """Return the positions (N, nq) of all joints from drive positions (N, n) at ``times`` (N,), if known.
 
-        Raises UnclosedError at a sample whose loops cannot be closed or where the drives do not determine the other
-        joints.
+        Raises UnclosedError at a sample whose loops cannot be closed or whose drives do not determine the other joints.
         """
         keys = [row.tobytes() for row in np.ascontiguousarray(drives, dtype=float)]
         if any(key not in self._found for key in keys):
@@ -137,7 +136,7 @@ CLOSURE_TOLERANCE = 0.2  # rad or mechanism sizes: maximum difference between me
 class ClosedRobot(Mechanism):
     """The drives of the robot ``given``, one joint each, with its limits; see the module docstring.
 
-    ``closing`` assembles all joints. The arguments q, v and a of the methods are those of the drives (..., n).
+    ``closing`` assembles all joints. The methods take q, v and a of the drives (..., n).
     """
 
     given: Robot | ParallelRobot = field(kw_only=True)
@@ -155,12 +154,12 @@ class ClosedRobot(Mechanism):
 
     @property
     def note(self) -> str:
-        """Note on how the drive log is processed."""
+        """A note on how the drive log is processed."""
         passive = [name for name in self.mechanism.coordinate_names if name not in self.coordinate_names]
         return f"{self.name}: {len(passive)} passive coordinates ({listing(passive)}) follow from the closed loops"
 
     def whole(self, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
-        """Return q (N, nq), v and a (N, nv) of all joints, given q, v and a of the drives (N, n)."""
+        """Return q (N, nq), v and a (N, nv) of all joints from q, v and a of the drives (N, n)."""
         at = self.positions(q)
         return at, *self.mechanism.closed.accelerations(at, v, a)
 
@@ -186,7 +185,7 @@ class ClosedRobot(Mechanism):
         return self
 
     def positions(self, q: ArrayLike) -> Array:
-        """Return the positions (..., nq) of all joints from those of the drives (..., n)."""
+        """Return the positions (..., nq) of all joints from the drive positions (..., n)."""
         drives = np.asarray(q, dtype=float)
         if drives.shape[-1:] != (self.nq,):
             places = self.mechanism.closed.closure.active_positions
@@ -252,8 +251,8 @@ class ClosedRobot(Mechanism):
     def check_closure(self, q: Array, measured: Array, times: Array | None) -> None:
         """Raise ModelError at the first sample of drive positions q (N, n) that cannot be closed.
 
-        If all positions are ``measured`` (N, nq), those of passive joints must agree with the closed loops. The message
-        gives the number and the time of the sample.
+        If all positions are ``measured`` (N, nq), the passive joints must agree with the closed loops. The message
+        contains the number and the time of the sample.
         """
         closed = self.closing.positions(q, times)
         if measured.shape != closed.shape:
@@ -276,7 +275,7 @@ class ClosedRobot(Mechanism):
 class DriveParameters:
     """The parameters (p,) of a closed mechanism, in which its drive forces (..., n) are linear.
 
-    The arguments q, v and a of the methods are those of the drives.
+    The methods take q, v and a of the drives.
     """
 
     _drives: ClosedRobot
@@ -308,7 +307,7 @@ class DriveParameters:
     def replaced(self, values: ArrayLike) -> ClosedRobot:
         """Return the drives of the robot with other parameters (p,).
 
-        If the loops are closed in a different mode from that of the robot, that mode becomes the new home posture.
+        If the loops are closed in a different mode, that mode becomes the new home posture.
         """
         drives = self._drives
         whole = drives.mechanism.inertial.replaced(values)

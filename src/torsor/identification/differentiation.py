@@ -32,8 +32,8 @@ def differentiate(
 ) -> tuple[Array, Array, Array]:
     """Return filtered samples and their first two derivatives (x, x', x''), each (T, n).
 
-    ``t`` (T,) are equally spaced times in s and ``x`` (T, n) the samples. The filter has zero phase and the gain
-    |H(f)| = 1 / (1 + (f / cutoff)^(2 order)), with ``cutoff`` in Hz: that of a Butterworth filter of this ``order``,
+    ``t`` (T,) are equally spaced times in s and ``x`` (T, n) the samples. The filter has zero phase and the gain |H(f)|
+    = 1 / (1 + (f / cutoff)^(2 order)), with ``cutoff`` in Hz: the gain of a Butterworth filter of this ``order``,
     applied forward and backward. Derivatives are exact in the frequency domain: X' = 2 pi i f H X.
 
     ``periodic`` samples cover one or more whole periods, without the first sample of the next period. Other samples are
@@ -50,7 +50,7 @@ def differentiate(
     times = frozen_array(t, (np.size(t),), where, "t")
     samples = real_array(x, where, "samples")
     if samples.ndim != 2 or len(samples) != len(times) or len(times) < 8:
-        allowed = f"(samples, n) with as many samples as times, {len(times)}, and at least 8"
+        allowed = f"(samples, n) with one sample per time, {len(times)}, and at least 8"
         raise ModelError(f"samples have shape {samples.shape}", where=where, allowed=allowed)
     samples = frozen_array(samples, samples.shape, where, "samples")
     step = uniform_step(times, where)
@@ -110,7 +110,7 @@ def motion_of(
 ) -> tuple[Array, Array, Array]:
     """Return filtered positions (T, nq), velocities and accelerations (T, nv) of positions q (T, nq) at times t (T,).
 
-    Filter and arguments are those of ``differentiate``. Quaternions may change their sign between samples.
+    For the filter and the arguments see ``differentiate``. Quaternions may change their sign between samples.
     """
     positions = real_array(q, where, "q")
     if positions.ndim != 2 or positions.shape[1] != robot.nq:

@@ -150,9 +150,9 @@ def asked_of(
     where: str,
     undriven: Sequence[str] = (),
 ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
-    """Return the friction models that ``friction`` names for each drive, and the drives with automatic selection.
+    """Return the friction models requested by ``friction`` for each drive, and the drives with automatic selection.
 
-    The first ``joints`` of the drives are coordinates, the others motors that drive several joints. Floating-base
+    The first ``joints`` drives are coordinates, and the others are motors that drive several joints. Floating-base
     coordinates are ``undriven`` and get no models, unless they are named.
     """
     if not isinstance(friction, Mapping):

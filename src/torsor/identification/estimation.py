@@ -201,9 +201,9 @@ def _end(quiet: Flags) -> int:
 def meat(scores: Array, parts: list[slice], lag: int) -> Array:
     """Return S (b, b) of scores g (N, b) whose autocorrelation ends at ``lag``; see the comment above.
 
-    The flat-top kernel is twice the triangle of width 2 m minus that of width m. A triangle of width m is the mean of
-    products of sums over windows of m samples. Directions with less than a tenth of the white-noise variance are raised
-    to that tenth.
+    The flat-top kernel is twice the triangle of width 2 m minus the triangle of width m. A triangle of width m is the
+    mean of products of sums over windows of m samples. Directions with less than a tenth of the white-noise variance
+    are raised to that tenth.
     """
     white = scores.T @ scores
     if lag == 0:
@@ -274,7 +274,7 @@ class Equations:
 class Method:
     """Estimator: ``robust`` is None or a name of ``INFLUENCES``; ``noise`` is "white", "correlated" or "auto".
 
-    With noise "ignored", the covariance is that of least squares with independent noise in each coordinate.
+    With noise "ignored", the covariance assumes independent noise in each coordinate, as in least squares.
     """
 
     robust: str | None = None
@@ -420,7 +420,7 @@ CORRECTION_TOLERANCE = 1e-2  # relative change of the variance at convergence
 
 
 def coloured(equations: Equations, noise: Array, errors: Array, white: Array) -> tuple[Array, int] | None:
-    """Return S (b, b) for errors (N, n), over the ``noise`` (n,), of autoregressive processes, and their lag.
+    """Return S (b, b) for errors (N, n) of autoregressive processes, divided by the ``noise`` (n,), and their lag.
 
     See the comment above. ``white`` (b, b) is S of white noise. It contains the correlation between coordinates, which
     is kept. The result is None if the errors of some coordinate are not such a process (its innovations are not white)

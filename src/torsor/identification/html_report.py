@@ -70,7 +70,7 @@ def _lead(found: Identified, validated: Identified | None) -> str:
     best = validated if validated is not None else found.unseen
     shown = found if best is None else best
     percents = ", ".join(f"{residual:.3g}" for residual in shown.relative_residuals)
-    what = "forces of the motion that was used" if best is None else "forces of motion that was not used"
+    what = "forces of the motion that was used" if best is None else "forces of the motion that was not used"
     times = found.measurements.times
     steps = np.empty(0) if times is None else np.diff(times)
     duration = f" over {float(steps[steps > 0].sum()):.3g} s" if steps.size else ""

@@ -71,7 +71,7 @@ def identify(
     unknown; the others are taken from the robot. Forces of springs, motors and known parameters are subtracted from
     tau. The remainder, Y pi, is solved by weighted least squares that also estimates the noise of each coordinate
     (Gautier's IDIM-WLS). Known environment wrenches (``external`` of the measurements) are added to tau as J^T w. If
-    the forces of some coordinates were not measured (``Measurements.of``), the base parameters are those that affect
+    the forces of some coordinates were not measured (``Measurements.of``), the base parameters are the ones that affect
     the measured forces.
 
     For a robot with closed loops or a parallel robot, the data contain the drives (active coordinates) or all
@@ -86,16 +86,16 @@ def identify(
     pseudo-inertias; friction and rotor inertias of 0 or more), and ``.robot`` is the resulting robot. Parameters that
     the measurements do not determine stay close to the given robot; ``regularisation`` is the weight of this term
     relative to the squared residuals over their noise. ``mass`` (kg) is the known total mass of all moving links.
-    Standard deviations are those of least squares without the constraints.
+    Standard deviations are computed by least squares without the constraints.
 
     ``friction`` names friction models beyond Coulomb and viscous friction, for all coordinates or by coordinate name;
     () selects none. With "auto", they are selected for all coordinates with unknown friction by a ``criterion``: "cv"
     (cross-validation), "bic" or "aicc". Models are "offset", "asymmetric", "cubic", "power", "stribeck", "load", and
-    with a ``temperature`` (N,) or (N, nv) "viscous_temperature" and "coulomb_temperature";
-    ``identification/drives.py`` contains their formulas. With ``physical``, "auto" selects among the first five, which
-    ``.robot`` can have. ``couplings`` are motors that drive several coordinates, {"motor6": {"joint5": 1.0, "joint6":
-    1.0}}. The inertia, Coulomb and viscous friction of each are also identified. The result contains these terms in
-    ``drives``. Friction models of the given robot are identified again for joints with unknown friction.
+    with a ``temperature`` (N,) or (N, nv) "viscous_temperature" and "coulomb_temperature"; ``identification/drives.py``
+    contains their formulas. With ``physical``, "auto" selects among the first five, which ``.robot`` can have.
+    ``couplings`` are motors that drive several coordinates, {"motor6": {"joint5": 1.0, "joint6": 1.0}}. The inertia and
+    the Coulomb and viscous friction of each motor are also identified. The result contains these terms in ``drives``.
+    Friction models of the given robot are identified again for joints with unknown friction.
 
     ``bandwidth`` (Hz) applies the same low-pass filter to forces and regressor, and decimates them. ``robust``, "huber"
     or "bisquare", bounds the influence of outliers. ``noise`` is "white", "correlated" (in time) or "auto", which tests

@@ -36,7 +36,7 @@ class Measurements:
     Samples may have any order and come from several motions. ``weights`` (N, nv) weight the forces of a coordinate
     relative to each other. The default is 1; 0 excludes a force, for example of a saturated drive. ``times`` (N,) are
     used for filters, instruments and figures. ``notes`` document how ``load`` processed a log. ``temperature`` (N,) or
-    (N, nv) is that of the drives, for temperature-dependent friction. ``external`` (N, L, 6) are known environment
+    (N, nv) is the drive temperature, for temperature-dependent friction. ``external`` (N, L, 6) are known environment
     wrenches on the links, as in ``inverse_dynamics``. Leading axes are flattened into samples. Use ``Measurements.of``
     if the forces of some coordinates were not measured.
 
@@ -70,7 +70,7 @@ class Measurements:
             try:
                 weights = np.array(np.broadcast_to(weights, self.tau.shape))
             except ValueError:
-                message, allowed = f"have shape {weights.shape}", f"that of tau, {self.tau.shape}"
+                message, allowed = f"have shape {weights.shape}", f"the shape of tau, {self.tau.shape}"
                 raise ModelError(message, argument="weights", where=WHERE, allowed=allowed) from None
             if not np.isfinite(weights).all() or (weights < 0).any():
                 raise ModelError("are negative or not finite", argument="weights", where=WHERE, allowed="0 or more")
@@ -122,7 +122,7 @@ class Measurements:
         ``external`` are wrenches (N, L, 6) as in ``inverse_dynamics``, or {link or frame: (N, 6)}: moment (N m) and
         force (N) at its origin, in its axes. ``measured`` names the coordinates whose forces ``tau`` (N, nv) contains;
         other values are ignored and may be NaN. The six coordinates of a floating base have no drive: their forces are
-        zero, are always known, and may be omitted from tau (N, nv - 6). Without tau, only these are known, which
+        zero, are always known, and may be omitted from tau (N, nv - 6). Without tau, only these forces are known, which
         suffices for all inertial parameters of the links (Ayusawa, Venture and Nakamura 2014). Leading axes of all
         arrays, such as runs, are flattened into samples.
 
@@ -173,15 +173,15 @@ class Measurements:
         """Return the samples of one or several laboratory logs with the same columns.
 
         ``columns`` maps q and tau (or current), and the time, to column headers or numbers. It may also be a ``LogMap``
-        or its path, which defines units, gears, delays and more. Without it, the headers are those of Torsor: 'time',
-        'q NAME', 'tau NAME', with units in brackets. ``units``, ``delimiter``, ``rate`` (Hz) and ``cutoff`` (Hz)
-        replace those of the map.
+        or its path, which defines units, gears, delays and more. Without it, Torsor's headers are expected: 'time', 'q
+        NAME', 'tau NAME', with units in brackets. ``units``, ``delimiter``, ``rate`` (Hz) and ``cutoff`` (Hz)
+        replace the settings of the map.
 
         Missing v and a are computed from the positions by ``differentiate``, or a from v if v is logged. The default
         cutoff is chosen from the spectrum and by the model. Unequal steps are resampled, and gaps separate segments
         that are differentiated separately. ``notes`` document the processing. Missing numbers, decreasing times and
         rows of another length raise ModelError with the line. Joints that never move and forces that never change cause
-        warnings. For a robot with loops or a parallel robot, the columns are those of the drives.
+        warnings. For a robot with loops or a parallel robot, the columns belong to the drives.
 
         Example:
             >>> import tempfile
@@ -258,11 +258,11 @@ class Measurements:
     ) -> Measurements:
         """Return samples from positions q (N, n) and forces tau (N, n) at equally spaced times t (N,), in s.
 
-        Velocities and accelerations come from ``differentiate``, a zero-phase filter with a ``cutoff`` in Hz of about
-        five to ten times the highest frequency of the motion. ``trim`` removes the samples within 1 / cutoff of the
-        ends, where the derivatives are inaccurate, unless the motion is ``periodic``. Forces are not filtered, so that
-        friction discontinuities stay in place; their noise averages out. If positions contain quaternions, as for a
-        floating base, pass the ``robot``. Its v and a are in its own axes.
+        Velocities and accelerations are computed by ``differentiate``, a zero-phase filter with a ``cutoff`` in Hz of
+        about five to ten times the highest frequency of the motion. ``trim`` removes the samples within 1 / cutoff of
+        the ends, where the derivatives are inaccurate, unless the motion is ``periodic``. Forces are not filtered, so
+        that friction discontinuities stay in place; their noise averages out. If positions contain quaternions, as for
+        a floating base, pass the ``robot``. Its v and a are in its own axes.
 
         Example:
             >>> t = np.arange(1000) * 2e-3

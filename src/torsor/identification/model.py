@@ -22,7 +22,7 @@ STEP_TOLERANCE = 1e-3  # relative step tolerance
 
 
 def stretches(times: Array | None, count: int) -> list[slice]:
-    """Return the ranges of ``count`` samples whose ``times`` (N,) have equal steps; one range without times."""
+    """Return the ranges of ``count`` samples whose ``times`` (N,) have equal steps; without times, a single range."""
     if times is None or count < 3:
         return [slice(0, count)]
     steps = np.diff(times)
@@ -50,9 +50,9 @@ def _taps(factor: int) -> Array:
 class Filter:
     """The parallel filter of samples in ``parts`` with equal steps; it keeps every ``factor``-th sample of each part.
 
-    tau = Y x also holds for filtered tau and Y. Beyond the band of the motion there is only noise. The filter removes
-    it from both sides, so that the remaining noise is nearly white at the lower rate: the "parallel decimate filter" of
-    the IDIM method, Gautier 1997.
+    tau = Y x also holds for filtered tau and Y. Above the frequencies of the motion there is only noise. The filter
+    removes it from both sides, so that the remaining noise is nearly white at the lower rate: the "parallel decimate
+    filter" of the IDIM method, Gautier 1997.
 
     The filter is a root-raised cosine, which keeps white noise white. Its gain is 0.71 at half the new rate. Each part
     loses ``LOBES`` samples of the new rate at both ends.
@@ -158,9 +158,9 @@ class Model:
 
     @cached_property
     def known(self) -> Array:
-        """The forces (N, nv) of springs, motors and known parameters, minus those of the environment.
+        """The forces (N, nv) of springs, motors and known parameters, minus the environment forces.
 
-        Forces that do not depend on the base parameters, such as unmeasured forces, are those of the given robot.
+        Forces that do not depend on the base parameters, such as unmeasured forces, are taken from the given robot.
         """
         whole = self.robot.inverse_dynamics(self.q, self.v, self.a, self.external)
         return np.asarray(whole - self.Y @ self.base.values)

@@ -1,12 +1,12 @@
 """Maximum likelihood by output error: the parameters whose simulated motion fits the measured positions best.
 
 The motion is simulated from the measured forces in short windows (multiple shooting), each from its own unknown state
-x0 = (q, v), and compared with the positions, whose noise sigma is that of the encoders:
+x0 = (q, v), and compared with the positions, where sigma is the encoder noise:
 
     minimise over beta and all x0   sum of ((q_measured - q(t; x0, beta)) / sigma)^2
 
 by the Gauss-Newton method. Forces are linear between samples. Each step is a Runge-Kutta step with exact derivatives:
-those of a' = f(x, tau, beta) are propagated with the state, stage by stage, where
+the derivatives of a' = f(x, tau, beta) are propagated with the state, stage by stage, where
 
     M da = -(tau_q dq + tau_v dv + Y dbeta)           (tau of inverse dynamics at the simulated acceleration)
 
@@ -46,10 +46,10 @@ def output_error(
     """Return the estimate ``start`` refined by the output-error method, from positions q and forces tau (T, nv).
 
     ``t`` (T,) are equally spaced times in s, and ``window`` is the number of steps of each simulated window. Positions
-    are unfiltered encoder positions. ``start``, from ``identify``, provides the robot and the initial values. If
-    windows simulated with these do not follow the measured motion, the nearest physically consistent values are used
-    instead. If the robot does not have smooth Coulomb friction, tanh(v / 1 % of the maximum speed) is used. Standard
-    deviations assume independent windows.
+    are unfiltered encoder positions. ``start``, from ``identify``, provides the robot and the initial values. If the
+    windows simulated with these values do not follow the measured motion, the nearest physically consistent values are
+    used instead. If the robot does not have smooth Coulomb friction, tanh(v / 1 % of the maximum speed) is used.
+    Standard deviations assume independent windows.
 
     Example:
         >>> robot = torsor.library.planar_chain(1).with_friction("joint1", viscous=0.2)

@@ -36,7 +36,7 @@ NO_PHYSICAL_PARAMETERS = "Newton's method found no physical parameters"
 
 
 class UnphysicalError(ModelError):
-    """Raised if no physically consistent parameters are near an estimate."""
+    """An estimate without physically consistent parameters near it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +78,9 @@ class _Problem:
 def nearest_physical(estimate: Estimate, prior: Prior, gamma: float, where: str, mass: float | None = None) -> Array:
     """Return physically consistent parameters pi (p,): P_i positive definite, friction and rotor inertias 0 or more.
 
-    Known parameters keep their prior value. So do friction and rotor inertias that are zero in the prior and not among
-    the ``columns`` of the base parameters: no motion excites them. ``mass`` (kg) is the sum of all masses, if known.
+    Known parameters keep their prior values. Friction and rotor inertias that are zero in the prior and not among the
+    ``columns`` of the base parameters also stay zero, because no motion excites them. ``mass`` (kg) is the sum of all
+    masses, if known.
     """
     problem = _problem(estimate, prior, where)
     if mass is not None:
@@ -248,7 +249,7 @@ def explained(robot: MeasuredRobot, data: Measurements, mass: float | None, with
 
 
 def check_distance(robot: MeasuredRobot, tau: Array, free: Array, physical: Array, mass: float | None) -> None:
-    """Warn if physical parameters explain the forces tau (N, n) much worse than unconstrained ones.
+    """Warn if physical parameters explain the forces tau (N, n) much worse than unconstrained parameters.
 
     ``free`` and ``physical`` (N, n) are the residuals of both, 0 where a force is not used.
     """

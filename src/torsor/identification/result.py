@@ -63,11 +63,11 @@ class Identified(Result):
 
     ``prior`` is the given robot, and ``condition`` the condition number of the weighted regressor. ``predicted`` (N,
     nv) are the forces of the estimate for the ``measurements``. ``parameters`` (p,) are all parameters of the
-    physically consistent estimate, or None without ``physical``. ``settings`` are those of ``identify``. ``drives`` are
-    forces beyond the robot parameters, if any. ``lag`` is the number of samples over which residuals are correlated,
-    for which the covariance accounts; 0 for white noise. ``held_out`` (nv,) are residuals of the held-out samples, in
-    percent of their forces, and ``unseen`` is the estimate with these samples as measurements. With a bandwidth,
-    ``measurements`` and ``predicted`` are filtered.
+    physically consistent estimate, or None without ``physical``. ``settings`` are the arguments of ``identify``.
+    ``drives`` are forces beyond the robot parameters, if any. ``lag`` is the number of samples over which residuals are
+    correlated, for which the covariance accounts; 0 for white noise. ``held_out`` (nv,) are residuals of the held-out
+    samples, in percent of their forces, and ``unseen`` is the estimate with these samples as measurements. With a
+    bandwidth, ``measurements`` and ``predicted`` are filtered.
 
     Example:
         >>> robot = torsor.library.two_link()
@@ -269,9 +269,9 @@ class Identified(Result):
     def validate(
         self, data: Measurements | Trajectory | Sequence[Any], temperature: ArrayLike | None = None
     ) -> "Identified":
-        """Return the same estimate with other measurements, for their residuals, reports and figures.
+        """Return the estimate with other measurements, for their residuals, reports and figures.
 
-        ``data`` and ``temperature`` are as in ``identify``, and the filter of its ``bandwidth`` applies.
+        For ``data`` and ``temperature`` see ``identify``; the filter of its ``bandwidth`` applies.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -288,7 +288,7 @@ class Identified(Result):
         return replace(self, measurements=shown, predicted=predicted, held_out=None, unseen=None).checked()
 
     def checked(self) -> "Identified":
-        """Return the estimate itself, and warn of coordinates whose forces it does not explain.
+        """Return the estimate itself, and warn about coordinates whose forces it does not explain.
 
         Example:
             >>> robot = torsor.library.two_link()

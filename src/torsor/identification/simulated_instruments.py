@@ -1,4 +1,4 @@
-"""Instruments from simulation: the motion of the last estimate as it follows the measured motion.
+"""Instruments from simulation: the simulated motion of the last estimate along the measured motion.
 
 The controller of the real robot is not known. It is replaced by a computed-torque controller with the bandwidth w / 2
 pi,

@@ -75,7 +75,7 @@ def identify_masses(
     """Return the masses of all links from motions and forces, for known centres of mass and radii of gyration.
 
     ``robot`` provides these; its friction is also identified. ``total`` (kg) is the known mass of all moving links.
-    Other arguments are as in ``identify``.
+    For other arguments see ``identify``.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -150,11 +150,11 @@ def identify_gravity(
     bandwidth: float | None = None,
     still: float = 0.01,
 ) -> Gravity:
-    """Return the direction of gravity from motions and forces; its magnitude is that of the given robot.
+    """Return the direction of gravity from motions and forces; its magnitude is taken from the given robot.
 
     The parameters that ``among`` names are also identified. Parameters without effect under the given gravity
-    direction, such as first moments of a link that rotates about the vertical, are taken from the given robot. Other
-    arguments are as in ``identify``.
+    direction, such as first moments of a link that rotates about the vertical, are taken from the given robot. For
+    other arguments see ``identify``.
 
     Example:
         >>> arm = torsor.library.ur5()
@@ -236,7 +236,7 @@ def identify_elasticity(
 
     ``theta`` and ``theta_rate`` belong to the motors, on the joint side of the gears, and ``q`` and ``v`` to the
     joints. ``force`` is the transmitted force, such as ``robot.inverse_dynamics(q, v, a)`` of the links. ``times`` (N,)
-    define which samples are consecutive. ``robust`` is as in ``identify``.
+    define which samples are consecutive. For ``robust`` see ``identify``.
 
     Example:
         >>> t = np.linspace(0, 5, 500)[:, None]
@@ -275,7 +275,7 @@ class Payload:
     """A payload on a ``link``: ``mass`` (kg), ``com`` (3,) in link axes, and ``inertia`` (3, 3) about it.
 
     ``parameters`` (10,) are m, m c and the inertia about the link origin as measured, with their ``covariance``. Mass,
-    centre and inertia are those of the closest physically consistent body.
+    centre and inertia describe the closest physically consistent body.
     """
 
     link: str
@@ -302,7 +302,7 @@ def identify_payload(
 ) -> Payload:
     """Return the payload that a ``link`` (default: the last) carries in the motions ``loaded`` but not in ``empty``.
 
-    The robot parameters need not be known. Other arguments are as in ``identify``.
+    The robot parameters need not be known. For other arguments see ``identify``.
 
     Example:
         >>> arm = torsor.library.ur5()

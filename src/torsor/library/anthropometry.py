@@ -40,7 +40,7 @@ JENSEN: Mapping[str, tuple[float, float, float]] = {
 
 
 def growth_factor(segment: str, age: float | None) -> float:
-    """Return the ratio of a segment's mass fraction at an age (years) to that of adults; 1 from age 18 (or None)."""
+    """Return a segment's mass fraction at an age (years) relative to adults; 1 from age 18, or if the age is None."""
     if age is None:
         return 1.0
     row = JENSEN[segment if segment in JENSEN else "trunk"]

@@ -1,8 +1,8 @@
 """A human skeleton with 55 degrees of freedom: free base, spine, neck, arms and legs (Barman 2020, chapter V).
 
 x points to the left, y up, z forward; in the standing posture with hanging arms, all links have these axes. Joints with
-several axes are successive revolute joints with massless links between them. The segments are those of de Leva (1996).
-Where the skeleton has more joints than these, segments are split so that their mass and centre of mass are preserved.
+several axes are successive revolute joints with massless links between them. The segments are taken from de Leva
+(1996). Where the skeleton has more joints, segments are split so that their mass and centre of mass are preserved.
 """
 
 import math
@@ -136,7 +136,7 @@ def human(
     distributed as in children. ``torsor.human.Person`` provides strengths by age, percentiles and lengths.
 
     Landmarks are frames: ``right_heel``, ``right_ball``, ``right_ball_medial``, ``right_toe``, ``right_toe_medial``,
-    ``right_wrist``, ``right_knuckles``, the same for the left side, and ``vertex``. Segments are those of de Leva
+    ``right_wrist``, ``right_knuckles``, the same for the left side, and ``vertex``. Segments are taken from de Leva
     (1996). The division of neck and foot, the positions of hips, shoulders and foot points, and ranges and strengths
     are based on the literature.
 

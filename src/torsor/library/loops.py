@@ -70,7 +70,7 @@ def four_bar(
 
     Lengths are in m, masses in kg. Crank and rocker turn about z at the origin and at (ground, 0, 0). The coupler is
     hinged to the crank and pinned to the rocker. The crank makes full turns if it or the ground is the shortest bar and
-    the sum of the shortest and longest bars does not exceed that of the other two (Grashof).
+    the sum of the shortest and longest bars does not exceed the sum of the other two (Grashof).
 
     Example:
         >>> robot = four_bar()
@@ -162,9 +162,9 @@ def five_bar(
     """Return a planar five-bar linkage with two drives at its base: lengths in m, masses in kg.
 
     Two arms, each with a proximal and a distal bar, turn about z at the origin and at (base, 0, 0), and their ends are
-    pinned together. ``masses`` are those of the proximal and distal bars of the first arm, then of the second.
-    ``rotors`` are the rotor inertias (kg m^2). The centres of mass lie beside the bars. The robot is an example for
-    Khalil 2010, section 4, which gives no numbers. Inertias scale with lengths and masses.
+    pinned together. ``masses`` are the masses of the proximal and distal bars of the first arm, then of the second.
+    ``rotors`` are the rotor inertias (kg m^2). The centres of mass are not on the lines between the joints. The robot
+    is an example for Khalil 2010, section 4, which states no numbers. Inertias scale with lengths and masses.
 
     Example:
         >>> robot = five_bar()
@@ -198,8 +198,8 @@ def palletiser(
     x is forwards, z up; lengths are in m. The column turns about z (``yaw``). The lower arm (``shoulder``) and a
     ``crank``, both on the column, turn about y; the crank moves the upper arm through a rod along the lower arm. Two
     more rods and a plate at the elbow keep the wrist parallel to the column, so that the flange (``roll``, about z)
-    always points down. ``lever`` is the distance of these rods from the adjacent joints, and ``payload`` a mass (kg) on
-    the flange. With all coordinates at zero the lower arm is vertical, the upper arm horizontal, and the loops are
+    always points down. ``lever`` is the distance of these rods from the adjacent joints, and ``payload`` is a mass (kg)
+    on the flange. With all coordinates at zero the lower arm is vertical, the upper arm horizontal, and the loops are
     closed. The values correspond to an arm for a payload of 110 kg. The mechanism is singular where an arm is parallel
     to a lever (68 degrees backwards for the lower arm, 58 degrees upwards for the upper arm), and where the two arms
     are in line.

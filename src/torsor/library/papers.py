@@ -92,10 +92,11 @@ def stanford() -> Robot:
 def elastic_arm() -> Robot:
     """Return the arm of Hua et al. 2022: a rotating column, two parallel joints, and a spring in the last joint.
 
-    Table I gives masses and inertias. Where the paper has no data, the model assumes: joint 1 is vertical, joints 2 and
-    3 are horizontal; the links are 0.3, 0.3 and 0.25 m long with centred masses; motor 1 is in the base, motors 2 and 3
-    are on link 1 at joint 2, all with a gear ratio of 10. x is along a link (y for the column). Links 2 and 3 have the
-    printed inertias, which are not physically consistent. The frame "tip" is at the end of the last link.
+    Masses and inertias are from Table I. The paper has no other data, so the model makes assumptions: joint 1 is
+    vertical, joints 2 and 3 are horizontal; the links are 0.3, 0.3 and 0.25 m long with centred masses; motor 1 is in
+    the base, motors 2 and 3 are on link 1 at joint 2, all with a gear ratio of 10. x is along a link (y for the
+    column). Links 2 and 3 have the printed inertias, which are not physically consistent. The frame "tip" is at the end
+    of the last link.
 
     Example:
         >>> arm = elastic_arm()
@@ -110,8 +111,8 @@ def elastic_arm() -> Robot:
 def bevel_elastic_arm() -> Robot:
     """Return the arm of Hua et al. 2022 with motor 3 along link 2, where it drives joint 3 through bevel gears.
 
-    Joints 1 and 2 turn the rotor of the elastic joint about axes other than its own. Unlike those of ``elastic_arm``,
-    the couplings of rotor and links in the paper's eq. 30 are therefore not zero. With H = Iz eta = 0.04 kg m^2,
+    Joints 1 and 2 turn the rotor of the elastic joint about axes other than its own. Unlike in ``elastic_arm``, the
+    couplings of rotor and links in the paper's eq. 30 are therefore not zero. With H = Iz eta = 0.04 kg m^2,
     S = (H sin q2, 0, 0), C1 theta' = H cos q2 theta' (q2', -q1', 0), C2 q' = H cos q2 q1' q2'.
 
     Example:

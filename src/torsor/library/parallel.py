@@ -102,8 +102,8 @@ def delta(
     The platform hangs below the base, and z points up; lengths are in m. Each arm turns about a tangent to the base
     circle (``shoulder``: 0 is horizontal and outwards, positive is down). Its two rods, ``width`` apart, bend at the
     elbow and swing sideways together. They are thin, so their rotation about their own axes has no effect. ``payload``
-    (kg) is attached to the platform (0.2 kg). At home the platform is one rod length below the base. The size is that
-    of common picking robots. It does not represent a particular product.
+    (kg) is attached to the platform (0.2 kg). At home the platform is one rod length below the base. It has the size
+    of common picking robots, but does not represent a particular product.
 
     Example:
         >>> robot = delta()

@@ -82,7 +82,7 @@ def plate(
 ) -> list[Visual]:
     """Return a flat bar between two revolute joints whose axes are parallel to the axis ``hinge`` (0, 1, 2).
 
-    ``level`` shifts it along that axis, in thicknesses, so that neighbours do not lie in one plane.
+    ``level`` shifts it along that axis, in thicknesses, so that neighbours are not in one plane.
     """
     thickness = FLATNESS * width
     normal = np.eye(3)[hinge]
@@ -97,7 +97,7 @@ def plate(
 
 
 def with_visuals(robot: Robot, visuals: Mapping[str, Sequence[Visual]]) -> Robot:
-    """Return a robot whose links, by name, have these visuals; the name of the base is allowed."""
+    """Return a robot with the given visuals by link name; the name of the base is allowed."""
     base, *links = (
         replace(link, visuals=tuple(visuals[link.name])) if link.name in visuals else link
         for link in (robot.base, *robot.links)

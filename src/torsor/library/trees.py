@@ -41,10 +41,9 @@ def random_tree(
 ) -> Robot:
     """Return a reproducible random tree with n moving links and the given joint types.
 
-    ``branching`` is the probability that the parent of a link is not the preceding link. Inertias are those of random
-    point masses, so they are physically consistent. ``extras`` adds friction, rotor inertia, mimic joints, joint axes
-    off the link origins, springs, and rigid and elastic motors on any link. A tree with n >= len(types) contains all
-    types.
+    ``branching`` is the probability that the parent of a link is not the preceding link. Inertias are computed from
+    random point masses, so they are physically consistent. ``extras`` adds friction, rotor inertia, mimic joints, joint
+    axes off the link origins, springs, and rigid and elastic motors on any link. If n >= len(types), all types occur.
 
     Example:
         >>> robot = random_tree(9, seed=1)

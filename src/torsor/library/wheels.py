@@ -100,9 +100,8 @@ def differential_drive(radius: float = 0.1, track: float = 0.5, trail: float = 0
 def mobile_manipulator(radius: float = 0.1, track: float = 0.5, payload: float = 0.0) -> Robot:
     """Return a mobile manipulator: a UR5 arm on the deck of a differential drive that carries a 40 kg battery.
 
-    ``radius`` and ``track`` (m) are those of ``differential_drive``. ``payload`` (kg) is attached to the flange of the
-    arm. The joints of the arm have the prefix "arm/". The active coordinates are "left", "right" and the six of the
-    arm.
+    For ``radius`` and ``track`` (m) see ``differential_drive``. ``payload`` (kg) is attached to the flange of the arm.
+    The joints of the arm have the prefix "arm/". The active coordinates are "left", "right" and the six of the arm.
 
     Example:
         >>> robot = mobile_manipulator()

@@ -34,7 +34,7 @@ STEP = math.pi / 12  # 15 degrees
 def snapped_parts(
     links: Iterable[Link], joints: Iterable[Joint], frames: Iterable[Frame], within: float
 ) -> tuple[list[Link], list[Joint], list[Frame]]:
-    """Return the parts with angles within ``within`` (rad) of multiples of pi/12 replaced by these multiples."""
+    """Return the parts with angles rounded to multiples of pi/12 if they differ by at most ``within`` (rad)."""
     exact = list[Joint]()
     for joint in joints:
         motor = joint.motor and replace(joint.motor, axis=_direction(joint.motor.axis, within))
@@ -104,9 +104,9 @@ def build(
     given order, except that parents come before children.
 
     ``gravity`` (3,) is in m/s^2, in base axes. ``loops`` are the loop closures, ``active`` the names of the driven
-    coordinates, ``posture_table`` the positions of named postures. ``source`` is the file name, for messages. Angles
-    within ``snap`` (rad) of multiples of pi/12 become exact. ``allowed_collisions`` are pairs of links or frames that
-    may touch, each with the reason.
+    coordinates, and ``posture_table`` the positions of named postures. ``source`` is the file name, for messages.
+    Angles within ``snap`` (rad) of multiples of pi/12 become exact. ``allowed_collisions`` are pairs of links or frames
+    that may touch, each with the reason.
 
     Example:
         >>> arm = Link("arm", mass=1.0, com=(0.5, 0, 0))
@@ -240,7 +240,7 @@ def _with_resolved_followers(joints: list[Joint], where: str) -> list[Joint]:
 
 
 def fixed_at(joint: Joint, position: np.ndarray) -> Joint:
-    """Return a fixed joint with the pose of a joint at a position (nq,)."""
+    """Return a fixed joint that replaces a joint held at a position (nq,)."""
     R, p = joint.kind.transform(position, joint.pitch)
     moved = joint.placement @ joint.frame @ make_pose(R, p) @ inverse_pose(joint.frame)
     return Joint(joint.name, "fixed", joint.parent, joint.child, moved, source=joint.source)

@@ -1,7 +1,7 @@
 """Functions of one coordinate: polynomials and splines with two derivatives, for numbers and symbols.
 
-OpenSim joints move by polynomials, cubic splines and piecewise linear functions. All of them are the sum of a
-polynomial and truncated powers, which needs no branches and is straight beyond the ends of a spline:
+The motions of OpenSim joints are polynomials, cubic splines and piecewise linear functions. Each can be written as a
+polynomial plus truncated powers, without branches and straight beyond the ends of a spline:
 
     f(q) = p(q) + sum of c max(q - x, 0)^n        n = 1, 2, 3
 """
@@ -88,7 +88,7 @@ def broken_line(x: Array, y: Array) -> Curve:
 def cubic_spline(x: Array, y: Array) -> Curve:
     """Return the cubic spline through points, like OpenSim's SimmSpline; it is straight beyond its ends.
 
-    Its third derivatives at the ends are those of the cubics through the first and the last four points (Forsythe,
+    Its third derivatives at the ends are taken from the cubics through the first and the last four points (Forsythe,
     Malcolm and Moler 1977).
     """
     n, step = len(x), np.diff(x)
@@ -160,7 +160,7 @@ class _Guided(JointKind):
 
 @dataclass(frozen=True, eq=False)
 class Cam(Flexible):
-    """Data of a joint of type "flexible" that rotates or translates by a function f of its coordinate.
+    """Data of a "flexible" joint whose rotation or translation is a function f of its coordinate.
 
     ``turns`` is (True,) for a rotation about the joint axis and (False,) for a translation along it. The function (rad
     or m) is a polynomial, highest power first, and a sum of truncated ``powers`` (x, factor, n), each factor max(q - x,
@@ -206,7 +206,7 @@ class Cam(Flexible):
 
     @cached_property
     def kind(self) -> JointKind:
-        """A rotation about the z axis of the joint, or a translation along it."""
+        """The kinematics: a rotation about the z axis of the joint, or a translation along it."""
         inner = _curve(self.inner_polynomial, self.inner_powers)
         outer = _curve(self.polynomial, self.powers)
         return _Guided("flexible", ("",), self.turns, inner=inner, outer=outer)

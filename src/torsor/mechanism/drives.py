@@ -83,7 +83,7 @@ def stiffness_at(stiffness: float | str | ca.SX, x: ca.SX, where: str = "spring"
 
 
 def checked_friction(value: Any, where: str) -> str:
-    """Return the text of a friction force as a function of the velocity v; "" is none."""
+    """Return the text of a friction force as a function of the velocity v; "" means no friction."""
     if not isinstance(value, str):
         allowed = "text in v, such as '0.4 * sign(v) * exp(-(v / 0.1)**2)'"
         raise ModelError(argument="friction_model", value=value, where=where, allowed=allowed)
@@ -99,7 +99,7 @@ def checked_friction(value: Any, where: str) -> str:
 
 
 def friction_at(model: str, v: ca.SX, smooth: float = 0.0, where: str = "friction") -> Any:
-    """Return the friction force of a model at a velocity v; sign(v) is tanh(v / smooth) if ``smooth`` is not 0."""
+    """Return the friction force of a model at velocity v; if ``smooth`` is not 0, tanh(v / smooth) replaces sign(v)."""
     sign = (lambda s: ca.tanh(s / smooth)) if smooth else ca.sign
     try:
         return _evaluate(ast.parse(model.strip(), mode="eval").body, {"v": v}, _UNARY | {"sign": sign})
@@ -158,8 +158,8 @@ def _as_text(expression: ca.SX, where: str) -> str:
 def energy_at(stiffness: float | str | ca.SX, x: ca.SX) -> Any:
     """Return the energy of a spring at the deflection x: the integral of K(s) s from 0 to x.
 
-    A function K is integrated numerically: exactly if it is a polynomial up to degree 10, with an error of about 1e-4
-    if it has kinks.
+    A function K is integrated numerically: exactly if it is a polynomial of degree 10 or less, with an error of about
+    1e-4 if it has kinks.
     """
     if not isinstance(stiffness, str):
         return 0.5 * stiffness * x**2
@@ -201,11 +201,11 @@ class Spring(Part):
 class Motor(Part):
     """A motor that drives a joint: its rotor, on the link ``carrier``, spins ``ratio`` times as fast as the joint.
 
-    ``inertia`` (kg m^2) is that of the rotor about its spin axis. Its mass, and its inertia when it does not spin, are
-    part of the carrier. ``axis`` is in the carrier's axes. A ``stiffness`` (as in ``Spring``) makes the joint elastic:
-    the rotor has its own coordinate, the motor angle theta after the gear, and the spring drives the joint with K(x) x
-    + D x' where x = theta - q. ``coulomb``, ``viscous`` and ``smooth`` are the friction of the motor, measured after
-    the gear.
+    ``inertia`` (kg m^2) is the inertia of the rotor about its spin axis. Its mass, and its inertia when it does not
+    spin, are part of the carrier. ``axis`` is in the carrier's axes. A ``stiffness`` (as in ``Spring``) makes the joint
+    elastic: the rotor has its own coordinate, the motor angle theta after the gear, and the spring drives the joint
+    with K(x) x + D x' where x = theta - q. ``coulomb``, ``viscous`` and ``smooth`` define the motor friction, measured
+    after the gear.
 
     Example:
         >>> Motor("upper_arm", inertia=4e-4, ratio=100.0, stiffness=1e4).is_elastic

@@ -57,8 +57,8 @@ def _with_body(robot: M, link: int, body: tuple[float, Array, Array]) -> M:
 class MotorBody:
     """The body of a motor whose rotor does not spin, from checked arguments of ``with_motor``.
 
-    ``mass`` is that of stator and rotor. ``place`` is the centre of mass (3,) or the pose (4 x 4) of the motor frame,
-    whose z is the spin axis, in the axes of the carrier. ``moments`` is the inertia about the centre of mass: 3
+    ``mass`` is the mass of stator and rotor. ``place`` is the centre of mass (3,) or the pose (4 x 4) of the motor
+    frame, whose z is the spin axis, in the axes of the carrier. ``moments`` is the inertia about the centre of mass: 3
     principal moments in the motor frame, or 3 x 3 in that frame (in the axes of the carrier if ``place`` is a point).
     """
 
@@ -66,7 +66,7 @@ class MotorBody:
         self.where, self.mass = where, number(mass, where, "mass", least=0)
         if not self.mass and not (place is None and moments is None):
             message = f"a motor with {'a place' if moments is None else 'moments'} needs a mass"
-            raise ModelError(message, where=where, fix="pass `mass=`, that of stator and rotor together")
+            raise ModelError(message, where=where, fix="pass `mass=`, the total mass of stator and rotor")
         numbers = real_numbers(() if place is None else place)
         self.has_axis = numbers is not None and numbers.ndim == 2
         if self.has_axis:
@@ -100,7 +100,7 @@ class MotorBody:
                 f"the motor has {whole:.6g} kg m^2 about its spin axis, but its rotor alone has {motor.inertia:.6g}"
             )
             fix = "pass the moments of stator and rotor together"
-            raise ModelError(message, where=self.where, allowed="moments of at least the rotor", fix=fix)
+            raise ModelError(message, where=self.where, allowed="moments no smaller than those of the rotor", fix=fix)
         return _with_body(robot, place.link, move_inertia(at, *body.body))
 
 
@@ -128,7 +128,8 @@ def with_friction(
     floating base has no bearing. An array has one entry per joint velocity; motors of elastic joints are not included,
     and joints that follow others keep their friction. Arguments that are None keep their values. ``smooth`` (rad/s or
     m/s) replaces sign(v) with tanh(v / smooth); 0 is Coulomb friction. ``friction_model`` is text that adds a function
-    of the joint velocity v; "" removes it. "joint/motor" is the friction of the joint's motor, after the gear.
+    of the joint velocity v; "" removes it. The joint name "joint/motor" selects the friction of the joint's motor,
+    after the gear.
 
     Example:
         >>> robot = torsor.library.two_link().with_friction("joint1", coulomb=2.0, viscous=0.5)
@@ -188,7 +189,7 @@ def with_spring(robot: M, joint: str, stiffness: Any, damping: float = 0.0, rest
     """Return a copy with a spring on a joint, which pulls it back with K(x) x + D x', where x = q - rest.
 
     ``stiffness`` K (N m/rad or N/m) is a number or a function: a CasADi expression of one symbol, the deflection, or
-    the same as text in x. ``damping`` D is in N m s/rad or N s/m, ``rest`` in rad or m. Zero stiffness and damping
+    text in x. ``damping`` D is in N m s/rad or N s/m, ``rest`` in rad or m. Zero stiffness and damping
     remove the spring. See Khalil 2010, section 6.
 
     Example:
@@ -232,7 +233,8 @@ def with_motor(
       the spin axis.
     - ``moments``: inertia of the motor at rest about its centre of mass: two moments normal to the spin axis and one
       about it, or 3 x 3 in the axes of ``place``. The default is a disc with the rotor's inertia.
-    - ``carrier``: the link (or a frame on it, or the base) with the motor; the default is the parent link of the joint.
+    - ``carrier``: the link (or a frame on it, or the base) that carries the motor; by default the parent link of the
+      joint.
     - ``axis``: the spin axis in the carrier's axes; the default is the axis of the joint.
     - ``stiffness`` (a number or a function, as in ``with_spring``): makes the joint elastic. The motor gets its own
       coordinate "joint/motor", its angle theta after the gear, and pulls the joint with K(x) x + D x', where x = theta
@@ -261,10 +263,10 @@ def with_motor(
     motor = Motor(carrier_of(robot, at).name, inertia, ratio, direction, stiffness, damping)
     robot = body.added_to(robot, at, motor)
     if body.mass and robot.joint(joint).motor is not None:
-        message = "the joint already has a motor, whose mass would remain in its carrier next to that of the new one"
+        message = "the joint already has a motor, whose mass would remain in its carrier when the new one is added"
         fix = "start from the robot before it had a motor"
         fix += f", or, if that motor was added without a mass, from robot.without_motor({joint!r})"
-        raise ModelError(message, where=where, allowed="mass of the first motor of a joint", fix=fix)
+        raise ModelError(message, where=where, allowed="mass for the first motor of a joint only", fix=fix)
     if at.link >= 0:
         motor.warn_if_too_heavy(joint, robot.links[at.link].inertia)
     old_motor, where = robot.joint(joint).motor, f"{robot.name}: joint {joint!r}"
@@ -341,8 +343,8 @@ _LOST_LIMITS |= dict.fromkeys(("coulomb", "viscous", "rotor_inertia", "smooth", 
 def with_joint_type(robot: M, name: str, type: str) -> M:
     """Return a copy with a joint of another type, at the same place and with the same axis.
 
-    Limits, friction and rotor inertia then have other units and are lost; a warning names them. They are kept
-    between revolute and continuous. If the joint has several coordinates, their names are ``name/wx`` and so on.
+    Limits, friction and rotor inertia have other units then and are dropped with a warning, except between revolute and
+    continuous joints. If the new joint has several coordinates, they are named ``name/wx`` and so on.
 
     Example:
         >>> robot = torsor.library.planar_chain(2).with_joint_type("joint2", "spherical")
@@ -363,7 +365,7 @@ def with_joint_type(robot: M, name: str, type: str) -> M:
     for part in ("spring", "motor"):
         if getattr(joint, part) is not None:
             fix = "remove it first: robot.without_motor(...)" if part == "motor" else "remove it from the joint first"
-            raise ModelError(f"it has a {part}", where=where, allowed="a joint without", fix=fix)
+            raise ModelError(f"it has a {part}", where=where, allowed="a joint without one", fix=fix)
     coupling = coupling_of(robot, joint)
     if coupling is not None:
         fix = f"open it first: robot.without_loop({coupling!r})"
@@ -393,10 +395,9 @@ def _changed(joint: Joint, type: str, where: str) -> Joint:
 
 
 def with_posture(robot: M, name: str, q: ArrayLike) -> M:
-    """Return a copy with a named configuration q (nq,), which ``robot.postures`` and TOML and MJCF files include.
+    """Return a copy with a named configuration q (nq,), which appears in ``robot.postures`` and in TOML and MJCF files.
 
-    Positions are stored by name. After an edit, a posture contains the positions that still exist, and new ones are
-    neutral.
+    Positions are stored by name. After an edit, a posture keeps its remaining positions, and new positions are neutral.
 
     Example:
         >>> robot = torsor.library.two_link().with_posture("home", [0.3, -1.2])
@@ -441,7 +442,7 @@ def with_frame(robot: M, name: str, link: str, pose: ArrayLike) -> M:
         1
     """
     if name_of(name, "frame", robot.name) in robot.places:
-        raise ModelError(f"there already is a link or frame {name!r}", value=name, where=robot.name)
+        raise ModelError(f"there is already a link or frame {name!r}", value=name, where=robot.name)
     place = robot.place(link)
     pose = frozen_array(pose, (4, 4), f"{robot.name}: frame {name!r}", "pose")
     return replace(robot, frames=(*robot.frames, Frame(name, carrier(robot, place).name, place.pose @ pose)))
@@ -468,7 +469,7 @@ def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
     single = leader.nq == 1 and (np.isscalar(value) or getattr(value, "ndim", 1) == 0)
     q = frozen_array(np.array([value]) if single else value, (leader.nq,), where, "value")
     if leader.nq > leader.nv and not np.any(q[-4:]):
-        raise ModelError("the quaternion is 0", where=where, allowed="any other", fix="identity: 0 0 0 1")
+        raise ModelError("the quaternion is 0", where=where, allowed="a nonzero quaternion", fix="identity: 0 0 0 1")
     if np.any(q) and any(isinstance(item.flexible, Modes) for item in robot.joints if item.coordinate == joint):
         message, allowed = (
             f"a flexible link cannot be fixed at {shortened(q)}",
@@ -483,7 +484,7 @@ def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
     """Return this robot carrying another one, whose base is welded to a link or frame of this robot.
 
     ``prefix`` is prepended to the names of the other's links, joints, frames and postures, to avoid name clashes.
-    Postures with the same name become one, with the positions of both robots.
+    Postures with the same name are merged, with the positions of both robots.
 
     Example:
         >>> arm = torsor.library.two_link()

@@ -28,10 +28,10 @@ def with_loop(
     """Return a copy with a loop: a cut joint between two links or frames.
 
     The name of a joint refers to the frame of the link that it moves, with the origin at the joint. ``kind`` is weld,
-    revolute, prismatic, cylindrical, universal, spherical, planar or rod (two balls, ``length`` apart, without mass).
-    Axes are the z axes of the frames. For a revolute joint they must point the same way, and the origins coincide.
-    ``axis`` (3) selects another axis, in the axes of each of the two frames: frames "name/a" and "name/b" are
-    created with that axis as z.
+    revolute, prismatic, cylindrical, universal, spherical, planar or rod (massless, with two ball joints ``length``
+    apart, in m). Axes are the z axes of the frames. For a revolute joint they must point the same way, and the origins
+    must coincide. ``axis`` (3) selects another axis, in the axes of each of the two frames: frames "name/a" and
+    "name/b" are created with that axis as z.
 
     Example:
         >>> chain = torsor.library.planar_chain(3).with_frame("tip", "link3", torsor.spatial.make_pose(p=[1, 0, 0]))
@@ -109,7 +109,7 @@ def with_wheel(
     roller: float = 0.0,
     ground: str = "",
 ) -> M:
-    """Return a copy with a wheel: a rolling contact of a link or frame with the ground, the plane z = 0 of the base.
+    """Return a copy with a wheel: a link or frame in rolling contact with the ground, the plane z = 0 of the base.
 
     ``kind`` is wheel, omni, edge, ball or skid (see ``torsor.Wheel``), ``radius`` is in m. ``point`` (3), in m, is the
     centre and ``axis`` (3) the axle in the axes of the link; the default is its z axis. The frame "name/axle" is
@@ -177,13 +177,13 @@ def without_coordinates(robot: M, joint: Joint) -> dict[str, Any]:
 
 
 def coupling_of(robot: Mechanism, joint: Joint) -> str | None:
-    """Return the name of a coupling of a coordinate of the joint, or None."""
+    """Return the name of a coupling that involves a coordinate of the joint, or None."""
     couplings = (loop for loop in robot.loops if isinstance(loop, Coupling))
     return next((coupling.name for coupling in couplings if {*_names(joint)} & {*coupling.coefficients}), None)
 
 
 def loops_of(robot: M, places: Collection[str], joints: Sequence[Joint]) -> dict[str, Any]:
-    """Return the loops and active coordinates of a part of the robot; raise ModelError if a loop leaves it."""
+    """Return the loops and active coordinates of a subtree; raise ModelError if a loop connects it to the rest."""
     names = {name for joint in joints for name in _names(joint)}
     loops = []
     for loop in robot.loops:
@@ -198,5 +198,5 @@ def loops_of(robot: M, places: Collection[str], joints: Sequence[Joint]) -> dict
 
 
 def _names(joint: Joint) -> tuple[str, ...]:
-    """Return the names of all coordinates of a joint, including that of its motor."""
+    """Return the names of all coordinates of a joint, including the motor coordinate."""
     return (*joint.velocity_names, *([f"{joint.name}/motor"] if joint.is_elastic else []))

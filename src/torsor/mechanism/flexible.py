@@ -1,13 +1,14 @@
-"""Flexible links: the shape of a link is a function of a few coordinates eta, those of a joint of type "flexible".
+"""Flexible links: the shape of a link is a function of a few coordinates eta, the coordinates of a "flexible" joint.
 
-The joint leads from the clamped end of the link to its tip. Its data define how the tip moves with eta, and the elastic
-energy of a shape: the stiffness. ``Modes`` are assumed modes (floating frame of reference): a point at r moves to
+The joint connects the clamped end of the link to its tip. Its data define the motion of the tip with eta, and the
+stiffness, which determines the elastic energy of a shape. ``Modes`` are assumed modes (floating frame of reference): a
+point at r moves to
 
     r + Phi eta + eta^T Gamma eta / 2
 
 with mode shapes Phi and second-order displacements Gamma. A beam that bends keeps its length, so its points move back
-towards the clamped end. The mass of the link is integrated over its nodes once, in ``dynamics``. The other kind are
-rods with strain modes, ``RodSection``.
+towards the clamped end. The mass of the link is integrated over its nodes once, in ``dynamics``. Rods with strain
+modes (``RodSection``) are the second kind.
 """
 
 from dataclasses import dataclass, field, fields
@@ -35,7 +36,7 @@ class Flexible(Part):
     """Data of a joint of type "flexible": the ``kind``, ``stiffness`` and ``damping`` (n, n) of its coordinates."""
 
     def numbers(self) -> list[Array]:
-        """Return all numbers in order; equal numbers give equal functions."""
+        """Return all numbers in order; objects with equal numbers have equal functions."""
         values = (getattr(self, item.name) for item in fields(self) if item.compare)  # type: ignore[arg-type]
         return [np.asarray(value, dtype=float) for value in values]
 
@@ -56,7 +57,7 @@ class Flexible(Part):
 
 
 def numbers_like(x: Vector, values: Array) -> Matrix:
-    """Return numbers as CasADi numbers if x is a symbol, so that products of both fold."""
+    """Return numbers as CasADi numbers if x is a symbol, so that products with x are folded."""
     return ca.densify(ca.SX(values)) if is_symbolic(x) else values
 
 
@@ -214,7 +215,7 @@ class Modes(Flexible):
     """Assumed modes of a link: N nodes with masses, n mode shapes and their stiffness, in the axes of the clamped end.
 
     ``positions`` (N, 3) m are at rest; the last node is the tip, to which the following links are attached. ``masses``
-    (N,) kg and ``inertias`` (N, 3, 3) kg m^2 are those of the nodes (for a beam: quadrature weights). A unit of
+    (N,) kg and ``inertias`` (N, 3, 3) kg m^2 belong to the nodes (for a beam: quadrature weights). A unit of
     coordinate k displaces node i by ``shapes[i, :, k]`` (m) and rotates it by ``rotations[i, :, k]`` (rad).
     Each pair of coordinates displaces it by a further ``second[i, :, k, l]`` / 2. ``tip_second`` (3, n, n) is the
     second-order rotation of the tip. ``stiffness`` and ``damping`` are matrices (n, n), or their diagonals (n,).
@@ -440,7 +441,7 @@ class RodSection(Flexible):
     """The part of a rod from ``start`` to ``end`` (m): the joint between two sections.
 
     ``counts`` are the numbers of coordinates: bending along y, along z, torsion, stretch. ``rest`` (6,) is the strain
-    at rest, ``stiffness`` (4,) that of the four strains (N m^2, stretch N); ``damping`` (s) multiplies the stiffness.
+    at rest, and ``stiffness`` (4,) has one value per strain (N m^2, stretch N); ``damping`` (s) multiplies it.
 
     Example:
         >>> part = RodSection(0.0, 0.5, 1.0, (1, 0, 0, 0), np.array([0, 0, 0, 1.0, 0, 0]), np.ones(4))

@@ -51,14 +51,14 @@ class Free:
 
 
 class Numbers(NamedTuple):
-    """Values p (..., k) of free parameters; none for the mechanism with its own numbers."""
+    """Values p (..., k) of free parameters; empty if the mechanism keeps its own numbers."""
 
     free: tuple[Free, ...] = ()
     p: ArrayLike = ()
 
     @property
     def move_loops(self) -> bool:
-        """Whether some of them place joints or rotate axes, which affects loop closure."""
+        """Whether some parameters move joints or rotate axes, which affects loop closure."""
         return any(number.field in _JOINT for parameter in self.free for number, _ in parameter.coefficients)
 
     @property
@@ -72,10 +72,10 @@ OWN = Numbers()
 
 
 def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any]) -> tuple[Free, ...]:
-    """Return the free parameters that paths name, with their present values.
+    """Return the free parameters at the given paths, with their current values.
 
     A mapping {name: path} renames them. A mapping {name: {path: coefficient}} is one parameter that changes several
-    numbers in proportion to their coefficients; its present value is 0.
+    numbers in proportion to their coefficients; its current value is 0.
     """
     if isinstance(paths, str) or not isinstance(paths, (Sequence, Mapping)):
         allowed = "a list of paths such as 'links.hand.mass', or a mapping from names to paths"
@@ -193,7 +193,7 @@ def _stiffness(joint: Joint) -> float | None:
 
 
 def read_number(mechanism: Mechanism, number: Number) -> float:
-    """Return the present value of a number."""
+    """Return the current value of a number."""
     if number.part == "gravity":
         return float(mechanism.gravity[number.component])
     owner = getattr(mechanism, number.part)[number.index]

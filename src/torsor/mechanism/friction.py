@@ -12,7 +12,7 @@ AT_REST = 1e-12  # rad/s or m/s: the speed on both sides of a jump
 
 
 def friction_jumps(robot: Mechanism, v: Array) -> Flags:
-    """Return the intervals (..., T - 1, nv) of velocities v (..., T, nv) in which friction jumps.
+    """Return in which intervals (..., T - 1, nv) between velocities v (..., T, nv) the friction jumps.
 
     Coulomb friction has the sign of the velocity, unless the joint's friction is ``smooth``.
     """

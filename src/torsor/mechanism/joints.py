@@ -104,13 +104,13 @@ class JointKind:
         return u_rate
 
     def chart_carry(self, u: Vector, v: Vector) -> Vector:
-        """Return the velocities at chart(q, u) with constant u if q moves with the velocities v."""
+        """Return the velocities at chart(q, u) for constant u, if q moves with the velocities v."""
         return v
 
     def invisible(self, P: Array) -> Array:
         """Return the part of a pseudo-inertia P (4 x 4) that can be moved to the parent without changing any force.
 
-        The motion of the joint gives this part no momentum and leaves it unchanged in the parent's frame. Forces
+        The motion of the joint adds no momentum to this part and leaves it unchanged in the parent's frame. Forces
         therefore cannot distinguish it from inertia of the parent (Khalil's regrouping of inertial parameters).
         """
         kept = np.zeros_like(P)

@@ -147,7 +147,7 @@ class Wheel(Part):
         return ca.vertcat(p[2] - centre, ca.SX(self.count - 1, 1))
 
     def slips(self, R: ca.SX) -> ca.SX:
-        """Return the matrix (count x 6) from the twist of the frame, at its origin in ground axes, to slips."""
+        """Return the matrix (count x 6) that maps the frame's twist, at its origin in ground axes, to slips (m/s)."""
         across, along, w = _disc(R) if self.is_disc else (_UP, _UP, _UP)
         rows = [_UP, *_KINDS[self.kind][2](across, along, self.roller)]
         return ca.vertcat(*(ca.horzcat(cross(-self.radius * w, d).T, d.T) for d in rows))
@@ -306,7 +306,7 @@ class Loop(Part):
 class Coupling(Part):
     """A gear, belt, cam or lock: a sum of polynomials of coordinates equals ``offset``.
 
-    A coefficient is a number, the factor of its coordinate q, or a list of up to 4 factors, those of q, q^2, q^3, q^4.
+    A coefficient is a number, the factor of its coordinate q, or a list of up to 4 factors of q, q^2, q^3 and q^4.
 
     Example:
         >>> Coupling("belt", {"joint1": 1.0, "joint3": -2.0}).coefficients["joint3"]
@@ -339,7 +339,7 @@ class Coupling(Part):
 
     @property
     def is_linear(self) -> bool:
-        """Whether no power of a coordinate is above 1."""
+        """Whether all coordinates appear with power 1 only."""
         return all(isinstance(c, float) for c in self.coefficients.values())
 
     @property
@@ -376,7 +376,7 @@ Closure = CutJoint | Coupling
 
 
 def renamed(loop: Closure, name: Callable[[str], str]) -> Closure:
-    """Return a loop closure with all names, including those of frames and coordinates, mapped by ``name``."""
+    """Return a loop closure with all names, including frame and coordinate names, mapped by ``name``."""
     if isinstance(loop, Coupling):
         return replace(loop, name=name(loop.name), coefficients={name(k): c for k, c in loop.coefficients.items()})
     if isinstance(loop, Wheel):

@@ -121,7 +121,7 @@ def checked_postures(
             neutral = dict(zip(quaternion, joint.kind.neutral[-4:], strict=True))
             if not any((neutral | result[name])[key] for key in quaternion):
                 message = f"the quaternion of joint {joint.name!r} is 0"
-                raise ModelError(message, value=joint.name, where=at, allowed="any other", fix="identity: 0 0 0 1")
+                raise ModelError(message, value=joint.name, where=at, allowed="nonzero", fix="identity: 0 0 0 1")
     return result
 
 
@@ -173,7 +173,7 @@ class Mechanism(Part):
         self._check_names()
         seen = {self.base.name}
         if len(self.links) != len(self.joints):
-            message = f"{len(self.links)} moving links need as many joints, not {len(self.joints)}"
+            message = f"{len(self.links)} moving links need the same number of joints, not {len(self.joints)}"
             raise ModelError(message, where=self.name)
         clamps = {joint.parent for joint in self.joints if joint.flexible is not None}
         for link, joint in zip(self.links, self.joints, strict=True):
@@ -276,7 +276,7 @@ class Mechanism(Part):
 
     @cached_property
     def coordinates(self) -> tuple[Coordinate, ...]:
-        """The slices of q and v of each joint; a follower has those of its leader."""
+        """The slices of q and v of each joint; a follower has the slices of its leader."""
         slices: dict[str, Coordinate] = {}
         nq = nv = 0
         for joint in self.joints:
@@ -291,7 +291,7 @@ class Mechanism(Part):
 
     @cached_property
     def elastic(self) -> tuple[Joint, ...]:
-        """Elastic joints. The coordinates of their motors come after those of all joints, in this order."""
+        """Elastic joints. The motor coordinates follow the coordinates of all joints, in this order."""
         return tuple(joint for joint in self.joints if joint.is_elastic)
 
     @cached_property
@@ -355,15 +355,15 @@ class Mechanism(Part):
 
     @property
     def velocity_limit(self) -> Array:
-        """Velocity limits (nv,), inf if there is none; the limit of an elastic joint also holds for its motor."""
+        """Velocity limits (nv,), inf if there is none; the limit of an elastic joint also applies to its motor."""
         return self._gather("velocity_limit", [float(np.max(joint.velocity_limit)) for joint in self.elastic])
 
     @property
     def effort_limit(self) -> Array:
         """Limits of the generalised forces (nv,); inf if there is none.
 
-        The limit of an elastic joint is that of its motor. The joint itself is driven only by the spring, so its own
-        entry is 0.
+        The effort limit of an elastic joint applies to its motor. The joint itself is driven only by the spring, so its
+        own entry is 0.
         """
         limit = self._gather("effort_limit", [float(np.max(joint.effort_limit)) for joint in self.elastic])
         for joint, coordinate in zip(self.joints, self.coordinates, strict=True):
@@ -430,7 +430,7 @@ def check_unique(names: Iterable[str], what: str, where: str) -> None:
 
 
 def lineage(mechanism: Mechanism, link: int) -> list[int]:
-    """Return a link and the links that carry it, up to the base (excluded)."""
+    """Return a link and its ancestors, up to but excluding the base."""
     result = list[int]()
     while link >= 0:
         result.append(link)

@@ -1,4 +1,4 @@
-"""Base class of the parts of a mechanism: frozen dataclasses that compare by value, arrays included."""
+"""Base class of mechanism parts: frozen dataclasses that compare by value, including arrays."""
 
 from dataclasses import fields
 from typing import Any, TypeVar
@@ -7,7 +7,7 @@ import numpy as np
 
 
 class Part:
-    """Base of a frozen dataclass with ``eq=False``: the generated ``==`` fails for arrays, this one compares them."""
+    """Base of a frozen dataclass with ``eq=False``: the generated ``==`` fails for arrays; this one compares them."""
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):

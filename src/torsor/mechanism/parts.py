@@ -51,7 +51,7 @@ class Shape(Part):
     | "box" | three edges |
     | "ellipsoid" | three semi-axes |
     | "plane" | none: it is the half-space below z = 0 |
-    | "mesh" | scale of its file; it stands for its convex hull |
+    | "mesh" | scale of the file; the shape is its convex hull |
 
     ``mesh`` is the file name as written in the description, ``path`` the path where that file was found. ``folders``
     are the folders from which meshes may be loaded; None (for shapes that are not from a file) allows all folders.
@@ -129,7 +129,7 @@ def symmetric(numbers: ArrayLike) -> Array:
 
 
 def primitive_solid(kind: str, size: Array) -> Solid:
-    """Return volume, centre and inertia about it of a primitive ``Shape`` of unit density, in its axes."""
+    """Return volume, centre and inertia about the centre of a primitive ``Shape`` of unit density, in its axes."""
     if kind == "box":
         volume, squares = float(np.prod(size)), size**2 / 12
     elif kind in ("sphere", "ellipsoid"):
@@ -147,7 +147,7 @@ def primitive_solid(kind: str, size: Array) -> Solid:
 
 
 def tetrahedra_solid(corners: Array, volumes: Array) -> Solid:
-    """Return volume, centre and inertia about it of tetrahedra that share the origin, of unit density.
+    """Return volume, centre and inertia about the centre of unit-density tetrahedra that share the origin.
 
     ``corners`` (n, 3, 3) are the faces opposite the origin, ``volumes`` (n,) those of the tetrahedra. With the signs of
     det(corners) / 6, the tetrahedra over a closed surface form the enclosed solid, wherever the origin is.
@@ -264,7 +264,7 @@ class Link(Part):
 def link_of(
     name: str, body: Solid, visuals: tuple[Visual, ...], shapes: tuple[Shape, ...], strict: bool, source: str
 ) -> Link:
-    """Return a link of a file; unless reading is strict, warn of a physically impossible inertia."""
+    """Return a link from a file; unless reading is strict, warn if the inertia is physically impossible."""
     link = Link(name, *body, visuals, strict, source, shapes)
     if link.defect and not strict:
         refuse_or_warn(link.defect, strict=False)
@@ -308,7 +308,8 @@ class Joint(Part):
     ``coulomb`` and ``viscous`` and the ``rotor_inertia`` (Ia, reflected to the joint) have one per velocity. A single
     number is used for all. ``smooth`` (rad/s or m/s), if not 0, replaces sign(v) in Coulomb friction with tanh(v /
     smooth). A joint with one degree of freedom may have a ``spring``, a ``motor`` and a ``friction_model``: text that
-    gives further friction (N m or N) as a function of its velocity v, such as "0.4 * sign(v) * exp(-(v / 0.1)**2)".
+    defines additional friction (N m or N) as a function of its velocity v, such as "0.4 * sign(v) * exp(-(v /
+    0.1)**2)".
 
     Example:
         >>> Joint("elbow", "revolute", "upper", "lower", make_pose(p=[0, 0, 0.4]), axis=(0, 1, 0)).nv
@@ -467,7 +468,7 @@ class Joint(Part):
 class Frame(Part):
     """A named frame: its ``pose`` (4 x 4) in the axes of a link.
 
-    ``joint`` is the name of the fixed joint in whose place the frame is, if any.
+    ``joint`` is the name of the fixed joint that the frame replaces, if any.
 
     Example:
         >>> Frame("tool", "hand", make_pose(p=[0, 0, 0.1])).link

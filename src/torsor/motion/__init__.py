@@ -27,6 +27,7 @@ from torsor.base.registry import subpackages
 from torsor.motion.multistart import Multistart
 from torsor.motion.problem import MotionMultistart, MotionProblem, MotionResult, load_problem
 from torsor.motion.problems import PROBLEMS
+from torsor.motion.results.certificate import Certificate, CertifiedBound
 from torsor.motion.results.replay import Replay
 from torsor.motion.results.samples import Moments
 from torsor.motion.results.solution import Active, Group, Part, Pass
@@ -61,14 +62,14 @@ if TYPE_CHECKING:
     from torsor.motion.inverse import Measured, WeightFit, WeightSensitivities, fit_weights, weight_sensitivities
 
 __all__ = [
-    "PROBLEMS", "SOLVERS", "Accelerations", "Active", "BangBang", "Capsule", "Clearance", "Effort", "ElectricalEnergy",
-    "End", "ExpressionConstraint", "ExpressionCost", "Follow", "FramePosition", "FrameVelocity", "Group", "HalfSpace",
-    "Jerk", "Jerks", "Linked", "Manipulability", "Measured", "MechanicalEnergy", "Moments", "MotionError",
-    "MotionMultistart", "MotionProblem", "MotionResult", "MotionSequence", "Multistart", "Node", "Number",
-    "Orientation", "Part", "Pass", "Path", "Periodic", "Phase", "Positions", "Powers", "Rates", "Reaction", "Reactions",
-    "Reference", "Replay", "Retimed", "Sphere", "Spline", "Start", "Symmetric", "Time", "TorqueRate", "TorqueRates",
-    "Torques", "Unactuated", "Velocities", "WeightFit", "WeightSensitivities", "continuation", "fit_weights",
-    "load_problem", "pareto", "retime", "switching", "weight_sensitivities",
+    "PROBLEMS", "SOLVERS", "Accelerations", "Active", "BangBang", "Capsule", "Certificate", "CertifiedBound",
+    "Clearance", "Effort", "ElectricalEnergy", "End", "ExpressionConstraint", "ExpressionCost", "Follow",
+    "FramePosition", "FrameVelocity", "Group", "HalfSpace", "Jerk", "Jerks", "Linked", "Manipulability", "Measured",
+    "MechanicalEnergy", "Moments", "MotionError", "MotionMultistart", "MotionProblem", "MotionResult", "MotionSequence",
+    "Multistart", "Node", "Number", "Orientation", "Part", "Pass", "Path", "Periodic", "Phase", "Positions", "Powers",
+    "Rates", "Reaction", "Reactions", "Reference", "Replay", "Retimed", "Sphere", "Spline", "Start", "Symmetric",
+    "Time", "TorqueRate", "TorqueRates", "Torques", "Unactuated", "Velocities", "WeightFit", "WeightSensitivities",
+    "continuation", "fit_weights", "load_problem", "pareto", "retime", "switching", "weight_sensitivities",
 ]  # fmt: skip
 
 _subpackage = subpackages(__name__, "inverse", "sweeps")

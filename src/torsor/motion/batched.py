@@ -114,7 +114,8 @@ class Trial(NamedTuple):
 class RowPoint(ABC):
     """The rows at a point: derivatives (B, n) pulled back to the variables, and the entries of the condensed matrices.
 
-    ``gradient`` is that of f, ``multiplied`` J^T u, ``pushed`` J^T (stiffness off), and ``repelled`` J^T repulsion.
+    ``gradient`` is that of f, ``multiplied`` J^T u, ``pushed`` and ``repelled`` are J^T times the forces of the rows
+    without a barrier and for a unit barrier parameter (``optimisation.barrier``).
     """
 
     entries: Array
@@ -400,7 +401,8 @@ class _Search:
         f, h = programs.value(x)
         row_low, row_high = programs.row_bounds
         w = _inside(h, row_low, row_high)
-        z_low, z_high = (row_low > -FAR).astype(float), (row_high < FAR).astype(float)
+        is_open = row_low < row_high  # an equation has no multipliers of bounds
+        z_low, z_high = (is_open & (row_low > -FAR)).astype(float), (is_open & (row_high < FAR)).astype(float)
         own_low, own_high = (low > -FAR).astype(float), (high < FAR).astype(float)
         rows = Rows(w, np.zeros_like(w), z_low, z_high)
         bounds = np.maximum(sum(z.sum(axis=1) for z in (z_low, z_high, own_low, own_high)), 1.0)

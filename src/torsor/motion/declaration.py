@@ -47,8 +47,8 @@ class Argument:
 class NamedProblem:
     """A named motion problem; calling it returns the problem for values of its ``arguments``.
 
-    Values that are not given have the defaults of ``function``. ``report`` returns figures of a result in addition to
-    those of all motions, and ``figures`` contains their units.
+    Missing values have the defaults of ``function``. ``report`` returns figures of a result in addition to the figures
+    of all motions, and ``figures`` contains their units.
     """
 
     name: str
@@ -82,7 +82,7 @@ class NamedProblem:
 
     @property
     def units(self) -> dict[str, str]:
-        """Units of arguments and figures by name, for those that have a unit."""
+        """Units of arguments and figures by name, if they have a unit."""
         return {argument.name: argument.unit for argument in self.arguments if argument.unit} | dict(self.figures)
 
 

@@ -52,7 +52,7 @@ def encoded(problem: ProblemStatement) -> str:
 
 
 def decoded(text: str) -> ProblemStatement:
-    """Return the problem of ``encoded``; raise ValueError if the text is not a problem."""
+    """Return the problem that ``encoded`` wrote; raise ValueError if the text is not a problem."""
     data = json.loads(text)
     result = _decoded(data["problem"], [robot_of(text) for text in data["robots"]])
     if not isinstance(result, ProblemStatement):

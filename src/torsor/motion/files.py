@@ -179,7 +179,7 @@ def _check_size(table: Table, where: str) -> None:
 
 
 def save_problem(problem: ProblemStatement, path: Path) -> None:
-    """Write a problem as TOML and its robot as ``NAME.robot.toml`` beside it; both read back as the same program."""
+    """Write a problem as TOML and its robot as ``NAME.robot.toml`` next to it; both read back as the same program."""
     if path.suffix.lower() != ".toml":
         raise error(path.name, f"the suffix is {path.suffix!r}", ".toml", f"name it {path.stem}.toml")
     text = _content(problem, f"{path.stem}.robot.toml")

@@ -231,6 +231,7 @@ def _solve_group(
         if not outcome.is_solved:
             results.append(None)
             continue
+        outcome = replace(outcome, multipliers=_in_order(problem, outcome.multipliers))
         solution = Solution(problem, outcome, BATCH_SOLVER, settings.tolerance, 0.0, setup / len(problems))
         state = SolveState(problem, settings, start, outcome.x, None, began, solution)
         if not is_convex:
@@ -242,6 +243,14 @@ def _solve_group(
         assert state.result is not None
         results.append(state.result)
     return results
+
+
+def _in_order(problem: ProblemStatement, multipliers: Array) -> Array:
+    """Return the multipliers in the order of the rows of a problem, given those of its rows at nodes."""
+    assert problem.program.at_nodes is not None
+    result = np.empty_like(multipliers)
+    result[problem.program.at_nodes[1]] = multipliers
+    return result
 
 
 def _between_nodes(cases: Cases, outcomes: Sequence[BatchOutcome]) -> Array:

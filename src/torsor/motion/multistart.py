@@ -2,8 +2,8 @@
 
 On Linux, processes are forked after compilation. On systems that do not fork (macOS, Windows) they are spawned: the
 problem is pickled and its kernels are loaded from the disk cache. A problem that cannot be pickled, such as one with a
-lambda function, is then solved in one process. Both methods, and any number of workers, give the same results. Ctrl-C
-ends the searches and keeps the solutions found so far.
+lambda function, is then solved in one process. The results are the same for both methods and any number of workers.
+Ctrl-C ends the searches and keeps the solutions found so far.
 """
 
 import multiprocessing

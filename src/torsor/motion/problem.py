@@ -19,7 +19,8 @@ from torsor.motion.encoding import encodable
 from torsor.motion.files import read_problem, save_problem
 from torsor.motion.many import BATCH_SOLVER, solve_cases
 from torsor.motion.multistart import Multistart, solve_from_starts
-from torsor.motion.results import files, replay, report
+from torsor.motion.results import certificate, files, replay, report
+from torsor.motion.results.certificate import Certificate
 from torsor.motion.results.solution import BETWEEN, Solution
 from torsor.motion.solve import SolveSettings, solve
 from torsor.motion.starts import random_start, read_start
@@ -41,7 +42,7 @@ class MotionProblem(ProblemStatement):
     ``numbers``. Some coordinates may be ``frozen`` ({name: position}), or all follow a joint ``path``, along which the
     profile ``progress`` runs from 0 to 1. Robots with closed loops are moved by their active coordinates; positions
     (nq,) in ``assembly`` choose the assembly mode. Profiles of successive phases are continuous up to accelerations,
-    unless ``Linked`` changes it. ``settings`` are defaults of ``solve``.
+    unless ``Linked`` changes this. ``settings`` are defaults of ``solve``.
 
     ``relaxation_order`` lists groups of constraint names in the order in which they may be relaxed if the problem
     is infeasible. The error then states by how much the first sufficient group has to be relaxed while all constraints
@@ -129,12 +130,12 @@ class MotionProblem(ProblemStatement):
 
         A case of a built-in problem is a dict of its arguments, such as ``{"end": q}``. A case of any other problem is
         a dict of named data: "TERM.FIELD" with the title of a term, "phase.FIELD" with the name of a phase (by default
-        "phase"), the name of a shared number, or "robot" for a robot with another payload. ``settings`` are those of
+        "phase"), the name of a shared number, or "robot" for a robot with another payload. For ``settings`` see
         ``solve``; the default solver is "condensed". Cases with the same structure, such as other ends, bounds,
-        weights, obstacles and payloads, are solved together, many times faster than one by one. Problems with equations
-        at the nodes, closed loops or kinked costs are solved one by one, as are cases that the batch does not solve,
-        and all cases with another solver, ``seconds``, ``refine``, ``feasible_first`` or ``tie_break``. An infeasible
-        case has a result whose status names the conflict.
+        weights, obstacles and payloads, are solved together, many times faster than one by one. Problems with several
+        connected phases, periodic motions, closed loops or kinked costs are solved one by one, as are cases that the
+        batch does not solve, and all cases with another solver, ``seconds``, ``refine``, ``feasible_first`` or
+        ``tie_break``. An infeasible case has a result whose status names the conflict.
 
         Example:
             >>> from torsor import motion
@@ -154,7 +155,7 @@ class MotionProblem(ProblemStatement):
         return SolveSettings.of(self.name, **(dict(self.settings) | given))
 
     def random_start(self, seed: int, spread: float = 1.0) -> Array:
-        """Return random variables (n,) around the initial guess; the same seed gives the same variables.
+        """Return random variables (n,) around the initial guess; the same seed yields the same variables.
 
         ``spread`` is the standard deviation, relative to the distances that the profiles cover.
         """
@@ -173,8 +174,8 @@ class MotionProblem(ProblemStatement):
         """Solve from ``count`` random starts (seeds seed, seed + 1, ...), in several processes.
 
         ``starts`` replaces the random starts with given ones, each like ``start`` of ``solve``, with seeds 0, 1, and so
-        on. ``settings`` are those of ``solve``; with several workers, a progress bar is shown. Control points are not
-        added, so that objectives are comparable: refine the best motion with ``solve(start=...)``. The same seeds give
+        on. For ``settings`` see ``solve``; with several workers, a progress bar is shown. Control points are not
+        added, so that objectives are comparable: refine the best motion with ``solve(start=...)``. The same seeds yield
         the same results for any number of workers. Ctrl-C ends the searches, and the results so far are returned. On
         systems that spawn processes (macOS, Windows), call it from a script under ``if __name__ == "__main__"``.
         """
@@ -190,7 +191,7 @@ class MotionProblem(ProblemStatement):
         return MotionMultistart(tuple(map(MotionResult.of, result)), result.seeds)
 
     def save(self, path: str | Path) -> None:
-        """Write the problem as TOML, and its robot to a file beside it (``NAME.robot.toml``)."""
+        """Write the problem as TOML, and its robot to a file next to it (``NAME.robot.toml``)."""
         save_problem(self, Path(path))
 
 
@@ -203,11 +204,11 @@ class MotionResult(Result, Solution):
 
     ``problem`` is the solved problem (with the nodes that refinement added), ``outcome`` the solver outcome. Profiles
     ``q``, ``v``, ``a``, ``j``, ``tau``, ``tau_rate`` and ``reactions`` are sampled at ``times`` (200 steps per phase;
-    where phases meet, the values are those of the end of the earlier phase). ``at(t)`` evaluates them at any time.
-    Shapes are those of ``Moments``. ``passes`` describes refinement rounds, ``distance`` estimates the relative
-    distance of the objective from its limit with more control points, and ``curvature`` contains the second-order
-    conditions. ``settings`` are those of ``solve``. A .npz file (``save``) includes the problem and the robot; a
-    problem with Python functions must be passed to ``load``.
+    where phases meet, the values belong to the end of the earlier phase). ``at(t)`` evaluates them at any time. For the
+    shapes see ``Moments``. ``passes`` describes refinement rounds, ``distance`` estimates the relative distance of the
+    objective from its limit with more control points, and ``curvature`` contains the second-order conditions.
+    ``settings`` are the arguments of ``solve``. A .npz file (``save``) includes the problem and the robot; a problem
+    with Python functions must be passed to ``load``.
 
     Example:
         >>> from torsor import motion
@@ -272,6 +273,41 @@ class MotionResult(Result, Solution):
     def simulate(self, steps: int = 2000) -> "replay.Replay":
         """Simulate the motion with its forces, with ``steps`` per phase, and return it with its deviations."""
         return replay.replay(self, steps)
+
+    def certify(self, tolerance: float = 0.0) -> Certificate:
+        """Return a certificate that states which bounds hold at all times, not only at the nodes.
+
+        Rows may exceed their bounds by ``tolerance`` times half the distance of their bounds, or times the only bound.
+        With 0, the start of a motion at a bound cannot be shown, because of rounding.
+
+        The rows of all inequality constraints are enclosed over intervals of time, with rounding included, so a shown
+        bound is proven. The certificate lists the times where a bound is violated or cannot be shown, and constraints
+        that are not checked: equations, rows of robots with closed loops, and rows with data at the nodes.
+
+        Example:
+            >>> from torsor import motion
+            >>> result = motion.PROBLEMS["two-link-time"](points=8).solve()
+            >>> certificate = result.certify()
+            >>> certificate.is_proven, [bound.status for bound in certificate.bounds]
+            (False, ['violated', 'violated'])
+        """
+        return certificate.certify(self.problem, self.x, tolerance)
+
+    def certified(self, tolerance: float = 0.0) -> "MotionResult":
+        """Return the motion, slowed down by the smallest factor for which ``certify`` proves all bounds.
+
+        A slower motion has lower velocities, accelerations, and torques other than those against gravity. Positions and
+        clearances do not change: if they are violated, or if constraints cannot be checked, an error is raised. After
+        ``solve(refine=True)``, the duration increases least.
+
+        Example:
+            >>> from torsor import motion
+            >>> result = motion.PROBLEMS["two-link-time"](points=8).solve()
+            >>> safe = result.certified()
+            >>> safe.certify().is_proven, round(100 * (safe.T / result.T - 1), 2)
+            (True, 0.02)
+        """
+        return certificate.certified(self, tolerance)
 
     def _archive(self) -> Archive:
         return files.archive(self)

@@ -49,11 +49,11 @@ def slide_link(u: float = 0.01, points: int | None = None, variant: str = "print
     Tables 4.3 and 4.4, eqs. 4.18 and 4.19: minimise the integral of (1 - u) + u (f1^2 + tau2^2), ``u`` from 0 to 1,
     from q = (0.1, 0.6) to (pi/4, -pi/4), at rest, with 10 N and 10 N m. The optimum of the printed data is T = 0.64626
     s and J = 0.853063, not the published 0.5585 s. There are two other interpretations. With ``variant="reordered"``,
-    the four numbers are those of q1 and then of q2 (q1 from 0.1 to 0.6, q2 from pi/4 to -pi/4). It gives 0.56714 s and
-    0.748623. With "without-offset", the link angle is q2 instead of pi/2 + q2. It gives 0.58578 s and 0.773235; its q2
-    has a different zero, so positions are pi/2 less than printed. Which interpretation is intended is unknown; ``torsor
-    reproduce barman/slide-time`` compares more. ``motion.continuation(slide_link, [0.01, 0.02, 0.05])`` gives the
-    time-effort front over u.
+    the four numbers belong to q1 and then to q2 (q1 from 0.1 to 0.6, q2 from pi/4 to -pi/4), which results in 0.56714 s
+    and 0.748623. With "without-offset", the link angle is q2 instead of pi/2 + q2, which results in 0.58578 s and
+    0.773235; its q2 has a different zero, so positions are pi/2 less than printed. Which interpretation is intended is
+    unknown; ``torsor reproduce barman/slide-time`` compares more. ``motion.continuation(slide_link, [0.01, 0.02,
+    0.05])`` computes the time-effort front over u.
     """
     one_of(variant, VARIANTS, "slide-link", "variant")
     number(u, "slide-link", "u", least=0.0, most=1.0)
@@ -95,8 +95,8 @@ def elastic_arm(
     ``start`` and ``end`` are the link positions (3,) in rad. There is a spring between the last motor and its link: the
     link is unactuated and its equation of motion must hold (``Unactuated``). At both ends, all coordinates are at rest
     without acceleration, and the motor is where the spring holds the link against gravity. Motor torques are at most
-    ``torque`` (N m). Splines have degree 7, except that of the elastic motor, whose degree is two lower because
-    its position depends on the link's acceleration. With more ``points``, the link vibrates less after the end.
+    ``torque`` (N m). Splines have degree 7, except for the elastic motor, whose degree is two lower because its
+    position depends on the link's acceleration. With more ``points``, the link vibrates less after the end.
     """
     positive(torque, "elastic-arm", "torque")
     names = ("joint1", "joint2", "joint3")
@@ -163,7 +163,7 @@ def panda_time(
 ) -> MotionProblem:
     """Return the minimum-time motion of a Panda with its hand from ``start`` to ``end`` (7,) in rad, both at rest.
 
-    The arguments are those of ``ur5_time``. By default, torque rates stay within the manufacturer's 1000 N m/s.
+    The arguments are the same as for ``ur5_time``. By default, torque rates stay within the manufacturer's 1000 N m/s.
     """
     clear = _PANDA_BODIES, tuple(obstacles)
     return _from_rest_to_rest("panda-time", _arm("panda"), (start, end), points, torque_rates, clear)

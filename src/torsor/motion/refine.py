@@ -40,7 +40,7 @@ SolveAgain = Callable[[ProblemStatement, Solution, int], Solution]
 
 
 def missing_nodes(result: Solution, tolerance: float) -> tuple[list[Array], list[bool]]:
-    """Return where scaled rows are violated by more than a tolerance between nodes, for each phase.
+    """Return the places between nodes where scaled rows are violated by more than a tolerance, for each phase.
 
     The first list contains the s of violated inequalities: the worst of each row in each interval between two nodes, on
     a grid ten times finer. The second tells whether an equation is violated.
@@ -114,8 +114,8 @@ def refined(result: Solution, tolerance: float, iterations: int, solve_again: So
 def with_more_points(result: Solution, iterations: int, solve_again: SolveAgain) -> Solution:
     """Return the solution with control points added until the objective is within ``ACCURACY`` of its limit.
 
-    Only phases whose control points are not given are changed (``Phase.is_refinable``). ``solve_again`` and
-    ``iterations`` are those of ``refined``. ``Solution.distance`` estimates the remaining distance.
+    Only phases whose control points are not given are changed (``Phase.is_refinable``). For ``solve_again``
+    and ``iterations`` see ``refined``. ``Solution.distance`` estimates the remaining distance.
     """
     passes, setup, seconds, why = [_described(result)], result.setup_seconds, result.solve_seconds, ""
     is_open, points = [phase.is_refinable for phase in result.problem.stages], _size(result.problem)[1]
@@ -156,7 +156,7 @@ def with_more_points(result: Solution, iterations: int, solve_again: SolveAgain)
 
 
 def with_points_of(problem: ProblemStatement, result: Solution) -> ProblemStatement:
-    """Return a problem with the control points that refinement added to a similar one, so that it starts from there."""
+    """Return a problem with the control points that refinement added to a similar problem, as a better start."""
     before = result.problem.stages
     if not np.isfinite(result.distance) or len(before) != len(problem.stages):
         return problem

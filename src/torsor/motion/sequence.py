@@ -66,7 +66,7 @@ class MotionSequence(Result, Sequence[MotionResult]):
     ) -> "MotionSequence":
         """Load results from a .npz file; ``problem`` is needed if the file does not include it.
 
-        It is one problem, or the function of a value that was passed to ``motion.continuation``.
+        ``problem`` is one problem, or the function of a value that was passed to ``motion.continuation``.
         """
         with reading_archive(Path(path), cls.kind) as archive:
             values, parameter = archive.settings["values"], archive.settings["parameter"]
@@ -140,7 +140,7 @@ def continuation(
 ) -> MotionSequence:
     """Solve ``make_problem(value)`` for each value, each from the previous result, and return the results.
 
-    ``start`` is the initial guess of the first solve, and ``settings`` are those of ``MotionProblem.solve``. The
+    ``start`` is the initial guess of the first solve, and ``settings`` are passed to ``MotionProblem.solve``. The
     results are indexed like a list, and saved, loaded and plotted together: ``save``, ``torsor.load_result``, ``plot``.
 
     Example:
@@ -162,7 +162,7 @@ def continuation(
 def pareto(problem: MotionProblem, weights: Sequence[float], **settings: Any) -> MotionSequence:
     """Solve for the objective u w1 f1 + (1 - u) w2 f2, for each u in ``weights`` from 0 to 1, and return the results.
 
-    The objective of the problem has two terms f1 and f2. Their own weights w1 and w2 should give them similar sizes.
+    The objective of the problem has two terms f1 and f2. Their own weights w1 and w2 should make them similar in size.
     Each solve starts from the previous result.
 
     Example:

@@ -68,9 +68,9 @@ def check_tie_break(problem: ProblemStatement) -> None:
 
 
 def least_effort_problem(found: Solution) -> ProblemStatement:
-    """Return the least-effort problem whose phases last as long as those of a solution, or slightly longer.
+    """Return the least-effort problem with the phase durations of a solution, or slightly longer ones.
 
-    It has the same variables.
+    Its variables are the same.
     """
     problem, phases = found.problem, []
     for phase, T in zip(found.problem.stages, found.durations, strict=True):
@@ -109,7 +109,7 @@ class SolveSettings:
 
     @classmethod
     def of(cls, where: str, **given: Any) -> "SolveSettings":
-        """Return validated settings, with defaults for those that are None or not given."""
+        """Return validated settings, with defaults for settings that are None or missing."""
         for key in given:
             if key not in DEFAULTS:
                 raise ModelError(f"there is no setting {key!r}", value=key, where=where, allowed=", ".join(DEFAULTS))
@@ -269,7 +269,7 @@ def scale_smoothing(state: SolveState) -> SolveState:
 
 
 def rescale_smoothing(state: SolveState) -> SolveState:
-    """Solve again with less smoothing, if the powers of the solution are much smaller than those before it."""
+    """Solve again with less smoothing, if the powers of the solution are much smaller than the previous powers."""
     for _ in range(MAX_RESCALINGS):
         result, before = state.result, state.problem
         if result is None or not result.is_solved or not result.is_feasible:
@@ -429,7 +429,7 @@ def _beside_saddle(state: SolveState, saddle: Solution) -> Solution | None:
 
 
 def refine_points(state: SolveState) -> SolveState:
-    """Add control points to phases that do not give their number, and solve again, unless ``refine`` is False."""
+    """Add control points to phases without a given number, and solve again, unless ``refine`` is False."""
     result, settings = state.result, state.settings
     if settings.refine is False or result is None or not result.is_solved or not result.is_feasible:
         return state
@@ -453,14 +453,14 @@ def refine_points(state: SolveState) -> SolveState:
 
 
 def _solve_again(state: SolveState, problem: ProblemStatement, before: Solution, iterations: int) -> Solution:
-    """Return the solution of a refined problem, starting from that of the previous problem."""
+    """Return the solution of a refined problem, starting from the solution of the previous problem."""
     settings, begun = replace(state.settings, iterations=iterations), perf_counter()
     x = before.x if is_same_program(problem, before) else read_start(problem, before)
     return _solve_from(replace(state, problem=problem, settings=settings), x, since=begun)
 
 
 def break_ties(state: SolveState) -> SolveState:
-    """Choose the motion of least effort among the fastest, if requested; multipliers remain those of the time."""
+    """Choose the motion of least effort among the fastest, if requested; multipliers still refer to the time."""
     fastest = state.result
     if not state.settings.tie_break or fastest is None or not fastest.is_solved or not fastest.is_feasible:
         return state

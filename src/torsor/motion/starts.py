@@ -53,10 +53,10 @@ def from_profiles(problem: ProblemStatement, profiles: Array) -> Array:
 
 
 def from_result(problem: ProblemStatement, result: Solution) -> Array:
-    """Return variables whose motion is that of a solution; profiles that it does not have remain straight lines.
+    """Return variables with the motion of a solution; profiles that the solution does not have remain straight lines.
 
-    If the problem has as many phases as the solution, each phase takes the profiles and duration of the phase with the
-    same index. Otherwise the motion is split into phases of equal duration. A spline that has all knots of the earlier
+    If both have the same number of phases, each phase takes the profiles and duration of the phase with the same
+    index. Otherwise the motion is split into phases of equal duration. A spline that has all knots of the earlier
     one reproduces its profile exactly.
     """
     if is_same_program(problem, result):
@@ -131,7 +131,7 @@ def fit(phase_layout: PhaseLayout, x: Array, s: Array, values: Array) -> None:
 
 
 def random_start(problem: ProblemStatement, seed: int, spread: float = 1.0) -> Array:
-    """Return random variables (n,) around the initial guess; the same seed gives the same variables.
+    """Return random variables (n,) around the initial guess; the same seed yields the same variables.
 
     Each free control point is moved by a normally distributed number. Its standard deviation is ``spread`` times the
     distance that its profile covers, or the mean distance of all profiles if that is longer. Durations are multiplied

@@ -233,7 +233,7 @@ class ProblemStatement:
         return Node(self.model, shared, self.held, self._clock)
 
     @property
-    def _given(self) -> Array:
+    def problem_numbers(self) -> Array:
         """The values of ``Node.problem_numbers``."""
         path = np.zeros(0) if self.path is None else self.path.numbers
         return np.concatenate([list(self.held.values()), path])
@@ -253,7 +253,7 @@ class ProblemStatement:
         if key not in self._kernels:
             constraints = [term for term in terms if isinstance(term, Constraint)]
             costs = [term for term in terms if isinstance(term, Cost)]
-            self._kernels[key] = NodeKernels(self.node, constraints, costs, self._given)
+            self._kernels[key] = NodeKernels(self.node, constraints, costs, self.problem_numbers)
         return self._kernels[key]
 
     # The nonlinear program
@@ -342,19 +342,17 @@ class ProblemStatement:
 
     def share_with(self, other: "ProblemStatement") -> None:
         """Let a problem of the same structure use the node of this one, and with equal numbers also its kernels."""
-        if other.robot is not self.robot or other._form != self._form:
+        if other.robot is not self.robot or other.path is not self.path or other._form != self._form:
             return
         own, known = other.terms, self.terms
-        is_same = other.path is self.path and other.held == self.held and dict(other.numbers) == dict(self.numbers)
-        is_same = is_same and len(own) == len(known)
+        is_same = other.held == self.held and dict(other.numbers) == dict(self.numbers) and len(own) == len(known)
         is_same = is_same and all(_is_equal(one, two) for one, two in zip(own, known, strict=True))
         for name in _SHARED_PARTS if is_same else ("node",):
             other.__dict__[name] = getattr(self, name)
 
     @property
     def _form(self) -> tuple[Any, ...]:
-        """Everything on which the symbols of the node depend, except for the robot."""
-        path = None if self.path is None else (self.path.spline.degree, self.path.numbers.size)
+        """Everything on which the symbols of the node depend, except for the robot and the path."""
         assembly = None if self.assembly is None else np.asarray(self.assembly).tolist()
         names = tuple(self._all_shared), tuple(self.held), tuple(self.extra_profiles)
-        return dict(self.frozen), path, assembly, self._clock, *names
+        return dict(self.frozen), assembly, self._clock, *names

@@ -6,9 +6,9 @@ as unknowns z, the forward dynamics leads from the start to a state y(T; z), and
 
     y(T; z) - (q_end, v_end) = 0
 
-are 2 nv equations. Newton's method solves them if there are as many unknowns; usually there are 2 nv - 1 switches. The
-motion is an extremal if there are costates p(t) whose switching functions, p_v^T M^-1 for each torque, have the sign of
-the bound that the torque reaches (Pontryagin's principle).
+are 2 nv equations. Newton's method solves them if the number of unknowns is the same; usually there are 2 nv - 1
+switches. The motion is an extremal if there are costates p(t) whose switching functions, p_v^T M^-1 for each torque,
+have the sign of the bound that the torque reaches (Pontryagin's principle).
 """
 
 from collections.abc import Callable
@@ -52,8 +52,8 @@ class BangBang:
     ``T`` is the duration (s), ``switches`` are the times (s) at which each torque jumps, and ``first`` (nv,) is +1 for
     torques that start at the upper bound and -1 at the lower. ``residual`` is the largest position or velocity error at
     the end, ``iterations`` is the number of Newton iterations. ``margin`` is the smallest sampled switching function
-    away from the switches, each scaled to at most 1 and signed by the side of its torque. If it is negative, some
-    torque is at the wrong bound, and another order of switches is faster.
+    away from the switches, each scaled to at most 1 and signed by the side of its torque. If ``margin`` is negative,
+    some torque is at the wrong bound, and another order of switches is faster.
     """
 
     robot: Robot
@@ -139,7 +139,7 @@ def _task(problem: MotionProblem) -> _Task:
         for condition in problem.conditions:
             state |= condition.values(names) if isinstance(condition, kind) else {}
         if set(state) != {(profile, order) for profile in range(n) for order in (0, 1)}:
-            message = f"{kind.__name__} must give q and v of every coordinate"
+            message = f"{kind.__name__} must specify q and v of every coordinate"
             raise ModelError(message, where=where, fix="give only q and v")
         states.append(np.array([state[profile, order] for order in (0, 1) for profile in range(n)]))
     limits = [condition for condition in problem.conditions if isinstance(condition, Torques)]

@@ -8,6 +8,10 @@ dw with barrier parameter mu changes a multiplier by
 
 at a lower bound, where p is the step without a barrier, and c the weight of the second-order products; at an upper
 bound, dw and p have the other sign.
+
+A slack with equal bounds is that of an equation h = b. It does not move, and its multiplier is estimated by the
+proximal method of multipliers: its change is the stiffness ``EQUATION_STIFFNESS`` times the residual, so that the
+condensed matrix stays positive definite and the residual vanishes as the multiplier converges.
 """
 
 import casadi as ca
@@ -15,20 +19,28 @@ import casadi as ca
 from torsor.optimisation.standard import MIN_BOUND_DISTANCE
 
 FAR = 1e30  # distance of a bound that does not exist
+EQUATION_STIFFNESS = 1e8
 CORRECTORS = 4  # weights of the second-order products that are tried
 
 
 class Bounded:
-    """Symbols (m x 1) of entries w, their bound multipliers and their bounds."""
+    """Symbols (m x 1) of entries w, their bound multipliers and their bounds, some of which may be equal."""
 
-    def __init__(self, m: int):
+    def __init__(self, m: int, has_equations: bool = False):
         self.inputs = {name: ca.SX.sym(name, m) for name in ("w", "z_low", "z_high", "low", "high")}
         self.w, self.z_low, self.z_high, self.low, self.high = self.inputs.values()
-        self.has_low, self.has_high = self.low > -FAR / 2, self.high < FAR / 2
-        self.below, self.above = self.w - self.low, self.high - self.w
+        self.is_equation = self.low == self.high if has_equations else ca.SX.zeros(m)
+        self.has_low, self.has_high = (
+            is_finite * (1 - self.is_equation) for is_finite in (self.low > -FAR / 2, self.high < FAR / 2)
+        )
+        self.below, self.above = self._distances(self.w)
         self.by_low, self.by_high = self.has_low / self.below, self.has_high / self.above
-        self.stiffness = self.z_low * self.by_low + self.z_high * self.by_high
+        self.stiffness = self.z_low * self.by_low + self.z_high * self.by_high + EQUATION_STIFFNESS * self.is_equation
         self.repulsion = self.by_high - self.by_low  # gradient of the barrier for a unit barrier parameter
+
+    def _distances(self, w: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return the distances of entries from their bounds, 1 for equations."""
+        return w - self.low + self.is_equation, self.high - w + self.is_equation
 
     def products(self) -> tuple[ca.SX, ca.SX, ca.SX]:
         """Return the sum, the largest and the smallest of the products of distances and multipliers."""
@@ -38,7 +50,8 @@ class Bounded:
 
     def logs(self, w: ca.SX) -> ca.SX:
         """Return the sum of the logarithms of the distances of new entries from their bounds."""
-        return ca.sum1(self.has_low * ca.log(w - self.low) + self.has_high * ca.log(self.high - w))
+        below, above = self._distances(w)
+        return ca.sum1(self.has_low * ca.log(below) + self.has_high * ca.log(above))
 
     def bend(self, predictor: ca.SX) -> ca.SX:
         """Return the gradient of the second-order products of a step without a barrier."""
@@ -80,10 +93,16 @@ class Bounded:
         most = self.high - ca.fmin(MIN_BOUND_DISTANCE * ca.fmax(1, ca.fabs(self.high)), quarter)
         w = ca.fmin(ca.fmax(self.w + length * dw, least), most)
         low, high = self.taken(dw, predictor, mu, corrector)
-        sides = ((self.z_low, low, self.has_low / (w - self.low)), (self.z_high, high, self.has_high / (self.high - w)))
+        below, above = self._distances(w)
+        sides = ((self.z_low, low, self.has_low / below), (self.z_high, high, self.has_high / above))
         z = [ca.fmin(ca.fmax(z - dual * part * z, 1e-10 * mu * by), 1e10 * mu * by) for z, part, by in sides]
         return w, z[0], z[1]
 
     def multiplier_step(self, u: ca.SX, dw: ca.SX, predictor: ca.SX, mu: ca.SX, corrector: ca.SX) -> ca.SX:
         """Return the change of the multipliers u of h - s = 0 that belongs to a change dw of the slacks."""
-        return self.stiffness * dw - u + mu * self.repulsion + corrector * self.bend(predictor)
+        kept = (1 - self.is_equation) * u
+        return self.stiffness * dw - kept + mu * self.repulsion + corrector * self.bend(predictor)
+
+    def pushed(self, off: ca.SX, u: ca.SX) -> ca.SX:
+        """Return the forces of the rows without a barrier, for residuals of h - s = 0."""
+        return self.stiffness * off + self.is_equation * u

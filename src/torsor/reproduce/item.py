@@ -188,7 +188,7 @@ def power(value: float) -> str:
 def numbers(
     what: str, printed: Sequence[str], ours: ArrayLike, unit: str = "", expected: Sequence[float] | None = None
 ) -> Row:
-    """Return a row that compares several printed numbers with the computed ones; all must be equal.
+    """Return a row that compares several printed numbers with computed numbers; all must be equal.
 
     ``expected`` are the values of printed symbols, such as π/2.
     """
@@ -228,7 +228,7 @@ def only(what: str, ours: str) -> Row:
 
 
 def verdict(item: Item, outcome: Outcome) -> Verdict:
-    """Return the verdict of an item from those of its rows. Only a figure may compare nothing: it defines symbols."""
+    """Return the verdict of an item from the verdicts of its rows; only figures, which define symbols, lack rows."""
     states = {row.verdict for row in outcome.rows} - {None}
     if not states:
         return Verdict.DEFINES if item.kind is Kind.FIGURE and outcome.draw else Verdict.FAILS
@@ -284,7 +284,7 @@ class Result:
 
     @property
     def basis(self) -> Basis:
-        """What the rows compare."""
+        """The kind of comparison that the rows make."""
         found = {row.basis for row in self.rows}
         return next((basis for basis in Basis if basis in found), Basis.NONE)
 

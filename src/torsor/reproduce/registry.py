@@ -87,7 +87,7 @@ UNUSUAL = {
 
 
 def basis_of(item: Item) -> Basis:
-    """Return what an item compares.
+    """Return the kind of comparison that an item makes.
 
     Example:
         >>> basis_of(find(["khalil/inverse"])[0]).value
@@ -100,7 +100,7 @@ QUICK_SECONDS = 5.0  # s, maximum time of an item of ``--quick``
 
 
 def is_quick(item: Item) -> bool:
-    """Whether an item takes at most a few seconds, including compilation.
+    """Return whether an item takes at most a few seconds, including compilation.
 
     Example:
         >>> [is_quick(each) for each in find(["barman/fig-4.7", "barman/fig-5.4"])]

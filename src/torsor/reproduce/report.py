@@ -148,12 +148,12 @@ def without_empty(head: Sequence[str], lines: Iterable[Sequence[str]]) -> tuple[
 
 
 def _is_equal(row: Row) -> bool:
-    """Whether a row shows the same values twice, or agrees up to a bound."""
+    """Return whether a row shows the same values twice, or agrees up to a bound."""
     return row.verdict is Verdict.AGREES and (row.printed == row.ours or row.difference.startswith("below "))
 
 
 def _agreeing(rows: Iterable[Row]) -> str:
-    """Return what agrees, sorted by bound, in sentences such as "1e-12: forces; moments"."""
+    """Return the agreeing quantities, sorted by bound, in sentences such as "1e-12: forces; moments"."""
     by_bound = dict[str, list[Row]]()
     for row in rows:
         bound = row.difference.removeprefix("below ") if row.difference.startswith("below ") else ""
@@ -164,7 +164,7 @@ def _agreeing(rows: Iterable[Row]) -> str:
 
 
 def _compared(rows: Sequence[Row]) -> str:
-    """Return what was compared; a percentage follows its quantity.
+    """Return the compared quantities; a percentage follows its quantity.
 
     Names that begin alike, up to a comma, are listed together, and so are those that end alike: "a, b (2; 6 joints)".
     """

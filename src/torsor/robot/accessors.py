@@ -1,4 +1,4 @@
-"""Lookup of the robot method that evaluates an algorithm, for parametric robots, messages and exported source."""
+"""Lookup of the robot method for an algorithm, used by parametric robots, messages and exported source."""
 
 from collections.abc import Callable
 from functools import partial

@@ -29,8 +29,8 @@ class BaseParameters:
 
     ``names`` are the linear combinations as text. ``columns`` (b,) are the columns of the regressor. ``matrix`` (b, p)
     computes the ``values`` (b,) from all parameters: tau = Y[:, columns] @ values. ``unknown`` (p,) is True for the
-    parameters that are not known beforehand. ``by_rule`` is True if Khalil's rules alone give the regrouping, and False
-    if the numerical rank revealed further dependent parameters.
+    parameters that are not known beforehand. ``by_rule`` is True if Khalil's rules alone determine the regrouping, and
+    False if the numerical rank revealed more dependent parameters.
     """
 
     names: tuple[str, ...]
@@ -68,7 +68,7 @@ def with_parameters(robot: M, parameters: ArrayLike) -> M:
 
 
 def base_parameters(kernels: RobotKernels, seed: int, among: Sequence[str], rows: Sequence[int]) -> BaseParameters:
-    """Return the base parameters of a tree whose forces ``rows`` are known; see ``robot.inertial.base``."""
+    """Return the base parameters of a tree for which the forces ``rows`` are known; see ``robot.inertial.base``."""
     robot, exact = kernels.mechanism, kernels.exact
     names, nv = parameter_names(robot), robot.nv
     rng = np.random.default_rng(seed)
@@ -82,7 +82,7 @@ def base_parameters(kernels: RobotKernels, seed: int, among: Sequence[str], rows
 
 
 def motions_needed(p: int, forces: int) -> int:
-    """Return how many random motions, each with this many forces, determine the base parameters of p parameters."""
+    """Return the number of random motions, each with ``forces`` forces, that determine the base of p parameters."""
     return 4 * p // max(forces, 1) + 10
 
 

@@ -143,9 +143,9 @@ def _single_or_tuple(results: tuple[Array, ...]) -> Results:
 class Derivatives(Accessor):
     """Derivatives of the robot methods with the same names: ``robot.derivatives``.
 
-    Arguments are those of the method. The result is a tuple with one array per variable, in the order of the arguments.
-    Rows are the components of the result, columns the coordinates of the variable. The derivative with respect to q is
-    along ``integrate``: moving q to integrate(q, d) changes the result by dq d.
+    The arguments are the same as for the method. The result is a tuple with one array per variable, in the order of the
+    arguments. Rows are the components of the result, columns the coordinates of the variable. The derivative with
+    respect to q is along ``integrate``: moving q to integrate(q, d) changes the result by dq d.
     """
 
     _closure: LoopClosure
@@ -165,7 +165,7 @@ class Derivatives(Accessor):
 
         da is the mass matrix. External wrenches are given in link axes at link origins. While q changes they are fixed
         in the link (``fixed_in="link"``) or in the world (``fixed_in="world"``). In the world, a force acts at the
-        link's origin or, with ``points`` (..., L, 3) in link axes, at that point of the link, as a weight does. The
+        link's origin or, with ``points`` (..., L, 3) in link axes, at that point of the link, like a weight. The
         remaining moment is a couple.
 
         The analytical recursion takes O(n x depth) and covers every joint type, rotors, springs and friction, except
@@ -194,7 +194,7 @@ class Derivatives(Accessor):
         """Return the derivatives (dq, dv, dtau) of a = FD(q, v, tau), each (..., nv, nv), one row per acceleration.
 
         They are -M^-1 d ID/dq, -M^-1 d ID/dv and M^-1, with the derivatives of inverse dynamics at that acceleration.
-        ``fixed_in`` and ``points`` are as in ``inverse_dynamics``.
+        For ``fixed_in`` and ``points`` see ``inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -217,7 +217,7 @@ class Derivatives(Accessor):
         """Return the derivatives (dq, dv, da) of the joint reactions, each (..., L, 6, nv).
 
         Rows are (moment, force) of the reaction in link axes at the link's origin; columns are the variable. Barman
-        2020, ch. III. ``fixed_in`` and ``points`` are as in ``inverse_dynamics``.
+        2020, ch. III. For ``fixed_in`` and ``points`` see ``inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
@@ -347,9 +347,8 @@ class Derivatives(Accessor):
 
         ``tangents`` are the directions of the inputs, None for zero. The tangent of q is (..., nv), along
         ``integrate``, or (..., nq) if ``components=True``. Methods with several results return tuples. With
-        ``external=True``, external wrenches are the last inputs; other ``options`` are those of ``function``. ``out``
-        holds arrays for the values, then for the derivatives. Forward mode takes about three times as many operations
-        as the method.
+        ``external=True``, external wrenches are the last inputs; for other ``options`` see ``function``. ``out`` holds
+        arrays for the values, then for the derivatives. Forward mode costs about three times as much as the method.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -380,7 +379,7 @@ class Derivatives(Accessor):
         There is one gradient per input. ``cotangents`` has the shape of the result, or is a tuple for several results.
         The gradient with respect to q is (..., nv), along ``integrate``, or (..., nq) if ``components=True``. This is
         the adjoint of ``jvp`` and takes the same options. ``out`` holds arrays for the values, then for the gradients.
-        Reverse mode takes about four times as many operations as the method.
+        Reverse mode takes about four times the operations of the method.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -399,7 +398,7 @@ class Derivatives(Accessor):
         """Return the result of the algorithm ``name``, one or several matrices, without its structural zeros.
 
         Forces do not depend on the motion of other branches of the tree, so large robots have many structural zeros.
-        Solvers take values with a sparsity pattern. Options are as in ``jvp``.
+        Solvers take values with a sparsity pattern. For the options see ``jvp``.
 
         Example:
             >>> robot = torsor.library.random_tree(20, seed=2, types=("revolute",), extras=False)

@@ -55,8 +55,8 @@ class Inertial(Accessor, Generic[R]):
     def energy_regressor(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
         """Return h(q, v) (..., p), in J, where h @ values is the kinetic plus the gravitational energy.
 
-        Friction columns are zero. The energy of springs and rotor spin is not included. The zero of the potential is as
-        in ``potential_energy``. Gautier and Khalil 1988.
+        Friction columns are zero. The energy of springs and rotor spin is not included. The zero of the potential is
+        the same as in ``potential_energy``. Gautier and Khalil 1988.
 
         Example:
             >>> robot = torsor.library.stanford()
@@ -70,8 +70,8 @@ class Inertial(Accessor, Generic[R]):
     def power_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
         """Return y(q, v, a) (..., p), in W: v . inverse_dynamics(q, v, a) = y @ values.
 
-        It is the time derivative of ``energy_regressor`` plus the friction power. Springs and motors are as in
-        ``regressor``.
+        It is the time derivative of ``energy_regressor`` plus the friction power. Springs and motors are treated
+        as in ``regressor``.
 
         Example:
             >>> robot = torsor.library.stanford()
@@ -96,15 +96,15 @@ class Inertial(Accessor, Generic[R]):
     ) -> BaseParameters:
         """Return the base parameters: the smallest identifiable set that determines all forces.
 
-        Parameters that no motion can distinguish are regrouped with those of parent links by rules (Gautier and Khalil
-        1990). A QR decomposition of the regressor over random motions checks the result. ``among`` names the unknown
-        parameters, with * as a wildcard; others are not regrouped. ``measured`` names the coordinates whose forces are
-        known; the default is all. The forces of a free base alone reveal all parameters of the links (Ayusawa, Venture
-        and Nakamura 2014), but no joint friction.
+        Parameters that no motion can distinguish are regrouped with parameters of parent links by rules (Gautier and
+        Khalil 1990). A QR decomposition of the regressor over random motions checks the result. ``among`` names the
+        unknown parameters, with * as a wildcard; others are not regrouped. ``measured`` names the coordinates whose
+        forces are known; the default is all. The forces of a free base alone determine all parameters of the links
+        (Ayusawa, Venture and Nakamura 2014), but no joint friction.
 
-        If the robot has loops, the forces are those of the active coordinates (``robot.closed.regressor``). The pattern
-        "*" alone then treats rotor inertias and friction of passive joints as known. Name them too if they are unknown,
-        for example "elbow.viscous".
+        If the robot has loops, the forces are the forces of the active coordinates (``robot.closed.regressor``). The
+        pattern "*" alone then treats rotor inertias and friction of passive joints as known. Name them too if they are
+        unknown, for example "elbow.viscous".
 
         Example:
             >>> found = torsor.library.planar_chain(2).without_friction().inertial.base()

@@ -58,7 +58,7 @@ MAX_KEPT = 512
 class Kernels:
     """The compiled functions of one model on one ``target``: from memory, else from disk, else traced and compiled.
 
-    ``identity`` returns a hash of everything that the functions depend on besides their labels: the numbers of the
+    ``identity`` returns a hash of everything that the functions depend on except their labels: the numbers of the
     model and the sources that trace it. It is called once.
 
     Example:
@@ -104,8 +104,8 @@ class Kernels:
         """Return the compiled function for a key.
 
         ``label`` returns text that is the same for the same function in every process (by default the key's repr); it
-        names the code on disk. ``shapes`` returns the shapes of one state's inputs and outputs, by default those of
-        CasADi's matrices. ``quick`` is for large functions that are called a few hundred times: see ``Kernel``.
+        names the code on disk. ``shapes`` returns the shapes of one state's inputs and outputs, by default the shapes
+        of CasADi's matrices. ``quick`` is for large functions that are called a few hundred times: see ``Kernel``.
         ``width`` is the number of states that are computed at a time; it must be part of the key.
         """
         result = self._kernels.get(key)
@@ -185,7 +185,7 @@ class RobotKernels(Kernels):
 
     @cached_property
     def exact(self) -> "RobotKernels":
-        """The same kernels in double precision, on the host: single precision cannot close loops to the tolerance."""
+        """The kernels in double precision, on the host: single precision cannot close loops to the tolerance."""
         device = "cpu" if self.target.device == "cuda" else self.target.device
         target = self.target.changed("", dtype="float64", device=device)
         return self if target == self.target else RobotKernels(self.mechanism, target, self._choice)
@@ -199,7 +199,7 @@ class RobotKernels(Kernels):
         loops: Loops = None,
         out: Out = None,
     ) -> Array:
-        """Evaluate an algorithm. It returns an array or, although the type does not show it, a tuple of arrays."""
+        """Evaluate an algorithm, and return an array or (although the type does not state this) a tuple of arrays."""
         if place is None and external is None and loops is None:
             try:
                 return self._direct[name](*values) if out is None else self._plain[name](*values, out=out)

@@ -20,7 +20,7 @@ EARTH = (0.0, 0.0, -9.81)
 
 
 def robot_names() -> tuple[str, ...]:
-    """Return the robot names that ``load`` accepts: those of the library."""
+    """Return the robot names that ``load`` accepts, which are the names in the library."""
     return tuple(sorted(registered("robots", "library") or ()))
 
 
@@ -50,10 +50,11 @@ def load(
     | ``robot_descriptions:NAME``, a robot of that package | ``torsor[robots]`` |
     | a name without a suffix, such as "panda": a robot of ``torsor.library``, unless such a file exists | |
 
-    ``world.sdf#arm`` selects the model ``arm`` of a file with several, ``world.sdf#cell/arm`` a nested one, and
-    ``scene.usda#/World/arm`` one of several articulations. ``search`` lists folders of packages and models in which
-    ``package://`` and ``model://`` are resolved before those of the environment. Closed loops are read from TOML, from
-    the equality constraints of MJCF, from Drake's loop joints in URDF, and from links with two parents in SDF.
+    ``world.sdf#arm`` selects the model ``arm`` of a file with several models, ``world.sdf#cell/arm`` a nested model,
+    and ``scene.usda#/World/arm`` one of several articulations. ``search`` lists folders of packages and models in which
+    ``package://`` and ``model://`` are resolved first, before the folders of the environment. Closed loops are read
+    from TOML, from the equality constraints of MJCF, from Drake's loop joints in URDF, and from links with two parents
+    in SDF.
 
     ``base="floating"`` adds a free 6-dof joint under the root link: q = (x, y, z, qx, qy, qz, qw, joints) and v =
     (omega, v of the base in its own axes, joint rates).
@@ -134,7 +135,7 @@ def from_mdh(
 
     T = Rz(gamma) Tz(b) Rx(alpha) Tx(d) Rz(theta) Tz(r) from frame ``parent`` (-1 for the base) (Khalil 2010, section
     2.1). A row with ``closes`` is a cut joint of a closed loop (Khalil 2010, section 2.2), see ``MDHLink``.
-    ``base="floating"`` is as in ``from_dh`` (Khalil 2010, section 7).
+    For ``base="floating"`` see ``from_dh`` (Khalil 2010, section 7).
 
     Example:
         >>> rows = [torsor.MDHLink(-1, mass=1.0), torsor.MDHLink(0, d=1.0, mass=1.0, com=(0.5, 0, 0))]
@@ -165,7 +166,7 @@ def from_screws(
     G_i is in link frame i, angular part first: diag(I, m 1) for a frame at the centre of mass, or any result of
     ``torsor.spatial.spatial_inertia``. Axes (omega, v) are in the space frame at home, or in the link frame with
     ``frame="body"``. |omega| = 1, or omega = 0 and |v| = 1 for a prismatic joint; omega . v is the pitch of a helical
-    joint. ``parents`` defines a tree; by default each link is attached to the one before. ``base="floating"`` is as in
+    joint. ``parents`` defines a tree; by default each link follows the previous one. For ``base="floating"`` see
     ``from_dh``.
 
     Example:

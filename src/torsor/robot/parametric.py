@@ -37,7 +37,8 @@ class Parametric(Generic[R]):
     ``names`` are the names of the parameters, ``values`` (k,) their values in the original robot. Every algorithm of a
     robot is a method, in the same accessors: ``inverse_dynamics(q, v, a, p)``, ``jacobian(q, p, place="hand")``,
     ``derivatives.inverse_dynamics(q, v, a, p)``. ``external``, ``external_rate``, ``fixed_in``, ``points``, ``share``,
-    ``coordinates``, ``higher`` and ``out`` are as in the robot's methods, with the options of ``Robot.function``.
+    ``coordinates``, ``higher`` and ``out`` have the same meaning as in the robot's methods, and options as in
+    ``Robot.function``.
 
     Example:
         >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
@@ -135,7 +136,7 @@ class Parametric(Generic[R]):
     def by_parameters(self, name: str, *values: ArrayLike, **options: Any) -> Results:
         """Return the derivative of the algorithm ``name`` with respect to p: its result's shape with a last axis (k).
 
-        Arguments are those of the method, with p last. Methods with several results return a tuple.
+        The arguments are the same as for the method, with p last. Methods with several results return a tuple.
 
         Example:
             >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])

@@ -59,4 +59,4 @@ class Dynamics(Protocol):
         """Parameters on which the forces depend linearly."""
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: Maybe = None, /) -> Array:
-        """Return the forces of a motion; for a parallel robot, q, v and a are those of its platform."""
+        """Return the forces of a motion; for a parallel robot, q, v and a describe its platform."""

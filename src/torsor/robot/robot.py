@@ -186,12 +186,12 @@ class Robot(Mechanism):
         ``place`` is the link or frame, for methods that take one; "jacobian:hand" is a short form. Options, for the
         methods that have them:
 
-        - ``external=True`` adds external wrenches as an input. For derivatives it is "link", "world" or "point": where
-          the wrenches are fixed.
+        - ``external=True`` adds external wrenches as an input. For derivatives, ``external`` is "link", "world" or
+          "point": where the wrenches are fixed.
         - ``forced`` names the force-driven coordinates in hybrid dynamics.
         - ``order`` is the number of time derivatives in ``force_rate``.
         - ``loops="open"`` selects the tree that remains when the loops are cut.
-        - ``axes`` and ``rows`` are as in the method. ``point=True`` adds a point as the last input.
+        - For ``axes`` and ``rows`` see the method. ``point=True`` adds a point as the last input.
 
         Example:
             >>> torsor.library.two_link().function("inverse_dynamics")
@@ -231,13 +231,13 @@ class Robot(Mechanism):
     ) -> Equations | str:
         r"""Return the equations of a method, as LaTeX or as SymPy expressions (``Equations``).
 
-        The traced function is expanded exactly and written in the shortest of several forms. c_12 stands for cos(q_1 +
+        The traced function is expanded exactly and written in the shortest of several forms. c_12 denotes cos(q_1 +
         q_2), and v is written as the time derivative of q. Needs the extra ``symbolic``.
 
         ``symbols`` replaces numbers of the robot with symbols: True for all (m mass, r centre of mass, I inertia, l
         length, g), or paths as in ``parametric``, or a mapping that also names them. ``simplify=False`` returns the
-        operations as they are computed, for robots of any size. ``digits`` is the number of digits in LaTeX. Other
-        options are as in ``function``.
+        operations as they are computed, for robots of any size. ``digits`` is the number of digits in LaTeX. For
+        other options see ``function``.
 
         Example:
             >>> arm = torsor.library.planar_chain(1)
@@ -279,8 +279,8 @@ class Robot(Mechanism):
         """Return the accelerations (..., nv) due to generalised forces: the inverse of ``inverse_dynamics``.
 
         a = M(q)^-1 (tau - C(q, v) v - g(q) - friction(v) + sum of J^T external), in O(n) by the articulated-body
-        algorithm (Khalil 2010, section 3.3.2). The result is infinite where a joint moves no inertia. ``loops="open"``
-        is as in ``inverse_dynamics``.
+        algorithm (Khalil 2010, section 3.3.2). The result is infinite where a joint moves no inertia. For
+        ``loops="open"`` see ``inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -326,7 +326,7 @@ class Robot(Mechanism):
 
         Each wrench is (moment, force) at the link's origin in link axes, in N m and N (Barman 2020, Khalil 2010). Along
         the joint axis it is the sum of drive, friction and rotor forces; the bearings carry the other components.
-        ``loops="open"`` is as in ``inverse_dynamics``.
+        For ``loops="open"`` see ``inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, -9.81, 0))
@@ -340,7 +340,7 @@ class Robot(Mechanism):
 
         It is computed by the composite-rigid-body algorithm (Walker and Orin 1982). For a robot with loops, the mass
         matrix of the active coordinates is the last result of ``robot.closed.derivatives.inverse_dynamics``.
-        ``loops="open"`` is as in ``inverse_dynamics``.
+        For ``loops="open"`` see ``inverse_dynamics``.
 
         Example:
             >>> torsor.library.two_link().mass_matrix([0.0, 0.0]).round(9).tolist()
@@ -463,7 +463,7 @@ class Robot(Mechanism):
         """Return the acceleration (..., 6) of a link or named frame: (d omega/dt, acceleration of its origin).
 
         In the place's own axes it equals J a + J' v + (0, omega x v), with the place's Jacobian J and twist (omega, v);
-        in other axes it equals J a + J' v. ``point`` and ``axes="aligned"`` are as in ``velocity``. With
+        in other axes it equals J a + J' v. For ``point`` and ``axes="aligned"`` see ``velocity``. With
         ``axes="world"`` it is the time derivative of that twist, whose linear part is not the acceleration of a point.
 
         Example:
@@ -475,8 +475,7 @@ class Robot(Mechanism):
     def jacobian(self, q: ArrayLike, place: Place, axes: str = "local", point: Maybe = None, out: Out = None) -> Array:
         """Return the Jacobian J (..., 6, nv) of a link or named frame: (omega, v of its origin) = J v, in its own axes.
 
-        ``axes`` ("local", "aligned", "world") and ``point`` (..., 3) are as in ``velocity``: J v is the twist that it
-        returns.
+        For ``axes`` ("local", "aligned", "world") and ``point`` (..., 3) see ``velocity``, which returns J v.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -497,8 +496,8 @@ class Robot(Mechanism):
         """Return the ``external`` array (..., L, 6) of a force (..., 3), N, and a moment (..., 3), N m.
 
         The environment applies the force at the origin of the place, or at ``point`` (..., 3) in the place's axes. The
-        moment is about that point. ``axes`` are the axes of the components: those of the base ("world" or "aligned") or
-        of the place ("local"). J^T of ``jacobian(q, place, "aligned", point)`` maps (moment, force) to generalised
+        moment is about that point. ``axes`` are the axes of the components: base axes ("world" or "aligned") or place
+        axes ("local"). J^T of ``jacobian(q, place, "aligned", point)`` maps (moment, force) to generalised
         forces. Add results for several loads.
 
         Example:
@@ -636,7 +635,7 @@ class Robot(Mechanism):
     ) -> tuple[Array, ...]:
         """Return the joint reactions and the time derivatives of their components in link axes, each (..., L, 6).
 
-        Arguments are as in ``force_rate``.
+        The arguments are the same as for ``force_rate``.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, 0, 0))
@@ -660,7 +659,7 @@ class Robot(Mechanism):
         - "gravity" (3).
 
         LINK and JOINT are names or indices. A suffix ".x" or ".xy" selects one component. A link includes the links
-        that fixed joints weld to it. A mapping gives names to the inputs. A {path: coefficient} mapping in place of a
+        that fixed joints weld to it. A mapping names the inputs. A {path: coefficient} mapping in place of a
         path defines one input that is added to several parameters, such as a Denavit-Hartenberg length; it is 0 for the
         original robot.
 
@@ -717,7 +716,7 @@ class Robot(Mechanism):
         return replace(self, loops=(*self.loops, Coupling(name, coefficients, offset)))
 
     def with_contacts(self, places: Sequence[str] | Mapping[str, str], q: Maybe = None, kind: str = "point") -> Self:
-        """Return a copy in which links or frames are held on the ground at their poses for positions ``q`` (nq,).
+        """Return a copy in which links or frames are fixed to the ground at their poses for positions ``q`` (nq,).
 
         ``kind`` is "point" (3 equations: the origin of the place is fixed) or "surface" (6: the orientation is fixed
         too), for all places, or a mapping {place: kind}. Each contact is a loop "PLACE/contact". With

@@ -34,8 +34,8 @@ def unit_of(robot: Robot, letter: str) -> list[str]:
 def read_states(path: Path, robot: Robot) -> dict[str, Array]:
     """Return the states of a table by letter (K, n), and "time" (K,) if it has that column.
 
-    Columns are named 'q NAME', 'v NAME', ..., optionally followed by a unit in brackets, which must be that of the
-    coordinate. If there is no 'q NAME', columns 'NAME' are positions. Other columns are omitted. A .npz file is a saved
+    Columns are named 'q NAME', 'v NAME', ..., optionally followed by a unit in brackets, which must be the unit of the
+    coordinate. If there is no 'q NAME', columns 'NAME' are positions. Other columns are ignored. A .npz file is a
     trajectory.
     """
     where = path.name
@@ -63,7 +63,7 @@ def read_states(path: Path, robot: Robot) -> dict[str, Array]:
         if missing:
             allowed = listing([f"{letter} {name}" for _, name in keys])
             what = f"no column '{letter} {missing[0]}'"
-            raise ModelError(what, where=where, allowed=allowed, fix="add it, units in [] may follow")
+            raise ModelError(what, where=where, allowed=allowed, fix="add it; a unit in [] may follow")
         used = [columns[key] for key in keys]
         states[letter] = table.numbers([column.place for column in used], [column.head for column in used])
         for key, unit in zip(keys, unit_of(robot, letter), strict=True):
@@ -90,7 +90,7 @@ def _columns(header: Sequence[str], where: str) -> dict[tuple[str, str], _Column
         time, match = _TIME.fullmatch(cell), _COLUMN.fullmatch(cell)
         key = ("time", "") if time else (match[1], match[2]) if match else ("", cell)
         if key in columns:
-            raise ModelError(f"the column {cell!r} is there twice", value=cell, where=where)
+            raise ModelError(f"the column {cell!r} appears twice", value=cell, where=where)
         columns[key] = _Column(cell, (time[1] if time else match[3] if match else "") or "", k)
     return columns
 

@@ -10,7 +10,7 @@ from torsor.compiler import AUTO, DEVICES, dtype_name, require_card
 
 @dataclass(frozen=True)
 class Target:
-    """Where functions are evaluated: dtype, device and number of threads."""
+    """The target on which functions are evaluated: dtype, device and number of threads."""
 
     dtype: str = "float64"
     device: str = "cpu"

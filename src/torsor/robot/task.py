@@ -16,7 +16,7 @@ from torsor.robot.method_names import Accessor
 class Task(Accessor):
     """Task-space quantities: ``robot.task``. ``place`` is a link (name or index) or a named frame.
 
-    ``axes`` and ``point`` are as in ``robot.velocity``. ``rows`` selects velocities: "all", "angular" or "linear".
+    For ``axes`` and ``point`` see ``robot.velocity``. ``rows`` selects velocities: "all", "angular" or "linear".
     """
 
     _kernels: RobotKernels
@@ -46,8 +46,8 @@ class Task(Accessor):
         """Return the jerk (..., 6) of a link or named frame: (second derivative of omega, jerk of its origin).
 
         ``j`` (..., nv) is the time derivative of a. The result is the time derivative of the vectors of
-        ``acceleration``, seen from the base (Guarino Lo Bianco 2009, eqs. 5 and 8), for every joint type. ``axes`` and
-        ``point`` are as in ``acceleration``; the default is the place's own axes.
+        ``acceleration``, seen from the base (Guarino Lo Bianco 2009, eqs. 5 and 8), for every joint type. For ``axes``
+        and ``point`` see ``acceleration``; the default is the place's own axes.
 
         Example:
             >>> robot, still = torsor.library.two_link(), [0.0, 0.0]
@@ -98,8 +98,8 @@ class Task(Accessor):
     ) -> Array:
         """Return N (..., nv, nv), where N v is the part of v that keeps a link or frame at rest: J N = 0 and N N = N.
 
-        ``kind`` is "dynamic", N = 1 - M^-1 J^T (J M^-1 J^T)^-1 J, whose transpose maps forces to those that do not
-        accelerate the place, or "kinematic", N = 1 - J^+ J, which is symmetric. ``rows`` and ``point`` are as in
+        ``kind`` is "dynamic", N = 1 - M^-1 J^T (J M^-1 J^T)^-1 J, whose transpose maps forces to forces that do not
+        accelerate the place, or "kinematic", N = 1 - J^+ J, which is symmetric. For ``rows`` and ``point`` see
         ``manipulability``. Rows of J that depend on the others to within 1e-9 are dropped, so that N is also correct
         where J loses rank.
 

@@ -1,4 +1,4 @@
-"""Contact in simulations: which shapes may touch, and the contact model. See docs/simulate/contact.md."""
+"""Contact in simulations: the shapes that may touch, and the contact model. See docs/simulate/contact.md."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -43,13 +43,13 @@ class Contact:
     """Unilateral contact with friction between the shapes of a robot and the ground, and between shapes.
 
     ``ground`` is True for the ground plane of the base (MJCF scenes have one) or else the plane z = 0, a ``Shape`` that
-    is fixed to the base (a plane with a pose, for a slope), or False for none. All shapes of the base, such as tables
-    and walls, are touched too. ``shapes`` are the names of shapes, links or frames that touch the ground; None for all
-    moving shapes. ``pairs`` are pairs of names whose shapes touch each other, or "all" for all pairs that are not
+    is fixed to the base (a plane with a pose, for a slope), or False for no ground. Shapes of the base, such as tables
+    and walls, can be touched too. ``shapes`` are the names of shapes, links or frames that touch the ground; None for
+    all moving shapes. ``pairs`` are pairs of names whose shapes touch each other, or "all" for all pairs that are not
     allowed collisions.
 
-    ``kind="compliant"``: the normal force at a point with depth x (m) and approach velocity x' (m/s) is that of Hunt
-    and Crossley (1975), k x^n max(0, 1 + d x'), with the ``stiffness`` k (N/m^n), ``exponent`` n and ``dissipation`` d
+    ``kind="compliant"``: the normal force at a point with depth x (m) and approach velocity x' (m/s) is k x^n max(0,
+    1 + d x') (Hunt and Crossley 1975), with the ``stiffness`` k (N/m^n), ``exponent`` n and ``dissipation`` d
     (s/m); n = 1.5 is Hertzian contact of round bodies. Friction is regularised Coulomb friction: mu times the normal
     force, against the slip u, times u / sqrt(|u|^2 + s^2) with ``slip`` s (m/s). Forces are continuous functions of the
     state, and energy never grows.
@@ -225,8 +225,8 @@ def _is_below(shape: Shape, plane: Shape, same: bool) -> bool:
 class ContactPoint(NamedTuple):
     """A contact point in base axes: signed ``distance`` (m), unit ``normal`` (3) from the first shape to the second.
 
-    Forces act on both shapes at ``point`` (3). ``velocity`` (3) is that of the second shape relative to the first at
-    this point. ``touch`` contains the shapes. The rate of the distance is normal . velocity.
+    Forces act on both shapes at ``point`` (3). ``velocity`` (3) is the velocity of the second shape relative to the
+    first at this point. ``touch`` contains the shapes. The rate of the distance is normal . velocity.
     """
 
     distance: ca.SX
@@ -398,7 +398,7 @@ def check_start(robot: Robot, contact: Contact, q: Array, step: float | None) ->
 
 
 def stable_step(robot: Robot, contact: Contact, q: Array, start: Start, weight: float) -> float:
-    """Return the largest stable step (s) of classical Runge-Kutta: an estimate, with all weight on any one point."""
+    """Return an estimate of the largest stable step (s) of classical Runge-Kutta, with all weight on a single point."""
     M = robot.mass_matrix(q, loops="open").reshape(-1, 1, robot.nv, robot.nv)
     J = start.jacobian[: len(q)]
     compliance = J @ np.linalg.solve(np.broadcast_to(M, (*J.shape[:2], *M.shape[2:])), J.swapaxes(-1, -2))

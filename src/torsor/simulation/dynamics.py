@@ -94,7 +94,7 @@ def acceleration(
     rate: float = 0.0,
     prescribed: Prescribed | None = None,
 ) -> ca.Function:
-    """Return a(t, q, v, [tau], [external], [given]) (nv x 1) under the forces that act.
+    """Return a(t, q, v, [tau], [external], [given]) (nv x 1) under the acting forces.
 
     ``choice`` are the equations that keep loops closed, if there are any; ``rate`` (1/s) reduces their errors.
     ``given`` (3 x nv) are the positions, velocities and accelerations of ``prescribed`` coordinates; q and v have the
@@ -145,7 +145,7 @@ def symbols(function: ca.Function) -> list[ca.SX]:
 
 
 def step_inputs(acting: ca.Function) -> dict[str, ca.SX]:
-    """Return symbols for the inputs of a step by name: those of the acting forces, and its length h."""
+    """Return symbols for the inputs of a step by name: the inputs of the acting forces, and the step length h."""
     return dict(zip([*acting.name_in(), "h"], [*symbols(acting), ca.SX.sym("h")], strict=True))
 
 

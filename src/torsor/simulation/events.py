@@ -33,7 +33,7 @@ class Event:
 
 
 def read_events(robot: Robot, given: Any, batch: tuple[int, ...]) -> tuple[Event, ...]:
-    """Return the events of an argument, one or several; attributes ``terminal`` and ``direction`` as in SciPy."""
+    """Return one or several events as a list; attributes ``terminal`` and ``direction`` are as in SciPy."""
     events = []
     for each in several(given):
         function = casadi_function(each)
@@ -55,7 +55,7 @@ def read_events(robot: Robot, given: Any, batch: tuple[int, ...]) -> tuple[Event
 
 
 class EventDetector:
-    """Detects and locates events within a step, in a batch or in the single rollout with the index ``rollout``."""
+    """Detector that locates events within a step, in a batch or in the single rollout with the index ``rollout``."""
 
     def __init__(self, events: tuple[Event, ...], robot: Robot, axes: int) -> None:
         self.events, self.robot, self.axes = events, robot, axes

@@ -90,7 +90,7 @@ class Samples(Result):
 
 
 def read(path: Path, robot: Robot | None) -> Samples:
-    """Return the trajectory of a file, for the given robot or, in .npz, the one that the file contains."""
+    """Return the trajectory in a file, for the given robot or, for .npz, the robot that the file contains."""
     suffix, readable = path.suffix.lower(), (".npz", ".csv")
     if suffix not in readable:
         text, allowed = f"the suffix is {path.suffix!r}", ", ".join(readable)

@@ -122,12 +122,12 @@ def impulses(
     h: ca.SX,
     rounds: int,
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Return the impulses of a step, those that cancel the velocities ``given`` of touching points, and the residual.
+    """Return the impulses of a step, impulses that cancel the velocities ``given`` of touching points, and a residual.
 
     Impulses are (3 K x 1), the residual is in m/s, and the length of the step is h. ``free`` (3 K x 1) are the
     velocities of the points without impulses, normal and two tangents each. The distance at the end of the step is
     ``distance`` (K x 1) plus h times the normal velocity. The first guess is repeated ``rounds`` times. ``parameters``
-    are those of ``Contact.parameters``, as symbols or numbers.
+    are ``Contact.parameters``, as symbols or numbers.
     """
     mu, stiffness, relaxation = parameters if contact.friction else (None, *parameters[1:])
     count, spring = distance.numel(), stiffness * h * (h + relaxation)
@@ -269,7 +269,7 @@ def turned(tree: Tree, start: ca.SX, end: ca.SX, v: ca.SX) -> ca.SX:
 
 
 def _in_space(tree: Tree, v: ca.SX, a: ca.SX) -> ca.SX:
-    """Return accelerations in which the linear part of free bodies is that of the origin, not the component rates."""
+    """Return accelerations in which free bodies have the acceleration of their origin, not component rates."""
     a = ca.SX(a)
     for body in free_bodies(tree):
         a[_linear(body)] += cross(v[body.v.start : body.v.start + 3], v[_linear(body)])
@@ -304,7 +304,7 @@ def hard_step(robot: Robot, acting: ca.Function, contact: Contact) -> ca.Functio
 
 
 def contact_step(robot: Robot, method: str, acting: ca.Function, contact: Contact | None) -> ca.Function:
-    """Return the step of a method, or that of hard contact; raise ModelError for another method with hard contact."""
+    """Return the step of a method, or the step of hard contact, which raises ModelError for any other method."""
     if contact is None or contact.kind == "compliant":
         return STEPS[method](robot, acting, None, None)
     if method != "rk4":

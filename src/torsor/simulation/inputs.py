@@ -1,4 +1,4 @@
-"""Prescribed motion: coordinates that follow given functions of time; the dynamics determines the others.
+"""Prescribed motion: some coordinates follow given functions of time; the dynamics determines the others.
 
 This is the dynamics of a robot with a moving base whose joint motion is known (Khalil 2010, section 7.2): base motion
 and joint forces are computed.
@@ -35,7 +35,7 @@ Law = Callable[[float, Array, Array], Array]
 class Source(NamedTuple):
     """The forces of a controller, or the wrenches of the environment: at most one of array, call and function.
 
-    ``added`` is a function of (t, q, v) whose forces also act: those of contact or of stops. ``limit`` (nv,) are
+    ``added`` is a function of (t, q, v) whose forces also act: contact or stop forces. ``limit`` (nv,) are
     the maximum forces of the controller's drives. With a ``window``, the function has a fourth input: the
     result of ``window(start, end)`` for the time of a step. ``parameters`` are numbers of hard contact that are inputs
     of the step, so that one kernel serves all of them.
@@ -138,7 +138,7 @@ def is_sampled(given: Any, core: Shape) -> bool:
 def traced(
     robot: Robot, function: ca.Function, what: str, size: tuple[int, int], has_window: bool = False
 ) -> ca.Function:
-    """Return a CasADi function of (t, q, v), expanded into scalar operations; raise ModelError for other sizes."""
+    """Return a CasADi function of (t, q, v), expanded into scalar operations; raise ModelError for wrong sizes."""
     inputs = [function.size_in(k) for k in range(function.n_in())]
     outputs = [function.size_out(k) for k in range(function.n_out())]
     wanted = [(1, 1), (robot.nq, 1), (robot.nv, 1)]
@@ -262,7 +262,7 @@ class Prescribed:
 
     @property
     def forced(self) -> tuple[str, ...]:
-        """The names of all other coordinates, whose motion is computed."""
+        """The names of the coordinates that are not prescribed, whose motion is computed."""
         return tuple(name for name in self.robot.coordinate_names if name not in self.names)
 
     def at(self, t: float) -> Array:

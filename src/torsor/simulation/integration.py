@@ -48,7 +48,7 @@ def thinning(setup: Setup, samples: int) -> int:
 
 @dataclass
 class Recorder:
-    """Samples of (t, q, v) and of held forces, written one after the other into preallocated arrays.
+    """Recorder that writes samples of (t, q, v) and held forces, one after the other, into preallocated arrays.
 
     If rollouts are integrated one by one, each has its own recorder on views of the same arrays.
     """
@@ -77,7 +77,7 @@ class Recorder:
         return Recorder(self.setup.rollout(index), self.times, self.q[index], self.v[index], tau, external)
 
     def add(self, t: float, q: Array, v: Array, tau: Array | None, external: Array | None) -> None:
-        """Add a sample; a sample at the time of the last one replaces it."""
+        """Add a sample; it replaces the last sample if both have the same time."""
         k = self.count - 1 if self.count and self.times[self.count - 1] == t else self.count
         self.q[..., k, :], self.v[..., k, :] = q, v
         if self.tau is not None:

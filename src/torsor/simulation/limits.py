@@ -19,7 +19,7 @@ _WHERE = "limits"
 
 @dataclass(frozen=True)
 class Limits:
-    """Which limits a simulation enforces: ``efforts`` of drives, and ``stops`` at the position limits of joints.
+    """The limits that a simulation enforces: ``efforts`` of drives, and ``stops`` at the position limits of joints.
 
     Drive forces saturate at ``effort_limit``. A joint that is x beyond a position limit
     (rad or m), moving further with x', is pushed back with k x max(0, 1 + d x'): ``stiffness`` k (N m/rad, N/m) and

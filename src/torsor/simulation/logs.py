@@ -43,8 +43,8 @@ def read_log(
 ) -> dict[str, Array]:
     """Return the quantities in ``columns`` from a text file: time (N,), q (N, nq), v, a, tau (N, nv).
 
-    The arguments are those of ``Trajectory.load``. Lines that begin with # are comments; the header line may also begin
-    with #.
+    The arguments are the same as for ``Trajectory.load``. Lines that begin with # are comments; the header line may
+    also begin with #.
     """
     where = str(path)
     wanted = wanted_columns(columns, robot, where)
@@ -79,7 +79,7 @@ def wanted_columns(
 ) -> dict[str, list[Head]]:
     """Return the columns of each quantity: names or indices, one for each coordinate of the robot.
 
-    Forces may also have ``driven`` columns only: those of a robot without its free base.
+    Forces may also have only the ``driven`` columns, without the free base of a robot.
     """
     given = table(columns, where, "columns")
     unknown = sorted(set(given) - set(quantities))

@@ -52,7 +52,7 @@ class Choices:
         return choice
 
     def during(self, t: float, index: Index, q: Array) -> ClosureChoice:
-        """Return the same at time t of a rollout; raise SimulationError if no equations are independent."""
+        """Return such equations at time t of a rollout; raise SimulationError if no equations are independent."""
         try:
             return self.at(q)
         except ModelError:

@@ -69,7 +69,7 @@ class Rollout(Result):
         """Return the gradients of a cost with respect to q0 (..., nq), v0 (..., nv), and constant forces or wrenches.
 
         ``q_bar`` (..., T, nq) and ``v_bar`` (..., T, nv) are the derivatives of the cost with respect to all samples,
-        zero if they are not given. Gradients of positions are those of their components. Each rollout has its
+        zero if they are not given. Gradients of positions are with respect to their components. Each rollout has its
         own gradients; sum them if rollouts share an initial state or a force. The rollout must have recorded each step
         (``record=1``), and a rollout from a file has no gradients.
 
@@ -95,7 +95,7 @@ class Rollout(Result):
         return len(self.times)
 
     def at(self, t: ArrayLike) -> Instants:
-        """Return q and v (..., n) at times t (...), as NumPy arrays; the batch axes come before those of t.
+        """Return q and v (..., n) at times t (...), as NumPy arrays; the batch axes come before the axes of t.
 
         Positions are the cubics through the samples and their velocities, and velocities are linear between samples.
 
@@ -123,7 +123,7 @@ class Rollout(Result):
 
     @classmethod
     def load(cls, path: str | Path, robot: Robot | None = None) -> "Rollout":
-        """Return the rollout of a .npz file, for the given robot or the one that the file contains."""
+        """Return the rollout in a .npz file, for the given robot or the robot that the file contains."""
         with reading_archive(Path(path), cls.kind) as found:
             own = archived_robot(found) if robot is None else robot
             times, q, v = (found.arrays[name] for name in ("times", "q", "v"))
@@ -191,13 +191,13 @@ def rollout(
     """Return motions with fixed steps from ``q0`` (..., nq) and ``v0`` (..., nv), which broadcast.
 
     Unlike ``simulate``, it neither checks nor copies its results: on the GPU (``robot.to(device="cuda")``), all states
-    stay there, and no step waits for the previous one. ``controller`` gives the generalised forces (nv) and
-    ``external`` the wrenches (L, 6): a constant array with the leading axes of the initial state, samples (times,
-    values), or a ``casadi.Function`` of (t, q, v), which is compiled into the step. ``contact`` is as in ``simulate``
-    and is differentiated too. Shapes that overlap at the start raise an error, except on the GPU. ``stop`` is a
+    stay there, and no step waits for the previous one. ``controller`` defines the generalised forces (nv)
+    and ``external`` the wrenches (L, 6): a constant array with the leading axes of the initial state, samples (times,
+    values), or a ``casadi.Function`` of (t, q, v), which is compiled into the step. ``contact`` (see ``simulate``) is
+    differentiated too. Shapes that overlap at the start raise an error, except on the GPU. ``stop`` is a
     ``casadi.Function`` of (t, q, v) that returns one number: a rollout stops once that number is negative. ``method``
     is "rk4", "implicit" or "sdirk" as in ``simulate``; steps are no longer than ``step`` (s). Every ``record``-th state
-    is returned, and the last one. Robots with loops raise ModelError.
+    and the last state are returned. Robots with loops raise ModelError.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -308,7 +308,7 @@ def _source(
 
 
 def _pulled(step: ca.Function) -> ca.Function:
-    """Return the gradients with respect to all inputs of a step, given those with respect to its results."""
+    """Return the gradients with respect to all inputs of a step from the gradients with respect to its results."""
     inputs = dict(zip(step.name_in(), symbols(step), strict=True))
     results = dict(zip(step.name_out(), step.call(list(inputs.values())), strict=True))
     weights, gradients = pulled(inputs, results, {})

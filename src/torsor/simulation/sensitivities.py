@@ -53,11 +53,11 @@ def step_derivatives(
     """Return (A, B) of one step of length ``dt`` (s): (..., 2 nv, 2 nv) and (..., 2 nv, nv).
 
     They are the exact derivatives of the state (q, v) after a step of ``method`` ("rk4", "implicit" or "sdirk"). A
-    contains those with respect to the state before the step, and B those with respect to the forces ``tau`` (..., nv),
-    which are constant during the step. Changes of q, before and after, are along ``integrate``. ``external`` (..., L,
-    6) are wrenches that are fixed in their links. ``contact`` is as in ``simulate``; derivatives are one-sided where
-    contact begins or ends. The large code of the implicit methods and of contact takes a long time to compile for
-    robots with many joints. Robots with loops raise ModelError.
+    contains the derivatives with respect to the state before the step, and B the derivatives with respect to the forces
+    ``tau`` (..., nv), which are constant during the step. Changes of q, before and after, are along ``integrate``.
+    ``external`` (..., L, 6) are wrenches that are fixed in their links. For ``contact`` see ``simulate``; derivatives
+    are one-sided where contact begins or ends. The large code of the implicit methods and of contact takes a long time
+    to compile for robots with many joints. Robots with loops raise ModelError.
 
     Example:
         >>> mass = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, 0, 0))
@@ -124,8 +124,8 @@ def sensitivity(
 ) -> Sensitivity:
     """Return a rollout from (q0, v0) with forces ``tau`` (..., T, nv), one row per step, and its derivatives.
 
-    ``external`` contains the wrenches (..., T, L, 6) of each step, or (L, 6) for all steps. The other
-    arguments are as in ``step_derivatives``.
+    ``external`` contains the wrenches (..., T, L, 6) of each step, or (L, 6) for all steps. For the
+    other arguments see ``step_derivatives``.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -140,7 +140,7 @@ def sensitivity(
     (q, v, _), wrenches = _checked(robot, q0, v0, rows, method, external)
     count, h = rows.shape[-2], np.array(positive(dt, robot.name, "dt"))
     if any(each.shape[-3:-2] not in ((), (1,), (count,)) for each in wrenches):
-        allowed = f"(..., {count}, {len(robot.links)}, 6), as many steps as tau"
+        allowed = f"(..., {count}, {len(robot.links)}, 6), one row per step, like tau"
         raise ModelError(f"has shape {wrenches[0].shape}", argument="external", where=robot.name, allowed=allowed)
     loads = [np.broadcast_to(each, (*each.shape[:-3], count, *each.shape[-2:])) for each in wrenches]
     shapes = {"q0": q.shape[:-1], "v0": v.shape[:-1], "tau": rows.shape[:-2]}
@@ -194,7 +194,7 @@ class _Maps(NamedTuple):
 
 
 def _maps(robot: Robot) -> AnyKernel | None:
-    """Return the kernel (u, v) -> ``_Maps``, or None if all charts are those of plain coordinates."""
+    """Return the kernel (u, v) -> ``_Maps``, or None if all charts are trivial (plain coordinates)."""
     tree, u, v = Tree.of(robot), ca.SX.sym("u", robot.nv), ca.SX.sym("v", robot.nv)
     rate = chart_rate(tree, u, v)
     found = [ca.jacobian(chart_carry(tree, u, v), v), ca.jacobian(chart_velocity(tree, u, v), v)]

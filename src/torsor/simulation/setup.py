@@ -220,7 +220,7 @@ class Setup:
 
 
 def check_rollouts(robot: Robot, name: str, shape: tuple[int, ...], axes: int, batch: tuple[int, ...]) -> None:
-    """Raise ModelError if constant forces have leading axes that the start lacks: they may be samples over time."""
+    """Raise ModelError if constant forces have leading axes that the start lacks, which may be samples over time."""
     core = shape[len(shape) - axes :]
     try:
         if np.broadcast_shapes(shape[: len(shape) - axes], batch) == batch:

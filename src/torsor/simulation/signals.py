@@ -51,8 +51,8 @@ class Signal:
     def joined(cls, times: Array, left: list[Array], right: list[Array] | None = None) -> "Signal":
         """Return the signal with values and rates ``left`` ((T, n) each) at ``times`` (T,), right of each sample.
 
-        ``right`` are those at the end of each interval (T - 1, n). By default, the signal and its rates are
-        continuous.
+        ``right`` are the values and rates at the end of each interval (T - 1, n). By default, the signal and its rates
+        are continuous.
         """
         ends = [each[1:] for each in left] if right is None else right
         first, last = np.stack([each[:-1] for each in left], axis=-2), np.stack(ends, axis=-2)
@@ -61,7 +61,7 @@ class Signal:
     @classmethod
     @np.errstate(all="ignore")
     def through(cls, times: Array, q: Array) -> "Signal":
-        """Return the cubic spline through q (T, n); its end slopes are those of cubics through four points."""
+        """Return the cubic spline through q (T, n); its end slopes are taken from cubics through four points."""
         # A quintic with the values, slopes and accelerations of a cubic at both ends equals that cubic.
         h, steep = np.diff(times)[:, None], np.diff(q, axis=0) / np.diff(times)[:, None]
         slopes = np.empty_like(q)
@@ -93,8 +93,8 @@ class Signal:
     def window(self, start: Any, end: Any) -> Array:
         """Return the polynomials (..., 1 + powers, n) from ``start`` (...) to ``end`` (...).
 
-        The first row is the time from which they count; the others are coefficients. If no break lies between, the
-        polynomials are the signal itself. Otherwise they have its values and rates at both ends.
+        The first row is their start time; the others are coefficients. If there is no break in between,
+        the polynomials are the signal itself. Otherwise they have its values and rates at both ends.
         """
         start, end = np.broadcast_arrays(np.asarray(start, dtype=float), np.asarray(end, dtype=float))
         first = np.searchsorted(self._edges, start, side="right")
@@ -169,16 +169,16 @@ def samples(given: Any, times: Array, count: int, where: str, name: str) -> Arra
 
 
 def check_duration(times: Array, duration: float, where: str) -> None:
-    """Raise ModelError unless samples cover a simulation."""
+    """Raise ModelError unless samples cover the duration of a simulation."""
     if times[0] > 0 or times[-1] < duration * (1 - 1e-12):
         found = f"samples from {times[0]:g} s to {times[-1]:g} s"
         raise ModelError(found, where=where, allowed=f"from 0 to the duration, {duration:g} s")
 
 
 def warn_of_lost_samples(times: Array, step: float, where: str) -> None:
-    """Warn if samples lie closer together than the step (s), which is linear between its ends.
+    """Warn if samples are closer together than the step (s), in which the signal is linear.
 
-    A single short interval is a jump of the signal, so that the longer one of two neighbours counts.
+    A single short interval is a jump of the signal, so only the longer of two neighbouring intervals counts.
     """
     gaps = np.diff(times)
     spacing = np.maximum(gaps[1:], gaps[:-1]).min(initial=np.inf)
@@ -198,7 +198,7 @@ def motion_signal(given: tuple[Any, ...], count: int, where: str) -> Signal:
 
 
 def warn_of_rates(times: Array, rows: list[Array], where: str) -> None:
-    """Warn if v (T, n) is not the derivative of q, or a not that of v: units may differ, or the motions."""
+    """Warn if v (T, n) is not the derivative of q, or a is not the derivative of v: units or motions may differ."""
     h = np.diff(times)[:, None]
     for k, (name, rate) in enumerate(pairwise("qva")):
         changes, means = np.diff(rows[k], axis=0) / h, (rows[k + 1][1:] + rows[k + 1][:-1]) / 2

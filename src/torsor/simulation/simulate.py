@@ -46,12 +46,12 @@ def simulate(
     """Return the motion from a state: q' = v (on the group), v' = M(q)^-1 (tau - C v - g - friction + J^T external).
 
     ``q0`` is (..., nq) and ``v0`` (..., nv); leading axes are rollouts and broadcast. By default, the motion starts at
-    rest in the posture "default", which MJCF and OpenSim files define, or else in the neutral one. Times are in s.
+    rest in the posture "default", which MJCF and OpenSim files define, or else in the neutral posture. Times are in s.
     Quaternions may have any nonzero length.
 
     ``controller`` returns the generalised forces (..., nv), in N m and N. It is one of the following:
 
-    - a constant array, whose leading axes are those of the initial state;
+    - a constant array with the leading axes of the initial state;
     - samples (times, tau), with tau (T, nv), which are interpolated linearly;
     - a Python function ``controller(t, q, v)`` of the arrays of all rollouts. Fixed-step methods call it once per step
       and hold its force; "adaptive" calls it at every evaluation;
@@ -74,7 +74,7 @@ def simulate(
     ``prescribed`` maps coordinate names, or tuples of names that share one motion, to motions: a number (constant
     position), samples (times, q) for a cubic spline, samples (times, q, v, a), a ``casadi.Function`` t -> q (v and a
     are its derivatives) or t -> (q, v, a), or a Python function t -> (q, v, a). The motion of the other coordinates is
-    computed, such as that of the base of a robot that swims or flies (Khalil 2010, section 7.2). ``tau`` contains the
+    computed, such as the base motion of a robot that swims or flies (Khalil 2010, section 7.2). ``tau`` contains the
     forces that the prescribed motion requires. Entries of q0, v0 and controller forces for prescribed coordinates are
     ignored. With loops, the other coordinates start with the velocities nearest to v0 that keep the loops closed. The
     methods "implicit" and "sdirk" do not support prescribed motion.
@@ -93,12 +93,12 @@ def simulate(
       rollout.
 
     Samples are recorded every ``record`` seconds, and at the end; steps are shortened so that they end there. With a
-    control period, the nearest step is recorded, with a warning. By default, every step is recorded, or as many as fit
-    in 1 GiB ("adaptive": every ``step`` seconds). ``events`` are functions ``event(t, q, v)`` whose sign changes from
-    one step to the next are located to 1e-10 s; they may have the attributes ``terminal`` and ``direction``, as in
-    SciPy. ``progress`` shows a progress bar; by default, it appears if the simulation takes a long time and stderr is a
-    terminal. Ctrl-C ends the simulation and returns the samples so far. A diverging motion raises a ``SimulationError``
-    whose ``trajectory`` contains the samples so far.
+    control period, the nearest step is recorded, with a warning. By default, every step is recorded, or every k-th step
+    to limit memory to 1 GiB ("adaptive": every ``step`` seconds). ``events`` are functions ``event(t, q, v)`` whose
+    sign changes from one step to the next are located to 1e-10 s; they may have the attributes ``terminal`` and
+    ``direction``, as in SciPy. ``progress`` shows a progress bar; by default, it appears if the simulation takes a long
+    time and stderr is a terminal. Ctrl-C ends the simulation and returns the samples so far. A diverging motion raises
+    a ``SimulationError`` whose ``trajectory`` contains the samples so far.
 
     Example:
         >>> arm = torsor.library.two_link()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Flags
 from torsor.base.errors import ModelError
 from torsor.base.scenes import Thing
 from torsor.robot.robot import Robot
@@ -20,14 +20,16 @@ ALLOWED = "a trajectory, motion, retimed path, stride, measured gait, identifica
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """Samples of a motion at ``times`` (T,), in s: ``q`` (T, nq), ``v`` and ``a`` (T, nv). ``timeline`` makes them.
+    """Samples of a motion at ``times`` (T,), in s: ``q`` (T, nq), ``v`` and ``a`` (T, nv). ``timeline`` creates them.
 
     ``tau`` (T, k) are the forces of the coordinates ``driven`` (k names). ``external`` (T, L, 6) are environment
     wrenches on links, as for ``Robot.inverse_dynamics``. ``ground`` (T, G, 6) are forces of the ground: the point of
     application (m), then the force (N), in base axes; NaN where there is none. ``residuals`` (T, k) are the measured
-    minus the predicted forces of an identification. ``things`` are drawn beside the robot. ``ahead`` (3,), in m,
-    belongs to a periodic motion: the last sample is the first one, displaced by it. ``movie`` writes an animation in
-    its own style; its arguments are a path, the frame rate, the slow-motion factor, and whether progress is shown.
+    minus the predicted forces of an identification. ``valid`` (T,) is False where forces are not known, and ``markers``
+    (T, M, 3) are measured points (m) in base axes, NaN where not seen. ``things`` are objects drawn with the robot.
+    ``ahead`` (3,), in m, belongs to a periodic motion: the last sample is the first one, displaced by ``ahead``.
+    ``movie`` writes an animation in its own style; its arguments are a path, the frame rate, the slow-motion factor,
+    and whether to show progress.
     """
 
     robot: Robot
@@ -41,6 +43,8 @@ class Timeline:
     external: Array | None = None
     ground: Array | None = None
     residuals: Array | None = None
+    valid: Flags | None = None
+    markers: Array | None = None
     things: tuple[Thing, ...] = ()
     ahead: Array | None = None
     movie: Callable[[str | Path, int, float, bool | None], Path] | None = None
@@ -69,7 +73,7 @@ class Timeline:
 
     def kept(self, samples: NDArray[np.int64]) -> "Timeline":
         """Return some of the samples, by their indices."""
-        names = ("times", "q", "v", "a", "tau", "external", "ground", "residuals")
+        names = ("times", "q", "v", "a", "tau", "external", "ground", "residuals", "valid", "markers")
         parts = {name: getattr(self, name) for name in names}
         return replace(self, **{name: part[samples] for name, part in parts.items() if part is not None})
 

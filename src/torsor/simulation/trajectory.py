@@ -57,7 +57,7 @@ def how(samples: Samples) -> str:
 def plot(
     samples: Samples, curves: Callable[[str], Array], what: str | Sequence[str], path: str | Path | None
 ) -> Figure:
-    """Return a figure with panels for each quantity over time; ``curves(name)`` are the values (..., T, K) of one."""
+    """Return a figure with panels for each quantity over time; ``curves(name)`` returns its values (..., T, K)."""
     drawn = [_quantity(samples, name, curves(name)) for name in checked_what(what, QUANTITIES)]
     batch = samples.q.shape[:-2]
     count = f", {int(np.prod(batch))} rollouts" if batch else ""
@@ -90,7 +90,7 @@ def summary(samples: Samples) -> Summary:
     robot, batch = samples.robot, samples.q.shape[:-2]
     facts = {
         "status": samples.status,
-        "made by": how(samples),
+        "computed by": how(samples),
         "rollouts": str(int(np.prod(batch))),
         "samples": str(len(samples)),
         "duration": f"{samples.times[-1] - samples.times[0]:.6g} s" if len(samples) else "0 s",
@@ -137,11 +137,10 @@ class Trajectory(Samples):
     """A motion of a robot, or a batch of them (rollouts): samples at ``times`` (T,), in s.
 
     ``q`` is (..., T, nq), ``v``, ``a`` and ``tau`` are (..., T, nv): positions, velocities, accelerations and forces of
-    the controller. ``external`` (..., T, L, 6) are the environment wrenches, or None. ``held`` tells, for tau
-    and for external, whether the value of a sample is held until the next one (zero-order hold). ``status`` is "done",
-    "event" (a terminal event ended it), "interrupted" (Ctrl-C) or "failed". ``events`` contains one ``Crossings`` for
-    each event. ``settings`` contains the method, step, tolerances and controller. ``len`` is T; an index selects
-    rollouts.
+    the controller. ``external`` (..., T, L, 6) are the environment wrenches, or None. ``held`` tells, for tau and for
+    external, whether the value of a sample is held until the next one (zero-order hold). ``status`` is "done", "event"
+    (a terminal event ended it), "interrupted" (Ctrl-C) or "failed". ``events`` contains one ``Crossings`` for each
+    event. ``settings`` contains the method, step, tolerances and controller. ``len`` is T; an index selects rollouts.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(1), duration=0.5)
@@ -246,7 +245,7 @@ class Trajectory(Samples):
     def at(self, t: ArrayLike) -> Instants:
         """Return the motion at times t (...), from the first to the last sample: q, v, a and tau (..., n).
 
-        The axes of rollouts come before those of t. Positions are interpolated on the group by the cubic through
+        The axes of rollouts come before the axes of t. Positions are interpolated on the group by the cubic through
         the neighbouring samples and their velocities. Velocities are interpolated by the cubic through the samples and
         their accelerations (under held forces), and accelerations are its derivative. Forces are held or interpolated
         linearly. With loops, positions and velocities are projected onto closed loops.
@@ -407,9 +406,9 @@ def needed(
 ) -> tuple[Array, Array]:
     """Return the accelerations (..., T, nv), and the forces (..., T, nv) of all coordinates, at samples of a motion.
 
-    The forces of prescribed coordinates are those that their motion needs. With loops they follow from the response of
-    the closed mechanism, which is linear: first to a unit force at each prescribed coordinate, then to the forces that
-    produce the prescribed accelerations.
+    The forces of prescribed coordinates are the forces that their motion requires. With loops they follow from the
+    response of the closed mechanism, which is linear: first to a unit force at each prescribed coordinate, then to the
+    forces that produce the prescribed accelerations.
     """
     robot, given = prescribed.robot, prescribed.v
     wanted = np.array([prescribed.at(float(t))[2] for t in times])

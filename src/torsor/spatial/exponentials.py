@@ -155,7 +155,7 @@ def log_se3(T: Matrix) -> Vector:
 def left_jacobian(x: Vector) -> Matrix:
     """Return J with exp(x + d) = exp(J d) exp(x) for small d, for rotation vectors x (..., 3) or twists x (..., 6).
 
-    The result is (..., 3, 3) or (..., 6, 6). For rotation vectors it also gives the displacement at a constant twist:
+    The result is (..., 3, 3) or (..., 6, 6). For rotation vectors it also yields the displacement at a constant twist:
     exp(omega, v) = (exp(omega), J(omega) v).
 
     Example:

@@ -3,8 +3,8 @@
     P = integral of (r, 1)(r, 1)^T dm = [[Sigma, ms], [ms^T, m]]        (4 x 4, symmetric)
 
 with the second moments Sigma, the first moments ms and the mass m about the origin of a frame. P is equivalent to the
-usual (mass, centre of mass, rotational inertia), but it is linear: the P of several bodies add up, and a pose T
-transforms P to T P T^T. The P of a real body is positive semidefinite, which implies the triangle inequality of the
+usual (mass, centre of mass, rotational inertia), but it is linear: the matrices P of several bodies add up, and a pose
+T transforms P to T P T^T. For a real body P is positive semidefinite, which implies the triangle inequality of the
 principal moments. See Wensing, Kim and Slotine, "Linear matrix inequalities for physically consistent inertial
 parameters", 2018.
 """
@@ -43,7 +43,7 @@ def rotational_inertia(Sigma: Matrix) -> Matrix:
 
 
 def pseudo_inertia(mass: float, com: ArrayLike, inertia: ArrayLike) -> Array:
-    """Return P (4 x 4) of a body: mass (kg), centre of mass (m), 3 x 3 inertia about it (kg m^2), in the frame's axes.
+    """Return P (4 x 4) from mass (kg), centre of mass (m) and 3 x 3 inertia about it (kg m^2), in the frame's axes.
 
     Example:
         >>> pseudo_inertia(2.0, [1, 0, 0], np.zeros((3, 3)))[0].tolist()
@@ -58,7 +58,7 @@ def pseudo_inertia(mass: float, com: ArrayLike, inertia: ArrayLike) -> Array:
 
 
 def from_pseudo_inertia(P: Array) -> tuple[float, Array, Array]:
-    """Return (mass, centre of mass, 3 x 3 inertia about it) of P. If the mass is 0, the centre of mass is the origin.
+    """Return (mass, centre of mass, 3 x 3 inertia about it) from P. If the mass is 0, the centre of mass is the origin.
 
     Example:
         >>> mass, com, inertia = from_pseudo_inertia(pseudo_inertia(2.0, [1, 0, 0], np.eye(3)))
@@ -90,7 +90,7 @@ def spatial_inertia(mass: float, com: ArrayLike, inertia: ArrayLike) -> Array:
 
 
 def composite(*bodies: tuple[float, ArrayLike, ArrayLike]) -> tuple[float, Array, Array]:
-    """Return (mass, com, inertia) of rigidly connected bodies, each given as (mass, com, inertia about it), same axes.
+    """Return (mass, com, inertia about it) of rigidly connected bodies, each given in the same form and axes.
 
     If only one body has mass or inertia, its values are returned unchanged.
 

@@ -20,7 +20,7 @@ def parts(T: Matrix) -> tuple[Matrix, Vector]:
 def make_pose(R: ArrayLike | None = None, p: ArrayLike | None = None) -> Array:
     """Return the pose [[R, p], [0, 1]]: rotation R and origin p of a frame in its parent's axes.
 
-    Leading axes of R (..., 3, 3) and p (..., 3) broadcast; symbols give a symbolic pose.
+    Leading axes of R (..., 3, 3) and p (..., 3) broadcast. For symbols the pose is symbolic.
 
     Example:
         >>> make_pose(p=[1, 2, 3])[:3, 3].tolist()

@@ -130,7 +130,7 @@ def skew(a: Vector) -> Matrix:
 
 
 def ad(V: Vector) -> Matrix:
-    """Return the 6 x 6 matrix of the Lie bracket with a twist V, which gives the rate of a twist that moves with V.
+    """Return the 6 x 6 matrix of the Lie bracket with a twist V, which maps a twist that moves with V to its rate.
 
     Example:
         >>> (ad(np.array([0, 0, 1.0, 0, 0, 0])) @ np.array([1.0, 0, 0, 0, 0, 0])).tolist()

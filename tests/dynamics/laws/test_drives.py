@@ -1,4 +1,4 @@
-"""Geared motors and elastic joints obey mechanics: rotors as bodies of their own, a Lagrangian, and limit cases."""
+"""Geared motors and elastic joints obey mechanics: rotors as separate bodies, a Lagrangian, and limit cases."""
 
 import warnings
 from dataclasses import replace
@@ -27,7 +27,7 @@ def random_state(robot: torsor.Robot, seed: int = 0) -> tuple[np.ndarray, np.nda
 
 
 def two_descriptions(seed: int, elastic: bool) -> tuple[torsor.Robot, torsor.Robot]:
-    """Return a random tree with motors, and the tree in which every rotor is a link with a joint of its own."""
+    """Return a random tree with motors, and the tree in which every rotor is a separate link with its own joint."""
     rng = np.random.default_rng(seed)
     bare = torsor.library.random_tree(7, seed, extras=False)
     unified, links, joints = bare, {link.name: link for link in (bare.base, *bare.links)}, list(bare.joints)

@@ -1,4 +1,4 @@
-"""Energy and power are linear in the parameters; Khalil's rules give the parameters without effect on forces."""
+"""Energy and power are linear in the parameters; Khalil's rules find the parameters without effect on forces."""
 
 import casadi as ca
 import numpy as np

@@ -1,4 +1,4 @@
-"""Second derivatives of forces agree with those of the traced forces, and obey their laws."""
+"""Second derivatives of forces agree with derivatives of the traced forces, and obey their laws."""
 
 import casadi as ca
 import numpy as np

@@ -1,4 +1,4 @@
-"""Derivatives of velocities, accelerations and jerks of frames are those of the traced functions."""
+"""Derivatives of velocities, accelerations and jerks of frames agree with derivatives of the traced functions."""
 
 import casadi as ca
 import numpy as np

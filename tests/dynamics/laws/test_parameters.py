@@ -1,4 +1,4 @@
-"""Forces are linear in the parameters, and base parameters are the fewest that give them all."""
+"""Forces are linear in the parameters, and base parameters are the smallest set that determines all forces."""
 
 import numpy as np
 import pytest

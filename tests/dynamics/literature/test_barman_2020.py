@@ -1,4 +1,4 @@
-"""Forces, reactions and their sensitivities are those of Barman's own ten steps, corrected."""
+"""Forces, reactions and their sensitivities agree with Barman's ten steps, corrected."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Derivatives and rates are those of the published recursions, by complex steps: exact, and independent of the library.
+"""Derivatives and rates agree with complex steps of the published recursions, exact and independent of the library.
 
 A function of complex numbers that is analytic has f(x + ih) = f(x) + ih f'(x) but for h^2, which is nothing at 1e-30.
 """

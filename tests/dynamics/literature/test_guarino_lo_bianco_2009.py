@@ -1,4 +1,4 @@
-"""Forces, reactions and their rates are those of Guarino Lo Bianco's own equations, corrected."""
+"""Forces, reactions and their rates agree with Guarino Lo Bianco's equations, corrected."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Derivatives of forces and of reactions are MuJoCo's finite differences, on the same files.
+"""Derivatives of forces and of reactions agree with MuJoCo's finite differences, for the same files.
 
 MuJoCo differentiates by qpos, qvel and qacc and has the variable first; differences forward and backward make centred
 ones. With qvel = A(q) v and qacc = A(q) (a + c(v)) (see ``Twin``), the chain rule leads to the derivatives here.

@@ -1,4 +1,4 @@
-"""Motors with their mass against MuJoCo, where the rotor is a body with a joint of its own."""
+"""Motors with their mass agree with MuJoCo, where the rotor is a body with its own joint."""
 
 import numpy as np
 import pytest

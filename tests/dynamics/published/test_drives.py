@@ -1,4 +1,4 @@
-"""Elastic joints, geared motors and moving bases give the reference numbers of Khalil 2010 and Hua et al. 2022."""
+"""Elastic joints, geared motors and moving bases reproduce the reference numbers of Khalil 2010 and Hua et al. 2022."""
 
 import json
 from dataclasses import replace

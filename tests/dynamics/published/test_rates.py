@@ -1,4 +1,4 @@
-"""Force rates and sensitivities give the reference numbers of Barman 2020 and Guarino Lo Bianco 2009."""
+"""Force rates and sensitivities reproduce the reference numbers of Barman 2020 and Guarino Lo Bianco 2009."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The library gives the reference numbers of the published forms: forces, reactions, motions, A and H, to 1e-12."""
+"""The library reproduces reference numbers of the published forms: forces, reactions, motions, A and H, to 1e-12."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Flexible links against chains of many rigid links with springs, also those of MuJoCo."""
+"""Flexible links agree with chains of many rigid links with springs, in Torsor and in MuJoCo."""
 
 from functools import cache
 from pathlib import Path

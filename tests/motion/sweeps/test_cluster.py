@@ -1,4 +1,4 @@
-"""A real cluster: a dask scheduler and workers in processes of their own; a worker and the client are killed."""
+"""A real cluster: a dask scheduler and workers in separate processes; a worker and the client are killed."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Derivatives with closed loops are those of the functions along motions with closed loops."""
+"""Derivatives with closed loops agree with derivatives of the functions along motions with closed loops."""
 
 import casadi as ca
 import numpy as np

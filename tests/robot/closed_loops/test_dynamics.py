@@ -1,4 +1,4 @@
-"""Dynamics with closed loops is that of the equations with multipliers, and does no work in the loops."""
+"""Dynamics with closed loops agrees with the equations with multipliers, and loop forces do no work."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Accelerations and loop forces by multipliers are those of the whole system of equations, for every kind of loop."""
+"""Accelerations and loop forces by multipliers solve the full system of equations, for every kind of loop."""
 
 import numpy as np
 import pytest

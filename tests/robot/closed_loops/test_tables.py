@@ -1,4 +1,4 @@
-"""Loops in Denavit-Hartenberg tables: that of Khalil 2010, standard and modified ones, and mistakes in them."""
+"""Loops in Denavit-Hartenberg tables: Khalil's loop (2010), standard and modified tables, and invalid tables."""
 
 import json
 from collections.abc import Callable

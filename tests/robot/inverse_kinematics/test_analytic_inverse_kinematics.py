@@ -1,4 +1,4 @@
-"""Closed forms: each posture has the pose, the posture that made it is among them, and as many as searches find."""
+"""Closed forms: each posture has the pose, the original posture is among them, and searches find no others."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Dynamics leg by leg is that of the whole mechanism: reference numbers, multipliers, Lagrange's equations, power."""
+"""Dynamics leg by leg agrees with the whole mechanism: reference numbers, multipliers, Lagrange's equations, power."""
 
 from dataclasses import replace
 

@@ -66,10 +66,9 @@ Search = Callable[[MotionProblem, Mapping[str, Any], Mapping[str, Any]], tuple[M
 class Prediction:
     """A motion that can be predicted: ``torsor predict NAME``.
 
-    ``problem`` makes the motion problem from the given options by name, and ``report`` is called with the result and
-    the same options. ``saves`` are the suffixes of ``--output`` besides .npz and .csv. ``search`` replaces
-    ``problem.solve()`` and ``report`` if options require a different search. ``defaults`` are the default values of the
-    options.
+    ``problem`` builds the motion problem from the given options by name, and ``report`` is called with the result and
+    the same options. ``saves`` are the suffixes of ``--output`` in addition to .npz and .csv. ``search`` replaces
+    ``problem.solve()`` and ``report`` if options require a different search. ``defaults`` are the option defaults.
     """
 
     name: str

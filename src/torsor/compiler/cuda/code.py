@@ -1,6 +1,6 @@
 """LLVM code of a GPU kernel: one thread computes one state, in one function, from the rules of the machine code.
 
-A kernel takes the number of states and, for each array, its address and the bytes between states and between entries.
+A kernel takes the number of states and, for each array, its address and its strides (bytes between states and entries).
 Threads beyond the last state compute it again and write the same numbers to the same place, which avoids a branch.
 """
 
@@ -47,7 +47,7 @@ class CudaEmitter(Emitter):
 
 
 def angles_of(program: Program, most: int) -> dict[int, tuple[int | None, int | None]]:
-    """Return up to ``most`` inputs whose sine or cosine is taken, with the values that hold these."""
+    """Return up to ``most`` inputs whose sine or cosine is taken, with the values that hold the sines and cosines."""
     result: dict[int, tuple[int | None, int | None]] = {}
     for index, operation in enumerate(program.operations):
         if operation.code in (ca.OP_SIN, ca.OP_COS):
@@ -61,7 +61,7 @@ def angles_of(program: Program, most: int) -> dict[int, tuple[int | None, int | 
 def write_angles(
     e: CudaEmitter, values: Sequence[str], store: Callable[[int, str], None] | None = None
 ) -> list[tuple[str, str]]:
-    """Write sine and cosine of angles, and return their names; ``store`` puts them in slots 0, 1, ... instead."""
+    """Write the sines and cosines of angles and return their names; ``store`` puts them in slots 0, 1, ... instead."""
 
     def put(k: int, pair: tuple[str, str]) -> tuple[str, str]:
         if store is not None:
@@ -101,7 +101,7 @@ _WARP_SHARED = 48 * 1024  # maximum bytes per warp, which every GPU has
 
 @dataclass(frozen=True)
 class Plan:
-    """How a program becomes a kernel: which arrays are staged, inputs first, and the resources of a thread.
+    """The plan of a kernel: which arrays are staged, inputs first, and the resources of a thread.
 
     Without a ``budget``, the size of the program determines the resources.
     """
@@ -118,7 +118,7 @@ class Kernel(NamedTuple):
 
 
 def threads_of_block(shared: int) -> int:
-    """Return the number of threads per block if each warp needs this many bytes of shared memory."""
+    """Return the number of threads per block for warps that each need ``shared`` bytes of shared memory."""
     return next(item for item in _THREADS if item == WARP or shared * item // WARP <= _BLOCK_SHARED)
 
 

@@ -1,6 +1,6 @@
-"""The GPU through CuPy: arrays, memory, streams, and loading of PTX.
+"""Access to the GPU through CuPy: arrays, memory, streams, and loading of PTX.
 
-CuPy is used instead of the driver's own Python package, because users need GPU arrays anyway. CuPy provides memory
+CuPy is used instead of the driver's own Python package, because users need GPU arrays in any case. CuPy provides memory
 pools, the current stream and DLPack, and loading PTX takes three lines.
 """
 
@@ -68,7 +68,7 @@ class Device:
         return int(array.data.ptr)
 
     def of(self, arrays: Sequence[Any]) -> AbstractContextManager[Any]:
-        """Return a context with the GPU of some arrays, which must all be on the same one."""
+        """Return a context for the GPU of some arrays, which must all be on the same GPU."""
         numbers = sorted({array.device.id for array in arrays})
         if len(numbers) > 1:
             raise ModelError(f"are on GPUs {numbers}", argument="arrays", allowed="one GPU", fix="copy them to one GPU")
@@ -80,7 +80,7 @@ class Device:
         return self.gpu.ptx(module).encode()
 
     def load(self, code: bytes) -> Launch:
-        """Return the kernel of some PTX, compiled by the driver for the current GPU, on CuPy's current stream."""
+        """Return the kernel in PTX code, compiled by the driver for the current GPU, on CuPy's current stream."""
         cupy = self.xp
         module = cupy.cuda.Module()
         module.load(code)

@@ -40,7 +40,7 @@ class GpuModel:
 
     @property
     def description(self) -> str:
-        """Everything that PTX depends on besides its source, including the versions of LLVM and llvmlite."""
+        """Everything that PTX depends on except its source, including the versions of LLVM and llvmlite."""
         return "|".join([TRIPLE, str(self.capability), str(self.version), *versions()])
 
     def ptx(self, module: str) -> str:

@@ -1,4 +1,4 @@
-"""Compiled functions on the GPU: the same calls as for ``Kernel``, with CuPy arrays."""
+"""Compiled functions on the GPU, called like ``Kernel`` but with CuPy arrays."""
 
 import hashlib
 import math
@@ -25,7 +25,7 @@ from torsor.compiler.program import Program, read_program
 
 
 class Loaded(NamedTuple):
-    """A kernel on a GPU, with the threads and shared memory of a block."""
+    """A kernel on a GPU, with the number of threads and the shared memory of a block."""
 
     launch: Launch
     threads: int
@@ -33,14 +33,14 @@ class Loaded(NamedTuple):
 
 
 def require_card() -> None:
-    """Raise ImportError without CuPy, and RuntimeError without an NVIDIA GPU."""
+    """Raise ImportError if CuPy is missing, and RuntimeError if there is no NVIDIA GPU."""
     current()
 
 
 class CudaKernel(VirtualMachine):
     """A compiled function on the GPU: ``function`` is the CasADi function that defines it.
 
-    CuPy arrays, and all others that expose GPU memory (``__dlpack__``, ``__cuda_array_interface__``), are used in
+    CuPy arrays, and all other arrays that expose GPU memory (``__dlpack__``, ``__cuda_array_interface__``), are used in
     place. NumPy arrays are copied to the GPU. Results are CuPy arrays, computed on CuPy's current stream. No call waits
     for the GPU. PTX is generated on the first call with arrays of a new layout.
 
@@ -129,7 +129,7 @@ class CudaKernel(VirtualMachine):
         return results
 
     def _rows_out(self, places: list[Placed], dense: list[bool], outputs: list[Any], batch: Shape) -> list[bool]:
-        """Return which results are row-major: those of ``out`` that are; new ones follow the inputs."""
+        """Return which results are row-major: arrays in ``out`` keep their order, and new arrays follow the inputs."""
         columns = any(item.state == self._size and item.entry != self._size and item.entry for item in places)
         new = any(dense) or not columns
         result = []

@@ -1,8 +1,8 @@
 """Large functions in parts: each part is a separate kernel that computes some of the results.
 
-A GPU thread has 255 registers. Further live values go to memory and back, which costs several times as much as the
-arithmetic. Results that have most of their operations in common are computed by one part. Operations that several parts
-need are repeated in each, which is cheaper than memory.
+A GPU thread has 255 registers. Additional live values are stored in memory and loaded again, which costs several times
+as much as the arithmetic. Results that have most of their operations in common are computed by one part. Operations
+that several parts need are repeated in each part, which is cheaper than memory accesses.
 """
 
 from collections import defaultdict
@@ -45,7 +45,7 @@ _LARGE = {4: Budget(None, 200, 2500), 8: Budget(None, 100, 800)}
 
 
 def budget(program: Program, size: int) -> Budget:
-    """Return the fastest budget measured on an H200 for functions of this size, with numbers of ``size`` bytes."""
+    """Return the budget that was fastest on an H200 for functions of this size, with numbers of ``size`` bytes."""
     many = len(program.operations)
     if many <= 2000 or alive(program) <= _MEDIUM_BUDGETS[size].kept:
         return _SMALL_BUDGET
@@ -59,7 +59,7 @@ class Spills:
     - ``loads``: before an operation, pairs (value, its slot), or (input, None).
     - ``stores``: after an operation, pairs (value, slot).
     - ``dropped``: the values that leave the registers after an operation.
-    - ``first``: the slots of values that wait in them from the start.
+    - ``first``: the slots of values that are in slots from the start.
     - ``slots``: the number of slots.
     """
 
@@ -160,7 +160,7 @@ _MAX_PARTS = 24  # parts
 
 
 class Part(NamedTuple):
-    """Some results of a program: None for those that it does not compute; ``zeros`` are those that it sets to zero."""
+    """A part of a program that computes some results; the others are None. ``zeros`` are results set to zero."""
 
     program: Program
     zeros: tuple[tuple[int, int], ...]
@@ -174,7 +174,7 @@ def whole(program: Program) -> Part:
 def split(program: Program, size: int) -> list[Part]:
     """Return the parts of a program with numbers of ``size`` bytes, each in an order with few live values.
 
-    A part is halved, along an order of the results in which neighbours have much in common, while that pays off.
+    Results are sorted so that neighbours share many operations. A part is halved as long as that reduces the cost.
     """
     parts = [Part(part, ()) for part in _parts(program, size)]
     parts[0] = Part(_with_free(program, parts[0].program), whole(program).zeros)

@@ -25,9 +25,9 @@ _REGISTERS = "tid", "ctaid", "ntid"
 
 @dataclass(frozen=True)
 class Form:
-    """The differences between the GPU and CPU forms: pointers, and how a thread gets its number.
+    """The differences between the GPU and CPU forms: pointer types, and how a thread obtains its number.
 
-    On the GPU one function performs all ``PHASES``. On the CPU each phase is a function of the thread number and of the
+    On the GPU one function performs all ``PHASES``. On the CPU each phase is a function of the thread number and the
     shared memory of its warp.
     """
 
@@ -110,7 +110,7 @@ def collapsed(lengths: Shape, strides: Shape) -> int | None:
 
 
 class Placed(NamedTuple):
-    """An array of a call: the address of its first entry, and the bytes between states and between entries."""
+    """An array of a call: the address of its first entry, and its strides (bytes between states and entries)."""
 
     pointer: int
     state: int
@@ -132,7 +132,7 @@ class Tile(NamedTuple):
 
     @classmethod
     def of(cls, entries: int, size: int, offset: int) -> "Tile":
-        """Return the tile of an array with this number of entries per state, of ``size`` bytes each."""
+        """Return the tile of an array with ``entries`` entries of ``size`` bytes per state."""
         row = entries * size
         access = math.gcd(row, 16)
         pitch = row if row // access % 2 else row + 16
@@ -152,7 +152,7 @@ def tiles(entries: Sequence[int], size: int, staged: Sequence[bool]) -> tuple[li
 
 
 def choose_staged(entries: Sequence[int], size: int, requested: Sequence[bool]) -> tuple[bool, ...]:
-    """Return which arrays are staged: the requested ones, in order, while shared memory lasts."""
+    """Return which arrays are staged: the requested ones, in order, until shared memory is full."""
     room, chosen = LARGEST_TILE, []
     for count, want in zip(entries, requested, strict=True):
         needs = Tile.of(count, size, 0).size if want else 0

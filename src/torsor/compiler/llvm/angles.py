@@ -1,16 +1,16 @@
-"""Batched sines and cosines: their stages among the operations, and the loops that compute them.
+"""Batched sines and cosines: the stages of a program, and the loops that compute the angles.
 
 The sine and cosine of an angle take about forty instructions and a rare branch. Written in place, they would make up
 most of the instructions of a robot with many joints, and the branch would make LLVM save registers around it. A program
-is therefore computed in stages: the known angles are collected, and loops compute all of them. The angles of a robot
-are mostly inputs, so this happens once, before everything else. A simulation step has further stages wherever new
-angles appear.
+is therefore computed in stages: the known angles are collected, and loops compute their sines and cosines. The angles
+of a robot are mostly inputs, so this happens once, before everything else. A simulation step has further stages
+wherever new angles appear.
 
-The steps of one angle depend on each other, so several angles are computed together, as many as the registers hold.
-There is a loop for each number of angles, and a list of angles is divided between two of them, so that no work is
-wasted.
+The steps for one angle depend on each other, so several angles are computed together, up to the capacity of the
+registers. There is a loop for each number of angles, and a list of angles is divided between two of them, so that no
+work is wasted.
 
-A loop has no branches except its own. From the sum of the squares of the angles, the caller detects whether one may be
+A loop has no branches inside. From the sum of the squares of the angles, the caller detects whether one may be
 too large for the range reduction, and then recomputes such angles.
 """
 
@@ -44,7 +44,7 @@ def _reduction() -> str:
 
 
 def reduce_huge(x: Number) -> tuple[Number, Number, Whole]:
-    """Return (r, low, quarter) with x = r + low + quarter pi/2 for numbers beyond the limit of the usual reduction."""
+    """Return (r, low, quarter) such that x = r + low + quarter pi/2, for x beyond the limit of the usual reduction."""
     e = x.emitter
     e.functions.setdefault(_NAME, _reduction())
     doubles = f"<{e.width} x double>"
@@ -152,7 +152,7 @@ class Passes(NamedTuple):
 
 
 def passes(angles: int, registers: int) -> list[Passes]:
-    """Return how a list of angles is divided: as few passes as the registers allow, with similar numbers of angles."""
+    """Return the division of a list of angles into the fewest passes that fit the registers, of similar length."""
     most = 5 if registers >= 32 else 3
     count = -(-angles // most)
     least, more = divmod(angles, count)
@@ -167,10 +167,10 @@ def loops_called(module: str) -> tuple[int, ...]:
 def write_angles(scalar: Scalar, width: int, constants: Constants, loops: tuple[int, ...]) -> str:
     """Return a module with ``angles.k`` for each k of ``loops``, and ``angles.huge``; it serves many programs.
 
-    ``angles.k`` computes sines and cosines of a list of angles, k at a time; its length is a multiple of k. The
-    functions take pointers to the angles and the results, and the beginning and end of a list of angle offsets in
+    ``angles.k`` computes sines and cosines of a list of angles, k at a time; the length of the list is a multiple of k.
+    The functions take pointers to the angles and the results, and the beginning and end of a list of angle offsets in
     bytes. The results are written in sequence, sine before cosine. ``angles.k`` returns whether one of the angles may
-    be huge; then ``angles.huge`` has to be called with the same arguments.
+    be huge; ``angles.huge`` must then be called with the same arguments.
     """
     slow = Emitter(scalar, width)
     x = slow.load("%angle")
@@ -226,7 +226,7 @@ after:
 
 
 def call_angles(memory: str, offset: int, first: int, loop: Passes) -> str:
-    """Return the code that computes the angles at ``@places`` from ``first`` on, with the results at an offset."""
+    """Return the code that computes the angles in ``@places`` from index ``first``, with results at an offset."""
     end = first + loop.together * loop.times
     arguments = f"ptr {memory}, ptr %to.{first}, ptr %start.{first}, ptr %last.{first}"
     return f"""  %to.{first} = getelementptr i8, ptr %scratch, i64 {offset}

@@ -41,12 +41,12 @@ def write_llvm(
 ) -> list[str]:
     """Return the LLVM modules of a program for vectors of ``width`` numbers; ``axes`` as in ``write_loop``.
 
-    The code is correct on every processor, and tuned for ``target``, by default this machine. ``encode`` allows machine
-    code instead of LLVM code where possible, which is specific to AArch64.
+    The code is correct on every processor and tuned for ``target``, which is this machine by default. ``encode`` allows
+    machine code instead of LLVM code where possible, which is specific to AArch64.
 
-    The first module has the loop and the text ``call``, the second all pieces in machine code, if any, and each of the
-    others one piece. All are compiled separately. If the program has sines or cosines, the module of ``write_angles``
-    with ``loops_called`` of the first is also needed.
+    The first module contains the loop and the text ``call``, the second all pieces in machine code, if any, and each of
+    the others one piece. All are compiled separately. If the program has sines or cosines, the module that
+    ``write_angles`` returns for ``loops_called`` of the first module is also needed.
     """
     scalar, target, program = Scalar(dtype), target or host(), fused(program)
     registers = target.registers * target.width(dtype) // max(width, target.width(dtype))  # of a whole block each

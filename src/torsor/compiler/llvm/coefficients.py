@@ -1,4 +1,4 @@
-"""Coefficients of the elementary functions for each type: those of ``coefficients.toml``, by name and type."""
+"""Coefficients of the elementary functions, read from ``coefficients.toml``, by name and floating-point type."""
 
 from typing import Any
 

@@ -63,7 +63,7 @@ _EXP_SATURATION = {"float64": 40.0, "float32": 20.0}
 
 
 class Reduced(NamedTuple):
-    """An exponential 2^n (1 + r + s): ``n`` is an integer, ``bits`` are those of ``scale``, r is the larger part."""
+    """An exponential 2^n (1 + r + s): ``n`` is an integer, ``bits`` is for ``scale``, and r is the larger part."""
 
     n: Number
     bits: Whole
@@ -94,7 +94,7 @@ def _multiple_of_log_2(x: Number) -> tuple[Number, Whole, Number, float]:
 
 
 def scale(x: Number, bits: Whole) -> Number:
-    """Return x 2^n: in two steps, each with a power of two of the type. ``bits`` ends with n and twice the bias."""
+    """Return x 2^n in two steps, with powers of two that the type can hold. ``bits`` ends with n and twice the bias."""
     half, digits = bits >> 1, x.format.digits
     return x * (half << digits).as_bits() * ((bits - half) << digits).as_bits()
 
@@ -184,7 +184,7 @@ _LINEAR_LIMIT = {"float64": 2.0**-28, "float32": 2.0**-13}
 
 
 def split(x: Number, scaled: Mask | None = None) -> tuple[Number, Number]:
-    """Return (k, m) with x = 2^k m for positive normal numbers, and for those that ``normal`` has ``scaled``."""
+    """Return (k, m) such that x = 2^k m, for positive normal numbers and for numbers that ``normal`` has ``scaled``."""
     digits, bias = x.format.digits, x.format.bias
     root = x.format.bits(0.5**0.5)
     shifted = x.bits() + ((bias << digits) - root)
@@ -202,7 +202,7 @@ def _by(x: Number) -> float:
 
 
 def normal(x: Number) -> tuple[Number, Mask]:
-    """Return subnormal numbers scaled to normal ones, and which they were."""
+    """Return numbers with subnormal ones scaled to normal ones, and a mask of the scaled numbers."""
     few = x < x.format.smallest
     return where(few, x * 2.0 ** _by(x), x), few
 
@@ -387,7 +387,7 @@ def pow(x: Number, y: Number) -> Number:
 
 
 def scale_of(x: Number) -> tuple[Number, Number]:
-    """Return a power of two that brings a positive number near 1 (subnormal ones less so), and its inverse."""
+    """Return a power of two that scales a positive number to near 1 (subnormal numbers less so), and its inverse."""
     digits, bias = x.format.digits, x.format.bias
     exponent = ((x.bits() >> digits) | x.like(2.0**digits).bits()).as_bits() - 2.0**digits
     exponent = exponent.between(1.0, 2.0 * bias - 1.0)
@@ -424,7 +424,7 @@ def _arcs(x: Number) -> tuple[Mask, Number, Number]:
 
 
 def asin(x: Number) -> Number:
-    """Return the inverse sine: a polynomial up to 1/2, and pi/2 minus twice that of sqrt((1 - x) / 2) beyond."""
+    """Return the inverse sine y: a polynomial up to 1/2; beyond, pi/2 - 2 y(sqrt((1 - x) / 2))."""
     outside, sine, rest = _arcs(x)
     half_pi, less = COEFFICIENTS["HALF_PI"][x.dtype]
     total, error = quick_two_sum(half_pi, sine * -2.0)
@@ -433,7 +433,7 @@ def asin(x: Number) -> Number:
 
 
 def acos(x: Number) -> Number:
-    """Return the inverse cosine: pi/2 minus the inverse sine up to 1/2, twice that of sqrt((1 - |x|) / 2) beyond."""
+    """Return the inverse cosine: pi/2 - asin(x) up to 1/2, and 2 asin(sqrt((1 - |x|) / 2)) beyond."""
     outside, sine, rest = _arcs(x)
     half_pi, less = COEFFICIENTS["HALF_PI"][x.dtype]
     negative = x < 0.0
@@ -509,12 +509,12 @@ def _divided(x: Number, y: Number) -> tuple[Number, Mask]:
 
 
 def fmod(x: Number, y: Number) -> Number:
-    """Return x minus the multiple of y next to it towards 0, with the sign of x."""
+    """Return x minus the nearest multiple of y towards 0, with the sign of x."""
     return _divided(x, y)[0].with_sign_of(x)
 
 
 def remainder(x: Number, y: Number) -> Number:
-    """Return x minus the nearest multiple of y, the even one in a tie."""
+    """Return x minus the nearest multiple of y; in a tie, the even multiple is used."""
     rest, odd = _divided(x, y)
     size = abs(y)
     left = size - rest
@@ -524,7 +524,7 @@ def remainder(x: Number, y: Number) -> Number:
 
 
 def tan(x: Number) -> Number:
-    """Return the tangent. A branch leads to the reduction of huge angles; it must be the first of its function."""
+    """Return the tangent; the branch for huge angles must be the first branch of the function."""
     e = x.emitter
     huge = abs(x) > e.scalar.largest_angle
     usual = _reduce(x)

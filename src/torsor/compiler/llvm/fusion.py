@@ -1,11 +1,11 @@
-"""Operations in the fastest form for processors: products fused with sums, and one division for several.
+"""Operations in the fastest form for processors: products are fused with sums, and one division replaces several.
 
 Which product belongs to which sum is decided here instead of in LLVM. The same products are then fused on every
-processor that supports it, whether or not LLVM optimises, and the register plan includes the cost of each instruction.
+processor that supports it, with or without LLVM's optimisation, and the register plan includes instruction costs.
 
-A division takes as long as ten products or more, and on a GPU it has a branch. A number that divides several others is
-therefore inverted once; CasADi itself would write x (1 / d) as x / d. The quotient is then within 1.5 units in the last
-place instead of 0.5, and infinite if d is so small that 1 / d overflows.
+A division takes at least as long as ten products, and on a GPU it needs a branch. A number that divides several others
+is therefore inverted once; CasADi itself would write x (1 / d) as x / d. The quotient is then within 1.5 units in the
+last place instead of 0.5, and infinite if d is so small that 1 / d overflows.
 """
 
 from collections import Counter
@@ -43,9 +43,9 @@ FUSED_RULES: dict[int, Rule] = RULES | {
 
 
 def fused(program: Program) -> Program:
-    """Return a program whose sums take otherwise unused products as factors; indices of values are kept.
+    """Return a program in which products are fused into the sums that alone use them; indices of values are kept.
 
-    If a sum has two products, the second is fused: the first is known earlier, or would have to be negated.
+    If a sum has two products, the second is fused, because the first is known earlier or would have to be negated.
     """
     operations = list(program.operations)
     users = _users(program)

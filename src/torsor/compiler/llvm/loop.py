@@ -1,8 +1,8 @@
 """LLVM code of the loop that NumPy calls: it packs W states into blocks, computes them, and unpacks the results.
 
 For each array NumPy passes a pointer and the strides in bytes between states, rows and columns, which may be arbitrary.
-If the entries of a state are contiguous, several at a time are loaded for W states and transposed in registers: in
-place for small arrays, in a loop over tiles for large ones. Otherwise they are loaded one by one.
+If the entries of a state are contiguous, several entries at a time are loaded for W states and transposed in registers:
+inline for small arrays, in a loop over tiles for large ones. Otherwise they are loaded one by one.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class _Vector(NamedTuple):
 
 
 class Transposer:
-    """Writer of the code for W ``rows`` and a ``block``, given by their addresses; its names begin with ``prefix``."""
+    """Writer of code that transposes W ``rows`` and a ``block``, given by address; names begin with ``prefix``."""
 
     def __init__(self, scalar: Scalar, rows: Sequence[str], block: str, prefix: str = ""):
         self.lines: list[str] = []
@@ -184,9 +184,9 @@ def write_loop(
 ) -> str:
     """Return the module with the functions ``loop``, which NumPy calls, and ``run``, which ``loop`` calls.
 
-    ``axes`` is the number of axes of each array for one state, inputs first: NumPy passes as many strides. ``calls``
-    computes a block of W states; ``scratch`` is the number of blocks of scratch memory that it needs. Threads that
-    share a batch call the parts of ``run``: each prepares ``memory`` bytes once, then computes its ``blocks`` in them.
+    ``axes`` is the number of axes of each array for one state, inputs first: NumPy passes one stride per axis.
+    ``calls`` computes a block of W states; ``scratch`` is the number of blocks of scratch memory that it needs. Threads
+    that share a batch call the parts of ``run``: each prepares ``memory`` bytes once and computes its ``blocks`` there.
     """
     block = width * scalar.size
     declarations = "\n".join(f"declare void @piece.{k}(ptr, ptr, ptr)" for k in range(pieces))

@@ -1,4 +1,4 @@
-"""Object code for this machine, and its addresses; several processes compile large functions."""
+"""Object code for this machine and its addresses; large functions are compiled by several processes."""
 
 import ctypes
 import ctypes.util
@@ -38,11 +38,11 @@ C_FUNCTIONS = (
 
 
 def emit(modules: Sequence[str], quick: bool = False) -> list[bytes]:
-    """Return the object code of LLVM modules; all cores of the machine compile large ones.
+    """Return the object code of LLVM modules; large ones are compiled on all cores.
 
-    The first is always optimised, because packing states would be slow otherwise. ``quick`` disables optimisation at a
-    lower number of modules, for code that runs only a few hundred times. llvmlite allows only one thread per process in
-    LLVM at a time, so the work is divided among processes.
+    The first module is always optimised, because packing states would be slow otherwise. ``quick`` disables
+    optimisation at a lower number of modules, for code that runs only a few hundred times. llvmlite allows only one
+    thread per process in LLVM at a time, so the work is divided among processes.
     """
     workers = min(os.cpu_count() or 1, len(modules))
     python = _python()
@@ -115,7 +115,7 @@ class _Helpers:
 def link(objects: Sequence[bytes], names: Sequence[str], functions: Mapping[str, int] | None = None) -> Any:
     """Return runnable object code: a table of the addresses of ``names``, which keeps the code in memory.
 
-    ``functions`` are the addresses that the code may call besides ``C_FUNCTIONS``.
+    ``functions`` are the addresses that the code may call in addition to ``C_FUNCTIONS``.
     """
     library = llvm.JITLibraryBuilder()
     for content in objects:

@@ -32,7 +32,7 @@ Name = TypeVar("Name", str, int)
 
 
 class Plan(ABC, Generic[Name]):
-    """Writer of operations that tracks where each value is. ``memory`` has the places of values of other pieces."""
+    """Writer of operations that tracks where each value is. ``memory`` holds the places of values from other pieces."""
 
     def __init__(self, program: Program, memory: dict[int, Place], registers: int, spill: int):
         self.program = program
@@ -68,7 +68,7 @@ class Plan(ABC, Generic[Name]):
                 self._evict()
 
     def copy(self, index: int, place: Place) -> None:
-        """Store a value that is in memory in another place."""
+        """Copy a value in memory to another place."""
         value = self.value(index)
         self.store(value, place)
         self._held.pop(index, None)
@@ -80,7 +80,7 @@ class Plan(ABC, Generic[Name]):
 
     @abstractmethod
     def value(self, index: int, is_factor: bool = False) -> Name:
-        """Return a value that is not held: values in memory are loaded; a constant may be a factor of a product."""
+        """Return a value that is not held: values in memory are loaded, and a constant may be a factor of a product."""
 
     @abstractmethod
     def store(self, name: Name, place: Place) -> None:
@@ -152,7 +152,7 @@ _FAR_POINTERS = range(9, 16)
 
 
 def can_encode(program: Program, part: Stage) -> bool:
-    """Return whether machine code of a piece can be written here."""
+    """Return whether a piece can be written as machine code on this machine."""
     return all(program.operations[index].code in _KNOWN for index in part.indices)
 
 
@@ -168,7 +168,7 @@ class NeonPiece(Plan[int]):
         self._far: dict[Place, int] = {}  # the registers of pointers to blocks far from the beginning
 
     def compute(self, code: int, number: float, names: list[int], ends: bool) -> int:
-        """Write an operation, and return the register of its value: the last argument's if a sum may overwrite it."""
+        """Write an operation and return the register of its value; a sum may overwrite its last argument."""
         words, kind = self._words, self._type
         if code in (PLUS, FROM):
             a, b, total = names
@@ -274,7 +274,7 @@ class NeonPiece(Plan[int]):
 
 
 def write_encoded(name: str, code: bytes) -> str:
-    """Return LLVM code of a function that consists of machine code, which precedes its empty body."""
+    """Return the LLVM code of a function whose machine code precedes its empty body."""
     data = f'[{len(code)} x i8] c"\\{code.hex(chr(92))}"'
     return f"define void @{name}(ptr %in, ptr %out, ptr %scratch) align {BLOCK} prologue {data} {{\n  unreachable\n}}\n"
 
@@ -283,7 +283,7 @@ READABLE = f"dereferenceable({1 << 30})"  # lets LLVM move loads
 
 
 class Piece(Plan[str]):
-    """Writer of operations as LLVM code; the values that it holds are LLVM values."""
+    """Writer of operations as LLVM code; held values are LLVM values."""
 
     def __init__(self, program: Program, emitter: Emitter, memory: dict[int, Place], registers: int, spill: int):
         super().__init__(program, memory, registers, spill)
@@ -309,7 +309,7 @@ class Piece(Plan[str]):
         return ELEMENTARY[code]
 
     def value(self, index: int, is_factor: bool = False) -> str:
-        """Load a value from memory; a constant is written in place, and not held."""
+        """Load a value from memory; a constant is written inline and not held."""
         operation = self.program.operations[index]
         if operation.code == ca.OP_CONST:
             return (self.emitter.factor if is_factor else self.emitter.constant)(operation.number)

@@ -2,11 +2,11 @@
 
 There is one pool per process. A call creates a job: its batch in chunks of states, and a counter of the chunks that are
 taken. The calling thread publishes the job, wakes helpers, and takes chunks itself until none is left. Helpers that
-arrive in time take chunks too. The call never waits for helpers that have not arrived. It does wait until those that
-arrived have left, because they compute chunks of its batch and the job is in its own memory.
+arrive in time take chunks too. The call never waits for helpers that have not arrived. It does wait until the helpers
+that arrived have left, because they compute chunks of its batch and the job is in its memory.
 
 - A helper counts itself ``active`` before it reads ``job``, and a call removes ``job`` before it reads ``active``: one
-  of the two sees the other (both are sequentially consistent), so no helper touches a job that has ended.
+  of the two sees the other (both are sequentially consistent), so no helper accesses a job that has ended.
 - A helper without a job spins for about ten microseconds, then sleeps. Waking a thread is a system call, so the
   calling thread wakes one, and each woken thread wakes two more.
 - Only one job is shared at a time (``busy``). Threads that call in the meantime compute alone.
@@ -25,9 +25,9 @@ from torsor.compiler.llvm import ir
 class Compiled(NamedTuple):
     """A compiled function for threads, in words of 8 bytes.
 
-    ``run``, ``prepare``, ``blocks`` and ``memory`` are those of ``write_loop``; ``arrays`` is the number of its arrays.
-    Batches of fewer than ``least`` states are computed by one thread, larger ones by one per ``share`` states, at
-    most ``threads``, in chunks of ``smallest`` to ``largest`` states, multiples of ``width``.
+    For ``run``, ``prepare``, ``blocks`` and ``memory`` see ``write_loop``; ``arrays`` is the number of its arrays.
+    Batches of fewer than ``least`` states are computed by one thread, larger ones by one thread per ``share``
+    states, at most ``threads``. Chunks have ``smallest`` to ``largest`` states, multiples of ``width``.
     """
 
     run: int
@@ -46,9 +46,9 @@ class Compiled(NamedTuple):
 class Job(NamedTuple):
     """A batch for threads, in words of 8 bytes: rows of ``length`` states with the strides ``steps``.
 
-    Rows are counted along ``axes`` outer axes of ``lengths``, with ``strides``: for each axis, one for each array. A
-    row consists of ``pieces`` chunks of ``chunk`` states, all rows of ``total`` chunks; a thread takes ``several`` at a
-    time. ``kernel``, ``arrays``, ``steps``, ``lengths`` and ``strides`` are addresses.
+    Rows are counted along ``axes`` outer axes of ``lengths``, with ``strides``: one stride per axis and array. A
+    row consists of ``pieces`` chunks of ``chunk`` states, and all rows together have ``total`` chunks; a thread takes
+    ``several`` chunks at a time. ``kernel``, ``arrays``, ``steps``, ``lengths`` and ``strides`` are addresses.
     """
 
     kernel: int

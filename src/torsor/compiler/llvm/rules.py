@@ -1,7 +1,8 @@
 """One rule per CasADi operation: its LLVM instructions on vectors of W states.
 
-A rule is a function of the ``Emitter`` and the names of the argument values. It returns the name of the result. The
-CasADi virtual machine defines every operation. Elementary functions other than sin and cos are in ``elementary.py``.
+A rule is a function of the ``Emitter`` and the names of the argument values. It returns the name of the result. Every
+operation is defined by the CasADi virtual machine. Elementary functions other than sin and cos are in
+``elementary.py``.
 """
 
 import math
@@ -108,7 +109,7 @@ class Emitter:
         return name
 
     def constant(self, number: float) -> str:
-        """Return a vector with one number in all lanes: an operand, or loaded from a table for nearby uses."""
+        """Return a vector with one number in all lanes: an operand, or a load from a table that nearby uses share."""
         if self.constants == "operands" or _is_immediate(number):
             return f"splat ({self.scalar.name} {self.scalar.literal(number)})"
         return self._recalled(self.vector, self.scalar.bits(number))
@@ -116,8 +117,8 @@ class Emitter:
     def addend(self, number: float) -> str:
         """Return a constant to which a product is added.
 
-        AArch64 writes the sum to the register of the constant, so it needs a new one each time. Unlike register copies
-        and immediate numbers, loads do not occupy the arithmetic units.
+        AArch64 writes the sum to the register of the constant, so a new register is needed each time. Unlike register
+        copies and immediate numbers, loads do not occupy the arithmetic units.
         """
         if self.constants != "lanes":
             return self.constant(number)
@@ -160,7 +161,7 @@ class Emitter:
         return self.load(address, kind)
 
     def numbers(self) -> str:
-        """Return the table of constants; it is not declared constant, because then LLVM would not load from it."""
+        """Return the table of constants; it is not declared constant, because LLVM would then not load from it."""
         rows = []
         for lanes in self.table:
             padded = lanes + [0] * (self.width - len(lanes))
@@ -210,7 +211,7 @@ class Emitter:
         return value
 
     def polynomial(self, x: str, terms: tuple[float, ...]) -> str:
-        """Return a polynomial of x with the coefficients ``terms``, highest power first (Horner's scheme)."""
+        """Return a polynomial in x with the coefficients ``terms``, highest power first (Horner's scheme)."""
         value = self.constant(terms[0])
         for term in terms[1:]:
             value = self.call("fma", value, x, self.addend(term))

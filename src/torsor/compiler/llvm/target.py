@@ -36,19 +36,19 @@ class Target:
 
     @property
     def is_arm(self) -> bool:
-        """Whether its instructions are those of AArch64 (otherwise x86-64)."""
+        """Whether the processor is AArch64 (otherwise x86-64)."""
         return self.triple.startswith(("aarch64", "arm64"))
 
     @property
     def description(self) -> str:
-        """Everything that object code depends on besides its source, including the versions of LLVM and llvmlite."""
+        """Everything that object code depends on except its source, including the versions of LLVM and llvmlite."""
         return "|".join([self.triple, self.cpu, self.features, *versions()])
 
     @property
     def constants(self) -> Literal["operands", "vectors", "lanes"]:
         """The best way to supply constants to instructions.
 
-        AArch64 takes up to five instructions to create a number, but multiplies by a lane of a vector. AVX-512
+        AArch64 needs up to five instructions to create a number, but can multiply by a lane of a vector. AVX-512
         broadcasts a number in memory to all lanes within an arithmetic instruction. AVX2 needs a separate instruction
         for it, unless memory already has all lanes.
         """
@@ -60,7 +60,7 @@ class Target:
         return 32 if self.is_arm or self.bits == 512 else 16
 
     def width(self, dtype: str) -> int:
-        """Return how many float64 or float32 numbers a vector register holds."""
+        """Return the number of float64 or float32 numbers that a vector register holds."""
         return self.bits // (64 if dtype == "float64" else 32)
 
     def machine(self, level: int = 2) -> llvm.TargetMachine:

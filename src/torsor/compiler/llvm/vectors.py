@@ -1,7 +1,7 @@
 """Vectors of an LLVM function as Python objects, so that the elementary functions read like formulas.
 
 ``x * y + 1`` writes a product and a sum, each rounded once and never fused. With ``fma`` for explicit fusion, an
-algorithm gives the same bits on every processor and for every width. Comparisons are masks, and ``where`` selects.
+algorithm returns the same bits on every processor and for every width. Comparisons are masks, and ``where`` selects.
 There are no branches, so each lane is computed independently.
 """
 
@@ -14,7 +14,7 @@ from torsor.compiler.llvm.rules import Emitter
 
 @dataclass(frozen=True)
 class Format:
-    """How a type stores a number: its ``digits`` after the first, and the ``bias`` of its exponent."""
+    """The storage format of a type: its ``digits`` after the first, and the ``bias`` of its exponent."""
 
     digits: int
     bias: int
@@ -117,7 +117,7 @@ class Number(_Value):
     __slots__ = ()
 
     def like(self, number: "Number | float") -> "Number":
-        """Return a number in all lanes; a vector is returned unchanged."""
+        """Return a vector with a number in all lanes; a vector is returned unchanged."""
         return number if isinstance(number, Number) else Number(self.emitter, self.emitter.constant(number))
 
     def _with(self, operation: str, other: "Number | float") -> "Number":
@@ -158,7 +158,7 @@ class Number(_Value):
         return Whole(e, e.put(f"bitcast {e.vector} {self.name} to {e.integers}"))
 
     def with_sign_of(self, other: "Number") -> "Number":
-        """Return this magnitude with the sign of another number."""
+        """Return the magnitude of this number with the sign of another."""
         return Number(self.emitter, self.emitter.call("copysign", self.name, other.name))
 
     def sqrt(self) -> "Number":
@@ -170,7 +170,7 @@ class Number(_Value):
         return Number(self.emitter, self.emitter.call("floor", self.name))
 
     def power_of_two(self) -> "Number":
-        """Return 2 to these whole powers, which must be exponents of normal numbers."""
+        """Return 2 to integer powers, which must be exponents of normal numbers."""
         # The sum has the exponent in its low bits; the shift drops all others.
         low_bits = (self + self.emitter.scalar.rounder).bits()
         return ((low_bits + self.format.bias) << self.format.digits).as_bits()
@@ -219,14 +219,14 @@ def _horner(x: Number, terms: Sequence[float]) -> Number:
 
 
 def two_sum(a: Number, b: Number) -> tuple[Number, Number]:
-    """Return a + b and the error of that sum, which is a number of the type (Knuth)."""
+    """Return a + b and the error of the sum, which is exact in the same type (Knuth)."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
 def quick_two_sum(a: Number | float, b: Number) -> tuple[Number, Number]:
-    """Return a + b and its error where a is 0 or not smaller than b (Dekker 1971)."""
+    """Return a + b and its error, if a is 0 or not smaller than b in magnitude (Dekker 1971)."""
     a = b.like(a)
     total = a + b
     return total, b - (total - a)

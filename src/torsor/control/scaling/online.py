@@ -138,11 +138,11 @@ class Plan:
         return min(self.first + bisect_left(self._passed, now + time), self.reach)
 
     def time_between(self, first: int, last: int) -> float:
-        """Return the approximate time (s) from one sample to another."""
+        """Return the approximate time (s) between two samples."""
         return self._passed[last - self.first] - self._passed[first - self.first]
 
     def ahead_of(self, m: int, points: Array, end: str) -> Generator[None, None, Ahead]:
-        """Return x, u and times from sample m on for control points of x; yield between pieces of work."""
+        """Return x, u and times from sample m onwards for control points of x; yield between pieces of work."""
         x, u = points[1:] + points[:-1], points[1:] - points[:-1]
         x *= 0.5
         u /= 2 * self.spacing
@@ -188,7 +188,7 @@ _GUESS_FRACTION = 0.95  # fraction of the largest x that an initial guess does n
 
 
 def first_points(n: int, spacing: float, jerk: float, fastest: Array, start: str, end: str) -> Array:
-    """Return control points (n + 2) with a given jerk from and to rest, and at most half of the smallest x bound."""
+    """Return control points (n + 2) that start and end at rest with a given jerk, up to half the smallest x bound."""
     s = (np.arange(n + 2) - 0.5) * spacing
     way = np.full(n + 2, np.inf)
     if start == "rest":
@@ -200,9 +200,9 @@ def first_points(n: int, spacing: float, jerk: float, fastest: Array, start: str
 
 
 def near_desired(points: Array, desired: float, end: str) -> Iterator[Array]:
-    """Yield guesses of control points at the desired x: all before the last braking, fewer of them, and those near it.
+    """Yield guesses with control points at the desired x: all before the final braking, fewer, and only those near it.
 
-    A search ends slightly below the desired value, and points at it may also be within the bounds.
+    A search ends slightly below the desired value, but points exactly at it may also be within the bounds.
     """
     if points.max() <= _RAISED_FROM * desired:
         return
@@ -255,7 +255,7 @@ class Timing(NamedTuple):
 
 
 class OnlineScaling:
-    """Follow a path at the desired timing where torque and torque-rate bounds allow it, and more slowly elsewhere.
+    """Path following at the desired timing where torque and torque-rate bounds allow it, and more slowly elsewhere.
 
     The path arrives sample by sample (``feed``): positions q and their first three derivatives with respect to s, at s
     = 0, ``spacing``, 2 ``spacing``, ... If s is the time of a desired motion (s), these are its velocities,
@@ -264,15 +264,15 @@ class OnlineScaling:
     ``period`` (s) later, and ``command`` the joint motion at that time. The motion starts and ends at rest.
 
     Bounds are one number, one per coordinate, or {name: number}: ``torque`` (N m or N) and ``velocity`` (rad/s or m/s),
-    by default those of the robot, and ``torque_rate`` (N m/s or N/s), by default unbounded. ``margin`` is the fraction
-    of the bounds that is reserved for the motion between two samples.
+    by default the limits of the robot, and ``torque_rate`` (N m/s or N/s), by default unbounded. ``margin`` is the
+    fraction of the bounds that is reserved for the motion between two samples.
 
     Up to ``preview`` samples ahead are used (``room`` is the number that may be fed now). At every moment there is a
     plan that stops within the known samples. The dynamics on the commanded path were checked against the bounds at all
     samples of this plan and at seven points between them. A better plan replaces it once it is found and has passed the
-    same check. A preview that is too short, or samples that arrive too late, slow the motion down but break no bound.
-    The search for the better plan is spread over the steps: each computes one piece, or up to ``pieces`` if the search
-    would be late or the robot stands still. A short preview needs more pieces.
+    same check. A preview that is too short, or samples that arrive too late, slow the motion down, but no bound is
+    exceeded. The search for the better plan is spread over the steps: each computes one piece, or up to ``pieces`` if
+    the search would be late or the robot is at rest. A short preview needs more pieces.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -468,7 +468,7 @@ class OnlineScaling:
         return FIRST_JERK_FRACTION / max(inertia, 1e-9)
 
     def prepare(self) -> None:
-        """Plan the first motion; otherwise the first call to ``step`` does so, which takes a few milliseconds."""
+        """Plan the first motion, which takes a few milliseconds; otherwise the first call to ``step`` does this."""
         if self.fed <= 2 * MIN_INTERVALS and not self.closed:
             message, fix = (
                 f"the open path has {self.fed} samples",

@@ -5,8 +5,8 @@ With x = s'^2, u = s'' (time derivatives) and w = du/ds, so that dx/ds = 2 u,
     tau  = a u + b x + c + d sqrt(x)          a = M q',  b = M q'' + C q',  c = gravity and springs,  d = D q'
     tau' = sqrt(x) (a w + (a_s + 2 b) u + b_s x + c_s) + d u + d_s x
 
-where primes of q and the index s denote derivatives with respect to s (Bobrow, Dubowsky and Gibson 1985; the rate is
-that of Guarino Lo Bianco 2009 on a path).
+where primes of q and the index s denote derivatives with respect to s (Bobrow, Dubowsky and Gibson 1985; for the rate
+see Guarino Lo Bianco 2009).
 """
 
 import casadi as ca
@@ -28,7 +28,7 @@ def coefficients(robot: Robot) -> ca.Function:
 
     The coefficients (6 nv) are a, b, c, a_s, b_s, c_s, or with viscous friction (8 nv) a, b, c, d, a_s, b_s, c_s, d_s.
     x is the value at which the first velocity reaches its bound. ``hold`` is the largest fraction of a torque bound
-    that is needed to stand still.
+    that is needed at rest.
     """
     n = robot.nv
     q, d1, d2, d3, torque, velocity = (ca.SX.sym(name, n) for name in ("q", "d1", "d2", "d3", "torque", "velocity"))
@@ -132,9 +132,9 @@ class Samples:
     """The last ``capacity`` samples of a path, ``spacing`` apart.
 
     Sample k is stored in row k % capacity of each array and again ``capacity`` rows later, so that the rows of a window
-    are one view without copies. ``near`` contains the coefficients at a sample, in the middle of the next interval
-    and at the next sample. ``inner`` contains those at the checked points of the interval, each with the x at which a
-    velocity reaches its bound. ``fastest`` is the largest x in the interval and ``tight`` a factor of its loads.
+    are one view without copies. ``near`` contains the coefficients at a sample, in the middle of the next interval and
+    at the next sample. ``inner`` contains the coefficients at the checked points of the interval, each with the x at
+    which a velocity reaches its bound. ``fastest`` is the largest x in the interval, and ``tight`` scales its loads.
     """
 
     def __init__(
@@ -206,11 +206,11 @@ class Samples:
         raise ModelError(message, where=where, allowed=allowed, fix=fix)
 
     def stands(self, k: int) -> bool:
-        """Return whether the path itself stands still at a sample, so that the rate of s is free there."""
+        """Return whether the path does not move at a sample, so that the rate of s is arbitrary there."""
         return not self._given[k % self.capacity, 1:3].any()
 
     def tighten(self, m: int, tight: Array) -> None:
-        """Store the load factors of the intervals from sample m on."""
+        """Store the load factors of the intervals from sample m onwards."""
         for turn in (0, self.capacity):
             rows = (np.arange(m, m + len(tight)) % self.capacity) + turn
             self.tight[rows] = tight

@@ -28,7 +28,7 @@ STATE_SIZE = 4  # numbers per row after the forward sweep: D, L1, L2, z
 
 @cache
 def row() -> ca.Function:
-    """Return D, L1, L2 and z of a row, given the systems (3, 10) of its intervals and the two rows (2, 4) before it."""
+    """Return D, L1, L2 and z of a row from the systems (3, 10) of its intervals and the two rows (2, 4) before it."""
     systems, known = ca.SX.sym("systems", 3, SYSTEM_SIZE), ca.SX.sym("known", 2, STATE_SIZE)
     (D2, _, L22, z2), (D1, L11, L21, z1) = (ca.horzsplit(row_state) for row_state in ca.vertsplit(known))
     diagonal = systems[2, 0] + systems[1, 3] + systems[0, 5]
@@ -41,14 +41,14 @@ def row() -> ca.Function:
 
 @cache
 def back() -> ca.Function:
-    """Return the solution of a row, given its D, L1, L2 and z and the solutions (2) of the rows after it."""
+    """Return the solution of a row from its D, L1, L2 and z and the solutions (2) of the rows after it."""
     known, after = ca.SX.sym("known", STATE_SIZE), ca.SX.sym("after", 2)
     D, L1, L2, z = ca.vertsplit(known)
     return ca.Function("back", [known, after], [z / D - L1 * after[0] - L2 * after[1]])
 
 
 def solution(count: int) -> ca.Function:
-    """Return the solution (count + 2) of a window's system, given the systems of its intervals (count, 10)."""
+    """Return the solution (count + 2) of a window's system from the systems (count, 10) of its intervals."""
     systems = ca.SX.sym("systems", count, SYSTEM_SIZE)
     none = ca.SX.zeros(2, SYSTEM_SIZE)
     padded, states = ca.vertcat(none, systems, none), [ca.SX([[1, 0, 0, 0]])] * 2
@@ -130,9 +130,10 @@ class Kernels:
     """The compiled functions of the look-ahead for one number of joints.
 
     ``start`` computes the initial slacks and multipliers. ``system`` takes the last step and computes the Newton system
-    of each interval, ``solve`` solves that of the window, and ``step`` returns the steps of slacks and multipliers.
-    ``use`` returns the largest use of a bound in each interval, at its ends and between them; it is 1 at the bound. The
-    data that ``system`` passes to ``step`` and to the next ``system`` are one row of ``size`` numbers per interval.
+    of each interval, ``solve`` solves the system of the window, and ``step`` returns the steps of slacks and
+    multipliers. ``use`` returns the largest use of a bound in each interval, at its ends and between them; it is 1 at
+    the bound. The data that ``system`` passes to ``step`` and to the next ``system`` are one row of ``size`` numbers
+    per interval.
     """
 
     rows_count: int
@@ -405,7 +406,7 @@ class Window:
         return self._all[: self.n + 2]
 
     def fill(self, m: int, n: int, start: str, end: str) -> Iterator[None]:
-        """Take the n intervals from sample m on, and yield after every third piece. Call ``begin`` next."""
+        """Load n intervals from sample m onwards, and yield after every third piece. Call ``begin`` next."""
         samples, row = self._samples, m % self._samples.capacity
         self.n, self.start, self.end = n, start, end
         self.tight = samples.tight[row : row + n]
@@ -476,7 +477,7 @@ class Window:
         return np.concatenate(uses_of_pieces)
 
     def tighten(self, uses: Array) -> None:
-        """Tighten the bounds for the next search in intervals where they were broken."""
+        """Tighten the bounds for the next search in intervals where they were exceeded."""
         self.tight = self.tight * np.where(uses > 1, np.minimum(TIGHTENING_FACTOR * uses, MAX_TIGHTENING), 1.0)
 
     def improve(

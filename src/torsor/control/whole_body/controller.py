@@ -25,7 +25,7 @@ NARROW_WIDTH = 2  # states per vector: calls usually have one state, which wide 
 
 @dataclass(frozen=True, eq=False)
 class WholeBodyResult:
-    """Torques, accelerations and contact forces at one state, or at several: then all arrays have leading axes.
+    """Torques, accelerations and contact forces at one state, or at several (arrays then have leading axes).
 
     ``status`` is "solved", "infeasible" or "failed". Unless it is "solved", all numbers are NaN. ``tau`` (nv) are the
     drive forces, 0 at coordinates without a drive, and ``a`` (nv) the accelerations. ``forces`` contains the force of
@@ -46,10 +46,10 @@ class WholeBody:
 
     ``tasks`` are ``FramePose``, ``FramePosition``, ``FrameOrientation``, ``FrameDirection``, ``CenterOfMass``,
     ``Posture`` and ``AngularMomentum``; ``contacts`` are ``PointContact`` and ``SurfaceContact``. ``passive`` names the
-    coordinates without a drive, by default those of free joints and the root coordinates of the human.
+    coordinates without a drive, by default the coordinates of free joints and the root coordinates of the human.
     ``effort_limits`` and ``joint_limits`` switch the limits of the robot on or off. Position and velocity limits hold
-    at the end of ``horizon`` (s). ``regularisation`` are small weights of accelerations and contact forces,
-    which determine the motion that no task specifies.
+    at the end of ``horizon`` (s). ``regularisation`` holds small weights of accelerations and contact forces,
+    which determine the motion if no task does.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -133,9 +133,9 @@ class WholeBody:
     ) -> WholeBodyResult:
         """Return torques, accelerations and contact forces at a state, or the conflict that makes them impossible.
 
-        ``q`` is (..., nq), ``v`` (..., nv), ``t`` (s) a number or (...). Leading axes stand for several states, whose
-        matrices are computed together. ``targets`` maps the name (or the frame) of each task without a target of its
-        own to its target, which is the same for all states.
+        ``q`` is (..., nq), ``v`` (..., nv), ``t`` (s) a number or (...). Leading axes are several states, whose
+        matrices are computed together. If a task was created without a target, ``targets`` maps its name (or frame) to
+        the target, which is the same for all states.
 
         Example:
             >>> law = WholeBody(torsor.library.two_link(), [torsor.control.Posture([0.03, 0.05])])
@@ -193,7 +193,7 @@ class WholeBody:
         named = table(targets, where, "targets")
         if unknown := [name for name in named if name not in names]:
             message = f"contains {', '.join(map(repr, unknown))}"
-            allowed = ", ".join(map(repr, names)) or "none: all tasks have a target of their own"
+            allowed = ", ".join(map(repr, names)) or "none: all tasks already have a target"
             raise ModelError(message, argument="targets", where=where, allowed=allowed)
         if missing := [name for name in names if name not in named]:
             fix = f"set it in the task, or pass it at each call: solve(q, v, targets={{{missing[0]!r}: ...}})"

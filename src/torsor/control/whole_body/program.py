@@ -37,7 +37,7 @@ Contact = PointContact | SurfaceContact
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """Coordinates without a drive, weights r_a and r_f, horizon of joint limits (s), and which limits are active."""
+    """Coordinates without a drive, weights r_a and r_f, horizon of joint limits (s), and flags of active limits."""
 
     passive: tuple[int, ...]
     regularisation: tuple[float, float]
@@ -48,11 +48,11 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """``function`` gives H, g, A, lower, upper and h: the program of x, and the forces h (nv) at zero acceleration.
+    """A quadratic program: ``function`` returns its H, g, A, lower, upper, and the forces h (nv) at zero acceleration.
 
     The first rows of A are the equations; ``equations`` is their number. The rows of the ``driven`` coordinates follow:
     the drive forces are these rows times x, plus h. Friction rows come last. The first ``bounds`` entries of lower and
-    upper are bounds of the first variables, the others those of A x. ``kinds`` are 5 for equations and 0 for
+    upper are bounds of the first variables, the others are bounds of A x. ``kinds`` are 5 for equations and 0 for
     inequalities. ``groups`` maps names to their entries, ``forces`` each contact to its variables. ``levels`` are the
     numbers of task rows per priority. If there are several priorities, the function has two more results: J and b,
     these rows in order of priority, times the square roots of the weights.
@@ -159,8 +159,8 @@ def program(
 def _motions(at: Symbols, contacts: Sequence[Contact]) -> list[tuple[str, ca.SX, ca.SX]]:
     """Return place, J and desired acceleration of each contact, for equations that do not depend on earlier ones.
 
-    Points of one body depend on each other by constant factors in its axes, so one configuration is enough to detect
-    it.
+    Points of one body depend on each other by constant factors in its axes, so one configuration suffices to detect
+    this.
     """
     motions, basis = list[tuple[str, ca.SX, ca.SX]](), np.zeros((0, at.robot.nv))
     rng = np.random.default_rng(0)

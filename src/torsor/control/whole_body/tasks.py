@@ -1,7 +1,7 @@
-"""Tasks and contacts of a whole-body controller: targets of frames, centre of mass, posture and momentum.
+"""Tasks and contacts of a whole-body controller: targets for frames, centre of mass, posture and momentum.
 
-Each task requests an acceleration that is linear in those of the coordinates, J a = wanted. With the error e between
-target and value, e'' + 2 d w e' + w^2 e = 0 for the bandwidth w (rad/s) and the damping d.
+Each task requests an acceleration that is linear in the coordinate accelerations, J a = wanted. With the error e
+between target and value, e'' + 2 d w e' + w^2 e = 0 for the bandwidth w (rad/s) and the damping d.
 """
 
 from dataclasses import KW_ONLY, dataclass
@@ -108,9 +108,9 @@ class Contact:
 
 @dataclass(frozen=True, eq=False)
 class PointContact(Contact):
-    """Keep the origin of a link or frame fixed by a force (3), N in base axes, in the friction cone about ``normal``.
+    """A contact that fixes the origin of a link or frame by a force (3), N in base axes, in the friction cone.
 
-    ``normal`` (3), in base axes, points from the ground to the robot.
+    The axis of the cone is ``normal`` (3), in base axes, which points from the ground to the robot.
 
     Example:
         >>> PointContact("fl_foot", friction=0.6).cone().shape
@@ -136,7 +136,7 @@ class PointContact(Contact):
 
 @dataclass(frozen=True, eq=False)
 class SurfaceContact(Contact):
-    """Keep a rectangle of a link or frame on the ground; its z axis is the normal that points to the robot.
+    """A contact that keeps a rectangle of a link or frame on the ground; its z axis is the normal towards the robot.
 
     ``half_length`` and ``half_width`` (m) are half the side lengths along x and y of the frame, whose origin is the
     centre. The wrench (6), moment (N m) then force (N), is at the origin, in the axes of the frame.
@@ -185,8 +185,8 @@ MIN_HALF_ANGLE_COSINE = 1e-6
 class Task:
     """Base class of tasks: ``weight`` (inf: a hard constraint), ``bandwidth`` w (rad/s), ``damping`` d, ``name``.
 
-    Tasks with a lower ``priority`` number come strictly first: the others use the freedom that these leave. ``goal`` is
-    the field with the target, ``target_shape`` its shape.
+    Tasks with a lower ``priority`` number strictly come first: the others use the remaining freedom. ``goal`` is
+    the name of the target's field, and ``target_shape`` is the shape of the target.
     """
 
     weight: float = 1.0
@@ -280,7 +280,9 @@ class _FrameTask(Task):
 
 @dataclass(frozen=True, eq=False)
 class FramePosition(_FrameTask):
-    """Move the origin of a link or frame to ``position`` (3), m in base axes: numbers or a function of time.
+    """A task that moves the origin of a link or frame to ``position`` (3), m in base axes.
+
+    The target is constant or a function of time.
 
     Example:
         >>> FramePosition("hand", [0.4, 0.0, 1.0], weight=10.0).label
@@ -299,9 +301,10 @@ class FramePosition(_FrameTask):
 
 @dataclass(frozen=True, eq=False)
 class FrameOrientation(_FrameTask):
-    """Turn a link or frame to ``rotation`` (3 x 3), its axes in base axes as columns: numbers or a function of time.
+    """A task that rotates a link or frame to ``rotation`` (3 x 3), whose columns are its axes in base axes.
 
-    The error is 2 sin(angle / 2) along the axis of the remaining rotation.
+    The target is constant or a function of time. The error is 2 sin(angle / 2) along the axis of the remaining
+    rotation.
 
     Example:
         >>> FrameOrientation("trunk", np.eye(3)).hard
@@ -324,9 +327,10 @@ class FrameOrientation(_FrameTask):
 
 @dataclass(frozen=True, eq=False)
 class FramePose(_FrameTask):
-    """Move a link or frame to ``pose`` (4 x 4) in base axes: numbers or a function of time.
+    """A task that moves a link or frame to ``pose`` (4 x 4) in base axes.
 
-    ``angular`` is the weight of the orientation error (rad) relative to the position error (m).
+    The target is constant or a function of time. ``angular`` is the weight of the orientation error (rad) relative to
+    the position error (m).
 
     Example:
         >>> FramePose("hand", weight=np.inf).hard
@@ -358,11 +362,10 @@ class FramePose(_FrameTask):
 
 @dataclass(frozen=True, eq=False)
 class FrameDirection(_FrameTask):
-    """Point the ``axis`` (3) of a link or frame, in its own axes, along ``direction`` (3) in base axes.
+    """A task that points the ``axis`` (3) of a link or frame, in its own axes, along ``direction`` (3) in base axes.
 
     The rotation about the axis is free. If the axis points in the opposite direction, there is no shortest turn, and
-    none is requested. The acceleration of the axis n, n x n'' = (1 - n n^T) w' + (w . n) n x w, becomes that of the
-    direction.
+    none is requested. The acceleration of the axis n, n x n'' = (1 - n n^T) w' + (w . n) n x w, follows the direction.
 
     Example:
         >>> FrameDirection("head", [0, 0, 2], [0, 0, 1]).axis.tolist()
@@ -397,7 +400,7 @@ class FrameDirection(_FrameTask):
 
 @dataclass(frozen=True, eq=False)
 class CenterOfMass(Task):
-    """Move the centre of mass to ``position`` (3), m in base axes: numbers or a function of time.
+    """A task that moves the centre of mass to ``position`` (3), m in base axes: constant or a function of time.
 
     Example:
         >>> CenterOfMass(lambda t: [0.1 * ca.sin(t), 0.0, 0.9], weight=10.0).label
@@ -417,7 +420,7 @@ class CenterOfMass(Task):
 
 @dataclass(frozen=True, eq=False)
 class Posture(Task):
-    """Move all driven coordinates to those of ``q`` (nq): numbers or a function of time.
+    """A task that moves all driven coordinates to the posture ``q`` (nq): constant or a function of time.
 
     Example:
         >>> Posture(weight=0.01, name="rest").label  # its target is given at each call
@@ -447,7 +450,7 @@ class Posture(Task):
 
 @dataclass(frozen=True, eq=False)
 class AngularMomentum(Task):
-    """Bring the angular momentum about the centre of mass to ``momentum`` (3), kg m^2/s in base axes.
+    """A task that brings the angular momentum about the centre of mass to ``momentum`` (3), kg m^2/s in base axes.
 
     The error decays at the rate ``bandwidth`` (1/s).
 

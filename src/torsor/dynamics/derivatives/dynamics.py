@@ -10,9 +10,9 @@ and for the composite of joint k (inertia I, velocity products B, wrench F) the 
 
     dq: I P2 + 2 B P1 + S x* F       dv: I P3 + 2 B S       da: I S
 
-(Singh, Russell and Wensing 2022; S x* F because F rotates with the body). These are transformed to every joint j above
-k as wrenches, and their projections onto S_j are the columns of k. Conversely, the derivatives of the force of joint k
-with respect to a joint j above it are
+(Singh, Russell and Wensing 2022; S x* F because F rotates with the body). These changes are transformed to every joint
+j above k as wrenches, and their projections onto S_j are the columns of k. Conversely, the derivatives of the force of
+joint k with respect to a joint j above it are
 
     dq: P2_j . I S + P1_j . 2 B^T S       dv: P3_j . I S + S_j . 2 B^T S       da: S_j . I S
 
@@ -111,7 +111,7 @@ class Carried:
 
 
 def carry(S: ca.SX, n: ca.SX, f: ca.SX) -> ca.SX:
-    """Return S x* (n, f): the change of a wrench that moves with each column of S, a twist."""
+    """Return S x* (n, f): the change of a wrench that moves with each column of S, which is a twist."""
     return ca.SX(ca.vertcat(-skew(n) @ S[:3, :] - skew(f) @ S[3:, :], -skew(f) @ S[:3, :]))
 
 
@@ -132,11 +132,11 @@ class Change(NamedTuple):
         )
 
     def down(self, move: Move) -> "Change":
-        """Return the same in the frame of a child."""
+        """Return the derivatives in the frame of a child."""
         return Change(*_parts(move.down_twist(ca.horzcat(*self)), 4))
 
     def beside(self, other: "Change") -> "Change":
-        """Return the columns of both, side by side."""
+        """Return the columns of both objects side by side."""
         return Change(*map(ca.horzcat, self, other))
 
 
@@ -166,7 +166,7 @@ class _Propagated:
 
 
 class Setting:
-    """All quantities of a state from which the derivatives are computed."""
+    """The quantities at a state from which the derivatives are computed."""
 
     def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, loads: Loads):
         external = loads.external
@@ -207,12 +207,12 @@ class Setting:
         return Change(move.S, P1, P2, P3)
 
     def columns(self, k: int) -> Three:
-        """Return, for the joints above joint k, dq, dv and da of the wrench through it due to its own coordinates."""
+        """Return dq, dv and da of the wrench through joint k due to its own coordinates, for the joints above it."""
         by_q, by_v, by_a = self.change[k].wrenches(self.carried[k])
         return by_q + carry(self.moved[k].S, *self.wrench[k]), by_v, by_a
 
     def rotor_columns(self, k: int, rotor: Rotor) -> Three:
-        """Return the same for a rotor on body k; the derivative with respect to its angle is zero."""
+        """Return these derivatives for a rotor on body k; the derivative with respect to its angle is zero."""
         spins = ca.SX.zeros(3, 1), cross(self.motion[k].w, sx(rotor.h)), sx(rotor.h)
         return tuple(ca.vertcat(spin, ca.SX.zeros(3, 1)) for spin in spins)
 
@@ -309,7 +309,7 @@ def forward_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, **l
 def hybrid_dynamics_derivatives(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, tau: ca.SX, forced: frozenset[int], **loads: Any
 ) -> Three:
-    """Return dq, dv and dgiven (nv x nv each) of the unknown a or tau of each coordinate."""
+    """Return the derivatives of the unknown a or tau of each coordinate by q, v and the given one, each nv x nv."""
     a, _ = hybrid_dynamics(tree, q, v, a, tau, forced, Loads(**loads).external)
     # Common subexpressions are eliminated here, because the solution below is long and adds none.
     dq, dv, M = ca.cse(list(inverse_dynamics_derivatives(tree, q, v, a, **loads)))

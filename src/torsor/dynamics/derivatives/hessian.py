@@ -1,6 +1,6 @@
 """The second derivatives of weight . tau with respect to q, v and a: one pass, with covectors propagated to the root.
 
-The weight is a virtual velocity, and gives each body a virtual twist W: L = weight . tau is the virtual power of the
+The weight is a virtual velocity, at which each body has a virtual twist W: L = weight . tau is the virtual power of the
 inertial forces. A displacement of joint j changes the twists W and V of the bodies that it carries, and the rate A of
 V, by
 
@@ -8,17 +8,17 @@ V, by
 
 For the composite that joint k carries (wrench F, inertia I, velocity products B of V and B_W of W, H = sum of I W and G
 = sum of 2 B^T W), dL is W_ x S . F + P1 . G + P2 . H for q, S . G + P3 . H for v and S . H for a. A joint j above k
-changes all of these but S. Since 2 B(X)^T W = -2 B(W)^T X, the second derivatives are the products of the above changes
+changes all of these except S. Since 2 B(X)^T W = -2 B(W)^T X, the second derivatives are the products of these changes
 of W, V and A with the covectors
 
     q: S x* F + I P2 + 2 B P1,   S x* G + 2 B^T (W_ x S) - 2 B_W^T P1,   S x* H + I (W_ x S)
     v: I P3 + 2 B S,             -2 B_W^T S
     a: I S
 
-which are transformed from k towards the root like wrenches; those of V are pure moments. For j = k they also hold for
-the blocks (v, q) and (a, q) and, symmetrised, for (q, q) (second derivatives along ``integrate``) and (v, v). A rotor
-with spin momentum h is a joint without a body: v: w x h, h x W; a: h. Joints with a variable S are split into simple
-ones first.
+which are transformed from k towards the root like wrenches; the covectors of V are pure moments. For j = k they also
+hold for the blocks (v, q) and (a, q) and, symmetrised, for (q, q) (second derivatives along ``integrate``) and (v, v).
+A rotor with spin momentum h is a joint without a body: v: w x h, h x W; a: h. Joints with a variable S are split into
+simple ones first.
 """
 
 from collections.abc import Iterator

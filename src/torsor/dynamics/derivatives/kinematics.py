@@ -6,12 +6,12 @@ With the twist V of the body before joint k and its rate A, in the frame of the 
     of the twist of the place    dq: P1 = V x S                              dv: S
     of its rate                  dq: A x S + V x P1 - (w, v) x P1            dv: (2 V + S v_k - (w, v)) x S
 
-transformed to the place as twists: seen from the place, a displacement of the joint moves the body before it the other
-way. If S depends on q, the derivatives of S v and of S a + S' v are added. The acceleration of the origin is the linear
-part of the rate plus w x v. With its change, the subtracted term (w, v) x (dw, dv) becomes (w x dw, 2 v x dw).
-Components are in the axes of the place, which move with q, like those of ``velocity`` and ``acceleration``. In base
-axes, which do not move, x becomes R x, whose change is R (dx + J_omega dq x x). Barman 2020, chapter III; Singh,
-Russell and Wensing 2022.
+transformed to the place as twists: seen from the place, a displacement of the joint moves the body before it in the
+opposite direction. If S depends on q, the derivatives of S v and of S a + S' v are added. The acceleration of the
+origin is the linear part of the rate plus w x v. With its change, the subtracted term (w, v) x (dw, dv) becomes (w x
+dw, 2 v x dw). Components are in the axes of the place, which move with q, like those of ``velocity`` and
+``acceleration``. In base axes, which do not move, x becomes R x, whose change is R (dx + J_omega dq x x). Barman 2020,
+chapter III; Singh, Russell and Wensing 2022.
 """
 
 from collections.abc import Callable

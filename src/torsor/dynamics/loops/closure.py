@@ -5,10 +5,10 @@ The kind of loop determines which of its entries are zero (``mechanism.loops``).
 
     phi' = A(q) v        phi'' = A(q) a + drift(q, v)
 
-Wheels also have pure velocity equations, A(q) v = 0, which are not the derivative of any phi(q) (``mechanism.wheels``):
-their rows of A and drift are as above, and those of phi are 0.
+Wheels also have pure velocity equations, A(q) v = 0, which are not the derivative of any phi(q)
+(``mechanism.loops.Wheel``): their rows of A and drift are as above, and their rows of phi are 0.
 
-Khalil 2010, section 2.2, eqs. 3-5; here with the smallest number of equations for each kind of cut joint.
+Khalil 2010, section 2.2, eqs. 3-5; here with the fewest possible equations for each kind of cut joint.
 """
 
 from collections.abc import Iterator
@@ -129,7 +129,7 @@ class Chain:
         return ca.vertcat(wrench[:3] + cross(self.pose[1], wrench[3:]), wrench[3:])
 
     def at_b(self, wrench: ca.SX) -> ca.SX:
-        """Return a wrench at frame a as one at frame b, in its axes."""
+        """Return a wrench, given at frame a, at frame b in its axes."""
         R, p = self.pose
         return ca.vertcat(R.T @ (wrench[:3] - cross(p, wrench[3:])), R.T @ wrench[3:])
 
@@ -362,7 +362,7 @@ def closure_error(tree: Tree, q: ca.SX) -> ca.SX:
 
 
 def velocity_rows(tree: Tree) -> list[int]:
-    """Return the equations that hold only for velocities: the slips of wheels, whose closure error is always 0."""
+    """Return the indices of pure velocity equations (wheel slips), whose closure error is always 0."""
     result, first = list[int](), 0
     for closure in tree.closures:
         count, positions = (1, 1) if isinstance(closure, Relation) else (closure.loop.count, closure.loop.positions)
@@ -372,9 +372,9 @@ def velocity_rows(tree: Tree) -> list[int]:
 
 
 class Closures:
-    """The closure equations at positions q: their Jacobian A, second time derivative, and derivatives of these.
+    """The closure equations at positions q: their Jacobian A, second time derivative, and their derivatives.
 
-    They are valid if the loops are closed. If ``exact``, A is that of ``closure_error`` everywhere.
+    They are valid if the loops are closed. If ``exact``, A is the Jacobian of ``closure_error`` everywhere.
     """
 
     def __init__(self, tree: Tree, q: ca.SX, exact: bool = False):
@@ -414,7 +414,7 @@ class Closures:
         return [item.wrench(force) for item, force in self._cut(forces)]
 
     def wrench_changes(self, forces: ca.SX, dq: ca.SX, changes: ca.SX) -> list[ca.SX]:
-        """Return the changes (6 x k each) of these wrenches for steps dq (nv x k) and changes of the forces (c x k)."""
+        """Return the changes (6 x k each) of ``wrenches`` for steps dq (nv x k) and changes of the forces (c x k)."""
         parts = zip(self._cut(forces), self._cut(changes), strict=True)
         return [item.wrench_changes(force, dq, change) for (item, force), (_, change) in parts]
 

@@ -1,12 +1,12 @@
 """Dynamics with closed loops, in the active (driven) coordinates.
 
-A maximal independent subset of the closure equations A v = 0 is chosen, and as many coordinates are dependent (d). The
-independent coordinates x determine the motion:
+A maximal independent subset of the closure equations A v = 0 is chosen, with one dependent coordinate (d) per equation.
+The independent coordinates x determine the motion:
 
     v = G x,   G = [1; -A_d^-1 A_x]             a = G x' + g,   g = [0; -A_d^-1 drift]
 
-Constraint forces of the loops do no work along G, so the projected inverse dynamics of the tree equal those of the
-drives:
+Constraint forces of the loops do no work along G, so the projected inverse dynamics of the tree equals the projected
+drive forces:
 
     G^T ID(q, v, a) = G_a^T tau_a        M_c x' + H_c = G_a^T tau_a,   M_c = G^T M G,   H_c = G^T ID(q, v, g)
 
@@ -38,8 +38,8 @@ class ClosureChoice(NamedTuple):
 
     ``coupled`` is True if the drive weights form a matrix. ``units`` (c) and ``length`` (m) are the scales of closure
     errors and of coordinate steps. For dynamics with multipliers no coordinates are independent; ``scales`` then holds
-    the entry of A M^-1 A^T for each chosen equation, at a configuration far from singularities. ``between`` holds the
-    equations that the chosen ones leave between active coordinates, which are then redundant drives.
+    the diagonal entry of A M^-1 A^T for each chosen equation, at a configuration far from singularities. ``between``
+    holds the remaining equations between active coordinates, which are then redundantly driven.
     """
 
     rows: tuple[int, ...]
@@ -87,7 +87,7 @@ class Linkage:
         return self.complete(ca.SX(len(self.independent), right.size2()), right)
 
     def among_active(self, x_active: ca.SX) -> ca.SX:
-        """Return the rates of the independent coordinates from those of the active ones."""
+        """Return the rates of the independent coordinates from the rates of the active ones."""
         return x_active[[self.choice.active.index(k) for k in self.independent], :]  # a column, even if empty
 
     def by_active(self, columns: ca.SX) -> ca.SX:
@@ -106,12 +106,12 @@ class Linkage:
         return self.closures.drift(v)[self.rows]
 
     def motion(self, v_active: ca.SX, a_active: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return v and a (nv x 1 each) of all coordinates, from those of the active ones."""
+        """Return v and a (nv x 1 each) of all coordinates, from the motion of the active ones."""
         v, x = self.velocities(v_active), self.among_active(a_active)
         return v, ca.densify(self.complete(x, self._A_x @ x + self.drift(v)))
 
     def multipliers(self, force: ca.SX) -> ca.SX:
-        """Return lambda (rows x k) with A^T lambda = force (nv x k) in the dependent coordinates."""
+        """Return lambda (rows x k) such that A^T lambda = force (nv x k) in the dependent coordinates."""
         return self.factors.solve_transposed(force[self.dependent, :])
 
     def balance(self, tau: ca.SX, share: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -124,11 +124,11 @@ class Linkage:
         return active_forces, passed
 
     def driven(self, tau_active: ca.SX) -> ca.SX:
-        """Return the forces (nv x k) of all coordinates, from those of the active ones."""
+        """Return the forces (nv x k) of all coordinates, from the forces of the active ones."""
         return placed(self.tree.nv, self.active, tau_active)
 
     def all_rows(self, kept: ca.SX) -> ca.SX:
-        """Return values of all equations from those of the chosen ones, zero for redundant equations."""
+        """Return values for all equations from values for the chosen ones; redundant equations get zero."""
         return placed(self.closures.A.size1(), self.rows, kept)
 
 
@@ -154,13 +154,13 @@ class Sharing:
         return self._spread @ self.levels(force)
 
     def turned(self, force: ca.SX, change: ca.SX) -> ca.SX:
-        """Return d(tau) with G_a^T d(tau) = force (m x k), where d(G_a) y is ``change`` (N x k)."""
+        """Return d(tau) such that G_a^T d(tau) = force (m x k), where d(G_a) y is ``change`` (N x k)."""
         moved = self._share @ change
         return moved + self.forces(force - self._linkage.G_active.T @ moved)
 
 
 class Driven:
-    """A linkage in motion: v, a, tau of all coordinates, and the forces ``given`` by drives and ``passed`` by loops."""
+    """A linkage in motion: v, a, tau of all coordinates, the drive forces ``given`` and the loop forces ``passed``."""
 
     def __init__(self, linkage: Linkage, v_active: ca.SX, a_active: ca.SX, share: ca.SX, external: Load):
         self.linkage = linkage
@@ -171,14 +171,14 @@ class Driven:
 
 
 def constrained_velocities(tree: Tree, q: ca.SX, v_active: ca.SX, choice: ClosureChoice) -> ca.SX:
-    """Return v (nv x 1), of all coordinates."""
+    """Return the velocities v (nv x 1) of all coordinates."""
     return Linkage(tree, q, choice).velocities(v_active)
 
 
 def constrained_accelerations(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, choice: ClosureChoice
 ) -> tuple[ca.SX, ca.SX]:
-    """Return v and a (nv x 1 each), of all coordinates."""
+    """Return the velocities v and accelerations a (nv x 1 each) of all coordinates."""
     return Linkage(tree, q, choice).motion(v_active, a_active)
 
 
@@ -231,7 +231,7 @@ def closure_trial(tree: Tree, q: ca.SX, dv: ca.SX, choice: ClosureChoice) -> ca.
     """Return an assembly trial (nq + nv + 2): the positions after the step dv, the next Newton step, error and side.
 
     The side is the independence of the columns of A_d, with the sign of its determinant, which changes at a
-    singularity. One column holds everything, so that the assembly calls one function per step.
+    singularity. All results are in one column, so that the assembly calls one function per step.
     """
     there = integrate(tree, q, dv)
     error, rows = closure_error(tree, there), list(choice.rows)
@@ -306,7 +306,7 @@ def loads(tree: Tree, closures: Closures, wrenches: list[ca.SX], external: Load)
 
 
 def on_link(place: Place, wrenches: ca.SX) -> ca.SX:
-    """Return wrenches (6 x k) at a place as those at the origin of its link, in the link's axes."""
+    """Return wrenches (6 x k), given at a place, at the origin of its link in the link's axes."""
     R, p = ca.SX(place.pose[:3, :3]), ca.SX(place.pose[:3, 3])
     f = R @ wrenches[3:, :]
     return ca.vertcat(R @ wrenches[:3, :] + skew(p) @ f, f)
@@ -345,7 +345,7 @@ SAFE_MARGIN = 0.1
 
 
 class _WithMultipliers:
-    """Factors of the equations with multipliers at q: the chosen rows of A, then those of active coordinates."""
+    """Factors of the equations with multipliers at q: the chosen rows of A, then the rows of active coordinates."""
 
     def __init__(self, tree: Tree, q: ca.SX, choice: ClosureChoice):
         self.tree, self.q, self.rows, self.closures = tree, q, list(choice.rows), Closures(tree, q)
@@ -386,7 +386,7 @@ class _WithMultipliers:
     def accelerations(
         self, v: ca.SX, tau: ca.SX, external: Load, rate: float | ca.SX = 0.0, a_active: ca.SX | None = None
     ) -> tuple[ca.SX, ca.SX]:
-        """Return a (nv x 1) and minus the multipliers of the chosen rows; those of active coordinates follow."""
+        """Return a (nv x 1) and the negative multipliers of the chosen rows, then of active coordinates."""
         tree, q = self.tree, self.q
         u, free = self.free(tau - inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), external))
         drift, A = self.drift(v), self.A[: len(self.rows), :]
@@ -408,9 +408,9 @@ def closed_forward_dynamics(
     margin: bool = False,
     a_active: ca.SX | None = None,
 ) -> ca.SX:
-    """Return a (nv x 1) with closed loops; ``rate`` (1/s) is that of Baumgarte stabilisation.
+    """Return a (nv x 1) with closed loops; ``rate`` (1/s) is the rate of Baumgarte stabilisation.
 
-    Active coordinates of the choice, if there are any, have the given accelerations ``a_active``.
+    If the choice has active coordinates, their accelerations are ``a_active``.
     """
     system = _WithMultipliers(tree, q, choice)
     return system.result(system.accelerations(v, tau, external, rate, a_active)[0], margin)
@@ -456,7 +456,7 @@ def closed_velocities(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice, mar
 def closure_margin(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
     """Return the distance of the chosen equations from dependence: the smallest independent part of a row.
 
-    Lengths are in the norm of M^-1 and relative to those at a regular configuration, so that units do not matter.
+    Lengths are measured in the norm of M^-1, relative to a regular configuration, so units do not matter.
     """
     return _WithMultipliers(tree, q, choice).margin
 
@@ -481,8 +481,8 @@ def projected_end(
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the state (q, v) at the end of a step from q, projected so that the loops are closed, and its margin.
 
-    The margin is negative if it would vanish within the next step at the rate of this one. Like positions that could
-    not be closed, velocities that open loops or let wheels slip become NaN, because the step was too long.
+    The margin is negative if it would vanish within the next step at the current rate. If the step is too long,
+    positions whose loops cannot be closed become NaN, and so do velocities that open loops or make wheels slip.
     """
     before = closure_margin(tree, q, choice)
     q_next, v_next, after, rate = closed_state(tree, q_next, v_next, choice)

@@ -1,7 +1,7 @@
 """Derivatives of motion and forces with closed loops, with respect to the independent coordinates.
 
-Small changes of the independent coordinates x move all coordinates by dq = G dx. The differentials of the closure
-equations A v = 0 and phi'' = A a + drift = 0 are, with the independent rows given,
+Small changes of the independent coordinates x move all coordinates by dq = G dx. For given independent rows, the
+differentials of the closure equations A v = 0 and phi'' = A a + drift = 0 are
 
     A dv = -(d(A v)/dq) dq        A da = -(d phi''/dq) dq - (d phi''/dv) dv
 
@@ -10,7 +10,7 @@ and in every coordinate the inverse dynamics of the tree balance drives and loop
     G_a^T d(tau) = G^T (d(ID)/dq dq - d(A^T lambda)/dq dq + d(ID)/dv dv + M da)         lambda constant
 
 since the change of lambda does no work along G; G itself need not be differentiated. The dependent rows of the same
-balance give the changes of lambda. With constant tau and unknown changes of x'', this is forward dynamics. With
+balance determine the changes of lambda. With constant tau and unknown changes of x'', this is forward dynamics. With
 redundant actuation, tau = share G_a y changes with G_a too: d(G_a) y is dv at the velocity G y.
 """
 
@@ -47,7 +47,7 @@ class MotionDerivatives:
 
     @cached_property
     def v_by_q(self) -> ca.SX:
-        """Derivative of v with respect to x; that with respect to x' is G."""
+        """Derivative of v with respect to x; the derivative with respect to x' is G."""
         return self.linkage.following(self._rate_derivatives[0] @ self.linkage.G)
 
     @cached_property
@@ -58,7 +58,7 @@ class MotionDerivatives:
 
     @cached_property
     def a_by_v(self) -> ca.SX:
-        """Derivative of a with respect to x'; that with respect to x'' is G."""
+        """Derivative of a with respect to x'; the derivative with respect to x'' is G."""
         return self.linkage.following(self._rate_derivatives[2] @ self.linkage.G)
 
 
@@ -80,7 +80,7 @@ class Balance:
         return cls(MotionDerivatives(driven.linkage, driven.v, driven.a), driven.tau, driven.passed, **loads)
 
     def changes(self) -> Three:
-        """Return dq, dv and da, in all coordinates."""
+        """Return the derivatives dq, dv and da in all coordinates."""
         G, motion = self.linkage.G, self.motion
         by_q = self.dq @ G + self.dv @ motion.v_by_q + self.M @ motion.a_by_q
         return by_q, self.dv @ G + self.M @ motion.a_by_v, self.M @ G
@@ -93,7 +93,7 @@ class Balance:
         return by_q, dv @ G + MG_T @ motion.a_by_v, symmetric(MG_T @ G)
 
     def drives(self, share: ca.SX, changes: Three) -> Three:
-        """Return the derivatives of the drives' forces (N x m each), from G^T times those of all coordinates."""
+        """Return the derivatives of the drive forces (N x m each) from G^T times the derivatives of all forces."""
         sharing, linkage = Sharing(self.linkage, share), self.linkage
         if not linkage.is_redundant:
             return tuple(map(sharing.forces, changes))

@@ -1,14 +1,14 @@
 """Matrix factorisations without pivoting, because a fixed sequence of operations cannot choose pivots.
 
-``Columns`` is a QR factorisation of any matrix by modified Gram-Schmidt, which needs no pivots; ``Squares`` is L D L^T
-of a positive definite one. Both keep structural zeros.
+``Columns`` is a QR factorisation of any matrix by modified Gram-Schmidt, which needs no pivots; ``Squares`` is the L D
+L^T factorisation of a positive definite matrix. Both keep structural zeros.
 """
 
 import casadi as ca
 
 
 def placed(count: int, places: list[int], rows: ca.SX) -> ca.SX:
-    """Return a matrix with this many rows: those given at their places, and structural zeros elsewhere."""
+    """Return a matrix with ``count`` rows: the given rows at their places, and structural zeros elsewhere."""
     whole = ca.SX(count, rows.size2())
     whole[places, :] = rows
     return whole
@@ -17,7 +17,7 @@ def placed(count: int, places: list[int], rows: ca.SX) -> ca.SX:
 class Columns:
     """A = Q R with orthonormal columns Q (n x m, m <= n) and R upper triangular.
 
-    The columns of Q are eliminated from the right-hand side one by one, as from those of A, so the solution is backward
+    The columns of Q are eliminated from the right-hand side one by one, as from A, so the solution is backward
     stable although Q loses orthogonality (Bjorck 1967). The same holds, in reverse order, for A^T.
     """
 
@@ -31,7 +31,7 @@ class Columns:
             self._Q.append(column / self._R[j, j])
 
     def independence(self) -> ca.SX:
-        """Return 1 for orthogonal columns, and 0 if one is a linear combination of others."""
+        """Return 1 for orthogonal columns and 0 if one column is a linear combination of others."""
         return _independence(self._R)
 
     def solve(self, B: ca.SX) -> ca.SX:
@@ -131,7 +131,7 @@ class Squares:
         return placed(rows.size1(), self.order, rows)
 
     def inverse(self) -> ca.SX:
-        """Return M^-1, in the order of elimination; one triangle is computed, because a row needs only later ones."""
+        """Return M^-1 in the order of elimination; one triangle is computed, because each row needs only later rows."""
         rows = [row / self.D[k] for k, row in enumerate(self.forth(ca.densify(ca.SX.eye(len(self.order)))))]
         triangle = self.back([row[:, : k + 1] for k, row in enumerate(rows)], len(rows))
         return ca.SX(ca.tril2symm(triangle))

@@ -5,7 +5,7 @@ the parent's frame by
 
     Sigma' = R Sigma R^T + p h^T + h p^T,  h = R ms + m p / 2;    ms' = R ms + m p
 
-and a motion of joint k alone gives it the momentum F = I S_k, whose projection onto each joint above is an entry of M:
+and a motion of joint k alone produces the momentum F = I S_k, whose projection onto each joint above is an entry of M:
 
     M_jk = S_j^T F    (Walker and Orin 1982; Featherstone's composite-rigid-body algorithm)
 
@@ -14,7 +14,7 @@ D = integral of (v + w x r) r^T dm = v ms^T + [w] Sigma; they are transformed by
 
     B = [[tr(D) - D, 0], [-[P], 0]]        C_jk = S_j^T (I S'_k + B S_k),   C_kj = S'_j^T I S_k + S_j^T B^T S_k
 
-C v are the velocity forces and M' - 2 C is skew-symmetric (B is that of Echeandia and Wensing 2021 for a rigid body).
+C v are the velocity forces and M' - 2 C is skew-symmetric (B as in Echeandia and Wensing 2021, for a rigid body).
 
 A rotor adds the momentum h to its body for a unit rate of its coordinate r; h is transformed like any momentum:
 
@@ -46,7 +46,7 @@ class Composite:
     m: float | ca.SX
 
     def momentum(self, S: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return (angular, linear) momentum about the origin for each twist that is a column of S."""
+        """Return the (angular, linear) momentum about the origin for each column of S, which is a twist."""
         J, c = rotational_inertia(self.Sigma), skew(self.ms)
         return J @ S[:3, :] + c @ S[3:, :], self.m * S[3:, :] - c @ S[:3, :]
 
@@ -101,7 +101,7 @@ class Entries:
         self.add_block(coordinates(row), coordinates(column), block)
 
     def add_block(self, rows: Coordinates, columns: Coordinates, block: ca.SX) -> None:
-        """Add the block between several coordinates, each given with its joint's ratio to it."""
+        """Add the block between several coordinates, each given with the ratio of its joint."""
         values = iter(ca.vertsplit(ca.vec(ca.densify(block))) if block.numel() else [])
         for j, j_ratio in columns:
             for i, i_ratio in rows:
@@ -127,7 +127,7 @@ class Entries:
 
 
 def coordinates(owner: Body | Rotor) -> Coordinates:
-    """Return the coordinates of a joint or rotor, each with the joint's ratio to it."""
+    """Return the coordinates of a joint or rotor, each with the ratio of the joint."""
     if isinstance(owner, Rotor):
         return [(owner.v, 1.0)]
     return [(k, owner.joint.ratio) for k in range(owner.v.start, owner.v.stop)]
@@ -147,7 +147,7 @@ def rotors(moved: list[Move]) -> Iterator[tuple[int, Rotor]]:
 
 
 def mass_matrix(tree: Tree, q: ca.SX) -> ca.SX:
-    """Return M(q) (nv x nv), rotors included."""
+    """Return M(q) (nv x nv), including rotors."""
     moved, bodies = moves(tree, q), tree.bodies
     entries = Entries(tree)
     for k, composite in enumerate(composites(tree, moved)):

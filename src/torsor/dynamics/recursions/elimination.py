@@ -1,6 +1,6 @@
 """Elimination of unknown accelerations from the tips to the root: articulated bodies (``hybrid`` has the equations).
 
-A joint with several coordinates is eliminated one coordinate at a time, which gives the same result as all at once. A
+A joint with several coordinates is eliminated one coordinate at a time, with the same result as all at once. A
 coordinate that acts on several bodies (a motor on another link, joints with a common coordinate) is eliminated at their
 common ancestor. There are two shortcuts for flexible links:
 
@@ -51,7 +51,7 @@ class Articulated:
         return ca.vertcat(self.A @ S[:3] + self.B @ S[3:], self.B.T @ S[:3] + self.C @ S[3:])
 
     def without(self, U: ca.SX, inverse: ca.SX, axis: int | None) -> "Articulated":
-        """Return I - U U^T / D, from 1 / D. If D is an entry of I, its row and column vanish, and are exact zeros."""
+        """Return I - U U^T / D, from 1 / D. If D is an entry of I, its row and column become exact zeros."""
         w, v = U[:3], U[3:]
         scaled_w, scaled_v = w * inverse, v * inverse
         A, B, C = self.A - mirror(w @ scaled_w.T), self.B - scaled_w @ v.T, self.C - mirror(v @ scaled_v.T)
@@ -77,7 +77,7 @@ class Articulated:
 
 
 def mirror(matrix: ca.SX) -> ca.SX:
-    """Return a symmetric matrix whose lower triangle is copied from its upper one, without further operations."""
+    """Return a symmetric matrix whose lower triangle is copied from the upper one, at no cost in operations."""
     return ca.triu2symm(ca.triu(ca.densify(matrix)))
 
 
@@ -119,8 +119,8 @@ class Elimination:
 
     The form is A^T I A / 2 + p . A + sum of x U . A + sum of D x x / 2 - sum of u x, and the motion minimises it. A
     coordinate is eliminated at the lowest common ancestor of the bodies that it acts on; until then it is pending, and
-    its U is transformed from body to body. Most coordinates act on one joint and are eliminated there. Those of motors
-    on other links, and of several joints, are pending longer.
+    its U is transformed from body to body. Most coordinates act on one joint and are eliminated there. Coordinates of
+    motors on other links, and coordinates of several joints, are pending longer.
     """
 
     def __init__(self, tree: Tree, moved: list[Move], unknown: Set[int], stiffness: Stiffness):
@@ -147,7 +147,7 @@ class Elimination:
         self.last: list[_Pivot] = []  # coordinates that are eliminated at the ground
 
     def solve(self, residual: dict[int, ca.SX], wrenches: dict[int, ca.SX]) -> tuple[dict[int, ca.SX], ca.SX]:
-        """Return the unknown x, and M x of the others; ``residual`` and M x omit the ``wrenches`` (6 x 1) on bodies."""
+        """Return the unknown x, and M x of the known coordinates; both omit the ``wrenches`` (6 x 1) on bodies."""
         self.u = dict(residual)
         for j, wrench in wrenches.items():
             self.force[j] = wrench

@@ -4,7 +4,7 @@ If all are driven by force, this is forward dynamics (Khalil calls it direct dyn
 and the joints by motion, it is the inverse dynamics of a moving base. If all are driven by motion, it is inverse
 dynamics. The equations are always linear in the unknowns:
 
-    1. inverse dynamics with the unknown accelerations at zero gives the forces tau0;
+    1. inverse dynamics with the unknown accelerations at zero computes the forces tau0;
     2. the unknown accelerations x solve M_ff x = tau_f - tau0_f, by elimination from the tips to the root (articulated
        bodies, Khalil 2010, eqs. 36-54, without velocities, which step 1 includes):
 

@@ -10,16 +10,16 @@ h times the Lagrangian L at the midpoint u = h w / 2, where the velocity is v(u,
     mu0 = C(h w)^T mu1 - h C(u)^T Q                      the momentum at the start: solved for w
 
 where B(u) maps velocities to rates of u (``chart_rate``), and C(u) transforms a velocity at the start to the point u
-(``chart_carry``). Without Q the momentum at the end is that at the start in another frame: the momentum of a floating
-robot is conserved to rounding for any step. w is found by Newton's method with the matrix M + h^2/4 K + h/2 D, where K
-and D are the Jacobians of springs, dampers and friction; the elimination of ``hybrid`` solves the linear equations.
-Other forces that depend on the state have Jacobians too, and then the matrix is full. If Newton's method does not
-converge, the velocities are NaN.
+(``chart_carry``). Without Q the momentum at the end is the momentum at the start in another frame: the momentum of a
+floating robot is conserved to rounding for any step. w is found by Newton's method with the matrix M + h^2/4 K + h/2 D,
+where K and D are the Jacobians of springs, dampers and friction; the elimination of ``hybrid`` solves the linear
+equations. Other forces that depend on the state have Jacobians too, and then the matrix is full. If Newton's method
+does not converge, the velocities are NaN.
 
 Loops exert impulses at both ends of the step: at the start along A^T, with multipliers that close them at the end,
-phi(q1) = 0, and at the end with others so that A v = 0 (RATTLE, Andersen 1983, here for the midpoint rule). This is
-variational too: energy does not drift. Velocity equations, those of wheels, hold at the midpoint instead (A v = 0),
-with impulses at both ends as well (the discrete principle of Lagrange and d'Alembert, Cortes and Martinez 2001).
+phi(q1) = 0, and at the end with multipliers for which A v = 0 (RATTLE, Andersen 1983, here for the midpoint rule). This
+is variational too: energy does not drift. The velocity equations of wheels hold at the midpoint instead (A v = 0), with
+impulses at both ends as well (the discrete principle of Lagrange and d'Alembert, Cortes and Martinez 2001).
 """
 
 import math
@@ -54,7 +54,7 @@ def midpoint_step(
 ) -> tuple[ca.SX, ca.SX]:
     """Return (q, v) after a step of length h (s); ``forces`` holds tau and the external wrenches at the midpoint.
 
-    If ``choice`` is given, q has closed loops; v has to be projected by ``closed_state``.
+    If ``choice`` is given, the loops are closed at q, and v must be projected by ``closed_state``.
     """
     if not tree.nv:
         return q, v
@@ -106,8 +106,8 @@ def newton_solver(
 ) -> Callable[[ca.SX], ca.SX]:
     """Return the function that solves (M + h^2 K + h D) x = residual, with M at q.
 
-    ``passive_terms`` are the entries of K and D of springs and friction (``passive_jacobians``), ``outer`` those of
-    other forces (``outer_jacobians``); without the latter, the elimination of ``hybrid`` solves it.
+    ``passive_terms`` are the entries of K and D of springs and friction (``passive_jacobians``), ``outer`` the
+    Jacobians of other forces (``outer_jacobians``). Without ``outer``, the elimination of ``hybrid`` is used.
     """
     stiffness = {key: h**2 * K + h * D for key, (K, D) in passive_terms.items()}
     if outer is None:
@@ -149,7 +149,7 @@ class _Loops:
 
 
 def outer_jacobians(tree: Tree, q: ca.SX, v: ca.SX, forces: Forces) -> tuple[ca.SX, ca.SX] | None:
-    """Return minus the derivatives of tau and external wrenches with respect to q and v, or None if there are none."""
+    """Return the negative derivatives of tau and external wrenches with respect to q and v, or None if all are zero."""
     here, s, x = ca.SX.sym("q", tree.nq), ca.SX.sym("s", tree.nv), ca.SX.sym("x", tree.nv)
     moved = chart(tree, here, s)
     tau, external = forces(moved, x)

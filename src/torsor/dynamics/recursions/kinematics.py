@@ -34,7 +34,7 @@ class Move:
     """The transform of a joint (a constant rotation, then its own), its motion subspace S, and the body itself at q.
 
     The two rotations are applied in sequence: the constant one is often a permutation, which takes no operations, and
-    that of the joint usually changes only two components.
+    the joint rotation usually changes only two components.
     """
 
     def __init__(self, body: Body, q: ca.SX):
@@ -76,7 +76,7 @@ class Move:
         return ca.SX.zeros(6, 1) if bias is None else sx(bias)
 
     def variations(self, v: ca.SX, a: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-        """Return dq of S v, dq of S a + S' v and dv of S' v (6 x nv each)."""
+        """Return the q derivatives of S v and S a + S' v, and the v derivative of S' v (6 x nv each)."""
         q, rate = ca.SX.sym("q", self._kind.nq), ca.SX.sym("rate", self._kind.nv)
         S, S_rate = self._kind.subspace(q, self._pitch), sx(self._kind.subspace_rate(q, rate, self._pitch))
         result = ca.jacobian(S @ rate, q), ca.jacobian(S @ a + S_rate @ rate, q), ca.jacobian(S_rate @ rate, rate)
@@ -112,7 +112,7 @@ class Move:
         return ca.vertcat(self.up(X[:3, :]), self.up(X[3:, :]))
 
     def shifted(self, wrench: ca.SX) -> ca.SX:
-        """Return wrenches (6 rows) in the parent's axes at its origin, from those at the body's origin."""
+        """Return wrenches (6 rows) in the parent's axes at its origin, from wrenches at the body's origin."""
         return ca.vertcat(wrench[:3, :] + skew(self.p) @ wrench[3:, :], wrench[3:, :])
 
     def up_wrench(self, n: ca.SX, f: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -156,7 +156,7 @@ def moves(tree: Tree, q: ca.SX) -> list[Move]:
 def motions(
     tree: Tree, moved: list[Move], v: ca.SX | None, a: ca.SX | None, gravity: ca.SX | None = None
 ) -> list[Motion]:
-    """Return the motion of each body, root to tips. None means zero; with gravity, the base accelerates by -g."""
+    """Return the motion of each body, root to tips; None means zero. With gravity, the base accelerates by -g."""
     zero = ca.SX.zeros(3, 1)
     ground = Motion(zero, zero, zero if gravity is None else -gravity, ca.SX.zeros(3, 3))
     motion: list[Motion] = []

@@ -1,6 +1,6 @@
 """The momentum of the whole robot about its centre of mass, as a linear function of the velocities: h = A(q) v.
 
-A unit rate of joint k gives the subtree that it carries, one rigid body (``composite``), the momentum F = I S_k; the
+At a unit rate of joint k the subtree that it carries, one rigid body (``composite``), has the momentum F = I S_k; the
 column of A is that momentum in base axes about the centre of mass c. With the rates of S_k and I relative to the base,
 
     F' = I S'_k + I' S_k,    S'_k = V_k x S_k + dS_k/dt
@@ -9,7 +9,7 @@ The rate I' of a body with twist (w, v) has the second moments D + D^T, D = v ms
 m v + w x ms and no mass, and is transformed and summed like I itself. About a point that moves with c', the angular
 rows of A' also contain -c' x (linear rows of A). A rotor has the column R h, whose rate is R (w x h).
 
-The momentum A v is that of ``energy.momentum``: rotors are included, but their armature is not, because the model does
+The momentum A v equals ``momentum``: rotors are included, but their armature is not, because the model does
 not define the axis of the spin that it represents. The velocity terms of the momentum's rate, A' v, are the sum of the
 bodies' inertial wrenches at zero acceleration. Orin and Goswami 2008; Wensing and Orin 2016.
 """
@@ -79,7 +79,7 @@ def total_mass(tree: Tree) -> ca.SX:
 
 
 def gravity_energy(tree: Tree, q: ca.SX) -> ca.SX:
-    """Return -m g . c (J), zero with the centre of mass at the origin of the base."""
+    """Return -m g . c (J), which is zero if the centre of mass is at the origin of the base."""
     return -ca.dot(sx(tree.gravity), _first_moment(tree, q))
 
 

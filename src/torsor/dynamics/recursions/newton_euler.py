@@ -44,7 +44,7 @@ def body_wrench(body: Body, motion: Motion, v: Rate, a: Rate) -> Wrench:
 def wrenches(
     tree: Tree, moved: list[Move], motion: list[Motion], v: Rate, a: Rate, external: Load, cuts: Set[int] = frozenset()
 ) -> list[Wrench]:
-    """Return (n, f) that each parent exerts on its body at its origin; those in ``cuts`` do not load their parents."""
+    """Return (n, f) that each parent exerts on its body at its origin; bodies in ``cuts`` do not load their parents."""
     wrench = [body_wrench(move.body, m, v, a) for move, m in zip(moved, motion, strict=True)]
     for i in reversed(range(len(wrench))):
         n, f = wrench[i]
@@ -101,7 +101,7 @@ def _forces(tree: Tree, q: ca.SX, v: Rate, a: Rate, external: Load = None) -> ca
 
 
 def inertial_force(tree: Tree, q: ca.SX, a: ca.SX) -> ca.SX:
-    """Return M(q) a (nv x 1); with a velocity instead of a, the generalised momentum."""
+    """Return M(q) a (nv x 1), or the generalised momentum if a velocity is passed instead of a."""
     return _forces(replace(tree, gravity=np.zeros(3)), q, None, a) + tree.armature_times(a)
 
 
@@ -137,7 +137,7 @@ def gravity_force(tree: Tree, q: ca.SX) -> ca.SX:
 def inverse_dynamics_with_cuts(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: Load, cuts: Set[int]
 ) -> tuple[ca.SX, dict[int, ca.SX]]:
-    """Return inverse dynamics without the wrenches (6 x 1) of the bodies in ``cuts``, and these wrenches."""
+    """Return the inverse dynamics without the wrenches (6 x 1) of the bodies in ``cuts``, and these wrenches."""
     moved = moves(tree, q)
     motion = motions(tree, moved, v, a, sx(tree.gravity))
     wrench = wrenches(tree, moved, motion, v, a, external, cuts)

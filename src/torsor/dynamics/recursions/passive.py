@@ -1,8 +1,8 @@
 """Springs, dampers and friction: forces along the coordinates, without a recursion.
 
 Each acts along x, a linear combination of coordinates with coefficients c (one for a joint; motor minus joint for an
-elastic joint), with the force F = K(x) x + D x' + Fs sign(x'), or Fs tanh(x' / smooth), and a function of x' if the
-friction has a model, and adds c F to each coordinate.
+elastic joint), and adds c F to each coordinate. The force F is K(x) x + D x' + Fs sign(x'), with Fs tanh(x' / smooth)
+for smooth friction, plus a function of x' if the friction has a model.
 """
 
 import operator
@@ -42,7 +42,7 @@ def _onto_coordinates(tree: Tree, forces: Iterable[tuple[Passive, ca.SX]]) -> ca
 
 
 def friction_force(tree: Tree, v: ca.SX) -> ca.SX:
-    """Return Fs sign(v) + D v (nv x 1), or Fs tanh(v / smooth) + D v, of friction and of the dampers of springs.
+    """Return Fs sign(v) + D v (nv x 1), or Fs tanh(v / smooth) + D v, from friction and the dampers of springs.
 
     The forces of friction models are added.
     """
@@ -67,7 +67,7 @@ def _spring(passive: Passive, x: ca.SX) -> ca.SX:
 
 
 def _friction_slope(passive: Passive, rate: ca.SX, chord: bool) -> ca.SX:
-    """Return the slope of friction with respect to its rate: that of the tangent, or that of the chord from rest."""
+    """Return the slope of friction with respect to its rate: the slope of the tangent, or of the chord from rest."""
     further = ca.SX(0)
     if passive.model:
         x = ca.SX.sym("x")
@@ -89,9 +89,9 @@ def _friction_slope(passive: Passive, rate: ca.SX, chord: bool) -> ca.SX:
 def passive_jacobians(
     tree: Tree, q: ca.SX, v: ca.SX, chord: bool = False
 ) -> dict[tuple[int, int], tuple[ca.SX, ca.SX]]:
-    """Return the entries (i, j), i <= j, of the symmetric dq and dv of the passive forces.
+    """Return the entries (i, j), i <= j, of the symmetric q and v derivatives of the passive forces.
 
-    If ``chord``, the slope of friction is that of the line from rest, which is never too small.
+    If ``chord``, the slope of friction is the slope of the chord from rest, which is never too small.
     """
     x = ca.SX.sym("x")
     result: dict[tuple[int, int], tuple[ca.SX, ca.SX]] = {}

@@ -1,10 +1,10 @@
 """Kinematics of links and frames: poses, velocities, accelerations, Jacobians and their rates.
 
 A place is a pose in the axes of a link. Joint k above it contributes the column Ad S_k of the Jacobian, as seen by an
-observer: the place itself ("local"), a frame that follows a point of it without turning ("aligned"), or the base
+observer: the place itself ("local"), a frame that follows one of its points without rotating ("aligned"), or the base
 ("world"). The rate of that column is ad(V) Ad S_k + Ad S'_k, with V the twist of body k relative to the observer.
-V is a sum of columns times their velocities: minus those after k for the place, and those up to k for the base; the
-frame that follows the point turns as the base does and translates as the place does.
+V is a sum of columns times their velocities: minus the columns after k for the place, and the columns up to k for
+the base. The frame that follows the point rotates with the base and translates with the place.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ def place_in_body(tree: Tree, place: Place, point: ca.SX | None = None) -> tuple
 
 
 def bodies_above(tree: Tree, link: int) -> list[int]:
-    """Return the indices of a body and of those that carry it, from the body to the root."""
+    """Return the indices of a body and its ancestors, from the body to the root."""
     result = list[int]()
     while link >= 0:
         result.append(link)
@@ -80,7 +80,7 @@ def in_axes(
     """Return the last of the rates of a place (6 x 1) in the requested axes.
 
     ``angular`` are omega and its rates, ``linear`` the velocity of the point and its rates, all in body axes. Only the
-    twist at the base origin needs more than the last ones.
+    twist at the base origin needs more than the last rates.
     """
     R, p = place_in_body(tree, place, point)
     if axes == "local":
@@ -119,7 +119,7 @@ def pose(tree: Tree, q: ca.SX, place: Place) -> ca.SX:
 
 
 def seen(tree: Tree, places: list[Place], rate: Callable[[int, ca.SX], tuple[ca.SX, ca.SX]]) -> ca.SX:
-    """Return (angular, linear) rates of places in their own axes (places x 6), from those of a point of a body."""
+    """Return (angular, linear) rates of places in their own axes (places x 6), from the rates of body points."""
     rows = [ca.SX.zeros(0, 6)]
     for place in places:
         R, p = place_in_body(tree, place)
@@ -135,7 +135,7 @@ def velocities(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
 
 
 def twist_at(twist: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return (omega, velocity of the point p) of a body with that twist, in its axes."""
+    """Return (omega, velocity of the point p) of a body with the given twist, in its axes."""
     return twist[:3], twist[3:] + cross(twist[:3], p)
 
 
@@ -293,7 +293,7 @@ def _independent(tree: Tree, q: ca.SX, place: Place, rows: str, point: ca.SX | N
 
 
 def manipulability(tree: Tree, q: ca.SX, place: Place, rows: str = "all", point: ca.SX | None = None) -> ca.SX:
-    """Return the product of the singular values of the Jacobian's rows; of its columns, if there are fewer."""
+    """Return the product of the singular values of the Jacobian's rows, or of its columns if these are fewer."""
     product = ca.SX(1)
     for length in _orthonormal(_independent(tree, q, place, rows, point))[1]:
         product = product * length
@@ -303,8 +303,8 @@ def manipulability(tree: Tree, q: ca.SX, place: Place, rows: str = "all", point:
 def manipulability_gradient(tree: Tree, q: ca.SX, place: Place, rows: str = "all", point: ca.SX | None = None) -> ca.SX:
     """Return the derivative of ``manipulability`` (nv x 1) with respect to q, along ``integrate``; 0 where it is 0.
 
-    With B = Q R, the columns of which count, and w = det R, dw = w tr(B^+ dB) = tr((w R^-1) Q^T dB). The adjugate
-    w R^-1 is a polynomial of R, so that nothing is divided by a w that vanishes.
+    With B = Q R (J^T, or J if it has fewer columns) and w = det R, dw = w tr(B^+ dB) = tr((w R^-1) Q^T dB). The
+    adjugate w R^-1 is a polynomial in R, so there is no division by a vanishing w.
     """
     B = _independent(tree, q, place, rows, point)
     units, lengths = _orthonormal(B, ROUNDING)

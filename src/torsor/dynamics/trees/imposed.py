@@ -59,7 +59,7 @@ class _Values:
 def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX, plain: bool = False) -> Tree:
     """Return the tree of a mechanism, lean or not, with p (k x 1) instead of the values of the free parameters.
 
-    ``plain`` is for a tree that is not lean: p replaces the numbers instead of being the difference from them.
+    If ``plain`` (for a tree that is not lean), p replaces the numbers directly, not as a difference from them.
     """
     values, symbolic = _Values(mechanism, free, p), touched(mechanism, free)
     bodies = list(tree.bodies)

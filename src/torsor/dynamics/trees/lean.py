@@ -11,7 +11,7 @@ Four exact transformations leave generalised forces and the mass matrix unchange
 - a body that rotates only about its z axis, as in a planar mechanism, has forces that depend only on the sum of its
   second moments along x and y, which may be divided between them arbitrarily.
 
-Tracing folds the zeros: docs/contribute/architecture.md gives the number of operations saved.
+Tracing folds the zeros: docs/contribute/architecture.md states the number of operations saved.
 """
 
 import math

@@ -1,8 +1,8 @@
 """The inertia of a flexible link by assumed modes: integrals over its nodes, computed once, as polynomials in eta.
 
 A node at r moves to r + Phi eta + eta^T Gamma eta / 2. In the frame of the body that the link is clamped to, the
-kinetic energy to second order in eta and eta' is that of a rigid body whose moments depend on eta, with momenta that
-the coordinates add to it:
+kinetic energy to second order in eta and eta' is the energy of a rigid body whose moments depend on eta, with added
+momenta of the coordinates:
 
     ms(eta)    = ms0 + B eta + eta^T Gamma_m eta / 2           b_k = d(ms)/d(eta_k)          linear momentum of eta'_k
     D_k(eta)   = D0_k + D_kl eta_l                             integral of d(r)/d(eta_k) r^T dm
@@ -198,7 +198,7 @@ class Shape:
         return n, cross(2 * w, ms_rate) + _form(self.modal.Gamma, rates)
 
     def forces(self, w: ca.SX, wd: ca.SX, U: ca.SX, a: ca.SX, rates: ca.SX | None) -> list[ca.SX]:
-        """Return the force of each coordinate due to the motion of the body, and to the rates eta' of the shape."""
+        """Return the force of each coordinate due to the motion of the body and the rates eta' of the shape."""
         result = []
         for k, (b, D) in enumerate(zip(self.b, self.D, strict=True)):
             force = ca.dot(U, D) + ca.dot(_sx(self.modal.s[:, k]), wd) + ca.dot(b, a)

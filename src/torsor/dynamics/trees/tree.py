@@ -43,7 +43,7 @@ class Rotor:
 class Passive:
     """The force K(x) x + D x' + Fs sign(x') along x = offset + sum of c q; ``q`` and ``v`` are indices of q and q'.
 
-    ``model`` is the text of a further friction force, a function of x'.
+    ``model`` is the text of an additional friction force, a function of x'.
     """
 
     q: tuple[int, ...]
@@ -127,7 +127,7 @@ class Body:
         return position + offset if offset else position
 
     def rate(self, v: ca.SX) -> ca.SX:
-        """Return the joint's own velocities (or accelerations) from the robot's."""
+        """Return the joint's own velocities (or accelerations) from those of the robot."""
         return v[self.v] if self.joint.ratio == 1 else self.joint.ratio * v[self.v]
 
     def spin(self, rates: ca.SX) -> ca.SX:
@@ -148,8 +148,8 @@ class Body:
 class Tree:
     """Bodies, parents before children, with the numbers of coordinates and gravity (m/s^2, in base axes).
 
-    ``armature`` (nv) is the inertia that the spin of rotors adds to each coordinate. The coordinates of motors follow
-    those of the joints.
+    ``armature`` (nv) is the inertia that the spin of rotors adds to each coordinate. The motor coordinates follow the
+    joint coordinates.
     """
 
     bodies: tuple[Body, ...]

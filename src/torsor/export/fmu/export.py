@@ -310,8 +310,8 @@ def fmi(
     v and a are inputs and tau is the output. ``names`` adds outputs: "joint_wrenches:LINK", "pose:PLACE",
     "velocity:PLACE", "acceleration:PLACE", "center_of_mass", "kinetic_energy", "potential_energy". ``parameters`` are
     tunable robot parameters, as in ``robot.parametric``. ``external`` names the links with an input wrench. ``q0``
-    (nq,) and ``v0`` (nv,) are the start values, by default those of ``simulate``. Co-simulation uses equal RK4 steps of
-    at most ``step`` (s), as in ``simulate``; ``step`` is also a parameter.
+    (nq,) and ``v0`` (nv,) are the start values, by default the same as for ``simulate``. Co-simulation uses equal RK4
+    steps of at most ``step`` (s), as in ``simulate``; ``step`` is also a parameter.
 
     ``version`` is the FMI version, 3 or 2. The file contains the C sources and, unless ``binary`` is False, a library
     for this machine, which requires a C compiler. Directional derivatives are exact. With ``overwrite=False``, an

@@ -109,8 +109,8 @@ class Model:
     def functions(self) -> dict[str, ca.Function]:
         """The C functions: rates(x), outputs(x, rates), tangent(x, d_x), adjoint(x, bar_z) and the charts of q.
 
-        Closed loops add closed(x, end): the state ``end`` of a step from x, projected onto the closed loops, and a
-        margin.
+        For closed loops there is also closed(x, end): the end state of a step from x, projected onto the closed
+        loops, and a margin.
         """
         x = ca.SX.sym("x", self.z - self.x)
         rates, functions = self._rates(x), dict[str, ca.Function]()

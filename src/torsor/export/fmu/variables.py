@@ -58,7 +58,7 @@ def unit_of(mechanism: Mechanism, parameter: Free) -> str:
 
 
 def least_of(parameter: Free) -> float | None:
-    """Return the minimum of a parameter: 0 for masses, friction and stiffness, none for others."""
+    """Return the minimum of a parameter: 0 for masses, friction and stiffness, otherwise None."""
     (number, coefficient), *others = parameter.coefficients
     direct = not others and coefficient == 1 and number.field in _POSITIVE
     return 0.0 if direct and parameter.value >= 0 else None
@@ -100,7 +100,7 @@ class Variable:
 
     @property
     def initial(self) -> str | None:
-        """How the initial value is determined, if the standard requires it."""
+        """The ``initial`` attribute (how the initial value is determined), if the standard requires it."""
         return {"parameter": "exact", "state": "exact", "rate": "calculated", "output": "calculated"}.get(self.kind)
 
 

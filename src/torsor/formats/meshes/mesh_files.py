@@ -23,8 +23,8 @@ from torsor.formats.meshes.triangles import Triangles, fans, joined
 def read_vtp(path: Path) -> Triangles:
     """Return the polygons of a .vtp file as triangles, in the units of the file (m in OpenSim).
 
-    A polygon with more corners is split into a fan from its first one. ValueError is raised for strips, lines, arrays
-    that are not ASCII, and other files.
+    Polygons with more than three corners are split into fans from their first corner. ValueError is raised for strips,
+    lines, arrays that are not ASCII, and other files.
     """
     root = ET.fromstring(path.read_bytes())
     pieces = root.findall("PolyData/Piece")
@@ -55,7 +55,7 @@ _MIN_VERTICES = 4  # vertices: MuJoCo rejects fewer
 
 
 def obj_content(surface: Triangles) -> bytes:
-    """Return the bytes of an .obj file with single precision (nine digits); a single triangle gets a fourth vertex."""
+    """Return the bytes of an .obj file in single precision (nine digits); a single triangle gets a fourth vertex."""
     corners = surface.vertices.tolist()
     corners += corners[:1] * (_MIN_VERTICES - len(corners))
     vertices = "".join(f"v {x:.9g} {y:.9g} {z:.9g}\n" for x, y, z in corners)
@@ -95,7 +95,7 @@ class Materials:
 
 
 def plain_materials(text: str) -> str:
-    """Return the names and diffuse colours of materials (text of an .mtl file), with the opacity as fourth number."""
+    """Return the names and diffuse colours of the materials in an .mtl text, with the opacity as the fourth number."""
     result = dict[str, dict[str, list[str]]]()
     material = dict[str, list[str]]()
     for line in text.splitlines():
@@ -133,7 +133,7 @@ def painted(surface: Triangles, look: Any) -> list[Painted]:
 
 
 def by_color(surface: Triangles, colors: Array) -> list[Painted]:
-    """Return a surface with face ``colors`` (m, 4), in parts of one colour each."""
+    """Return a surface with face ``colors`` (m, 4), split into parts of one colour each."""
     shades, shade_indices = _few(colors)
     result = []
     for number, shade in enumerate(shades):
@@ -180,8 +180,8 @@ SEARCH_VARIABLES = "TORSOR_PATH", "ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "GZ_S
 def own_folders(path: Path) -> tuple[str, ...]:
     """Return the folders whose meshes a description may use: its own or, if it is in one, its package.
 
-    If the description is a link to another file, as in the install folder of a ROS workspace, the folders of that file
-    are included.
+    If the description is a symbolic link, as in the install folder of a ROS workspace, the folders of the linked
+    file are included.
     """
     folders = []
     for file in dict.fromkeys((path.absolute(), path.resolve())):
@@ -200,7 +200,7 @@ def is_package(folder: Path) -> bool:
 
 
 def is_inside(path: Path, folders: tuple[str, ...]) -> bool:
-    """Return whether a file is in one of the folders, or in one that the user allows; links are resolved first."""
+    """Return whether a file is in one of the folders or in one that the user allows, after resolving symbolic links."""
     listed = (os.environ.get(name, "").split(os.pathsep) for name in (*SEARCH_VARIABLES, ALLOWED))
     allowed, real = (name for names in listed for name in names if name), path.resolve()
     return any(real.is_relative_to(Path(folder).resolve()) for folder in (*folders, *allowed))
@@ -216,7 +216,7 @@ _BINARY = (b"PXR-USDC", b"PK")  # magic bytes of binary stages and archives
 
 
 def import_usd(where: str) -> Any:
-    """Return the package ``pxr`` with the modules in use; raise ImportError that names the extra if it is missing."""
+    """Return the package ``pxr`` with the modules in use; if it is missing, the ImportError names the extra."""
     try:
         import pxr
         from pxr import Ar, Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade, Vt  # noqa: F401  # pxr.Usd and so on
@@ -236,9 +236,9 @@ def split_prim(path: Path) -> tuple[Path, str]:
 
 
 def open_stage(pxr: Any, path: Path, search: tuple[str, ...] = ()) -> Any:
-    """Return the stage of a file; references, payloads and sublayers must be files in the robot's folder.
+    """Return the stage in a file; references, payloads and sublayers must be files in the robot's folder.
 
-    Names that do not begin with ``./`` or ``../`` are also resolved in the folders ``search``.
+    Names that do not begin with ``./`` or ``../`` are also looked up in the folders ``search``.
     """
     content = read_limited(path, MAX_USD_BYTES)
     if not content:
@@ -298,7 +298,7 @@ def _check_files(pxr: Any, layer: Any, folders: tuple[str, ...], seen: set[str],
 def read_surface(path: Path, prim: str, folders: tuple[str, ...] = ()) -> list[Painted]:
     """Return the surface of a Mesh prim by colour, in the units and axes of the prim.
 
-    The colours are those of its faces. The colour of a mesh with a single colour is None here, because its visual holds
+    The colours are those of its faces. If the mesh has a single colour, it is None here, because the visual has
     it. ``folders`` are searched for files that the stage refers to.
     """
     where = f"mesh {path.name}#{prim}"
@@ -349,9 +349,8 @@ MAX_TRIANGLES = 2_000_000  # triangles of a mesh
 def read_painted(path: str | Path, folders: tuple[str, ...] | None = None) -> tuple[Painted, ...]:
     """Return the triangles of a mesh file (.stl, .obj, .dae, .ply, .glb, .vtp) by colour, in the units of the file.
 
-    ``robot.usda#/arm/shell`` is a mesh in a USD stage. Colours are those of materials (.dae, .glb, .obj with its .mtl
-    file in the same folder), vertices and faces. Textures are not read, and no other file that the mesh refers to is
-    opened.
+    ``robot.usda#/arm/shell`` is a mesh in a USD stage. Colours are taken from materials (.dae, .glb, .obj with its .mtl
+    file in the same folder), vertices and faces. Textures and other files that the mesh refers to are not opened.
 
     ModelError is raised for other file types, devices, files above 256 MiB, files without triangles, and files outside
     ``folders`` and the folders that the environment allows (ROS_PACKAGE_PATH, TORSOR_MESHES). None allows all folders.

@@ -95,7 +95,7 @@ def _arc(start: float, end: float, count: int, radius: float, height: float) -> 
 
 
 def sphere(radius: float, around: int = AROUND) -> Triangles:
-    """Return a sphere about the origin, ``radius`` in m."""
+    """Return a sphere about the origin; ``radius`` is in m."""
     return turned(_arc(-np.pi / 2, np.pi / 2, around // 2 + 1, radius, 0.0), around)
 
 
@@ -107,7 +107,7 @@ def cylinder(radius: float, length: float, around: int = AROUND) -> Triangles:
 
 
 def capsule(radius: float, length: float) -> Triangles:
-    """Return a cylinder of this ``length`` with hemispheres at its ends, about the z axis, centred at the origin.
+    """Return a cylinder of ``length`` (m) with hemispheres at its ends, about the z axis, centred at the origin.
 
     Example:
         >>> round(float(capsule(0.1, 2.0).vertices[:, 2].max()), 9)

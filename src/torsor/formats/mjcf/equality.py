@@ -1,6 +1,6 @@
 """MJCF equality constraints: read as loops and couplings, and written from these and from followers.
 
-They are soft in MuJoCo and hold exactly here. The compiled model contains the quantities that MuJoCo computes in the
+They are soft in MuJoCo and exact here. The compiled model contains the quantities that MuJoCo computes in the
 reference pose (``qpos0``): the anchor on the second body, and the relative pose of a weld.
 """
 
@@ -43,7 +43,7 @@ def read_coupling(model: Any, e: int, name: str, joints: list[str]) -> Coupling:
 def read_loop(
     model: Any, e: int, name: str, bodies: list[str], sites: list[str], taken: set[str]
 ) -> tuple[list[Frame], Loop]:
-    """Return the spherical or weld loop between two sites, or between two bodies with the frames that it needs."""
+    """Return the spherical or weld loop between two sites or two bodies, and the frames that it needs."""
     ends, data = (int(model.eq_obj1id[e]), int(model.eq_obj2id[e])), np.array(model.eq_data[e])
     rigid = model.eq_type[e] == WELD and data[10] != 0  # the torque scale: without it a weld is a ball joint
     kind = "weld" if rigid else "spherical"

@@ -1,9 +1,9 @@
-"""Data without a place in MJCF: JSON in <custom><text name="torsor"/>, which MuJoCo keeps and ignores.
+"""Data that MJCF cannot express, as JSON in <custom><text name="torsor"/>, which MuJoCo keeps and ignores.
 
 | key | value |
 |---|---|
 | ``base`` | the body that is the base of the robot; without it, the base is ``world`` |
-| ``links`` | by joint, ``name`` and ``pose`` in its body of the massless link after it, before the body's next joint |
+| ``links`` | by joint, the ``name`` and the ``pose`` in its body of the massless link between it and the next joint |
 | ``meshes`` | visuals and collision shapes whose mesh files MuJoCo cannot read, each with its ``body`` |
 """
 
@@ -31,7 +31,7 @@ _MAX_DISTANCE = 1e6  # m, distance of a link from its body beyond which digits a
 
 
 class Note(NamedTuple):
-    """The base of a file if it is not ``world``, links that are not bodies, by joint, and meshes with their bodies."""
+    """The base if it is not ``world``, links that are not bodies (by joint), and meshes with their bodies."""
 
     base: str = ""
     links: Mapping[str, tuple[str, Array]] = MappingProxyType({})
@@ -49,7 +49,7 @@ def mesh_entry(body: str, shown: Visual | Shape, names: MeshNames) -> dict[str, 
 
 
 def write_note(root: ET.Element, base: str, links: dict[str, Any], meshes: list[dict[str, Any]]) -> None:
-    """Add the note to the root element, if there is anything to note."""
+    """Add the note to the root element, unless it is empty."""
     content = {key: value for key, value in (("base", base), ("links", links), ("meshes", meshes)) if value}
     if content:
         add_element(add_element(root, "custom"), "text", name=NAME, data=json.dumps(content))

@@ -38,7 +38,7 @@ _NO_COLOR = (0.5, 0.5, 0.5, 1.0)  # of geoms with neither rgba nor a material
 
 
 def pose_of(position: ArrayLike, wxyz: ArrayLike) -> Array:
-    """Return the pose of a position and a quaternion (w, x, y, z), MuJoCo's order."""
+    """Return the pose with a position and a quaternion in MuJoCo's order (w, x, y, z)."""
     return make_pose(from_quaternion(np.roll(wxyz, -1)), position)
 
 
@@ -57,9 +57,9 @@ _FACES = np.array([[0, 1, 2], [5, 1, 0], [2, 4, 0], [0, 4, 5], [2, 1, 3], [3, 1,
 
 
 def compile_mjcf(path: Path) -> tuple[Any, Any, Mapping[str, str]]:
-    """Return the module ``mujoco``, its model of a file, and the files of the skipped meshes, by mesh.
+    """Return the module ``mujoco``, the compiled model of a file, and the files of the skipped meshes, by mesh.
 
-    An octahedron replaces every mesh that no number depends on.
+    Meshes on which no number depends are replaced by an octahedron.
     """
     try:
         import mujoco
@@ -176,7 +176,7 @@ def read_mjcf(
 
     | MJCF | mechanism |
     |---|---|
-    | bodies | links with MuJoCo's body frames; the base is ``world``, or the body that ``write_mjcf`` notes |
+    | bodies | links with MuJoCo's body frames; the base is ``world``, or the body that ``write_mjcf`` recorded |
     | several joints of a body | a massless link ``body/joint`` after each but the last |
     | ``qpos`` of hinges and slides | positions; quaternions are (x, y, z, w) here and (w, x, y, z) in MuJoCo |
     | sites, keyframes, qpos0 | frames, postures, the posture "default" unless it is neutral |
@@ -185,9 +185,10 @@ def read_mjcf(
     exactly |
 
     Actuators are not part of a mechanism, but their force limits, armature and damping are added to the joints. If
-    there are loops, the joints with actuators, also by fixed tendons, are the active coordinates. Meshes are read only
-    if an inertia depends on them. ``base="floating"`` adds a free joint to the one body that is welded to the world.
-    A ``ModelWarning`` names the properties that act in MuJoCo and are omitted here; ``strict`` makes it an error.
+    there are loops, the joints with actuators (directly or through fixed tendons) are the active coordinates. Meshes
+    are read only if an inertia depends on them. ``base="floating"`` adds a free joint to the only body that is welded
+    to the world. A ``ModelWarning`` names the properties that act in MuJoCo and are omitted here; ``strict`` makes it
+    an error.
     """
     # Before MuJoCo reads the file, its size is checked, and document types and entities are rejected.
     root = parse_xml(path, strict) if root is None else root
@@ -279,7 +280,7 @@ class _Reader:
         return [(int(a), float(m.actuator_gear[rows[a], 0])) for a in np.flatnonzero(of_joint)]
 
     def _per_dof(self, name: str) -> Array:
-        """Return armature or damping (nv,), including that of actuators, reflected by their gears."""
+        """Return armature or damping (nv,), including the contribution of actuators, reflected by their gears."""
         m, total = self.model, np.array(getattr(self.model, f"dof_{name}"))
         actuator_values = getattr(
             m, f"actuator_{name}", np.zeros(len(m.actuator_trntype))
@@ -322,7 +323,7 @@ class _Reader:
         return [self.joints[joint] for joint in single if joint in pulled or self._gears(int(joint))]
 
     def postures(self) -> dict[str, dict[str, float]]:
-        """Return the positions of each keyframe, by name, and those of qpos0 as "default" unless they are neutral."""
+        """Return the positions of each keyframe, by name, and qpos0 as "default" unless it is neutral."""
         m = self.model
         result = {
             name: self._positions(qpos) for name, qpos in zip(self._names("key", m.nkey), m.key_qpos, strict=True)

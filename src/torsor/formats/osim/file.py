@@ -61,7 +61,7 @@ def flag_is(element: ET.Element, key: str, default: bool = False) -> bool:
 
 
 def numbers_in(element: ET.Element, key: str, count: int | None, missing: tuple[float, ...] | None = None) -> Array:
-    """Return the numbers (``count``, or any number) in a child element, or ``missing`` without that element."""
+    """Return the numbers in a child element (``count`` of them, if given), or ``missing`` if there is no element."""
     text = text_of(element, key)
     if not text and missing is not None:
         return np.array(missing)
@@ -91,7 +91,7 @@ _MAX_DEPTH = 20  # of frames on frames (more are a cycle) and of nested frames
 
 
 class Frames:
-    """The frames of a model: bodies, the ground, and frames at a place on others."""
+    """The frames of a model: bodies, the ground, and frames placed on other frames."""
 
     def __init__(self, model: ET.Element, bodies: Collection[str]):
         self.bodies = bodies
@@ -120,7 +120,7 @@ class Frames:
         return self._followed(owner, owner, "socket_parent", [place_in(owner, *_PLACE)])
 
     def at(self, element: ET.Element, socket: str) -> tuple[str, Array]:
-        """Return the body to which a socket of an element leads, and the place (6,) of its frame on that body."""
+        """Return the body to which a socket of an element refers, and the place (6,) of its frame on that body."""
         return self._followed(element, element, f"socket_{socket}", [])
 
     def _followed(self, element: ET.Element, owner: ET.Element, key: str, places: list[Array]) -> tuple[str, Array]:
@@ -426,7 +426,7 @@ def _function(element: ET.Element, function: ET.Element | None) -> tuple[str, Ar
     x, y = (numbers_in(function, key, None) for key in "xy")
     if len(x) != len(y):
         message = f"a {kind} has {len(x)} x and {len(y)} y"
-        raise _error(message, function, allowed="as many x as y")
+        raise _error(message, function, allowed="equal numbers of x and y")
     return kind, np.stack([x, y], axis=1).ravel(), scale
 
 

@@ -18,7 +18,7 @@ GROUND = "ground"
 class OsimBody(NamedTuple):
     """A body: mass (kg), centre of mass (3,) (m), inertia (3, 3) about it (kg m²), and the scale (3,) of its surface.
 
-    The scale is that of the generic skeleton along x, y and z, if its surfaces reveal it, otherwise 1.
+    The scale is relative to the generic skeleton along x, y and z, if its surfaces determine it, otherwise 1.
     """
 
     name: str
@@ -59,7 +59,7 @@ class OsimJoint(NamedTuple):
     """A joint of a ``kind`` such as "PinJoint" (about z), between frames on ``parent`` and ``child``.
 
     ``parent_place`` and ``child_place`` (6,) are the places of these frames on the bodies: translation (m), and
-    orientation as three angles (rad) about x, then the new y, then the new z. ``axes`` are those of a CustomJoint.
+    orientation as three angles (rad) about x, the new y and the new z. ``axes`` are the six motions of a CustomJoint.
     """
 
     name: str
@@ -104,8 +104,8 @@ class OsimShape(NamedTuple):
     """A surface of a ``body``, of a ``kind`` such as "Mesh" or "Brick", with its ``size`` in m and its ``scale`` (3,).
 
     A Brick has three half edges, a Sphere its radius, a Cylinder (about y) radius and half height, an Ellipsoid three
-    radii. ``place`` (6,) is as in ``OsimJoint``, ``color`` is red, green, blue and opacity. ``file`` is the file of a
-    Mesh as named in the model, ``found`` its path, or None if there is no such file.
+    radii. For ``place`` (6,) see ``OsimJoint``. ``color`` is red, green, blue and opacity. ``file`` is the file of a
+    Mesh as named in the model, and ``found`` is its path, or None if there is no such file.
     """
 
     name: str
@@ -123,7 +123,7 @@ class OsimShape(NamedTuple):
 class OsimModel:
     """A skeleton: ``bodies``, ``joints`` and ``markers`` by name, and ``gravity`` (3,) in m/s².
 
-    ``couplings`` are coordinates that follow others, such as those of the kneecaps. ``loops`` are constraints between
+    ``couplings`` are coordinates that follow others, such as the kneecap coordinates. ``loops`` are constraints between
     bodies. ``left_out`` holds the names of omitted parts by kind: muscles, contact surfaces, controllers.
     ``shapes`` are the surfaces of bodies, and ``folders`` the folders that may contain their files.
     """
@@ -170,7 +170,7 @@ _KINDS: Mapping[str, tuple[tuple[str, int, int], ...]] = {
 
 
 class Step(NamedTuple):
-    """A translation ("prismatic") or rotation ("revolute") with ``axis`` (3,) by a function of a coordinate."""
+    """A translation ("prismatic") or rotation ("revolute") with ``axis`` (3,), as a function of a coordinate."""
 
     kind: str
     axis: Array
@@ -184,7 +184,7 @@ def pose_of(place: Array) -> Array:
 
 
 def steps_of(model: OsimModel, joint: OsimJoint) -> list[Step]:
-    """Return the translations and rotations of a joint in order; constant ones have its first coordinate."""
+    """Return the translations and rotations of a joint in order; constant ones use its first coordinate."""
     if joint.kind == WELD:
         return []
     where = f"{model.source}: joint {joint.name!r}"

@@ -1,8 +1,8 @@
 """Reading OpenSim skeletons as mechanisms without muscles; joints driven by functions of coordinates become cams.
 
-The coordinates are OpenSim's. The translations and rotations of a joint are consecutive joints. The first of them that
-is linear in its coordinate owns the coordinate. The others follow it, linearly like other followers, or by splines and
-polynomials as cams (``mechanism.cams``), so that velocity-dependent forces are exact.
+The coordinates are the same as in OpenSim. The translations and rotations of a joint become consecutive joints. The
+first of them that is linear in its coordinate owns the coordinate. The others follow it: linearly like other followers,
+or as cams by splines and polynomials (``mechanism.curves``), so that velocity-dependent forces are exact.
 """
 
 from pathlib import Path
@@ -39,7 +39,7 @@ _Y_TO_Z = make_pose(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]
 
 
 def visual_of(model: OsimModel, shape: OsimShape) -> Visual | None:
-    """Return a surface that can be drawn, or None for kinds without a similar visual, such as cones and lines."""
+    """Return a surface as a visual, or None for kinds without a similar visual, such as cones and lines."""
     pose, scale = pose_of(shape.place), np.abs(shape.scale)
     if shape.kind == "Mesh" and shape.scale.all():
         size = tuple(shape.scale.tolist())
@@ -63,10 +63,10 @@ def read_skeleton(path: Path, base: str = "fixed", strict: bool = False, snap: f
 
     The coordinates have OpenSim's names, units (rad, m) and meaning. Ball and free joints have three angles about x,
     the new y and the new z, as in OpenSim. Ranges become limits, locked coordinates stay at their default values,
-    coupled ones follow their leaders (CoordinateCouplerConstraint), and the default values are the posture "default".
-    Welds and points that two bodies share (WeldConstraint, PointConstraint) become loops, markers become frames.
-    Surfaces of bodies become visuals, whose meshes are next to the file, in its subfolder Geometry or in search
-    folders.
+    coupled ones follow their leaders (CoordinateCouplerConstraint), and the default values become the posture
+    "default". Welds and points that two bodies share (WeldConstraint, PointConstraint) become loops, markers become
+    frames. Surfaces of bodies become visuals; their meshes are looked up next to the file, in its subfolder Geometry
+    and in search folders.
 
     One ``ModelWarning`` names the omitted parts: muscles and other forces, contact geometry, controllers. ``strict``
     makes it an error.

@@ -18,7 +18,7 @@ from torsor.spatial import from_quaternion, from_rpy, inverse_pose, make_pose
 
 
 def numbers_of(element: Any, count: int, owner: str, most: float = MAX_NUMBER) -> Array:
-    """Return the numbers (count,) in the text of an element, at most ``most`` in size."""
+    """Return the numbers (count,) in the text of an element, at most ``most`` in magnitude."""
     text = (element.text or "").strip()
     return numbers_in(text, count, f"<{element.tag}> is {text[:80]!r}", where_is(element, owner), most)
 
@@ -53,7 +53,7 @@ def pose_of(element: Any, owner: str) -> tuple[Array, str]:
     if kind == "euler_rpy":
         R = from_rpy([radians(angle) for angle in values[3:]] if FLAGS[degrees] else values[3:])
     elif not values[3:].any():
-        raise ModelError("the quaternion is zero", where=where, allowed="any other")
+        raise ModelError("the quaternion is zero", where=where, allowed="a nonzero quaternion")
     else:
         R = from_quaternion(values[3:])
     return make_pose(R, values[:3]), relative_to
@@ -73,8 +73,8 @@ _ROUNDING = 1e-15  # for products of rotations: smaller entries are 0
 class SdfFrame:
     """A frame: its ``pose`` in the frame that ``relative_to`` names in ``scope``, or in ``default``.
 
-    ``kind`` is world, model, link, joint or frame; ``name`` is the full one. ``attached_to`` names the frame with which
-    it moves, if it is not a link. ``placement`` is the frame inside a model to which the pose of the model refers.
+    ``kind`` is world, model, link, joint or frame; ``name`` is its full name. ``attached_to`` names the frame with
+    which it moves, if it is not a link. ``placement`` is the frame inside a model to which its pose refers.
     """
 
     kind: str
@@ -226,7 +226,7 @@ _EARTH = np.array([0.0, 0.0, -9.81])
 
 
 class Part(NamedTuple):
-    """A link, joint or frame of a model: its element, its frame, the scope of its names and the finder of its file."""
+    """A link, joint or frame of a model: its element, its frame, the scope of its names and the finder of its files."""
 
     element: Any
     frame: SdfFrame
@@ -256,10 +256,10 @@ class Model:
 
 
 def read_model(path: Path, root: Element, wanted: str = "") -> Model:
-    """Return the parts of the ``wanted`` model, or of the first that is not static, with a warning about the others.
+    """Return the parts of the ``wanted`` model, or of the first one that is not static, and warn about the others.
 
-    ``wanted`` may be a nested model, ``a/b`` or ``a::b``. It is read without the parts and joints around it, at its
-    place in the world.
+    ``wanted`` may be a nested model, ``a/b`` or ``a::b``. It is then read without the surrounding parts and joints,
+    at its place in the world.
     """
     version = _version(root)
     candidates: list[tuple[Any, Any]] = [(None, entry) for entry in root if entry.tag in ("model", "include")]
@@ -436,7 +436,7 @@ def _name(element: Any) -> str:
 
 
 def _model_file(folder: Path, where: str) -> Path:
-    """Return the file of a Gazebo model from the model.config in its folder: that of the latest version."""
+    """Return the file of the latest version of a Gazebo model, from the model.config in its folder."""
     config = folder / "model.config"
     if not config.is_file():
         raise ModelError(f"{folder.name} is a folder without model.config", where=where)

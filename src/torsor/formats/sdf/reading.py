@@ -1,4 +1,4 @@
-"""Reading SDFormat, the Gazebo format, from version 1.2 on.
+"""Reading SDFormat, the Gazebo format, versions 1.2 and later.
 
 A model is a graph of links at poses, with joints between them. Its positions are zero at the poses of the file.
 """
@@ -55,7 +55,7 @@ _HARMLESS_TAGS = """sensor plugin light gripper audio audio_sink audio_source pr
 
 
 class Unread:
-    """Omitted elements, with the lines where they occur; one warning names all of them.
+    """Omitted elements with their line numbers; one warning names all of them.
 
     Their kinds are "acting" (may affect the motion), "harmless" (does not), and "assumed" (numbers that the file leaves
     to SDF defaults).
@@ -451,13 +451,14 @@ def read_sdf(
 
     ``model`` names one of several models; by default the first that is not static is read. Parts of nested models are
     named ``model::part``. A joint with two axes (universal, revolute2) becomes two joints ``name/axis`` and
-    ``name/axis2``. A link with a second parent joint closes a loop, a gearbox is a coupling, <frame>s are frames.
+    ``name/axis2``. A link with a second parent joint closes a loop, a gearbox becomes a coupling, and a <frame> becomes
+    a frame.
 
     The base is ``world`` if joints attach the model to the world, or if its root link is not at the world origin.
-    Otherwise it is the root link, even if that is welded to the world. With ``base="floating"`` the root link is free,
-    as in Gazebo without a joint to the world. A model with several roots is based on ``world``, to which each root is
-    fixed, or in which each is free. Gravity is that of the enclosing world, or (0, 0, -9.81). A ``ModelWarning`` names
-    the elements that are not read.
+    Otherwise it is the root link, even if that link is welded to the world. With ``base="floating"`` the root link is
+    free, as in Gazebo without a joint to the world. A model with several roots is based on ``world``, to which each
+    root is fixed, or in which each is free. Gravity is taken from the enclosing world, or is (0, 0, -9.81). A
+    ``ModelWarning`` names the elements that are not read.
     """
     root = parse_xml(path, strict) if root is None else root
     result, unread = read_model(path, root, model), Unread(path.name, strict)

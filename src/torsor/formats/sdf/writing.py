@@ -1,8 +1,8 @@
-"""Writing SDFormat, for Gazebo and ``read_sdf``: the lowest version that supports all parts, from 1.7 on.
+"""Writing SDFormat, for Gazebo and ``read_sdf``: the lowest version, at least 1.7, that supports all parts.
 
-The pose of each link is written relative to its parent, that of each joint relative to its child, and that of a shape
-of a welded link relative to the frame that this link became. All are as in the mechanism, so that they read back
-exactly.
+The pose of each link is written relative to its parent, and the pose of each joint relative to its child. The pose of
+a shape of a welded link is relative to the frame that replaces the link. All poses are those of the mechanism, so
+that they read back exactly.
 """
 
 import math
@@ -38,10 +38,10 @@ def write_sdf(mechanism: Mechanism, path: str | Path) -> None:
 
     A fixed base is a link that is welded to the world, or the world itself if its name is ``world``. A free joint of
     the first link is implicit in SDF, where models move freely by default: ``read_sdf`` restores it with
-    ``base="floating"``. Gravity other than (0, 0, -9.81) puts the model in a <world>. A helical joint is a screw, a
-    planar joint two prismatic joints and a revolute one. Couplings of two joints are <mimic> (version 1.11). Weld,
-    revolute, prismatic, universal and spherical loops that are closed at zero are joints to a link that already has a
-    parent. Rotor inertia uses Drake's element.
+    ``base="floating"``. If gravity is not (0, 0, -9.81), the model is written inside a <world>. A helical joint becomes
+    a screw joint, and a planar joint becomes two prismatic joints and a revolute one. Couplings of two joints become
+    <mimic> (version 1.11). Weld, revolute, prismatic, universal and spherical loops that are closed at zero become
+    joints to a link that already has a parent. Rotor inertias are written in Drake's element.
 
     A ``ModelWarning`` names properties that are not written (gyroscopic moments of rotors, wheels) and those that
     Gazebo does not accept (links without mass). Other loops and elastic joints raise ``ModelError``.

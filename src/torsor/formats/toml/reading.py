@@ -1,4 +1,4 @@
-"""Reading TOML, the native format: short if written by hand, exact if written by Torsor (docs/compute/toml.md)."""
+"""Reading TOML, the native format: concise if written by hand, exact if written by Torsor (docs/compute/toml.md)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
@@ -82,7 +82,7 @@ _EXPECTED |= {f"motor.{key}": ([()], "a finite number") for key in ("inertia", "
 
 
 def some(table: Table, *keys: str) -> Table:
-    """Return the entries of a table with these keys, if it has them."""
+    """Return the entries of a table whose keys are in ``keys``."""
     return {key: table[key] for key in keys if key in table}
 
 
@@ -132,7 +132,7 @@ _OPTIONAL: dict[type[Any], set[str]] = {
 
 
 def flexible_table(flexible: Flexible) -> Table:
-    """Return the table of a flexible joint: the kind and the fields of its data."""
+    """Return the table of a flexible joint: the kind of its data and their fields."""
     kind = next(name for name, item in _KINDS.items() if type(flexible) is item)
     return {"kind": kind} | {field.name: getattr(flexible, field.name) for field in _fields(type(flexible))}
 
@@ -179,7 +179,7 @@ def read_toml(path: Path, base: str = "fixed", strict: bool = True, snap: float 
 def parse_toml(
     content: bytes, source: str, name: str = "", base: str = "fixed", strict: bool = True, snap: float = 0.0
 ) -> Mechanism:
-    """Return the mechanism that a file's content describes; messages name ``source``, ``name`` is the default name."""
+    """Return the mechanism in the content of a file; ``source`` is for messages, ``name`` is the default name."""
     return _Reader(source, strict).read(content, name, base, snap)
 
 
@@ -318,6 +318,6 @@ def _turning(key: str, kind: JointKind) -> NDArray[np.bool_]:
 
 
 def looks_like_degrees(key: str, values: Array, kind: JointKind) -> bool:
-    """Return whether position limits are 90, 170, 360...: more than one turn in radians, and multiples of 5."""
+    """Return whether position limits look like degrees (90, 170, 360): multiples of 5 above one turn in radians."""
     angles = values[_turning(key, kind) & np.isfinite(values)] if key in ("lower", "upper") else np.zeros(0)
     return bool(((abs(angles) > 2 * np.pi) & (angles % 5 == 0)).any())

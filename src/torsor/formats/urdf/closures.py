@@ -1,6 +1,6 @@
 """Loop closures of a URDF in a YAML file next to it, as in ``example-parallel-robots``.
 
-Standard URDF has no loops. Such a file lists them, with the motors and the joints that URDF cannot express:
+Standard URDF has no loops. The YAML file lists them, with the motors and the joints that URDF cannot express:
 
 | key | value |
 |---|---|
@@ -38,7 +38,7 @@ _TYPES = ("SPHERICAL", "FIXED", *_CROSSES)
 def read_closures(path: Path, base: str = "fixed", strict: bool = False, snap: float = 0.0) -> Mechanism:
     """Return the mechanism of the URDF file next to a YAML file of closures; needs the extra ``torsor[yaml]``.
 
-    The URDF file has the same name with the suffix ``.urdf``, or is the only one in the folder.
+    The URDF file has the same name with the suffix ``.urdf``, or is the only URDF file in the folder.
     """
     data, where = file_table(path, MAX_BYTES), path.name
     check_keys(data, _KEYS, where)

@@ -45,7 +45,7 @@ _REVOLUTE = ("revolute", "continuous", None)  # the types of a loop joint whose 
 def read_extras(
     root: Element, links: list[Link], joints: list[Joint], strict: bool
 ) -> tuple[list[Frame], list[Loop], list[str]]:
-    """Return Drake's <frame> and <loop_joint> elements; warn of unread elements, or raise ModelError if ``strict``.
+    """Return Drake's <frame> and <loop_joint> elements; warn about unread elements, or raise ModelError if ``strict``.
 
     A loop joint is a hinge about ``axis`` between a frame on ``link1`` and one on ``link2``. In a robot
     with loops, the joints of transmissions are active.
@@ -143,11 +143,11 @@ _TAGS = {"stiffness": "stiffness", "damping": "damping", "friction": "coulomb", 
 
 
 def with_motors(root: Element, joints: list[Joint], strict: bool = False) -> list[Joint]:
-    """Return the joints with the motors of those simple transmissions that have a rotor inertia.
+    """Return the joints with motors from simple transmissions that have a rotor inertia.
 
     The carrier of the motor is the parent link of the joint, and its spin axis the joint axis, unless ``carrier`` and
-    ``axis`` are given. A transmission without rotor inertia has no influence on the motion and is ignored. One with a
-    rotor inertia that drives no joint, or several, causes a warning, or ModelError if ``strict``.
+    ``axis`` are given. A transmission without rotor inertia has no influence on the motion and is ignored. A
+    transmission with a rotor inertia that drives no joint, or several, causes a warning, or ModelError if ``strict``.
     """
     result = {joint.name: joint for joint in joints}
     for transmission in root.findall("transmission"):
@@ -221,7 +221,7 @@ _TOLERANCE = 1e-9  # of positions, relative to the size of the capsule
 def capsule_parts(capsule: Surface, number: int) -> list[Surface]:
     """Return a capsule as a cylinder and the spheres at its ends; a capsule of length 0 is one sphere.
 
-    ``number`` makes the names of the parts unique among those of the link: ``NAME/capsule0``, ``NAME/capsule0/low``.
+    ``number`` makes the names of the parts unique in the link: ``NAME/capsule0``, ``NAME/capsule0/low``.
     """
     radius, length = capsule.size
     if not length:
@@ -279,10 +279,11 @@ def read_urdf(
     """Return the mechanism of a URDF file; ``root`` is its root element if it is already parsed.
 
     Joints are in depth-first order, children in the order of the file. A ``mimic`` joint follows the coordinate of its
-    leader. ``dynamics`` gives viscous and Coulomb friction and a spring (``spring_stiffness``, ``spring_reference``). A
-    ``transmission`` with a rotor inertia gives a motor. Fixed joints are merged. Angles within 1e-10 of a multiple of
-    pi/2 are rounded to it, and so are those within ``snap`` of a multiple of pi/12. Elements without influence on the
-    motion (gazebo, ...) are ignored; a ``ModelWarning`` names other unread elements. Meshes are referenced, not read.
+    leader. ``dynamics`` defines viscous and Coulomb friction and a spring (``spring_stiffness``, ``spring_reference``).
+    A ``transmission`` with a rotor inertia defines a motor. Fixed joints are merged. Angles within 1e-10 of a multiple
+    of pi/2 are rounded to it, and angles within ``snap`` of a multiple of pi/12 are rounded likewise. Elements without
+    influence on the motion (gazebo, ...) are ignored; a ``ModelWarning`` names other unread elements. Meshes are
+    referenced, not read.
     """
     return _Reader(path, parse_xml(path, strict) if root is None else root, strict).read(base, snap)
 

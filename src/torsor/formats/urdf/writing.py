@@ -1,7 +1,7 @@
 """Writing URDF, for ``read_urdf``, Pinocchio and ROS.
 
-A link without mass has no <inertial>. The axis of a URDF joint passes through the origin of its child. For an axis
-elsewhere a massless link ``child/axis`` is added, to which the link itself is fixed, so that link frames are kept.
+A link without mass has no <inertial>. The axis of a URDF joint passes through the origin of its child. If the axis
+is elsewhere, a massless link ``child/axis`` is added, to which the link itself is fixed, so that link frames are kept.
 Frames are written as links with fixed joints.
 """
 
@@ -36,9 +36,9 @@ def write_urdf(mechanism: Mechanism, path: str | Path) -> None:
     The file reads back with the same motion of all links and frames; the joints are then in depth-first order. A
     helical joint becomes a revolute joint and a prismatic joint that mimics it. In <dynamics>, ``damping`` is the
     viscous friction plus the damping of the spring, ``friction`` is the Coulomb friction (N m or N, with sign(v)), and
-    ``spring_stiffness`` and ``spring_reference`` define the spring. Motors are transmissions. The ``rotor_inertia`` of
-    a joint becomes a motor with ratio 1 on the base. A coupling of two joints is a <mimic>: one of them has no
-    coordinate of its own in the file.
+    ``spring_stiffness`` and ``spring_reference`` define the spring. Motors become transmissions. The ``rotor_inertia``
+    of a joint becomes a motor with ratio 1 on the base. A coupling of two joints becomes a <mimic>, so one of
+    them has no independent coordinate in the file.
 
     A ``ModelWarning`` names properties that are not written (gravity other than (0, 0, -9.81), wheels, forces and
     limits that URDF cannot express) and those that other readers drop (springs, elastic joints and, except in Drake,

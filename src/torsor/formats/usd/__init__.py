@@ -1,1 +1,1 @@
-"""USD physics: the format of Isaac Sim and other renderers."""
+"""USD physics: the format of Isaac Sim and other simulators."""

@@ -1,7 +1,7 @@
 """USD joints: between two frames, which coincide at zero; angles are in degrees.
 
-A joint is defined by its free axes; for a PhysicsJoint, those that no limit locks. Translations come first, along the
-axes of the first frame, then rotations about x, y and z.
+A joint is defined by its free axes; for a PhysicsJoint, these are the axes that no limit locks. Translations come
+first, along the axes of the first frame, then rotations about x, y and z.
 """
 
 import math
@@ -56,7 +56,7 @@ class End:
 class UsdJoint:
     """A joint of a stage: its prim, its two ends, and its free axes, each with the name of its drive.
 
-    The name is that of the prim, until the joint belongs to the articulation that is read.
+    It has the name of its prim until it is assigned to the articulation that is read.
     """
 
     prim: Any
@@ -202,7 +202,7 @@ def _limit(value: float) -> float:
 
 
 def limits_of(scene: Scene, prim: Any, axis: str) -> tuple[float, float]:
-    """Return the limits of an axis of a joint in stage units; for a locked axis the lower is above the upper."""
+    """Return the limits of a joint axis in stage units; for a locked axis the lower limit is above the upper one."""
     if prim.GetTypeName() == "PhysicsJoint":
         api = scene.pxr.UsdPhysics.LimitAPI
         limit = api(prim, axis)
@@ -281,7 +281,7 @@ _TURNS = {"rotX", "rotY", "rotZ"}
 def loop_of(scene: Scene, joint: UsdJoint, names: Mapping[str, str], frames: list[Frame]) -> Loop | None:
     """Return a joint as a loop, and add the frames that it needs; None if no cut joint has its free axes.
 
-    ``names`` are the body names by path. Ends that Torsor wrote are links, or already among the ``frames``.
+    ``names`` are the body names by path. Ends that Torsor wrote are links, or are already among the ``frames``.
     """
     kind, axis = cut_kind(joint)
     if kind is None:
@@ -303,7 +303,7 @@ def loop_of(scene: Scene, joint: UsdJoint, names: Mapping[str, str], frames: lis
 
 
 def cut_kind(joint: UsdJoint) -> tuple[str | None, str]:
-    """Return the kind of a cut joint with the free axes of a joint, and the axis that is z of its frames."""
+    """Return the kind of a cut joint with the free axes of a joint, and the axis that is the z axis of its frames."""
     free = set(joint.free)
     slides, turns = sorted(free - _TURNS), sorted(free & _TURNS)
     if joint.length is not None or not free or free == _TURNS:

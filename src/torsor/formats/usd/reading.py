@@ -1,4 +1,4 @@
-"""Reading UsdPhysics: an articulation of a USD stage as a tree of links and joints, its other joints as closed loops.
+"""Reading UsdPhysics: an articulation of a USD stage becomes a tree of links and joints, and other joints become loops.
 
 The joints and their frames define the tree. The poses of bodies in the stage matter only for joints to the world.
 """
@@ -109,7 +109,7 @@ def _mass(scene: Scene, prim: Any, place: Place, solids: list[Solid]) -> Solid:
 
 
 def _newton_inertia(prim: Any) -> Array | None:
-    """Return the inertia (3 x 3) that Newton stores in double precision, which has priority over that of UsdPhysics."""
+    """Return the inertia (3 x 3) that Newton stores in double precision, which has priority over UsdPhysics."""
     attribute = prim.GetAttribute("newton:inertia")
     moments = attribute.Get() if attribute else None
     if moments is None or len(moments) == 0:
@@ -237,11 +237,11 @@ def read_usd(path: Path, base: str = "fixed", strict: bool = False, snap: float 
     """Return the mechanism of a USD stage (.usda, .usd, .usdc, .usdz); needs the extra ``torsor[usd]``.
 
     ``scene.usda#/World/arm`` selects one of several articulations. The links are the bodies, with the poses and names
-    of their prims. The base is the body that a fixed joint holds at the origin of the stage, otherwise a link
-    ``world``. A robot that no joint holds gets a free joint. ``base="floating"`` releases one that is held. Masses,
-    lengths and forces are in stage units, angles in degrees, PhysX velocities in degrees per second; all are converted
-    to SI. Joints that are excluded from the articulation, or that close a cycle, become loops. A ``ModelWarning`` names
-    omitted parts; ``strict`` makes it an error.
+    of their prims. The base is the body that a fixed joint attaches to the origin of the stage, otherwise a link
+    ``world``. A robot that no joint attaches to the world gets a free joint. ``base="floating"`` releases an attached
+    robot. Masses, lengths and forces are in stage units, angles in degrees, PhysX velocities in degrees per second; all
+    are converted to SI. Joints that are excluded from the articulation, or that close a cycle, become loops. A
+    ``ModelWarning`` names omitted parts; ``strict`` makes it an error.
     """
     file, prim = split_prim(path)
     try:

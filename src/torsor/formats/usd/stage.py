@@ -1,7 +1,7 @@
-"""USD stages: their units, poses of prims, and exact numbers.
+"""USD stages: units, poses of prims, and exact numbers.
 
-Most attributes of UsdPhysics have single precision. A number of the schema is read as the shortest decimal that it
-represents: 1.3, not 1.2999999523. Exact numbers are stored outside the schema, in the dictionary ``torsor`` of the
+Most attributes of UsdPhysics have single precision. A number of the schema is read as the shortest decimal that
+rounds to it: 1.3, not 1.2999999523. Exact numbers are stored outside the schema, in the dictionary ``torsor`` of the
 customData of a prim. They are used as long as they agree with the schema, so that a stage may be edited elsewhere.
 """
 
@@ -72,7 +72,7 @@ def place_of(M: Array, units: Units, where: str, mirrors: bool = False) -> Place
 
 
 def decimal(value: Any) -> float:
-    """Return a single-precision number as the shortest decimal that it represents."""
+    """Return a single-precision number as the shortest decimal that rounds to it."""
     return float(str(np.float32(value)))
 
 
@@ -106,7 +106,7 @@ def vector_of(attribute: Any, default: float = 0.0) -> Array:
 
 
 def rotation_of(attribute: Any) -> Array | None:
-    """Return the rotation (3 x 3) of a single-precision quaternion, or None for none and for the zero quaternion."""
+    """Return the rotation (3 x 3) of a single-precision quaternion, or None if it is missing or zero."""
     value = attribute.Get() if attribute else None
     if value is None:
         return None
@@ -136,7 +136,7 @@ def own_data(prim: Any) -> Mapping[str, Any]:
 
 
 def agrees(data: Mapping[str, Any], key: str, plain: Any) -> bool:
-    """Return whether there are exact numbers for a key that agree with those of the schema to its precision."""
+    """Return whether there are exact numbers for a key that agree with the schema to its precision."""
     if key not in data:
         return False
     exact_numbers, result = np.array(data[key], dtype=float), np.array(plain, dtype=float)
@@ -149,7 +149,7 @@ def agrees(data: Mapping[str, Any], key: str, plain: Any) -> bool:
 
 
 def exact(data: Mapping[str, Any], key: str, plain: Any) -> Any:
-    """Return the exact numbers of a key if they agree with the schema, else those of the schema."""
+    """Return the exact numbers of a key if they agree with the schema, else the numbers of the schema."""
     if not agrees(data, key, plain):
         return plain
     exact_numbers = np.array(data[key], dtype=float)
@@ -191,7 +191,7 @@ class Scene:
 
     @cached_property
     def finder(self) -> Finder:
-        """Finder of the mesh files that Torsor named."""
+        """The finder of mesh files that Torsor named."""
         return Finder(self.path)
 
     @cached_property
@@ -204,11 +204,11 @@ class Scene:
         return list(self.pxr.Usd.PrimRange.Stage(self.stage, self.pxr.Usd.TraverseInstanceProxies()))
 
     def where(self, prim: Any) -> str:
-        """Return file and path of a prim, for messages."""
+        """Return the file and the path of a prim, for messages."""
         return f"{self.source}: {prim.GetPath()}"
 
     def name(self, prim: Any, kind: str) -> str:
-        """Return the name of a prim: that of Torsor, the display name, or its own, made unique among its ``kind``.
+        """Return the name of a prim (Torsor's name, the display name or its own name), made unique among its ``kind``.
 
         Converters use display names for names that USD does not allow, such as ``joint_0.0``.
         """
@@ -250,7 +250,7 @@ class Scene:
 
     @cached_property
     def parts(self) -> dict[str, list[Any]]:
-        """Prims with a surface of each body, by the path of the body."""
+        """The prims with a surface of each body, by the path of the body."""
         result: dict[str, list[Any]] = {}
         for prim in self.prims:
             if prim.IsA(self.pxr.UsdGeom.Gprim):
@@ -284,7 +284,7 @@ class Scene:
         return np.asarray(exact(own_data(scene), "gravity", plain))
 
     def report(self, base: str | None) -> None:
-        """Warn, or raise ModelError if reading is strict, of omissions and of bodies that move without mass."""
+        """Warn about omissions and moving bodies without mass, or raise ModelError if reading is strict."""
         light, wet = ([path for path in paths if path != base] for paths in (self.without_mass, self.of_water))
         if light:
             message = f"there is neither a mass nor a collision shape to compute it from for {listing(light, most=4)}"

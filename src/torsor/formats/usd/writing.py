@@ -48,7 +48,7 @@ class Parts:
         self.taken: dict[str, set[str]] = defaultdict(set)
 
     def define(self, parent: str, name: str, kind: str) -> Any:
-        """Add a prim of a kind; a name that USD does not allow is changed, and stored separately."""
+        """Add a prim of a kind; a name that USD does not allow is changed, and the original is stored separately."""
         plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
         plain = claim_name(plain if re.match(r"[A-Za-z_]", plain) else f"_{plain}", self.taken[parent])
         prim = self.stage.DefinePrim(f"{parent}/{plain}", kind)
@@ -57,7 +57,7 @@ class Parts:
         return prim
 
     def own(self, prim: Any, **values: Any) -> None:
-        """Set exact numbers, texts and dictionaries of them outside the schema of a prim."""
+        """Store exact numbers, texts and dictionaries of them outside the schema of a prim."""
         for key, value in values.items():
             if isinstance(value, Mapping):
                 self.own(prim, **{f"{key}:{inner}": entry for inner, entry in value.items()})
@@ -71,7 +71,7 @@ class Parts:
                 prim.SetCustomDataByKey(f"{OWN}:{key}", value)
 
     def check(self) -> None:
-        """Raise ModelError for numbers that are infinite in single precision but are not limits."""
+        """Raise ModelError for numbers other than limits that are infinite in single precision."""
         for prim in self.stage.Traverse():
             for attribute in prim.GetAuthoredAttributes():
                 single = str(attribute.GetTypeName()).removesuffix("[]") in _SINGLE

@@ -10,8 +10,8 @@ If L = 0, recovery is r times as fast (Looft et al. 2018). This is their model w
 constant load the solutions are exponentials, which are used here, so steps may be of any length. A constant load can be
 sustained for -ln(1 - R (1 - L) / (F L)) / R seconds, and without limit if L <= R / (F + R).
 
-The rates are those of Frey-Law, Looft and Heitsman (2012), table 1, as quoted in the MyoSuite documentation, with
-r = 15. They were fitted to isometric loads. There are no rates for hips, which use the general ones. The loads are
+The rates are taken from Frey-Law, Looft and Heitsman (2012), table 1, as quoted in the MyoSuite documentation, with
+r = 15. They were fitted to isometric loads. There are no rates for the hips, which use the general rates. The loads are
 net joint torques from inverse dynamics, in which co-contraction cancels, so real people fatigue sooner.
 """
 
@@ -57,7 +57,7 @@ class Fatigue:
 
     @classmethod
     def of(cls, name: str) -> "Fatigue":
-        """Return the model of a coordinate by name, with the rates of its joint or, by default, the general ones."""
+        """Return the model of a coordinate by name, with the rates of its joint, or general rates if there are none."""
         return next((cls(*rates) for part, rates in RATES.items() if part in name), cls())
 
     def after(self, load: ArrayLike, dt: float, capacity: float = 1.0) -> Array:
@@ -112,7 +112,7 @@ def _loads(load: ArrayLike) -> Array:
 class JointLoads(NamedTuple):
     """Joint torques as fractions of joint strength, by coordinate: (K,) each, in K intervals of ``seconds``.
 
-    Extension is negative and flexion positive, because different muscles act. Strengths are those of a rested body.
+    Extension is negative and flexion positive, because different muscles act. Strengths refer to a rested body.
     """
 
     seconds: float

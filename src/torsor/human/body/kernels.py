@@ -40,7 +40,7 @@ def checked_body(body: Robot | None, where: str) -> Robot:
 def shared_model(body: Robot) -> tuple[Parametric[Robot], dict[str, Number]]:
     """Return the parametric body for which the kernels are compiled, and the parameters of this body.
 
-    A body that differs in other properties gets its own kernels.
+    A body that differs in other properties needs its own kernels.
     """
     for model in (_default(), body.parametric(_paths(body))):
         values = body.parametric(list(model.names)).values

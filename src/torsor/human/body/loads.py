@@ -19,7 +19,7 @@ class HandForces:
     """Forces (N) on the knuckles of both hands at ``times`` (K,) (s), linear in between and constant beyond them.
 
     ``right`` and ``left`` (K, 3) are in base axes: x to the left, y up, z forward. They are exerted by the load on the
-    hand. Pushing a cart forward with 100 N gives (0, 0, -50) on each hand; holding 10 kg gives (0, -49, 0).
+    hand. Pushing a cart forward with 100 N results in (0, 0, -50) on each hand, and holding 10 kg in (0, -49, 0).
 
     Example:
         >>> push = HandForces.ramp((0.0, 0.0, -120.0), 0.5)

@@ -61,7 +61,7 @@ def offset_factors(body: Robot) -> dict[str, Array]:
     """Return, for each segment, the joint origin components (links, 3) that its factor scales: 0 or 1.
 
     The "pelvis" factor scales the distance between the hips, the "shoulders" factor the shoulder width. All other
-    lengths of a segment, such as those of the feet, are scaled uniformly.
+    segments, such as the feet, are scaled uniformly.
     """
     masks = {name: np.zeros((len(body.joints), 3)) for name in SEGMENTS}
     for k, joint in enumerate(body.joints):
@@ -209,8 +209,8 @@ class Person:
     """A person: ``height`` (m), ``mass`` (kg, without a load), ``sex``, and deviations from the average.
 
     ``age`` (years) selects the segment masses of children below 18, and the strengths of older people from age 40. The
-    default is a young adult. ``lengths`` {segment: m} replaces those that follow from the height: pelvis (between the
-    hips), thigh, shank, foot, trunk, shoulders, upper_arm, forearm, hand and head. Limbs may be given for one side
+    default is a young adult. ``lengths`` {segment: m} replaces the lengths that follow from the height: pelvis (between
+    the hips), thigh, shank, foot, trunk, shoulders, upper_arm, forearm, hand and head. Limbs may be given for one side
     ("left_thigh"). ``strength`` {joint: factor} and ``largest_torque`` {joint: N m} change joint strengths. A joint is
     a coordinate, a coordinate of both sides ("knee_flexion"), or, for factors, "left", "right" or "all".
 
@@ -352,10 +352,9 @@ class Person:
 def person_of(body: Robot, carried: float = 0.0) -> Person:
     """Return the person that a body (``library.human``) represents; the body may include a carried mass (kg).
 
-    The sex is that of the table with the same relative thigh centre of mass. The height is that of the table,
-    scaled to the height of the vertex. ``strength`` contains the factors of all strengths that differ from those of
-    young people of the same weight and height. For children from 6 years, ``age`` is determined from the masses of head
-    and thighs.
+    The sex is determined from the relative position of the thigh's centre of mass, and the height from the height of
+    the vertex. ``strength`` contains the factors of all strengths that differ from young people of the same weight and
+    height. For children from 6 years, ``age`` is determined from the masses of head and thighs.
 
     Example:
         >>> person = person_of(torsor.library.human(1.62, 58.0, "female"))
@@ -430,7 +429,7 @@ def described_person(
 
     A missing height (m) or mass (kg) is taken from its percentile (%). Without a percentile it is the median of the
     ``population`` and ``age`` (years), if one of these or the other percentile is given, otherwise 1.741 m or 73 kg.
-    Lengths and strengths are those of ``Person``.
+    For lengths and strengths see ``Person``.
 
     Example:
         >>> person = described_person(sex="female", age=10, mass=40.0)

@@ -7,16 +7,16 @@ torque is
                                         f(v) = r(-v) (1 - C6 v)      if v < 0 (eccentric)
     r(v) = (2 C4 C5 + v (C5 - 3 C4)) / (2 C4 C5 + v (2 C5 - 4 C4))
 
-for a body of mass m and height h, with g = 9.81 m/s^2: r(C4) = 3/4 and r(C5) = 1/2. The model is that of Anderson,
-Madigan and Nussbaum, "Maximum voluntary joint torque as a function of joint angle and angular velocity", J.
+for a body of mass m and height h, with g = 9.81 m/s^2: r(C4) = 3/4 and r(C5) = 1/2. The model was published by
+Anderson, Madigan and Nussbaum, "Maximum voluntary joint torque as a function of joint angle and angular velocity", J.
 Biomechanics 40 (2007) 3105-3113. Its table 3, the means of 34 active people, is taken from RBDL (addons/muscle,
 Millard2016TorqueMuscle). Passive torques are not included. Nobody between 26 and 54 years was measured; these ages use
-the curves of the nearer group. Children use those of the young, which are proportional to weight times height.
+the curves of the nearer group. Children use the curves of young adults, which are proportional to weight times height.
 
 The model has a kink at v = 0, is negative at high velocities, and grows without bound for some eccentric ones. Here it
 is twice differentiable: its branches are blended where |v| < BLEND_VELOCITY, with f(0) = 1. Both factors have a smooth
 lower limit, the second one also a smooth upper limit. Elsewhere the model is unchanged, even where it is untypical of
-muscles: knee extensors of the young are weaker in eccentric than in isometric contraction. The limits, the blend and
+muscles: knee extensors of young adults are weaker in eccentric than in isometric contraction. The limits, the blend and
 the hip angle (between thigh and pelvis) are choices of this library.
 """
 
@@ -142,7 +142,7 @@ def leg_torques(hip: Any, knee: Any, ankle: Any) -> tuple[Any, Any, Any]:
 
 
 def torques_by_coordinate(names: tuple[str, ...], q: Any, v: Any) -> list[Any]:
-    """Return the passive torque of each coordinate after the six global ones; q and v are indexed by coordinate."""
+    """Return the passive torque of each coordinate except the six global ones; q and v are indexed by coordinate."""
     torques = {name: -DAMPING * v[k] for k, name in enumerate(names) if k >= len(GLOBAL)}
     for side in SIDES:
         angles = (q[names.index(f"{side}_{joint}")] for joint in CURVED_JOINTS)
@@ -196,8 +196,8 @@ def age_group(age: float | str | None) -> str:
 def age_ratio(name: str, sex: str, age: str) -> float:
     """Return the strength of an age group at a coordinate relative to young people of the same sex.
 
-    For hip, knee and ankle flexion it is the mean ratio of the largest torques C1 in extension and flexion.
-    Other joints were not measured and use the mean of these three.
+    For hip, knee and ankle flexion the result is the mean ratio of the largest torques C1 in extension and
+    flexion. Other joints were not measured and use the mean of these three.
     """
     column, young = (SEXES.index(sex) * len(AGES) + AGES.index(group) for group in (age, "young"))
     joints = [joint for joint in CURVED_JOINTS if name.endswith(joint)] or CURVED_JOINTS

@@ -14,9 +14,9 @@ L5/S1. McKune (2012) found extension almost independent of the angle between 0 a
 and torso strength together decrease with the angle.
 
 c0 and c1 are rounded from published ranges of lumbar extension with a fixed pelvis (men: 200 N m upright, and 330 to
-350 N m at 72 degrees). c2 is 0.7 c0. The factor for women, 0.81, is the middle of three: 1 (Keller and Roy), 0.81
-(Chaffin: 160 of 234 N m), 0.69 (lumbar extension machines). These ranges come from reviews. The accuracy of the curves
-is about 25 %, which is also the standard deviation between people. Velocity dependence is not included.
+350 N m at 72 degrees). c2 is 0.7 c0. The factor for women, 0.81, is the median of three values: 1 (Keller and Roy),
+0.81 (Chaffin: 160 of 234 N m), 0.69 (lumbar extension machines). These ranges come from reviews. The accuracy of the
+curves is about 25 %, which is also the standard deviation between people. Velocity dependence is not included.
 """
 
 from dataclasses import dataclass

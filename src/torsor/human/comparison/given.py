@@ -1,4 +1,4 @@
-"""The references with which a walk is compared, in all accepted forms."""
+"""The references for comparisons of walks, in all accepted forms."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -41,7 +41,7 @@ class Given(NamedTuple):
 def given_references(references: Any, side: str, stride_of: Callable[[Any], HasCurves]) -> Given:
     """Return the references for ``Stride.likeness(references=...)``; None selects all built-in references.
 
-    Recordings are cut into strides of a ``side``. ``stride_of`` makes a stride from a saved motion.
+    Recordings are cut into strides of a ``side``. ``stride_of`` creates a stride from a saved motion.
     """
     if references is None:
         return Given(list(REFERENCES.values()), [])

@@ -12,20 +12,24 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import name_of, number, one_of, real_array
 from torsor.base.errors import ModelError, listing, warn
-from torsor.human.gait.references import REFERENCES, Reference
+from torsor.base.figures import label_of_title, new_figure, saved, styled
+from torsor.human.gait.references import REFERENCES, Reference, in_words
 from torsor.human.recordings import GroundForces, MotionTable, load
 from torsor.human.recordings.axes import HUMAN
 from torsor.human.recordings.recording import Recording, runs
 from torsor.human.recordings.text_files import csv_table, read_csv
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 G = 9.81  # m/s2
 
@@ -73,7 +77,7 @@ def said(word: str, kind: str, where: str) -> Scale:
 
 
 def guessed(values: Array, kind: str, where: str) -> Scale:
-    """Return the scale of moments, powers or forces from their largest value: only one unit fits a person."""
+    """Return the scale of moments, powers or forces from their largest value: only one unit is plausible."""
     peak = float(np.nanmax(np.abs(values), initial=0.0))
     for low, high, unit in PEAKS[kind]:
         if low <= peak < high:
@@ -209,7 +213,7 @@ def given_spans(strikes: Sequence[float], where: str) -> list[Span]:
 def of_strides(signal: Signal, spans: Sequence[Span]) -> Array:
     """Return a curve (N, 401) over the strides in which it has no gaps.
 
-    If there are none, a recording as long as a stride counts as one, joined at its ends.
+    If there are none, a recording with the length of a stride counts as one, joined at its ends.
     """
     rows = [values for span in spans if signal.covers(span) and np.isfinite(values := signal.over(span)).all()]
     rows = rows or [values for values in map(signal.over, spans) if np.isfinite(values).all()]
@@ -254,7 +258,7 @@ class Signals:
     span: tuple[float, float] | None = None
 
     def with_more(self, more: "Signals", where: str) -> "Signals":
-        """Return the union of both; raise ModelError if both have the same curve."""
+        """Return the signals of both objects; raise ModelError if both have the same curve."""
         union = Signals(mass=more.mass or self.mass, span=more.span or self.span)
         for part in fields(self):
             mine, theirs = getattr(self, part.name), getattr(more, part.name)
@@ -268,7 +272,7 @@ class Signals:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no curve at all."""
+        """Whether there is no curve."""
         return not (self.angles or self.moments or self.curves)
 
 
@@ -369,7 +373,7 @@ def of_forces(forces: GroundForces, side: str) -> Signals:
 
 
 def of_measured(measured: Any, side: str) -> Signals | None:
-    """Return the signals of a ``MeasuredDynamics`` or a ``MeasuredMotion``, or None for other types."""
+    """Return the signals in a ``MeasuredDynamics`` or a ``MeasuredMotion``, or None for other types."""
     from torsor.human.measured import MeasuredDynamics, MeasuredMotion
 
     if not isinstance(measured, MeasuredMotion | MeasuredDynamics):
@@ -546,6 +550,14 @@ MASS_TOLERANCE = 0.1  # relative difference allowed between the mass from forces
 MIN_WALK_LOAD = 0.5  # of the mean: in a walk both feet together always carry more, unless a foot misses the plates
 
 
+CYCLE_ROWS = (
+    ("hip_flexion", "knee_flexion", "ankle_flexion"),
+    ("hip_extension", "knee_extension", "ankle_plantarflexion"),
+    ("hip_power", "knee_power", "ankle_power"),
+)
+CYCLE_COLOURS = ("#1f4e8c", "#d98b2b", "#4c9a5f", "#a8527a")
+
+
 @dataclass(frozen=True, eq=False)
 class RecordedWalk:
     """A recorded walk: ``curves`` over a stride, by name, each with mean and standard deviation over the strides.
@@ -564,6 +576,62 @@ class RecordedWalk:
 
     def __str__(self) -> str:
         return "\n".join([f"{self.label}: {', '.join(self.curves)}", *self.notes])
+
+    def plot(self, path: str | Path | None = None, *others: "RecordedWalk") -> "Figure":
+        """Return a figure of the sagittal joint curves over the gait cycle; save it if ``path`` is given.
+
+        The band is the mean and standard deviation of the children in Schwartz 2008. ``others`` are drawn too, such as
+        the other side. The vertical line is toe-off.
+
+        Example:
+            >>> t = np.linspace(0.0, 1.0, 101)
+            >>> values = np.stack([20 - 20 * np.cos(2 * np.pi * t), np.maximum(np.sin(2 * np.pi * t), 0)], axis=1)
+            >>> table = MotionTable(["knee_angle_r", "vertical"], t, values, in_degrees=True)
+            >>> [axes.get_title() for axes in recorded_walk(table).plot().axes]
+            ['knee flexion']
+        """
+        rows = [[name for name in row if name in self.curves] for row in CYCLE_ROWS]
+        rows = [row for row in rows if row]
+        if not rows:
+            allowed = listing([name for row in CYCLE_ROWS for name in row])
+            raise ModelError("there are no sagittal joint curves to plot", where=self.label, allowed=allowed)
+        figure = new_figure(10.0, 2.2 * len(rows) + 0.8)
+        grid = figure.add_gridspec(len(rows), max(map(len, rows)))
+        for k, row in enumerate(rows):
+            for column, name in enumerate(row):
+                self._panel(figure.add_subplot(grid[k, column]), name, others, last=k == len(rows) - 1)
+        pairs = (zip(*reversed(axes.get_legend_handles_labels()), strict=True) for axes in figure.axes)
+        handles = dict(chain.from_iterable(pairs))
+        figure.legend(handles.values(), handles, loc="outside lower center", ncols=3, frameon=False)
+        return saved(figure, path, dpi=100)
+
+    def _panel(self, axes: Any, name: str, others: Sequence["RecordedWalk"], last: bool) -> None:
+        people = next((each for each in REFERENCES.values() if (each.curve, each.source) == (name, "children")), None)
+        if people is not None and people.sd is not None:
+            at = np.linspace(0.0, 100.0, len(people.mean))
+            label = f"{people.label}, mean and SD"
+            axes.fill_between(at, people.mean - people.sd, people.mean + people.sd, color="0.85", label=label)
+        for walk, colour in zip((self, *others), CYCLE_COLOURS, strict=False):
+            if name not in walk.curves:
+                continue
+            curve = walk.curves[name]
+            at, label = np.linspace(0.0, 100.0, len(curve.mean)), f"{walk.label}, {walk.side}"
+            axes.plot(at, curve.mean, color=colour, linewidth=2.0, label=label_of_title(label))
+            if curve.sd is not None:
+                axes.fill_between(
+                    at, curve.mean - curve.sd, curve.mean + curve.sd, color=colour, alpha=0.2, linewidth=0
+                )
+        if "vertical" in self.curves:
+            force = self.curves["vertical"].mean
+            swing = np.flatnonzero(force[len(force) // 10 :] < LOAD_THRESHOLD * force.max())  # not the heel strike
+            if len(swing):
+                toe_off = 100 * (len(force) // 10 + swing[0]) / (len(force) - 1)
+                axes.axvline(toe_off, color="0.5", linewidth=0.9, zorder=0)
+        shown = self.curves[name]
+        styled(axes, in_words(shown.curve, shown.kind), shown.unit)
+        axes.set_xlim(0.0, 100.0)
+        if last:
+            axes.set_xlabel("% of the gait cycle")
 
 
 def recorded_walk(

@@ -1,4 +1,4 @@
-"""The similarity of gait curves to measured ones: a row for each curve, and means."""
+"""The similarity of gait curves to measured curves: a row for each curve, and means."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ class CurveLikeness(NamedTuple):
 
     @property
     def rms_sd(self) -> float | None:
-        """The root mean square difference in standard deviations of the reference, or None without a band."""
+        """The root mean square difference in standard deviations of the reference, or None if there is no band."""
         return None if self.width is None else self.rms / self.width
 
     @property
@@ -59,7 +59,7 @@ class CurveLikeness(NamedTuple):
 
 
 class MeanLikeness(NamedTuple):
-    """Means of ``correlation`` and ``rms_sd`` over ``curves`` curves; ``rms_sd`` is over those with a band, or None."""
+    """Means of ``correlation`` and ``rms_sd`` over ``curves`` curves; ``rms_sd`` is None if no curve has a band."""
 
     correlation: float
     rms_sd: float | None
@@ -70,8 +70,8 @@ class LikenessTable(Mapping[str, CurveLikeness]):
     """The similarity of curves by name ("knee_flexion"; for further references, "knee_flexion, adult").
 
     ``mean`` is over the eleven sagittal curves (angles, moments and powers of hip, knee and ankle, vertical and
-    fore-aft force), each compared with its first reference. ``means`` contains those for each reference. It prints as a
-    table, also in notebooks; ``to_dict`` and ``to_json`` return plain values.
+    fore-aft force), each compared with its first reference. ``means`` contains the means for each reference. The object
+    is printed as a table, also in notebooks; ``to_dict`` and ``to_json`` return plain values.
 
     Example:
         >>> from torsor.human.gait.references import REFERENCES

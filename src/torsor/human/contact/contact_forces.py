@@ -1,8 +1,8 @@
 """Contact wrenches and joint torques at a node of a motion problem, as symbolic expressions.
 
 The load distribution between the feet is part of the data of each node (``support.Carried``), so one kernel serves all
-steps and bodies. The joint torques are those from inverse dynamics without ground contact, minus the effect of the foot
-wrenches on the legs.
+steps and bodies. The joint torques are computed by inverse dynamics without ground contact, minus the effect of the
+foot wrenches on the legs.
 """
 
 from functools import cached_property, lru_cache
@@ -187,13 +187,13 @@ def rail_power(node: Node, side: str) -> ca.SX:
 
 @lru_cache(maxsize=8)
 def loaded(node: Node) -> Node:
-    """Return a node with given hand forces, the same object for all terms of the node."""
+    """Return a node with given hand forces; all terms of the node share one object."""
     return _LoadedNode(node)
 
 
 @lru_cache(maxsize=8)
 def railed(node: Node) -> Node:
-    """Return a node with its rail forces, the same object for all terms of the node."""
+    """Return a node with its rail forces; all terms of the node share one object."""
     return node if isinstance(node, _HandNode) or not has_rails(node) else _HandNode(node)
 
 
@@ -223,7 +223,7 @@ def ground_data(body: Robot, support: Support, friction: float, s: Array) -> Arr
 
 
 class ContactForces:
-    """Contact of a body with the ground and a seat at a node: the foot wrenches and the resulting joint torques.
+    """Contact of a body with the ground and a seat at a node: foot wrenches and the resulting joint torques.
 
     ``feet`` are the wrenches by side, about the origin. ``level`` is the total wrench at the height of its point of
     application. ``directions`` are the directions of the foot forces, scaled by the total force. ``toes`` (by side),
@@ -280,7 +280,7 @@ class ContactForces:
         return ca.vertcat(*tau[len(GLOBAL) :])
 
     def ground_power(self, side: str) -> ca.SX:
-        """Return the power of the ground at a foot, plus that of a rail at the hand of the same side.
+        """Return the power of the ground at a foot, plus the power of a rail at the hand on the same side.
 
         It is zero while the foot neither slips nor lifts and the hand does not slip.
         """
@@ -404,7 +404,7 @@ ONE_FOOT = VectorLayout(toes=2, sole=4, presses=1, mass=1, weight=1, friction=1)
 
 
 class OneFootContact(SharedContact):
-    """The contact of the right foot alone; ``force`` and ``moment`` are those that the global coordinates require."""
+    """The contact of the right foot alone; the global coordinates determine ``force`` and ``moment``."""
 
     def __init__(self, node: Node):
         data, (f, n) = self._begin(node, "shared ground", ONE_FOOT)

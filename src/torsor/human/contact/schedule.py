@@ -1,7 +1,7 @@
 """Walking steps: length, width, speed, and the times at which foot contacts change.
 
-A step begins with the heel strike of the right foot and ends with that of the left foot. The right heel stands at
-z = 0, and the left foot one step length behind it. A second step is the mirror image of the first.
+A step begins with the heel strike of the right foot and ends with the heel strike of the left foot. The right heel is
+at z = 0, and the left foot is one step length behind it. A second step is the mirror image of the first.
 """
 
 import math
@@ -44,8 +44,8 @@ FORCE_MEETING_HEIGHT = (
 class PressurePath(NamedTuple):
     """Points of application of the ground force in double support, as fractions of the foot length from the heel.
 
-    The point on the leading foot moves from ``strike`` to ``pressed`` (at toe-off), and that on the trailing foot from
-    ``forefoot`` to ``tip``. The optimisation may shift both forward or backward by up to ``band``.
+    The point on the leading foot moves from ``strike`` to ``pressed`` (at toe-off), and the point on the trailing foot
+    from ``forefoot`` to ``tip``. The optimisation may shift both forward or backward by up to ``band``.
     """
 
     strike: float = 0.0
@@ -71,8 +71,8 @@ class Step:
     about the height of the centre of mass; with 0 they are parallel.
 
     ``length``, ``width`` and ``speed`` may be "free", or bounds (lower, upper). They are then results of the
-    optimisation. So are the times with ``timing="free"``, the default for a free length; "given" keeps them fixed. At a
-    given speed, a free length means a free duration.
+    optimisation. With ``timing="free"``, the default for a free length, the times are results too; "given" keeps them
+    fixed. At a given speed, a free length means a free duration.
 
     On stairs each foot lands a ``rise`` (m) higher than the other one, or lower if it is negative. The length is then
     the tread depth. ``landing`` is the part of the foot that touches the ground first: "heel", or "forefoot", the
@@ -210,7 +210,7 @@ class Step:
         )
 
     def carried(self, s: Array, foot: Foot, path: PressurePath = BARMAN) -> Carried:
-        """Return how the feet carry the body at times s (K,) of the step."""
+        """Return the force distribution between the feet at times s (K,) of the step."""
         fraction, x, long = self.leading_fraction(s), self.width / 2, foot.length
         ahead = (path.strike + (path.pressed - path.strike) * np.minimum(s / self.toe_off, 1.0)) * long
         behind = (path.forefoot + (path.tip - path.forefoot) * np.minimum(s / self.ball_off, 1.0)) * long - self.length
@@ -274,7 +274,7 @@ class Walk(Support):
         return (index + s) / self.steps
 
     def heights(self, s: Array) -> Array:
-        """Return the tread heights (K, 2) (m) under the right and left foot; in swing, those of the next tread."""
+        """Return the tread heights (K, 2) (m) under the right and left foot; in swing, the height of the next tread."""
         within = np.minimum(s * self.steps, self.steps)
         index = np.minimum(np.ceil(within - TOUCHING) - 1, self.steps - 1).clip(0)
         trailing = index + np.where(within - index <= self.step.toe_off + TOUCHING, -1, 1)
@@ -282,7 +282,7 @@ class Walk(Support):
         return np.ascontiguousarray(feet.T * self.step.rise)
 
     def carried(self, s: Array, foot: Foot) -> Carried:
-        """Return how the feet carry the body at times s (K,) of the walk."""
+        """Return the force distribution between the feet at times s (K,) of the walk."""
         within = np.minimum(s * self.steps, self.steps)
         first = self.step.carried(within, foot, self.path)
         if self.steps == 1:
@@ -338,7 +338,7 @@ def walking_limit(body: Robot) -> float:
 
 
 def similar_step(body: Robot, step: Step | None = None) -> Step:
-    """Return the step with which a body walks at the same Froude number as the default body with ``step``.
+    """Return the step at which a body walks with the same Froude number as the default body with ``step``.
 
     Lengths are proportional to the leg length, speeds to its square root. ``step`` needs a given length and speed.
 
@@ -448,7 +448,7 @@ def tread(step: Step, foot: Foot) -> tuple[float, float]:
 
 
 def edges(step: Step, foot: Foot) -> tuple[Edge, ...]:
-    """Return the edges that the left foot passes in swing and, going up, also that of the following tread."""
+    """Return the edges that the left foot passes in swing and, going up, the edge of the following tread."""
     (back, front), rise, length = tread(step, foot), step.rise, float(step.length)
     if rise > 0:
         return tuple(Edge(round(back + k * length, 12), k * rise, 1.0) for k in range(3))
@@ -456,7 +456,7 @@ def edges(step: Step, foot: Foot) -> tuple[Edge, ...]:
 
 
 def highest_rise(body: Robot) -> float:
-    """Return how high (m) a body can lift its sole next to a straight leg, with the knee at its range limit."""
+    """Return the height (m) to which a body can lift its sole next to a straight leg, with the knee at its limit."""
     hip, knee, ankle = (landmark(body, f"right_{name}") for name in ("thigh", "shank", "foot"))
     thigh, shank = float(hip[1] - knee[1]), float(knee[1] - ankle[1])
     flexion = float(body.upper[body.coordinate_names.index("right_knee_flexion")])
@@ -535,7 +535,7 @@ class FreeWalk(Walk, SharedSupport):
         )
 
     def carried(self, s: Array, foot: Foot) -> Any:
-        """Return how the feet carry the body with nominal force sharing."""
+        """Return the nominal force distribution between the feet."""
         return self.step.nominal.carried(s, foot)
 
     def knots(self, points: int) -> Array:
@@ -619,13 +619,13 @@ class RunningStep(Step):
 
     @property
     def stances(self) -> tuple[Stance, ...]:
-        """All stances of the step: those of the right foot."""
+        """All stances of the step, which are stances of the right foot."""
         ends, heel = (0.0, *(getattr(self, name) for name in STANCE)), (-self.width / 2, 0.0)
         points = (("heel", "xyz"),), WHOLE, FORE, (("toe", "xyz"),)
         return tuple(Stance("right", ends[k], ends[k + 1], contact, heel) for k, contact in enumerate(points))
 
     def carried(self, s: Array, foot: Foot, path: PressurePath = BARMAN) -> Carried:
-        """Return how the feet carry the body: the right foot carries it alone."""
+        """Return the force distribution between the feet: the right foot carries the full force."""
         sole, x, ones = self.sole(s, foot), self.width / 2, np.ones(len(s))
         middle = np.stack([np.full(len(s), -x), sole[:, 2:].mean(axis=1)], axis=1)
         return Carried(ones, middle, middle, self.toes(s), sole - np.array([x, x, 0.0, 0.0]))
@@ -667,7 +667,7 @@ class Run(FreeWalk):
         """Return the knots (K,) of the pelvis in flight including both ends, at which the residual force is zero.
 
         Accelerations of cubic splines are linear between knots. Zero wrenches at all knots determine the pelvis
-        accelerations for any joint motion: there are as many equations as accelerations.
+        accelerations for any joint motion: there is one equation per acceleration.
         """
         knots = self.knots(points)
         ends = np.concatenate([knots[knots > self.step.toe_off - TOUCHING], [1.0]])
@@ -676,7 +676,7 @@ class Run(FreeWalk):
         )
 
     def pelvis(self, points: int) -> Spline:
-        """Return the spline of the six global coordinates, which is finer than that of the joints in flight."""
+        """Return the spline of the six global coordinates, which is finer in flight than the splines of the joints."""
         return Spline(3, np.union1d(self.knots(points), self.flight(points)[:-1]))
 
     def nodes(self, points: int) -> Array:

@@ -1,4 +1,4 @@
-"""The support of a motion: the stances of the foot points, and how feet and rails carry the body.
+"""The support of a motion: the stances of the feet, and the force distribution among feet and rails.
 
 x points to the left, y up from the ground, z forward. Times s are fractions of the duration of the motion, from 0 to 1.
 """
@@ -74,8 +74,7 @@ class Stance(NamedTuple):
     """Stance of a foot from the time ``first`` to the time ``last``, as fractions of the motion.
 
     ``points`` are the landmarks in contact, without the side, each with the axes ("xyz") along which it is fixed.
-    ``heel`` (x, z) (m) is the heel position while the whole foot is on the ground, and ``height`` (m) the ground
-    height.
+    ``heel`` (x, z) (m) is the heel position while the whole foot is on the ground, at ``height`` (m).
     """
 
     side: str
@@ -105,7 +104,7 @@ class Foot(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """How the feet carry the body at K times.
+    """The distribution of the ground force between the feet at K times.
 
     ``right_fraction`` (K,) is the fraction of the force on the right foot. ``right`` and ``left`` (K, 2) are the points
     of application (x, z) (m). ``toes`` (K, 2) is 1 where only the toes of the right or left foot are in contact. The
@@ -135,7 +134,7 @@ class Carried(NamedTuple):
 
     @property
     def leans(self) -> Array:
-        """Inclination (x, z) of the right and left foot forces, relative to that of their sum (K, 4).
+        """Inclination (x, z) of the right and left foot forces, relative to the inclination of their sum (K, 4).
 
         It is divided by the vertical force, and is zero for an unloaded foot.
         """
@@ -160,7 +159,7 @@ class Seat(NamedTuple):
 
 @dataclass(frozen=True)
 class Support:
-    """Base class of supports: the ``stances`` of the feet, how the feet carry the body (``carried``), and ``rails``."""
+    """Base class of supports: the ``stances`` of the feet, their force distribution (``carried``), and ``rails``."""
 
     rails: Rails | None = field(default=None, kw_only=True)
 
@@ -170,7 +169,7 @@ class Support:
         raise NotImplementedError
 
     def carried(self, s: Array, foot: Foot) -> Carried:
-        """Return how the feet carry the body at times s (K,)."""
+        """Return the force distribution between the feet at times s (K,)."""
         raise NotImplementedError
 
     def seated(self, s: Array) -> Seat:
@@ -231,7 +230,7 @@ class Standing(Support):
         return tuple(Stance(side, 0.0, 1.0, WHOLE, (x, 0.0)) for side, x in zip(SIDES, (-half, half), strict=True))
 
     def carried(self, s: Array, foot: Foot) -> Carried:
-        """Return how the feet carry the body: the forces act at the middle of the feet."""
+        """Return the force distribution between the feet: the forces act at the middle of the feet."""
         ones, half = np.ones(len(s)), self.width / 2
         places = [np.outer(ones, [x, (FLAT_ENDS[0] + FORE_ENDS[1]) / 2 * foot.length]) for x in (-half, half)]
         aside = half + foot.half
@@ -270,7 +269,7 @@ class Sitting(Standing):
         return Seat(fraction, np.tile([0.0, self.height, -self.back], (len(s), 1)))
 
     def carried(self, s: Array, foot: Foot) -> Carried:
-        """Return how the feet carry the body; the box moves from the seat to the feet."""
+        """Return the force distribution between the feet; the box moves from the seat to the feet."""
         feet, seat = super().carried(s, foot), self.seated(s)
         back = seat.fraction * (seat.point[:, 2] - feet.right[:, 1])
         return feet._replace(box=feet.box + np.outer(back, [0.0, 0.0, 1.0, 1.0]))
@@ -285,7 +284,7 @@ NO_SIDE = (0.0, 0.0, 1.0)  # an edge with every point on its inner side
 def support_points(body: Robot, support: Support, s: float) -> Array:
     """Return the sole points (P, 2), x and z (m), in contact at a time s.
 
-    A heel, ball or toe in contact gives two points, one at each edge of the sole.
+    A heel, ball or toe in contact contributes two points, one at each edge of the sole.
     """
     half, points = Foot.of(body).half, list[tuple[float, float]]()
     for stance in support.stances:

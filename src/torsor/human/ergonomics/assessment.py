@@ -266,7 +266,7 @@ def write_ergonomic_report(path: str | Path, result: MotionResult, **settings: A
     """Write the ergonomic report of a predicted human motion as one offline HTML page.
 
     It contains the lumbar spine loads with their limits, the lifting equation, percent capable, the cumulative load
-    over a shift, a figure and the motion in 3D. ``settings`` are those of ``torsor.human.ergonomics.assess``.
+    over a shift, a figure and the motion in 3D. ``settings`` are the arguments of ``torsor.human.ergonomics.assess``.
 
     Example:
         >>> write_ergonomic_report("lift.html", 3)

@@ -1,7 +1,7 @@
 """Percent capable: the fraction of a population that is strong enough for the moments of a task.
 
 Strengths are assumed to be normally distributed. The fraction Phi((mean - M) / deviation) of people can exert a moment
-M, where mean and deviation are those of the isometric joint strength in its direction, at the joint angle. The value
+M, where mean and deviation describe the isometric joint strength in its direction, at the joint angle. The value
 for the task is the minimum over joints and time. Strengths are isometric, as usual in ergonomics: people who are too
 weak for a fast motion may still do it slowly.
 

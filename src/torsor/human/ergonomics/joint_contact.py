@@ -1,7 +1,7 @@
 """Contact forces in hip, knee and ankle, estimated with equivalent muscles.
 
-Net joint reactions are those of a body without muscles. Muscle tension across a joint additionally presses its bones
-together. At each instant the forces F of the muscle groups (``GROUPS``) are computed by static optimisation,
+Net joint reactions are the reactions of a body without muscles. Muscle tension across a joint additionally presses its
+bones together. At each instant the forces F of the muscle groups (``GROUPS``) are computed by static optimisation,
 
     minimise  sum (F_i / F_max,i)^2      subject to  R F = M,  0 <= F <= F_max
 
@@ -110,7 +110,7 @@ def moment_arms(person: Person, flexions: Array) -> Array:
 
 
 def crosses(joint: str) -> Array:
-    """Return which groups (11,) cross a joint ("hip", "knee" or "ankle"), as 0 and 1."""
+    """Return 1 for the groups (11,) that cross a joint ("hip", "knee" or "ankle"), and 0 for the others."""
     return np.array([float(any(arm.coordinate in JOINT_COORDINATES[joint] for arm in group.arms)) for group in GROUPS])
 
 

@@ -9,8 +9,8 @@ with one moment arm per direction balance its moment and compress the disc:
 where F is the force of the upper body on the disc, n the disc normal and t the forward direction in the disc plane. The
 upper surface of the sacrum is inclined forward by 40 degrees in standing (sacral slope) and rotates with the pelvis.
 Muscles act along n and add nothing to the shear. Intra-abdominal pressure, whose effect is disputed, and
-co-contraction, which adds compression, are not modelled. The values are those of Chaffin and Andersson's model with r_e
-= 0.05 m, on which the NIOSH limits (1981) are based.
+co-contraction, which adds compression, are not modelled. The values agree with Chaffin and Andersson's model with r_e =
+0.05 m, on which the NIOSH limits (1981) are based.
 """
 
 from dataclasses import dataclass
@@ -111,9 +111,8 @@ class LumbarLoads(NamedTuple):
     """Loads on L5/S1, all (...): moments (N m) of extension, lateral bending and axial rotation, and forces (N).
 
     ``extension`` is positive if the back muscles act, negative if the abdominal muscles act. ``lateral`` and ``axial``
-    are about the forward and upward axes of the pelvis. ``muscles`` is the sum of the muscle forces,
-    ``compression`` the disc compression, and ``shear`` and ``side_shear`` the forward and lateral forces in the disc
-    plane.
+    are about the forward and upward axes of the pelvis. ``muscles`` is the sum of the muscle forces, ``compression``
+    the disc compression, and ``shear`` and ``side_shear`` the forward and lateral forces in the disc plane.
     """
 
     extension: Array

@@ -57,8 +57,8 @@ class Multipliers(NamedTuple):
 class LiftEnd:
     """Hand position at one end of a lift: ``horizontal`` and ``vertical`` (m), ``asymmetry`` (degrees).
 
-    ``horizontal`` is the distance of the midpoint of the hands from that of the ankles, ``vertical`` is their height
-    above the floor, and ``asymmetry`` the angle of the load from straight ahead.
+    ``horizontal`` is the distance between the midpoints of the hands and of the ankles, ``vertical`` is the height of
+    the hands above the floor, and ``asymmetry`` is the angle of the load from straight ahead.
     """
 
     horizontal: float

@@ -137,7 +137,7 @@ OPPOSITE = {
 
 @dataclass(frozen=True, eq=False)
 class StrideCurves:
-    """The curves of ``Stride``, which adds reports and figures."""
+    """The curves of a stride; the subclass ``Stride`` adds reports and figures."""
 
     result: MotionResult
     side: str = "right"
@@ -166,7 +166,7 @@ class StrideCurves:
 
     @property
     def is_run(self) -> bool:
-        """Whether it is a run, which has flight phases, and not a walk."""
+        """Whether the motion is a run, with flight phases, and not a walk."""
         return isinstance(self.step, RunningStep)
 
     @property
@@ -220,7 +220,7 @@ class StrideCurves:
     def angle(self, name: str, *, other: bool = False) -> Array:
         """Return an angle (401,) in degrees, of a limb on this side, the pelvis ("tilt", "list", "yaw") or the spine.
 
-        With ``other``, return that of the other leg or arm, at the same instants.
+        With ``other``, return the angle of the other leg or arm at the same instants.
         """
         return np.degrees(self.samples.q[:, self._place(name, other)])
 
@@ -256,7 +256,7 @@ class StrideCurves:
         return pressure(self.samples, self.body)[..., [0, 2]]
 
     def reaction(self, joint: str) -> Array:
-        """Return the force (401, 3) in "hip", "knee" or "ankle" on the link below, divided by body weight.
+        """Return the force (401, 3) on the link below "hip", "knee" or "ankle", divided by body weight.
 
         Components are medial, up and forward. It is the sum of the forces exerted by the bone above and by all muscles
         across the joint. The contact force between the bones alone is larger.
@@ -305,7 +305,7 @@ class StrideCurves:
         return given_references(references, self.side, StrideCurves)
 
     def likeness(self, references: Any = None) -> LikenessTable:
-        """Return the similarity of the curves to measured ones: a table of correlations r and RMSE, by curve name.
+        """Return the similarity to measured curves: a table of correlations r and RMSE, by curve name.
 
         ``references`` are names of built-in references (from ``REFERENCES``, or "Schwartz 2008"), recording files
         (.mot, .sto, .csv, .npz; a tuple of files is one recording), mappings {"knee_flexion": values (K,), (mean, sd),

@@ -1,8 +1,8 @@
-"""The figure of a stride (postures, and curves with measured ones), and animations (extra ``plot``)."""
+"""The figure of a stride (postures, and curves with measured curves), and animations (extra ``plot``)."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from textwrap import shorten
+from textwrap import fill, shorten
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -126,10 +126,15 @@ SHOWN_CURVES = (
     *("shoulder_flexion", "elbow_flexion", "yaw"),
 )
 TITLES = {"list": "pelvis list", "yaw": "pelvis yaw"} | {name: f"{name} force" for name in SHOWN_CURVES[12:15]}
-COLUMNS, ROWS = 4, 6  # of panels
+SAGITTAL_CURVES = (
+    *("hip_flexion", "knee_flexion", "ankle_flexion", "vertical"),
+    *("hip_extension", "knee_extension", "ankle_plantarflexion", "forward"),
+    *("hip_power", "knee_power", "ankle_power"),
+)
+COLUMNS = 4  # of panels
 POSTURES, POSTURE_SPACING = 9, 0.75  # number of postures and their distance (m)
 # Characters per legend line, and number of sources from which it has two columns.
-LEGEND_CHARACTERS, MAX_SOURCES = 78, 6
+LEGEND_CHARACTERS, NARROW_LEGEND, MAX_SOURCES = 78, 34, 6
 
 
 def plot(
@@ -137,29 +142,38 @@ def plot(
     path: str | Path | None,
     references: Any = None,
     spreads: Mapping[str, CurveSpread] | None = None,
+    sagittal: bool = False,
 ) -> "Figure":
     """Return a figure of the curves with measured bands, the joint reactions, and postures.
 
-    ``spreads`` are drawn as blue bands: minimum and maximum of near-optimal walks.
+    ``spreads`` are drawn as blue bands: minimum and maximum of near-optimal walks. ``sagittal`` draws only the eleven
+    sagittal curves.
     """
-    figure = new_figure(14.0, 2.45 * ROWS + 4.0)
-    grid = figure.add_gridspec(ROWS + 1, COLUMNS, height_ratios=[1.0] * ROWS + [1.6])
-    places = [grid[divmod(k, COLUMNS)] for k in range(ROWS * COLUMNS)]
+    curves, panels = (SAGITTAL_CURVES, ()) if sagittal else (SHOWN_CURVES, (_joints, _pressure, _energy))
+    rows = -(-(len(curves) + len(panels) + 1) // COLUMNS)
+    figure = new_figure(14.0, 2.45 * rows + (1.0 if sagittal else 4.0))
+    grid = figure.add_gridspec(rows + (not sagittal), COLUMNS, height_ratios=[1.0] * rows + [1.6] * (not sagittal))
+    places = [grid[divmod(k, COLUMNS)] for k in range(rows * COLUMNS)]
     shown = stride.references(references).references
     colours = _colours(shown)
-    for place, name in zip(places, SHOWN_CURVES, strict=False):
+    for place, name in zip(places, curves, strict=False):
         axes = figure.add_subplot(place)
         if spreads is not None:
             spread = spreads[name]
             at = np.linspace(0.0, 100.0, len(spread.best))
             axes.fill_between(at, spread.least, spread.most, color=OWN_COLOUR, alpha=0.3, linewidth=0)
         _compare(axes, stride, name, [reference for reference in shown if reference.curve == name], colours)
-    for place, panel in zip(places[len(SHOWN_CURVES) :], (_joints, _pressure, _energy), strict=False):
+        own = axes.get_legend()
+        if sagittal and own is not None:
+            own.remove()  # the legend of the figure has all lines
+    for place, panel in zip(places[len(curves) :], panels, strict=False):
         panel(figure.add_subplot(place), stride)
-    for axes in figure.axes[-COLUMNS:]:
+    for axes in figure.axes[-3 if sagittal else -COLUMNS :]:
         axes.set_xlabel("% of stride", fontsize=9)
-    _legend(figure.add_subplot(grid[ROWS - 1, 2:]), stride, shown, colours)
-    _postures(figure.add_subplot(grid[ROWS, :]), stride)
+    last = figure.add_subplot(grid[rows - 1, (len(curves) + len(panels)) % COLUMNS :])
+    _legend(last, stride, shown, colours, NARROW_LEGEND if sagittal else LEGEND_CHARACTERS)
+    if not sagittal:
+        _postures(figure.add_subplot(grid[rows, :]), stride)
     result = stride.result
     what = f"{who(result.problem)}: {stride.side} stride at {described(stride.step)}"
     aims = " + ".join(part.title for part in result.problem.costs)
@@ -167,7 +181,7 @@ def plot(
     legend = "blue: predicted" if spreads is None else "blue: the best walk, light blue: all near-optimal walks"
     people = "; dashed and shaded: people, mean and standard deviation" if shown else ""
     figure.suptitle(label_of_title(f"{what}\n{how}\n{legend}{people}; vertical line: toe-off"))
-    return saved(figure, path, dpi=80)
+    return saved(figure, path, dpi=70 if sagittal else 80)
 
 
 def _style(axes: Any, title: str, unit: str) -> None:
@@ -211,7 +225,13 @@ def _compare(
     _style(axes, title, first.unit)
 
 
-def _legend(axes: Any, stride: StrideCurves, references: Sequence[Reference], colours: Mapping[str, str]) -> None:
+def _legend(
+    axes: Any,
+    stride: StrideCurves,
+    references: Sequence[Reference],
+    colours: Mapping[str, str],
+    width: int = LEGEND_CHARACTERS,
+) -> None:
     """List the sources, each with the mean similarity of its sagittal curves."""
     axes.plot([], [], color=OWN_COLOUR, linewidth=2.0, label="predicted")
     table = LikenessTable([(reference, stride.curve(reference)) for reference in references])
@@ -222,11 +242,11 @@ def _legend(axes: Any, stride: StrideCurves, references: Sequence[Reference], co
         label = next(reference.label for reference in references if reference.source == source)
         mean = table.means[label]
         words = shorten(SOURCES.get(source, source), LEGEND_CHARACTERS, placeholder=" ...")
+        words = fill(words, width)
         if mean.curves:
             sd = "" if mean.rms_sd is None else f", RMSE {mean.rms_sd:.2f} SD"
-            words += (
-                f"\n    r {mean.correlation:.2f}{sd}, mean of {mean.curves} sagittal curve{'s' * (mean.curves > 1)}"
-            )
+            facts = f"r {mean.correlation:.2f}{sd}, mean of {mean.curves} sagittal curve{'s' * (mean.curves > 1)}"
+            words += "\n" + fill(facts, width, initial_indent="    ", subsequent_indent="    ")
         axes.plot([], [], "--" if source in dashed else ":", color=colour, linewidth=1.3, label=label_of_title(words))
     axes.axis("off")
     axes.legend(fontsize=8, frameon=False, loc="center left", ncols=1 if len(colours) < MAX_SOURCES else 2)

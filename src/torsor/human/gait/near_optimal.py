@@ -69,7 +69,7 @@ class NearOptimalWalks(MotionMultistart):
         return tuple(result for result in self.results if result.is_feasible and self.above(result) <= self.within)
 
     def above(self, result: MotionResult) -> float:
-        """Return by how much the objective of a result exceeds the best one, as a fraction of the latter."""
+        """Return the difference between the objective of a result and the best one, as a fraction of the best."""
         least = self.best.objective
         return (result.objective - least) / abs(least) if least else float(result.objective != least)
 
@@ -183,7 +183,7 @@ class NearOptimalWalks(MotionMultistart):
     def plot(self, path: str | Path | None = None, references: Any = None) -> "Figure":
         """Return the figure of the best stride with bands of the near-optimal walks; save it if ``path`` is given.
 
-        ``references`` are as in ``Stride.plot``: the built-in ones by default, recordings of people, or other strides.
+        For ``references`` see ``Stride.plot``: the built-in ones by default, recordings of people, or other strides.
         """
         return plot(self.stride, path, references, self.curves if len(self.strides) > 1 else None)
 
@@ -205,7 +205,7 @@ def near_optimal_walks(
 ) -> NearOptimalWalks:
     """Solve a ``torsor.human.walking`` problem from several starts and return the walks.
 
-    The first start is ``start``, as in ``solve``, by default the initial guess of the problem. The others are
+    The first start is ``start`` (see ``solve``), by default the initial guess of the problem. The others are
     ``bent_start`` with ``seed``, seed + 1, and so on; ``offset`` (rad) is the standard deviation of their angles. The
     solves run in ``workers`` processes, with ``settings`` as in ``solve``. Ctrl-C stops them, and the walks solved so
     far are returned. A walk is near-optimal if its objective exceeds the best one by at most the fraction ``within``.

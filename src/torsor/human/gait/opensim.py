@@ -1,8 +1,8 @@
 """A predicted walk as OpenSim files: joint angles, ground forces and joint moments.
 
-Names and directions are those of the gait model of Rajagopal et al. (2016). Its three-axis joints rotate about z, x and
-y in this order, like the hips and shoulders of Torsor's body in its own axes. The spine has four joints here and one
-joint there.
+Names and directions follow the gait model of Rajagopal et al. (2016). Its three-axis joints rotate about z, x and
+y in this order, like the hips and shoulders of Torsor's body in its own axes. The spine has four joints in Torsor and
+one in that model.
 """
 
 from dataclasses import replace
@@ -39,7 +39,7 @@ MIDDLE_OF_HIPS = np.array([-0.056276, -0.07849, 0.0])  # Rajagopal et al. 2016
 def opensim_motion(stride: StrideCurves, model: OsimModel | None = None) -> MotionTable:
     """Return the joint angles (degrees) of a stride with OpenSim names, and the pelvis position (m).
 
-    Columns are those of the model of Rajagopal et al. (2016), with x forward, y up and z right. The stride starts at a
+    Columns follow the model of Rajagopal et al. (2016), with x forward, y up and z right. The stride starts at a
     right heel strike. ``model``, a skeleton from ``torsor.human.recordings.read_osim``, defines the hip positions
     on the pelvis. The default is the unscaled model. Forearms, wrists and head are not included.
 
@@ -135,7 +135,7 @@ def write_opensim(stride: StrideCurves, path: str | Path, model: OsimModel | Non
 
     These contain joint angles, ground forces, the external loads that apply the forces to the bodies calcn_r and
     calcn_l, and joint moments of the legs. In OpenSim's viewer, the first two can be loaded for a gait model with "Load
-    Motion" and "Associate Motion Data"; OpenSim tools read the .xml file. ``model`` is as in ``opensim_motion``.
+    Motion" and "Associate Motion Data"; OpenSim tools read the .xml file. For ``model`` see ``opensim_motion``.
 
     Example:
         >>> stride = torsor.human.Stride(torsor.human.walking().solve())  # doctest: +SKIP

@@ -107,7 +107,7 @@ def printed_differences() -> tuple[Difference, ...]:
 
 @dataclass(frozen=True, eq=False)
 class PrintedGait(Result):
-    """How closely a motion satisfies the equations of the printed gait; see ``printed_gait``.
+    """The result of ``printed_gait``: how closely a motion satisfies the printed equations.
 
     ``stages`` are the searches with increasingly narrow bounds on eq. 5.4 while all other equations hold. ``nearest``
     is the minimum-effort walk in the version "nearest".
@@ -135,7 +135,7 @@ class PrintedGait(Result):
 
     @property
     def conflict(self) -> dict[str, float]:
-        """How strongly each equation opposes eq. 5.4 in the nearest walk, relative to eq. 5.4 itself.
+        """The strength of the conflict of each equation with eq. 5.4 in the nearest walk, relative to eq. 5.4 itself.
 
         These are sums of |dJ/d(bound)| over the rows of an equation. As the bounds approach their minimum, all of these
         derivatives diverge, and their ratios show which equations contradict each other.
@@ -226,7 +226,7 @@ def _status(stage: Stage) -> str:
 
 
 def printed_gait(body: Robot | None = None, step: Step | None = None, *, progress: bool | None = None) -> PrintedGait:
-    """Return how closely a walk satisfies the equations of Barman 2020, chapter V, and which of them conflict.
+    """Return how closely a walk can satisfy the equations of Barman 2020, chapter V, and the conflicting equations.
 
     All equations except 5.4 hold as printed. The bounds on eq. 5.4 are narrowed until no motion is found. ``body`` is a
     ``library.human``, and ``step`` defines length, speed and contacts. ``progress`` shows the iterations. The

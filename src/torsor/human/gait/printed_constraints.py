@@ -37,7 +37,7 @@ POLYGON = VectorLayout({f"side {k + 1}": 3 for k in range(MAX_SIDES)})
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class InSupport(Grounded, Constraint):
-    """The zero-moment point is within the support polygon (Barman 2020, eq. 5.5).
+    """A constraint that keeps the zero-moment point within the support polygon (Barman 2020, eq. 5.5).
 
     With the zero-moment point x = n_z / f_y, z = -n_x / f_y, the distance from an edge times the vertical force is a
     n_z - b n_x + c f_y, without division. Rows are divided by body weight, in dm. Together they imply f_y >= 0.
@@ -90,7 +90,7 @@ class Stage(NamedTuple):
 
     @property
     def is_accepted(self) -> bool:
-        """Whether SNOPT accepts the bounds as equations in Barman 2020; the norm of the variables is taken as size."""
+        """Whether SNOPT as used in Barman 2020, with a tolerance relative to |x|, accepts the bounds as equations."""
         return max(self.slack, self.slip) <= TOLERANCE * float(np.linalg.norm(self.outcome.x))
 
 
@@ -116,10 +116,10 @@ class PrintedWalk(HumanProblem):
         return replace(self, constraints=changed)
 
     def approach(self, seconds: float = math.inf, progress: bool | None = None) -> Iterator[Stage]:
-        """Yield the searches with velocity bounds wider than those of the problem, from wide to narrow.
+        """Yield the searches with velocity bounds wider than the bounds of the problem, from wide to narrow.
 
-        Each search starts from the previous motion, the first one from the initial guess. The last one is the first
-        that finds no feasible motion. Ctrl-C raises KeyboardInterrupt; ``seconds`` limits the total time.
+        Each search starts from the previous motion, the first one from the initial guess. The series ends with the
+        first search that finds no feasible motion. Ctrl-C raises KeyboardInterrupt; ``seconds`` limits the total time.
         """
         (slack, slip), x, end = self.bands, self.guess(), perf_counter() + seconds
         for wide in (width for width in SLIPS if width > slip):
@@ -189,7 +189,7 @@ def printed_constraints(settings: WalkSettings) -> list[Constraint]:
     """Return the constraints of eqs. 5.2 to 5.7, 5.9 and 5.10; the symmetry (5.8) is a condition at the ends.
 
     Redundant rows are omitted: the velocity of a foot that stands on three points has six rows, and the foot positions
-    at the end of the step follow from those at its start by symmetry.
+    at the end of the step follow from its start by symmetry.
     """
     version, walk, body = settings.version, settings.walk, settings.loaded
     step, knee = walk.step, f"{SIDES[1]}_knee_flexion"

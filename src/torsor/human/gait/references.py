@@ -47,7 +47,7 @@ class Reference(NamedTuple):
 
     @property
     def curve(self) -> str:
-        """The curve name in comparisons: that of ``Stride``, or "hip_power" for hip power."""
+        """The curve name in comparisons: the name in ``Stride``, or "hip_power" for hip power."""
         return f"{self.name}_power" if self.kind == "power" else self.name
 
     @property

@@ -255,7 +255,7 @@ class WalkSettings:
         for name, place in places.items():
             if not np.allclose(places[other_side(name)] * FLIP, place, rtol=1e-6, atol=1e-9):
                 raise self._one_sided(
-                    f"the origin of joint {name} is not the mirror image of that of {other_side(name)}"
+                    f"the origin of joint {name} is not the mirror image of the origin of {other_side(name)}"
                 )
         for what, values in tables.items():
             for name in values:
@@ -274,7 +274,7 @@ class WalkSettings:
 
     @cached_property
     def loaded(self) -> Robot:
-        """The body with its load; base axes are those of the ground, so a slope rotates gravity."""
+        """The body with its load; base axes are aligned with the ground, so a slope rotates gravity."""
         loaded = self.body if self.load is None else self.load.on(self.body)
         size = -float(self.body.gravity[1])
         return loaded.with_gravity([0.0, -size * math.cos(self.slope), -size * math.sin(self.slope)])
@@ -293,7 +293,7 @@ class WalkSettings:
 
     @cached_property
     def narrowed(self) -> dict[str, tuple[float, float]]:
-        """The coordinates with given ranges (rad or m): those whose names end with a key of ``ranges``."""
+        """The coordinates with given ranges (rad or m), whose names end with a key of ``ranges``."""
         narrowed_ranges, names = dict[str, tuple[float, float]](), self.body.coordinate_names
         for key, bounds in table(self.ranges, "walk", "ranges").items():
             low, high = interval(bounds, "walk", f"the range of {key}")
@@ -313,7 +313,7 @@ class WalkSettings:
         return narrowed_ranges
 
     def bounds(self) -> tuple[dict[str, float], dict[str, float]]:
-        """Return lower and upper bounds of the moving coordinates: given ranges, or those of habits and joints."""
+        """Return lower and upper bounds of the moving coordinates: given ranges, or the ranges of habits and joints."""
         lower, upper = self.habits.bounds(self.loaded, list(self.moving), self.slope, self.box is not None)
         for name, (low, high) in self.narrowed.items():
             lower[name], upper[name] = low, high

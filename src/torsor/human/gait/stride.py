@@ -69,14 +69,14 @@ def joint_loads(result: MotionResult) -> JointLoads:
 
     Each load is the mean over the two ends of an interval. If the walk is one step that is repeated in mirror image,
     each side begins with its own heel strike, so that both sides have the same loads. If the walk has strength curves,
-    the strengths of hips, knees and ankles are those at their angles and velocities. The loads of free steps and of
-    runs are those of the muscles, without the passive torques.
+    the strengths of hips, knees and ankles depend on their angles and velocities. The loads of free steps and runs
+    are muscle loads, without the passive torques.
     """
     pairs = ((batch, rows) for batch in result.program.batches for rows in batch.kernels.constraints)
     limits = (Torques, MuscleTorques)
     batch, torques = next(((batch, rows) for batch, rows in pairs if isinstance(rows, limits)), (None, None))
     if batch is None or torques is None:
-        what = f"the result is of the problem {result.problem.name!r}"
+        what = f"the result belongs to the problem {result.problem.name!r}"
         allowed = "a result of torsor.human.walking()"
         raise ModelError(what, value=result.problem.name, where="joint loads", allowed=allowed)
     terms = zip(batch.kernels.constraints, batch.kernels.rows, strict=True)
@@ -163,11 +163,11 @@ MOMENTS = ("hip_extension", "hip_abduction", "knee_extension", "ankle_plantarfle
 class Stride(Result, StrideCurves):
     """The stride of one ``side`` ("right" or "left") in the result of ``torsor.human.walking`` or ``running``.
 
-    All curves have 401 equally spaced instants, from heel strike to heel strike of that side. Names are those of the
-    body coordinates without the side ("hip_flexion", "list"). Moments may also be named after the opposite direction
+    All curves have 401 equally spaced instants, from heel strike to heel strike of that side. Names are coordinate
+    names of the body without the side ("hip_flexion", "list"). Moments may also be named after the opposite direction
     ("hip_extension"). Forces are divided by the weight, and moments and powers by the mass, of the body with its load.
     A left stride is mirrored: vectors are (medial, up, forward) for either side, which are the base axes for the right
-    side. ``likeness`` compares a walk with measured ones, ``report()`` returns tables, and ``plot`` returns a figure.
+    side. ``likeness`` compares a walk with measured walks, ``report()`` returns tables, and ``plot`` returns a figure.
     """
 
     kind = "stride"
@@ -271,12 +271,13 @@ class Stride(Result, StrideCurves):
         people = self.likeness()
         return Group(parts, peaks_table(self), work, *([people] if people else []))
 
-    def plot(self, path: str | Path | None = None, references: Any = None) -> "Figure":
-        """Return a figure (matplotlib, extra ``plot``) of the curves and measured ones; save it to ``path``.
+    def plot(self, path: str | Path | None = None, references: Any = None, sagittal: bool = False) -> "Figure":
+        """Return a figure (matplotlib, extra ``plot``) of the curves and measured curves; save it if ``path`` is given.
 
-        ``references`` are as in ``likeness``: the built-in ones by default, recordings of people, or other strides.
+        For ``references`` see ``likeness``: the built-in ones by default, recordings of people, or other strides.
+        ``sagittal`` draws only the eleven sagittal curves.
         """
-        return plot(self, path, references)
+        return plot(self, path, references, sagittal=sagittal)
 
 
 register_result("stride", Stride, "a stride")
@@ -289,7 +290,7 @@ def _ends(curve: Any) -> dict[str, float]:
 def peaks(stride: StrideCurves) -> dict[str, Any]:
     """Return minima and maxima of angles (degrees), moments (N m/kg), powers (W/kg), and forces (over body weight).
 
-    The vertical force of a walk has two peaks and the valley between them; that of a run has one peak.
+    The vertical force of a walk has two peaks with a valley between them; in a run it has one peak.
     """
     swing = stride.s > min(0.6, stride.step.duty_factor)
     return {

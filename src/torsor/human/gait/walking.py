@@ -129,7 +129,7 @@ def walking(
     move). ``planar`` freezes all motion out of the sagittal plane. ``strength`` is {coordinate: strength factor}.
     ``curves`` limits hip, knee and ankle torques to the strength at the angle and velocity, times these factors.
     ``ranges`` {coordinate: (lower, upper)} (rad or m) replaces the ranges of habits and joints; a name without a side
-    applies to both. {"knee_flexion": (0.5, 2.0)} gives crouched walking.
+    applies to both. {"knee_flexion": (0.5, 2.0)} results in crouched walking.
 
     Walk: ``step`` defines length, width, speed, contacts, and the rise of stairs; ``slope`` (rad) is positive uphill.
     With ``steps=2``, left and right may differ: ``frozen``, ``strength`` and ``ranges`` may be one-sided, legs may have
@@ -151,7 +151,7 @@ def walking(
     possible (docs/people/stairs_and_rails.md). ``steps=2`` is not supported.
 
     As printed: the version "printed" has exactly the objective and the constraints printed in Barman 2020 (eqs. 5.1 to
-    5.10); no motion is known that satisfies it. "nearest" is the same with tolerances for heights (2 mm) and velocities
+    5.10); no motion is known that satisfies it. The version "nearest" adds tolerances for heights (2 mm) and velocities
     (2 mm/s) of the points in contact (eq. 5.4). ``printed_gait`` shows the conflict, and ``printed_differences`` the
     differences between the versions. Neither version supports ``habits``, ``objective``, ``curves``, a box, ``planar``
     or ``steps=2``.
@@ -252,7 +252,7 @@ def step_variables(step: Step) -> dict[str, Number]:
 
 
 def repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "symmetry") -> Ends:
-    """Return the constraint that the walk ends as it began: mirrored after one step, identical after two."""
+    """Return the constraint that the walk ends in its initial state: mirrored after one step, identical after two."""
     ahead, pace = dict[str, float](), dict[str, Any]()
     if isinstance(walk, FreeWalk):
         least, most = walk.step.bounds("speed")
@@ -301,7 +301,7 @@ def bent_start(problem: MotionProblem, seed: int, offset: float = 0.2) -> Array:
     """Return variables (n,) for a constant posture whose joints deviate from the initial guess by random angles.
 
     The angles are normally distributed with the standard deviation ``offset`` (rad), and reproducible with ``seed``.
-    Bounds are respected. The six global coordinates are those of ``problem.guess()``.
+    Bounds are respected. The six global coordinates are taken from ``problem.guess()``.
 
     Example:
         >>> problem = walking()
@@ -387,7 +387,7 @@ def running(
 
     ``length`` and ``width`` (m) of the step and the ``timing`` of its contacts are results, unless lengths are given as
     numbers or as bounds (lower, upper), or ``timing="given"``, with which the foot is on the ground for 68 % of the
-    step. ``body``, ``frozen``, ``strength``, ``planar`` and ``friction`` are those of ``walking``. ``objective``
+    step. For ``body``, ``frozen``, ``strength``, ``planar`` and ``friction`` see ``walking``. ``objective``
     contains the weights of "energy", "effort" and "accelerations", all 1 by default, as in walking with free steps.
     With ``tendons``, ankle and knee muscles act through springs (Geyer and Herr 2010), which store energy. ``points``
     is the number of control points per joint (default 13). Only level ground without a ``load`` is supported: a

@@ -1,4 +1,4 @@
-"""Levenberg-Marquardt for many frames at once, with one compiled kernel, and the body or skeleton that it fits."""
+"""The Levenberg-Marquardt method for many frames at once, with one compiled kernel, and the fitted body or skeleton."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ class Fit:
 
     @cached_property
     def identity(self) -> str:
-        """A hash of everything on which the kernels depend apart from their inputs."""
+        """A hash of everything that the kernels depend on, apart from their inputs."""
         digest = sha256(repr(self.layout).encode())
         for joint, parent in zip(self.robot.joints, self.robot.parents, strict=True):
             digest.update(f"{joint.type} {parent} {joint.ratio} {joint.offset} {joint.pitch}".encode())
@@ -98,7 +98,7 @@ class Fit:
     def step(self) -> AnyKernel:
         """The kernel that returns cost, next variables (n), largest change and smallest pivot of a frame.
 
-        Variables with ``held`` 1 take the step ``goal``, enforced by a finite stiffness. A variable that ends beyond
+        Variables with ``held`` = 1 take the step ``goal``, enforced by a finite stiffness. A variable that ends beyond
         its goal is pulled back to it.
         """
 
@@ -135,7 +135,7 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Variables (K, n), costs (K,), and which frames ``converged`` and which are ``determined`` by their markers."""
+    """Variables (K, n), costs (K,), and flags of frames that ``converged`` or are ``determined`` by markers."""
 
     y: Array
     cost: Array
@@ -143,7 +143,7 @@ class Fitted:
     determined: Flags
 
     def replaced(self, frames: NDArray[np.intp], others: "Fitted", chosen: Flags) -> "Fitted":
-        """Return the fit with the ``chosen`` ones of other fits for some ``frames``."""
+        """Return the fit with the ``chosen`` ones of ``frames`` replaced by their fits in ``others``."""
         parts = [array.copy() for array in vars(self).values()]
         for part, other in zip(parts, vars(others).values(), strict=True):
             part[frames[chosen]] = other[chosen]

@@ -56,10 +56,11 @@ SLIDES = ("tx", "ty", "tz")  # name endings of coordinates in m
 class MeasuredGait:
     """The result of ``measured_gait``.
 
-    ``motion`` is the result of inverse kinematics, ``dynamics`` that of inverse dynamics and ``ground`` the forces on
-    the feet (both None without ground forces). ``person`` is the scaled body (None with an OpenSim skeleton).
-    ``findings`` lists likely errors in the recording. Angles are in degrees; moments and powers are divided by the mass
-    (kg). Moments are internal, with the sign of the angles: hip and knee flexion and ankle dorsiflexion are positive.
+    ``motion`` is the result of inverse kinematics, ``dynamics`` is the result of inverse dynamics, and ``ground`` holds
+    the forces on the feet (both None without ground forces). ``person`` is the scaled body (None with an OpenSim
+    skeleton). ``findings`` lists likely errors in the ``recording``, whose markers are in the axes of the body. Angles
+    are in degrees; moments and powers are divided by the mass (kg). Moments are internal, with the sign of the angles:
+    hip and knee flexion and ankle dorsiflexion are positive.
     """
 
     motion: MeasuredMotion
@@ -69,10 +70,11 @@ class MeasuredGait:
     person: Person | None = None
     findings: tuple[Finding, ...] = ()
     source: str = "recording"
+    recording: Markers | None = None
 
     @property
     def times(self) -> Array:
-        """Times (K,) in s: those of the dynamics, or without it those of the motion."""
+        """Times (K,) in s of the dynamics, or of the motion if there is no dynamics."""
         return self.motion.times if self.dynamics is None else self.dynamics.times
 
     @cached_property
@@ -212,7 +214,7 @@ class MeasuredGait:
         return MotionTable(names, self.motion.times, values, in_degrees=True, title=self.source)
 
     def save(self, path: str | Path) -> None:
-        """Write everything as .csv, the angles as .mot or .sto, or the motion of the body as .npz (``trajectory``)."""
+        """Write all results as .csv, the angles as .mot or .sto, or the motion of the body as .npz (``trajectory``)."""
         path = Path(path)
         if path.suffix.lower() == ".csv":
             write_table(path, self.columns())
@@ -295,7 +297,7 @@ def measured_gait(
     Without a ``model`` the body is ``library.human``, scaled to the markers and to the ``mass`` (kg), ``height`` (m)
     and ``sex`` (``scaled_person``); ``standing`` is a standing trial. With a scaled ``model``
     (``recordings.read_osim``), its own joints, masses and markers are used. ``frozen`` {coordinate: value} fixes
-    coordinates. Force plates are assigned to feet by the markers. ``cutoff`` (Hz) and ``smooth`` are those of
+    coordinates. Force plates are assigned to feet by the markers. For ``cutoff`` (Hz) and ``smooth`` see
     ``inverse_dynamics`` and ``inverse_kinematics``. ``force_cutoff`` (Hz) also filters the ground forces (requires
     SciPy): with the same cutoff for motion and forces, moments have no artificial peaks at heel strike.
 
@@ -318,7 +320,7 @@ def measured_gait(
     motion = inverse_kinematics(body, used, turned, frozen=frozen, smooth=smooth)
     weight = float(body.mass)
     if forces is None:
-        return MeasuredGait(motion, weight, None, None, person, findings, markers.source)
+        return MeasuredGait(motion, weight, None, None, person, findings, markers.source, turned)
     ground = forces.in_axes(turned.axes) if turned.axes and forces.axes else forces
     if not set(SIDES) <= set(ground.names):
         ground = by_foot(ground, turned)
@@ -329,7 +331,7 @@ def measured_gait(
         fix = "load files of the same trial"
         raise ModelError("and forces do not overlap in time", argument="markers", where=markers.source, fix=fix)
     dynamics = inverse_dynamics(body, motion.times[kept], motion.q[kept], ground, cutoff=cutoff)
-    return MeasuredGait(motion, weight, dynamics, ground, person, findings, markers.source)
+    return MeasuredGait(motion, weight, dynamics, ground, person, findings, markers.source, turned)
 
 
 def _who(

@@ -1,4 +1,4 @@
-"""Inverse dynamics of a measured motion with measured ground forces, and the residuals between the two.
+"""Inverse dynamics of a measured motion with measured ground forces, and the residuals between motion and forces.
 
     tau = M a + C v + g - sum over the feet of J^T (wrench of the ground)
 
@@ -98,7 +98,7 @@ def inverse_dynamics(
     """Return the joint moments of a measured motion q (K, n) at equally spaced times (K,), with measured ground forces.
 
     ``ground`` contains the forces "right" and "left" (``recordings.by_foot``), in the axes of the motion. ``feet``
-    names the links on which they act, by default those of ``library.human`` or of OpenSim skeletons. The motion is
+    names the links on which they act, by default the feet of ``library.human`` or of OpenSim skeletons. The motion is
     filtered by a zero-phase Butterworth filter with a ``cutoff`` in Hz (``order`` is the order of each of the two
     passes; None disables the filter), and is differentiated in the frequency domain. Instants within about 1 / cutoff
     of the ends are less accurate. With ``check``, a warning is issued for forces that act far from their foot, and for

@@ -31,7 +31,7 @@ from torsor.robot.robot import Robot
 def rigid_fit(model: Array, measured: Array, weights: Array) -> tuple[Array, Array]:
     """Return the rotations (K, 3, 3) and translations (K, 3) that bring points (M, 3) closest to (K, M, 3).
 
-    ``weights`` are (K, M). The method is that of Kabsch (1976), which uses a singular value decomposition.
+    ``weights`` are (K, M). The method (Kabsch 1976) uses a singular value decomposition.
     """
     total = np.maximum(weights.sum(axis=1), 1e-30)[:, None]
     middle = weights @ model / total
@@ -166,7 +166,7 @@ class MeasuredMotion:
 def swapped_pairs(
     fit: Fit, fitted: Fitted, measured: Array, seen: Flags, names: tuple[str, ...]
 ) -> tuple[tuple[int, int, str, str], ...]:
-    """Return (first frame, last frame, marker, marker) where two markers fit much better with exchanged names."""
+    """Return (first frame, last frame, marker, marker) where swapping two marker names improves the fit greatly."""
     places = fit.places(fitted.y)
     errors = np.where(seen, np.linalg.norm(places - measured, axis=2), 0.0)
     doubtful = errors.max(axis=1) > LARGE_MARKER_ERROR
@@ -197,8 +197,8 @@ def marker_paths(
 ) -> Markers:
     """Return the recording (K, M, 3) of the markers on a body in a motion q (K, n) at times (K,) in s.
 
-    ``axes`` are those of the motion: for a Robot "left up forward", as in ``library.human``, and for a skeleton those
-    of OpenSim. Use it to check the analysis of a known motion, or to write a predicted motion as .trc.
+    ``axes`` are the axes of the motion: "left up forward" for a Robot, as in ``library.human``, and OpenSim's axes for
+    a skeleton. Use it to check the analysis of a known motion, or to write a predicted motion as .trc.
 
     Example:
         >>> body = torsor.library.human()
@@ -244,10 +244,10 @@ def inverse_kinematics(
     ``upper`` of the body, unless ``ranges`` is False. Missing markers (NaN) are ignored, as are markers of the
     recording that are not in the set.
 
-    Coordinates on which no marker depends keep their value in ``start`` (nq; 0 by default), as do those in ``frozen``
-    {coordinate: value}. ``tied`` {coordinate: other} makes coordinates equal; by default the four spine joints of
-    ``library.human`` bend equally. In an OpenSim skeleton (``skeleton``, with its own ``markers``), coordinates start
-    at their defaults, locked ones stay there, and coupled ones follow.
+    Coordinates on which no marker depends keep their value in ``start`` (nq; 0 by default). Coordinates in ``frozen``
+    {coordinate: value} are fixed. ``tied`` {coordinate: other} makes coordinates equal; by default the four spine
+    joints of ``library.human`` bend equally. In an OpenSim skeleton (``skeleton``, with its own ``markers``),
+    coordinates start at their defaults, locked ones stay there, and coupled ones follow.
 
     Frames converge when no coordinate changes by more than ``tolerance`` (rad, m). The result lists frames that did not
     converge or are not determined, and pairs of swapped markers.
@@ -310,7 +310,7 @@ def checked_recording(markers: MarkerSet, recording: Markers) -> tuple[MarkerSet
 
 
 def check_upright(body: Mechanism, axes: str, source: str) -> None:
-    """Raise ModelError if the vertical axis of a recording is not that of the body's gravity."""
+    """Raise ModelError if the vertical axis of a recording is not along the body's gravity."""
     up = up_axis(axes)
     if up is None or not body.gravity.any():
         return
@@ -320,7 +320,7 @@ def check_upright(body: Mechanism, axes: str, source: str) -> None:
 
 
 def fitted_recording(fit: Fit, measured: Array, weights: Array, tolerance: float) -> Fitted:
-    """Return the fit of all frames: some start from the posture, all others from interpolation between these."""
+    """Return the fit of all frames: some start from the posture, the others from interpolation between them."""
     count = len(measured)
     first: NDArray[np.intp] = np.unique(np.append(np.arange(0, count, STRIDE), count - 1))
     y = standing_start(fit, measured[first], weights[first])

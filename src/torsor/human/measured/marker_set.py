@@ -209,7 +209,7 @@ def marker_set(body: Robot, names: Iterable[str], unknown: str = "raise") -> Mar
 
 
 def spreads(markers: MarkerSet) -> Array:
-    """Return the accuracy of each marker position on its link (M,), in m; infinite for free and unknown ones."""
+    """Return the accuracy of each marker position on its link (M,), in m; infinite for free and unknown markers."""
     known = {name: recognised(name) for name in markers.names if name not in markers.free}
     spread = {name: LANDMARKS[landmark[0]].spread for name, landmark in known.items() if landmark is not None}
     return np.array([spread.get(name, np.inf) for name in markers.names])

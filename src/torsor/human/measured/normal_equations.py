@@ -18,7 +18,7 @@ a position with respect to i and j is w_i x (dx/dq_j), so the exact Hessian has 
 If a position is a function f of a variable, as in OpenSim joints, its axis is multiplied by f', and the exact Hessian
 has f'' times the derivative with respect to the position on its diagonal.
 
-The tree structure also gives an elimination order without fill-in, from the tips to the root (section 6.5).
+The tree structure also provides an elimination order without fill-in, from the tips to the root (section 6.5).
 """
 
 from dataclasses import dataclass, replace

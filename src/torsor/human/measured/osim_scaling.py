@@ -1,8 +1,8 @@
 """OpenSim skeletons scaled to a person: body factors from marker distances, masses, and marker positions.
 
-A measurement compares the mean distance between marker pairs in a standing trial with that on the skeleton. If S is the
-diagonal matrix of the factors of a body, its points, joints and centre of mass move to S x. If m'/m is the ratio of its
-masses, its second moment of mass, E = trace(I)/2 - I, becomes
+A measurement compares the mean distance between marker pairs in a standing trial with the distance on the skeleton. If
+S is the diagonal matrix of the factors of a body, its points, joints and centre of mass move to S x. If m'/m is the
+ratio of its masses, its second moment of mass, E = trace(I)/2 - I, becomes
 
     E' = m'/m S E S        I' = trace(E') - E'
 """
@@ -32,7 +32,7 @@ ANCHORS = 1000.0  # weight of fixed markers relative to movable ones, while thes
 
 @dataclass(frozen=True)
 class Measurement:
-    """A length to scale by: the mean distance of ``pairs`` of markers.
+    """A length that determines scale factors: the mean distance of ``pairs`` of markers.
 
     The ratio of measured to model length scales the ``bodies``, {body: axes}, along their axes "x", "y", "z".
 

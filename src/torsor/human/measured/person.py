@@ -71,7 +71,7 @@ class Knowledge:
 
     @property
     def firmness(self) -> Array:
-        """The weights (F + 3 M,) of the prior knowledge of factors and positions."""
+        """The weights (F + 3 M,) of the prior values of factors and positions."""
         places = np.where(np.isfinite(self.spread), 1 / self.spread**2, 1e-6 / NOISE**2)
         return np.concatenate([self.factors[:, 1] ** -2, np.repeat(places, 3)])
 
@@ -182,9 +182,9 @@ START_TOLERANCE = 1e-4  # tolerance of the initial postures of the calibration
 class Person:
     """A measured person: the ``body`` (``library.human``) and the ``markers`` on it.
 
-    ``factors`` {segment: factor} are lengths relative to those of the tables for the height. ``residuals`` {marker: m}
-    are the RMS marker distances over the frames used. ``moved`` {marker: m} is how far calibration moved a landmark on
-    its link from its position in the tables. With ``standing``, a standing trial
+    ``factors`` {segment: factor} are lengths relative to the tables for the height. ``residuals`` {marker: m}
+    are the RMS marker distances over the frames used. ``moved`` {marker: m} is the distance by which calibration moved
+    a landmark on its link from its position in the tables. With ``standing``, a standing trial
     defines the zero of the angles.
     """
 

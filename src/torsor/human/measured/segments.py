@@ -1,6 +1,6 @@
 """Segment masses and inertias of a measured person, from motion capture and force plates.
 
-    Y(q, v, a) pi = sum over the feet of J^T w      six equations per frame: those of the whole body
+    Y(q, v, a) pi = sum over the feet of J^T w      six equations per frame, for the whole body
 
 Muscle forces do not enter. The estimate is the maximum a posteriori estimate, with anthropometric tables as the prior,
 
@@ -46,7 +46,7 @@ UNITS = np.array(parameter_basis())
 
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """Identified segments: ``parameters`` (p,) of the ``body``, with the ``covariance`` (k, k) of those in ``columns``.
+    """Identified segments: ``parameters`` (p,) of the ``body``, with the ``covariance`` (k, k) of the ``columns``.
 
     ``prior`` is the body with table masses. ``before`` and ``after`` are the RMS residual force (N) and moment (N m,
     about the pelvis) with the prior and with the estimate, over held-out ``frames`` (used, held out), or over the used
@@ -109,9 +109,9 @@ def identify_segments(
 
     ``gait`` is a result of ``measured_gait``, or several results for the same body. Frames in which motion and forces
     disagree (``gait.valid``), for example because a foot misses the plates, and 0.17 s at both ends are omitted. The
-    prior is the body of the gait, with anthropometric masses. ``spread`` is the relative deviation of its segments from
-    those of the person. The total mass is that of the gait. ``symmetric`` makes segments of both sides
-    mirror images. ``held_out`` is the last fraction of the frames, which is reserved for the residual.
+    prior is the body of the gait, with anthropometric masses. ``spread`` is the expected relative deviation of its
+    segments from the person. The total mass is taken from the gait. ``symmetric`` makes segments of both sides mirror
+    images. ``held_out`` is the last fraction of the frames, which is reserved for the residual.
 
     Parameters that the motion does not excite stay at the prior, with the corresponding standard deviations: a walk
     determines the legs and the trunk, but not the mass distribution within the trunk. The deviations do not include
@@ -181,7 +181,7 @@ def _rows(gait: MeasuredGait, tree: Robot) -> list[_Rows]:
         fix = "pass the ground forces: measured_gait(markers, forces)"
         raise ModelError("there are no ground forces", where=gait.source, fix=fix)
     if [link.name for link in body_tree.links] != [link.name for link in tree.links]:
-        what = "the body differs from that of the first gait"
+        what = "the body differs from the body of the first gait"
         raise ModelError(what, where=gait.source, fix="use the same scaled body for all recordings")
     base = free_coordinates(body_tree)
     if not base:

@@ -5,7 +5,7 @@ In the tree each of them is a separate joint. With the derivatives f' and f'',
 
     x = f(q)      x' = f' q'      x'' = f' q'' + f'' q'^2      tau = sum of f' tau_x
 
-and the generalised forces of the coordinates follow exactly from those of the tree, because constraints do no work.
+and the generalised forces of the coordinates follow exactly from the tree forces, because constraints do no work.
 """
 
 from dataclasses import dataclass, field
@@ -28,9 +28,9 @@ from torsor.spatial import inverse_pose
 class Skeleton:
     """A skeleton: the ``tree`` (a Robot), and ``functions`` {joint of the tree: (coordinate, function)}.
 
-    ``names`` are the coordinates, ``coordinates`` their ranges and defaults, and ``couplings`` {coordinate: (other,
-    function)} those that follow others, such as a kneecap. ``markers`` are on links of the tree. ``states`` and
-    ``forces`` convert between coordinates and the tree.
+    ``names`` are the coordinates, and ``coordinates`` are their ranges and defaults. ``couplings`` {coordinate: (other,
+    function)} are coordinates that follow others, such as a kneecap. ``markers`` are on links of the tree. ``states``
+    and ``forces`` convert between coordinates and the tree.
     """
 
     tree: Robot
@@ -46,7 +46,7 @@ class Skeleton:
         return self.names
 
     def completed(self, q: Array) -> Array:
-        """Return coordinates (K, n) with the coupled ones computed from those that they follow."""
+        """Return coordinates (K, n) with the coupled ones computed from their leaders."""
         completed_q = q.copy()
         for name, (other, function) in self.couplings.items():
             completed_q[:, self.names.index(name)] = function(q[:, self.names.index(other)])[0]
@@ -58,7 +58,7 @@ class Skeleton:
         return float(self.tree.mass)
 
     def states(self, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
-        """Return positions, velocities and accelerations (K, nv) of the tree from those of the coordinates (K, n)."""
+        """Return positions, velocities, accelerations (K, nv) of the tree from a motion of the coordinates (K, n)."""
         result = np.zeros((3, len(q), self.tree.nv))
         for k, name in enumerate(self.tree.coordinate_names):
             at, function = self._function(name)
@@ -67,7 +67,7 @@ class Skeleton:
         return result[0], result[1], result[2]
 
     def forces(self, q: Array, tau: Array) -> Array:
-        """Return the generalised forces (K, n) of the coordinates from those of the tree (K, nv)."""
+        """Return the generalised forces (K, n) of the coordinates from the forces of the tree (K, nv)."""
         result = np.zeros(q.shape)
         for k, name in enumerate(self.tree.coordinate_names):
             at, function = self._function(name)
@@ -89,8 +89,8 @@ def skeleton(model: OsimModel) -> Skeleton:
 
     Joints may be custom, pin, slider, universal, gimbal, ball, planar, free and weld joints. Coupled coordinates follow
     others in inverse kinematics. In inverse dynamics each coordinate has its own motion, as in OpenSim. The markers of
-    the file are ``markers``. Moments of ball and free joints are those of their three angles, whereas OpenSim's
-    correspond to the angular velocity.
+    the file are ``markers``. Moments of ball and free joints correspond to their three angles, whereas OpenSim's
+    moments correspond to the angular velocity.
     """
     links, joints = [Link(GROUND)], list[Joint]()
     functions: dict[str, tuple[str, Curve]] = {}

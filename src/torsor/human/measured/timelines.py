@@ -1,4 +1,4 @@
-"""A measured gait for viewers: the motion of the scaled body, the measured ground forces and the markers."""
+"""A measured gait for viewers: the motion of the scaled body, the ground forces, and measured and model markers."""
 
 from functools import partial
 
@@ -29,7 +29,9 @@ def _(gait: MeasuredGait) -> Timeline:
         points = np.concatenate([feet.centers, feet.forces], axis=-1)
         ground = at_times(run.times, feet.times, points)
     states = (run.times, run.q, run.v, run.a, moments, joints, run.external, ground)
-    return Timeline(run.robot, title, *states, things=_markers(gait.motion.markers, run.robot))
+    seen = None if gait.recording is None else at_times(run.times, gait.recording.times, gait.recording.positions)
+    things = _markers(gait.motion.markers, run.robot)
+    return Timeline(run.robot, title, *states, valid=gait.valid, markers=seen, things=things)
 
 
 def _markers(markers: MarkerSet, tree: Robot) -> tuple[Thing, ...]:

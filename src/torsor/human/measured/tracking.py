@@ -166,7 +166,7 @@ class TrackForces(Grounded, Cost):
 
     ``values`` (K, 2, 3) are the forces (N) on the right and left foot in body axes, at equal time steps from the
     start to the end of the phase. Where a force is NaN, the foot is ignored. Differences are divided by ``scale`` times
-    body weight. ``body`` and ``support`` are those of a problem of ``torsor.human`` (set by ``followed``).
+    body weight. ``body`` and ``support`` belong to a problem of ``torsor.human`` (set by ``followed``).
     """
 
     values: Any
@@ -212,10 +212,10 @@ def followed(
     """Return a ``human.walking`` problem whose objective also tracks a measurement from ``first`` to ``last`` (s).
 
     These are the times of a heel strike of the right foot and the next one of the left foot (of the right foot with
-    ``steps=2``). ``forces`` are those of the right and left foot (``recordings.by_foot``). ``motion`` is a result of
+    ``steps=2``). ``forces`` act on the right and left foot (``recordings.by_foot``). ``motion`` is a result of
     ``inverse_kinematics`` whose angles are tracked. ``recording`` contains markers, with their positions on the body in
     ``markers``. The ``weights`` of "forces", "angles" and "markers" are 1 by default. Differences are divided by 0.1
-    times body weight, 0.1 rad and 0.01 m. Contact times and step length are those of the problem: use the measured
+    times body weight, 0.1 rad and 0.01 m. Contact times and step length are taken from the problem: use the measured
     ``Step``.
     """
     walk_of(instance_of(problem, MotionProblem, WHERE_FOLLOWED, "problem", allowed="one of torsor.human.walking()"))
@@ -256,7 +256,7 @@ def _angles(problem: MotionProblem, motion: MeasuredMotion, first: float, last: 
     _check_within(motion.times, first, last, "motion")
     if not isinstance(motion.body, Robot):
         fix = "use the motion of a scaled body (scaled_person)"
-        raise ModelError("the motion is that of an OpenSim skeleton", where=WHERE_FOLLOWED, fix=fix)
+        raise ModelError("the motion belongs to an OpenSim skeleton", where=WHERE_FOLLOWED, fix=fix)
     shown = carried_by(motion.body, motion.markers.links(motion.body))
     known = [name for k, name in enumerate(motion.body.coordinate_names) if k in shown]
     names = [name for name in problem.model.names if name in known and name not in ("tx", "tz")]

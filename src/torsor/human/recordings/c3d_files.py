@@ -160,8 +160,8 @@ def ground_reaction(plate: Plate, where: str, above: Array | None = None) -> tup
     """Return the force on the person, its centre of pressure and free moment, each (K, 3), in laboratory axes.
 
     ``above`` (3,) is a point on the side of the plate where the person is, such as the mean of the markers. The default
-    is opposite to the z axis of the plate. Files contain either the force on the plate or that on the person; the sign
-    is chosen so that the ground pushes. If the plate is unloaded, the centre of pressure is NaN.
+    is opposite to the z axis of the plate. Files contain either the force on the plate or the force on the person; the
+    sign is chosen so that the ground pushes. If the plate is unloaded, the centre of pressure is NaN.
 
     Example:
         >>> corners = np.array([[0.4, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.6, 0.0], [0.4, 0.6, 0.0]])

@@ -115,9 +115,9 @@ def foot_markers(names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def contacts(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence[str]] | None = None) -> list[Contact]:
-    """Return the contacts of plates, with the horizontal distances of their centres of pressure from each foot.
+    """Return the contacts with plates, with the horizontal distances of their centres of pressure from each foot.
 
-    ``feet`` {"right": markers, "left": markers} are the markers of the feet, by default those of ``foot_markers``.
+    ``feet`` {"right": markers, "left": markers} are the markers of the feet, by default as in ``foot_markers``.
     """
     foot_names = foot_markers(markers.names) if feet is None else {side: list(feet.get(side, ())) for side in SIDES}
     for side in SIDES:

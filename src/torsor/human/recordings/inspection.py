@@ -43,7 +43,7 @@ class Finding(NamedTuple):
 
 
 def finding(kind: str, places: Sequence[str], source: str, fix: str, before: str = "") -> list[Finding]:
-    """Return one finding about several places, with the first ones listed, or none if there are no places."""
+    """Return one finding that lists the first of several places, or none if there are no places."""
     if not places:
         return []
     more = f"; ... {len(places)} in all" if len(places) > MAX_PLACES else ""
@@ -70,14 +70,14 @@ _SIDE = re.compile(r"(?:.*:)?(?:(right|left|r|l)[ ._-]?(.+)|(.+?)[ ._-](right|le
 
 
 class Walk(NamedTuple):
-    """How a person walks: the horizontal direction ``way`` (3,), and ``belt`` (3,), the velocity of stance feet."""
+    """The walk of a person: the horizontal direction ``way`` (3,), and ``belt`` (3,), the velocity of stance feet."""
 
     way: Array
     belt: Array
 
 
 def walk_of(markers: Markers) -> Walk | None:
-    """Return how a person walks, overground or on a treadmill, or None if the person does not seem to walk."""
+    """Return the walk of a person, overground or on a treadmill, or None if the person does not seem to walk."""
     up = up_axis(markers.axes)
     if up is None or len(markers) < 3 or not markers.rate:
         return None
@@ -106,7 +106,7 @@ def walking_findings(markers: Markers) -> list[Finding]:
             ahead = (markers.position(toe) - markers.position(heel)) @ walk.way
             if np.mean(ahead[np.isfinite(ahead)] < -ORDER_MARGIN) > WRONG_ORDER_SHARE:
                 away.append(f"{heel!r} is ahead of {toe!r}")
-    findings += finding("swap", away, markers.source, _RENAME, "markers lie in the wrong order: ")
+    findings += finding("swap", away, markers.source, _RENAME, "markers are in the wrong order: ")
     speed = float(np.linalg.norm(walk.belt))
     if speed:
         what = f"stance feet move backward at {speed:.2f} m/s: the person walks on a treadmill"
@@ -167,7 +167,7 @@ def _heights(markers: Markers) -> list[Finding]:
             below = apart[np.isfinite(apart)] < -ORDER_MARGIN
             if level < other_level and len(below) and np.mean(below) > WRONG_ORDER_SHARE:
                 places.append(f"{name!r} is below {other!r}")
-    return finding("swap", places, markers.source, _RENAME, "markers lie in the wrong order: ")
+    return finding("swap", places, markers.source, _RENAME, "markers are in the wrong order: ")
 
 
 def _standing_velocity(markers: Markers, up: tuple[int, float]) -> Array | None:
@@ -484,7 +484,7 @@ def marker_findings(markers: Markers) -> list[Finding]:
 
 
 def jumps(markers: Markers) -> list[tuple[int, str, float]]:
-    """Return frame, marker and distance (m) of each jump off the line through the last two frames of a marker."""
+    """Return frame, marker and distance (m) of each jump away from the line through the marker's last two frames."""
     error, least = _errors(markers)
     found_jumps = []
     for k, name in enumerate(markers.names):
@@ -515,7 +515,7 @@ def swapped(markers: Markers) -> list[tuple[int, str, str]]:
 
 
 def exchanged_sides(markers: Markers) -> list[tuple[str, str]]:
-    """Return right and left marker pairs whose sides are opposite to those of most pairs, in nearly all frames."""
+    """Return right and left marker pairs whose sides are opposite to most other pairs, in nearly all frames."""
     pairs = [(name, other) for name in markers.names if (other := _left_of(name)) in markers.names]
     if len(pairs) < MIN_PAIRS:
         return []
@@ -534,7 +534,7 @@ def exchanged_sides(markers: Markers) -> list[tuple[str, str]]:
 
 
 def _left_of(name: str) -> str:
-    """Return the name of the marker on the left side, or "" if the name is not that of a right-side marker."""
+    """Return the name of the marker on the left side, or "" if the given marker is not on the right side."""
     for pattern in _RIGHT:
         matched = pattern.match(name)
         if matched:

@@ -28,7 +28,7 @@ def load(
 
     The suffix selects the format: .trc (markers), .mot and .sto (tables; columns of ground forces are recognised by
     name), .c3d (markers, force plates, events; extra ``mocap``), .csv. ``unit`` ("m", "cm", "mm") and ``axes``
-    ("forward up right") replace those of the file or the assumed ones. ``columns`` {column: name} and ``rate`` (Hz) are
+    ("forward up right") replace the stated or assumed unit and axes. ``columns`` {column: name} and ``rate`` (Hz) are
     for .csv files. Unless ``check`` is False, ``inspect`` looks for likely errors, which are issued as warnings.
 
     Example:
@@ -64,9 +64,8 @@ def load(
 def save(data: Markers | GroundForces | MotionTable, path: str | Path, *, unit: str | None = None) -> None:
     """Write markers (.trc, .c3d), or ground forces or a table (.mot, .sto, .csv).
 
-    ``unit`` ("m", "cm", "mm") is the unit of markers in the file, by default the one in which they were read. Numbers
-    in text files read back as the same float64; those in C3D files have single precision. Ground forces have OpenSim
-    names.
+    ``unit`` ("m", "cm", "mm") is the unit of markers in the file, by default the unit in which they were read. Numbers
+    in text files read back as the same float64; C3D files have single precision. Ground forces have OpenSim names.
 
     Example:
         >>> import tempfile

@@ -85,8 +85,8 @@ def lowpass(values: ArrayLike, rate: float, cutoff: float, *, order: int = 4, wh
     """Return samples (K, ...) at ``rate`` (Hz) after a zero-phase Butterworth low-pass filter.
 
     A filter of half the ``order`` is applied forward and backward. ``cutoff`` (Hz) is the -3 dB frequency of both
-    passes together; that of one pass is correspondingly higher (Robertson and Dowling 2003). Runs between missing
-    samples (NaN) are filtered separately; those that are too short for the filter are unchanged.
+    passes together; for one pass it is correspondingly higher (Robertson and Dowling 2003). Runs between missing
+    samples (NaN) are filtered separately; runs that are too short for the filter are unchanged.
 
     Example:
         >>> t = np.arange(500) / 100

@@ -33,7 +33,7 @@ def unique_names(names: Iterable[str], path: Path, what: str) -> tuple[str, ...]
             k += 1
         unique.append(f"{name}_{k}")
         note = f"two {what}s are named {name!r}; the later one is now {unique[-1]!r}"
-        warn(note, where=path.name, fix="rename it in the file if it is a different one")
+        warn(note, where=path.name, fix="rename it in the file if it is different")
     return tuple(unique)
 
 
@@ -207,7 +207,7 @@ class Markers(TimedData):
         return self.positions[:, self.index(name)]
 
     def in_axes(self, axes: str) -> "Markers":
-        """Return the markers in other axes with the same origin, such as "left up forward", those of Torsor's human.
+        """Return the markers in other axes with the same origin, such as "left up forward" (Torsor's human).
 
         Example:
             >>> markers = Markers(["toe"], [0.0], [[[1.0, 2.0, 3.0]]], axes="forward up right")
@@ -272,7 +272,7 @@ class GroundForces(TimedData):
     It contains ``forces`` (K, P, 3) in N at the centres of pressure ``centers`` (K, P, 3) in m, and free ``moments``
     (K, P, 3) about these centres, in N m, at K ``times`` (s). The centre of pressure of an unloaded plate is arbitrary;
     ``without_unloaded`` removes it. ``corners`` (P, 4, 3) are the plate corners, in m, if the file contains them.
-    ``rate`` (Hz), ``axes`` and ``source`` are as in ``Markers``.
+    For ``rate`` (Hz), ``axes`` and ``source`` see ``Markers``.
 
     Example:
         >>> zero = np.zeros((1, 1, 3))
@@ -312,13 +312,13 @@ class GroundForces(TimedData):
         return self.vertical > threshold
 
     def in_axes(self, axes: str) -> "GroundForces":
-        """Return the forces in other axes with the same origin, such as "left up forward", those of Torsor's human."""
+        """Return the forces in other axes with the same origin, such as "left up forward" (Torsor's human)."""
         R = rotation(self.axes, axes, self.source)
         corners = None if self.corners is None else self.corners @ R.T
         return self.changed(lambda x: x @ R.T, axes=axes, corners=corners)
 
     def without_unloaded(self, threshold: float = LOAD_THRESHOLD) -> "GroundForces":
-        """Return forces and moments as 0, and centres of pressure as NaN, for loads up to ``threshold`` N.
+        """Return forces with 0, and centres of pressure with NaN, where the load is at most ``threshold`` (N).
 
         Example:
             >>> zero = np.zeros((1, 1, 3))
@@ -447,7 +447,7 @@ class MotionTable(TimedData):
         """Return the table with its ``angles`` in radians; a table in radians is returned unchanged.
 
         ``angles`` are the columns to convert. By default these are all columns except translations, forces and moments,
-        by name: those ending with _tx, _ty, _tz, _vx, _px, _force, _moment and the like.
+        by name: names ending with _tx, _ty, _tz, _vx, _px, _force, _moment and the like.
         """
         return self._converted(False, angles)
 

@@ -110,8 +110,8 @@ def read_mot(path: str | Path) -> MotionTable:
     """Return the table in a .mot or .sto file, with its values as written.
 
     Headers of OpenSim 2, 3 and 4 and of SIMM are supported. Their counts are ignored in favour of the table. A column
-    of vectors (DataType=Vec3) becomes three: name_x, name_y and name_z; those of other types become name_1, name_2 and
-    so on. The time column may be at any position.
+    of vectors (DataType=Vec3) becomes three: name_x, name_y and name_z; vectors of other types become name_1, name_2
+    and so on. The time column may be at any position.
     """
     path = Path(path)
     rows = _recorded_rows(path, MOT_KIND)
@@ -268,7 +268,7 @@ RATE_TOLERANCE = 0.02  # relative: times are often written with three decimals
 def read_trc(path: str | Path, *, unit: str | None = None, axes: str = OPENSIM) -> Markers:
     """Return the markers in a .trc file, in m.
 
-    ``unit`` ("m", "cm" or "mm") replaces the unit in the file. The file does not state its ``axes``; those of OpenSim
+    ``unit`` ("m", "cm" or "mm") replaces the unit in the file. The file does not state its ``axes``; OpenSim's axes
     are assumed. A marker is missing (NaN) if its fields are empty, NaN, 9999999, or all three exactly 0. If counts in
     the header contradict the table, the table is used, with a warning.
     """

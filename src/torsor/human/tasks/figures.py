@@ -41,8 +41,8 @@ POSTURES, POSTURE_SPACING, TORQUES = 9, 1.1, 8  # number of postures, their dist
 def plot_task(result: MotionResult, path: str | Path | None = None) -> "Figure":
     """Return a figure of a task: postures from the right side, and torques (N m) with the ground and seat wrenches.
 
-    The postures include load and seat. The torques shown are those with the largest fraction of the strength, which is
-    drawn dotted where it is close. If ``path`` is given, the figure is saved there.
+    The postures include load and seat. The torques with the largest fraction of their strength are shown, with the
+    strength dotted where it is close. If ``path`` is given, the figure is saved there.
     """
     body, torques = result.robot, joint_torques(result)
     figure = new_figure(12.0, 6.4)
@@ -66,7 +66,7 @@ def plot_task(result: MotionResult, path: str | Path | None = None) -> "Figure":
 
 
 def _strengths(result: MotionResult) -> Array:
-    """Return the strengths (N m) of all coordinates; the trunk strength is that at its largest flexion."""
+    """Return the strengths (N m) of all coordinates; the trunk strength is taken at its largest flexion."""
     strengths, names = np.array(result.robot.effort_limit), result.robot.coordinate_names
     for term in result.problem.terms:
         if isinstance(term, TrunkTorques):

@@ -303,10 +303,10 @@ def lifting(
     (m). The box stays level, and clear of shanks, thighs and trunk by half its ``depth`` (m). ``lean`` (degrees) is the
     largest forward lean of the chest: a small value bends the legs, a large value bends the back. The hands carry the
     weight of the box from start to end; lift-off from the ground is not modelled. The start posture is free. ``width``
-    (m) is the distance between the heels, by default that between the hips. ``symmetric`` keeps trunk and pelvis in the
-    sagittal plane. ``frozen`` is {coordinate: angle (rad)} for joints that do not move. ``turn`` (degrees) is the
-    direction of the box at the start, to the left of straight ahead; the trunk then twists, and ``symmetric`` does not
-    apply.
+    (m) is the distance between the heels, by default the distance between the hips. ``symmetric`` keeps trunk and
+    pelvis in the sagittal plane. ``frozen`` is {coordinate: angle (rad)} for joints that do not move. ``turn``
+    (degrees) is the direction of the box at the start, to the left of straight ahead; the trunk then twists, and
+    ``symmetric`` does not apply.
 
     ``trunk`` is the strength of the back as a function of spine flexion, by default the mean for people of the same
     height, mass and sex. It replaces the ``effort_limit`` of spine flexion. If the person is too weak for the lift,
@@ -359,9 +359,9 @@ class LargestLift(NamedTuple):
 def largest_lift(body: Robot | None = None, *, within: float = 1.0, first: float = 10.0, **lift: Any) -> LargestLift:
     """Return the mass of the heaviest box that a person can lift, within ``within`` kg, and the motion.
 
-    ``first`` (kg) is the first mass to try. Further arguments are those of ``lifting`` without the box. Each mass is a
-    separate motion problem, solved for a feasible motion. It takes a few seconds, or longer if there is none. A heavier
-    box may be possible with a motion that is far from those found.
+    ``first`` (kg) is the first mass to try. Further arguments are passed to ``lifting``, except the box. Each mass is a
+    separate motion problem, solved for a feasible motion, which takes a few seconds, or longer if there is none. A
+    heavier box may be possible with a very different motion.
 
     Example:
         >>> largest_lift(within=-1.0)
@@ -407,7 +407,7 @@ def pushing(
 ) -> MotionProblem:
     """Return the problem of pushing a handle forward with both hands and flat feet side by side, from rest to rest.
 
-    ``force`` (N) rises from 0 to this value within 70 % of the duration and then stays constant. ``HandForces`` allows
+    The force rises from 0 to ``force`` (N) within 70 % of the duration and then stays constant. ``HandForces`` allows
     any other time course and direction. The hands hold the handle at a ``height`` and a distance ``ahead`` of the
     heels, ``grip`` apart (m), for the whole duration, and the body leans into it. People who push harder place one foot
     ahead, which is not modelled.
@@ -434,7 +434,7 @@ def pulling(
     points: int = 8,
     nodes: int = 31,
 ) -> MotionProblem:
-    """Return the problem of pulling a handle backward with both hands; the arguments are those of ``pushing``.
+    """Return the problem of pulling a handle backward with both hands; the arguments are the same as for ``pushing``.
 
     Example:
         >>> pulling(force=80.0).name
@@ -497,7 +497,7 @@ def reaching(
 ) -> MotionProblem:
     """Return the problem of reaching a point (x, y, z) (m) with the knuckles of a hand, from standing to rest.
 
-    ``hands`` are hand forces (``HandForces``), for example those of a tool. Both feet stay flat; the body bends, squats
+    ``hands`` are hand forces (``HandForces``), for example from a tool. Both feet stay flat; the body bends, squats
     and turns as needed. ``frozen`` is {coordinate: angle (rad)} for joints that do not move. If the target is out of
     reach, ``solve`` raises a ``MotionError`` whose ``result`` is the closest posture.
 
@@ -619,8 +619,8 @@ def sitting_down(
     """Return the problem of sitting down on a seat of height ``seat`` (m), from standing to sitting upright at rest.
 
     From the fraction ``on`` of the duration onwards, the hips are on the seat. Its force increases smoothly to the
-    fraction ``share`` of the total force at the end. The hands are on ``rails`` at the end. ``peak`` and the other
-    arguments are those of ``standing_up``.
+    fraction ``share`` of the total force at the end. The hands are on ``rails`` at the end. For ``peak`` and the
+    other arguments see ``standing_up``.
 
     Example:
         >>> sitting_down(seat=0.5).name

@@ -121,7 +121,7 @@ class Effort(Driven, Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Torques(Driven, Constraint):
-    """Joint torques, including the ground wrenches on the feet, within the strengths."""
+    """Bounds on joint torques, including the ground wrenches on the feet: the joint strengths."""
 
     def rows(self, node: Node) -> Rows:
         """Return torques divided by strengths."""
@@ -157,7 +157,7 @@ class Curved(Grounded):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Strengths(Curved, Constraint):
-    """Muscle torques of hips, knees and ankles within the strength ``curves``, times the ``strength`` factors.
+    """Bounds on muscle torques of hips, knees and ankles: the strength ``curves``, times the ``strength`` factors.
 
     The rows are the margins to these limits, divided by the peak torque of the direction.
     """
@@ -176,7 +176,7 @@ class Strengths(Curved, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Balance(Grounded, Constraint):
-    """The centre of pressure stays within its box, and the force on each foot within the friction cone.
+    """A constraint that keeps the centre of pressure within its box, and each foot force within the friction cone.
 
     ``lateral=False`` omits the lateral edges of the box, for a body that moves in a plane.
     """
@@ -232,7 +232,7 @@ class Unbalance(Grounded, Cost):
 class JointReactions(Grounded, Cost):
     """The integral of the squared forces in leg joints ("hip", "knee", "ankle"), divided by body weight (s).
 
-    For free steps it is per metre (s/m). Forces are those between the links, excluding muscle forces.
+    For free steps it is per metre (s/m). Forces act between the links and exclude muscle forces.
     """
 
     joints: tuple[str, ...] = tuple(REACTIONS)
@@ -246,7 +246,7 @@ class JointReactions(Grounded, Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LimbTorques(Torques):
-    """Joint torques within the strengths, except for spine flexion, which ``TrunkTorques`` bounds."""
+    """Bounds on joint torques: the strengths, except for spine flexion, which ``TrunkTorques`` bounds."""
 
     def rows(self, node: Node) -> Rows:
         """Return torques divided by strengths."""
@@ -259,7 +259,7 @@ class LimbTorques(Torques):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrunkTorques(Grounded, Constraint):
-    """Spine flexion torques within the trunk strength, whose coefficients are kernel data."""
+    """Bounds on spine flexion torques: the trunk strength, whose coefficients are kernel data."""
 
     trunk: TrunkStrength
 

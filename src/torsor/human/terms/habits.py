@@ -67,7 +67,7 @@ SLOPE_COORDINATES = ("tilt", "hip_flexion", "ankle_flexion")  # coordinates whos
 
 
 def _of_ending(name: str, table: Mapping[str, Entry]) -> Entry | None:
-    """Return the entry of a coordinate: the one with the longest key that is a suffix of its name."""
+    """Return the entry of a coordinate, under the longest key that is a suffix of its name."""
     keys = [key for key in table if name.endswith(key)]
     return table[max(keys, key=len)] if keys else None
 
@@ -155,7 +155,7 @@ class Habits:
         return cls(None, None, None, None, None, 0.0, 0.0)
 
     def range(self, name: str) -> tuple[float, float] | None:
-        """Return the range of a coordinate (degrees or m): that of the longest key that is a suffix of its name."""
+        """Return the range of a coordinate (degrees or m), under the longest key that is a suffix of its name."""
         bounds = _of_ending(name, self.ranges or {})
         return None if bounds is None else (float(bounds[0]), float(bounds[1]))
 
@@ -213,7 +213,7 @@ def hand_clearance(node: Node) -> ca.SX:
 
 
 def _coupling(node: Node) -> ca.SX:
-    """Return the distance (m) of each wrist in front of its shoulder, minus half that of the opposite ankle and hip."""
+    """Return the distance (m) of each wrist in front of its shoulder, minus half of the opposite ankle-hip distance."""
     rows = []
     for arm, leg in (SIDES, SIDES[::-1]):
         hand = (node.position(f"{arm}_hand") - node.position(f"{arm}_upper_arm"))[2]
@@ -224,7 +224,7 @@ def _coupling(node: Node) -> ca.SX:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Upright(Constraint):
-    """The upper trunk stays upright: the sines of its lateral and forward angles from the vertical are bounded."""
+    """Bounds on the sines of the lateral and forward angles of the upper trunk from the vertical."""
 
     body: Robot
     sway: float
@@ -247,7 +247,7 @@ class Upright(Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Holds(Held):
-    """Both hands hold a box in front of the upper trunk, its width apart and level within ``level`` (m)."""
+    """A constraint that both hands hold a box in front of the trunk, its width apart and level within ``level`` (m)."""
 
     level: float = 0.01
 

@@ -46,7 +46,7 @@ def slipping(node: Node, mass: ca.SX, power: ca.SX | float = SLIPPING_POWER) -> 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MuscleTorques(Driven, Constraint):
-    """Muscle torques within the strengths."""
+    """Bounds on muscle torques: the joint strengths."""
 
     def rows(self, node: Node) -> Rows:
         """Return torques divided by strengths."""
@@ -78,7 +78,7 @@ class MetabolicEnergy(Driven, Cost):
         return replace(self, smooth=smooth, slipping=slipping)
 
     def velocities(self, node: Node) -> ca.SX:
-        """Return the velocities at which muscles do work: those of the moving joints."""
+        """Return the velocities at which muscles do work: the velocities of the moving joints."""
         v: ca.SX = node.v[len(GLOBAL) :][contact_forces(node).moving]
         return v
 
@@ -154,7 +154,7 @@ class Heat(Driven, Cost):
     """Metabolic energy from heat rates per kg (J/kg); for free steps, also per metre (J/(kg m)).
 
     ``activation``, ``cocontraction``, ``shortening`` and ``lengthening`` are the coefficients above. ``basal`` (W/kg)
-    is the power at rest. ``rates`` {coordinate: v_max (rad/s)} replaces those of ``joint_rates``. Ground work at
+    is the power at rest. ``rates`` {coordinate: v_max (rad/s)} replaces ``joint_rates``. Ground work at
     slightly slipping feet is penalised as in ``MetabolicEnergy``, so that slipping never pays off.
     """
 

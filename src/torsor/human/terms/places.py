@@ -43,7 +43,7 @@ WRENCH = ("force along x", "force along y", "force along z", "moment about x", "
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OneFootBalance(Grounded, Constraint):
-    """The centre of pressure stays within the sole, the force within the friction cone, and time runs forward.
+    """Bounds that keep the centre of pressure in the sole, the force in its friction cone, and time increasing.
 
     In flight, and at its ends, there is no force, and all rows are 1. ``variables`` are speed and step width.
     ``lateral=False`` omits the lateral edges of the sole.
@@ -99,10 +99,10 @@ def _local(body: Robot, frame: str) -> tuple[str, Array]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Stands(Constraint):
-    """Points of a foot stay at their places on the ground: within ``slack`` (m), and slower than ``slip`` (m/s).
+    """A constraint that keeps points of a foot in place on the ground, within ``slack`` (m) and ``slip`` (m/s).
 
     Velocities are bounded along all axes along which a point is fixed; ``slip=None`` leaves them free. Positions are
-    bounded only along those axes that are also in ``axes``; "y" bounds only heights. A bound of 0 is an equation.
+    bounded only along axes that are also in ``axes``; "y" bounds only heights. A bound of 0 is an equation.
     """
 
     body: Robot
@@ -142,7 +142,7 @@ class Stands(Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Clears(Constraint):
-    """A ``point`` of the foot on a ``side`` stays at least ``height`` (m) above the ground."""
+    """A constraint that keeps a ``point`` of the foot on a ``side`` at least ``height`` (m) above the ground."""
 
     body: Robot
     side: str
@@ -177,8 +177,8 @@ def contacts(
 ) -> list[Constraint]:
     """Return the constraints for all stances, and for heels, balls and toes that otherwise stay above the ground.
 
-    Points are fixed only along ``axes``, and their positions are bounded along those in ``placed``. Free points are at
-    most ``below`` (m) below the ground, by default ``slack``. ``floor`` is {side: ground height (m)}, 0 by default.
+    Points are fixed only along ``axes``, and their positions are bounded along the axes in ``placed``. Free points are
+    at most ``below`` (m) below the ground, by default ``slack``. ``floor`` is {side: ground height (m)}, 0 by default.
     Names start with the ``prefix``.
     """
     constraints, counts = list[Constraint](), Counter[str]()
@@ -207,11 +207,11 @@ EDGE = VectorLayout({f"{point} local": 3 for point in POINTS} | {"edge": 2, "cle
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClearsEdge(Constraint):
-    """The foot on a ``side`` stays clear of a tread and its ``edge`` by at least ``clear`` (m), seen from the side.
+    """A constraint that keeps the foot on a ``side`` at least ``clear`` (m) from a tread and its ``edge`` in side view.
 
     Exactly at an edge the clearance is smaller by ``EDGE_ROUNDING`` / 2, so a foot with the clearance of free steps
-    never penetrates one. Each point of the sole is beyond the riser or above the tread: the larger of the two distances
-    counts, with a smooth maximum. An edge between the ends of a part of the sole is below that part.
+    never penetrates an edge. Each point of the sole is beyond the riser or above the tread: the larger of the two
+    distances counts, with a smooth maximum. An edge between the ends of a part of the sole is below that part.
     """
 
     body: Robot
@@ -232,7 +232,7 @@ class ClearsEdge(Constraint):
         return {self.title: EDGE.pack(len(s), **local, edge=edge, clear=self.clear, round=EDGE_ROUNDING)}
 
     def rows(self, node: Node) -> Rows:
-        """Return the distances minus the smallest allowed one (dm): of the points of the sole, then of its parts."""
+        """Return the distances (dm) beyond the allowed minimum, first of the sole points, then of the sole parts."""
         values = EDGE.unpack(node.data(self.title, EDGE.size))
         rounding, at, rows = values["round"], dict[str, ca.SX](), dict[str, ca.SX]()
         for point in POINTS:
@@ -281,7 +281,7 @@ DEVIATIONS = {LATERAL_OFFSET: (-0.1, 0.1), FORWARD_OFFSET: (-0.2, 0.2), PUSH: (-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SharedBalance(Grounded, Constraint):
-    """Each centre of pressure stays within its sole, each force within its friction cone, and time runs forward.
+    """Bounds that keep each centre of pressure in its sole, each force in its friction cone, and time increasing.
 
     ``variables`` are speed and step width. ``lateral=False`` omits the lateral edges of the soles.
     """
@@ -315,7 +315,7 @@ class SharedBalance(Grounded, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BothPress(Grounded, Constraint):
-    """Both feet press on the ground in double support: the fraction of the left foot is between 0 and 1."""
+    """A constraint that both feet press on the ground in double support: the left fraction is between 0 and 1."""
 
     def moments(self, phase: Phase) -> Array:
         """Return the nodes within double support, without its ends, where the fraction is fixed."""
@@ -373,9 +373,9 @@ DISCS = (*((f"{side}_{a}", f"{side}_{b}", r) for side in SIDES for a, b, r in LE
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Placed(Constraint):
-    """A ``frame`` or link of a body is at a ``place`` (3,) in base axes, within ``near`` (m).
+    """A constraint that keeps a ``frame`` or link of a body at a ``place`` (3,) in base axes, within ``near`` (m).
 
-    ``axes`` are the axes along which this holds.
+    It applies along ``axes``.
 
     Example:
         >>> Placed(body=torsor.library.human(), frame="right_knuckles", place=(-0.2, 1.0, 0.5), at=1.0).near
@@ -404,7 +404,7 @@ class Placed(Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChestLean(Constraint):
-    """The chest leans forward by at most the angle ``most`` (rad); an upside-down body is also excluded."""
+    """A bound ``most`` (rad) on the forward lean of the chest, which also excludes upside-down bodies."""
 
     most: float
 
@@ -437,7 +437,7 @@ class Held(Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoxLevel(Held):
-    """The box stays level and centred in front of the body: the hands are its width apart, within ``near`` (m)."""
+    """A constraint that keeps the box level and centred in front of the body, within ``near`` (m)."""
 
     near: float = 0.005
 
@@ -452,7 +452,7 @@ class BoxLevel(Held):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoxAt(Held):
-    """The centre of the box is at a ``height``, and ``ahead`` of the heels (m)."""
+    """A constraint that the centre of the box is at a ``height`` (m), and ``ahead`` (m) of the heels."""
 
     height: float
     ahead: float
@@ -466,7 +466,7 @@ class BoxAt(Held):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoxGripped(Held):
-    """The box stays level and keeps its width, within ``near`` (m), while it may turn and move sideways."""
+    """A constraint that keeps the box level, with its width, within ``near`` (m); it may turn and move sideways."""
 
     near: float = 0.005
 
@@ -481,7 +481,7 @@ class BoxGripped(Held):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoxFacing(Held):
-    """The centre of the box is at a ``place`` (3,) (m), turned by ``turn`` (rad) to the left, within ``near`` (m)."""
+    """A constraint that centres the box at ``place`` (3,) (m), turned left by ``turn`` (rad), within ``near`` (m)."""
 
     place: tuple[float, float, float]
     turn: float = 0.0
@@ -498,7 +498,7 @@ class BoxFacing(Held):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoxClears(Held):
-    """The box keeps clear of shanks, knees, thighs and trunk, which are modelled as discs seen from the side.
+    """A constraint that keeps the box clear of shanks, knees, thighs and trunk, which are discs in side view.
 
     The radius of the box is half its ``depth`` (m). It is too wide to fit between the legs.
     """
@@ -525,7 +525,7 @@ HAND_TOLERANCE = 0.005  # m: tolerance of hand positions
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RailForces(Grounded, Constraint):
-    """The force of each rail is at most its share of body weight, and within its friction cone if the hand rests on it.
+    """Bounds on rail forces: the share of body weight, and the friction cone if the hand rests on the rail.
 
     ``sides`` are the hands that hold rails. With ``is_released``, forces are zero at both ends of the motion.
     """

@@ -90,7 +90,7 @@ def walk_of(problem: MotionProblem) -> tuple[Grounded, Walk]:
 
 
 def _other(problem: MotionProblem, where: str, allowed: str) -> ModelError:
-    what = f"the result is of the problem {problem.name!r}"
+    what = f"the result belongs to the problem {problem.name!r}"
     return ModelError(what, value=problem.name, where=where, allowed=allowed)
 
 

@@ -10,8 +10,8 @@ r_p = (G^-1)_pp / s_p^2, they are
     uncertainty   log of (sum of r^8)^(1/8) / 2                      (about log of the largest relative deviation)
 
 The power of 8 is a smooth approximation of the maximum. A function of G with the gradient D has the gradient 2 Y_t D
-with respect to Y_t, and the traced regressor gives those with respect to q, v and a. Swevers, Ganseman, Tukel, De
-Schutter and Van Brussel 1997.
+with respect to Y_t, and the traced regressor yields the gradients with respect to q, v and a. Swevers, Ganseman, Tukel,
+De Schutter and Van Brussel 1997.
 """
 
 import re
@@ -62,7 +62,7 @@ def criterion_of(name: str, G: Array, sizes: Array) -> tuple[float, Array]:
 def sizes_of(names: tuple[str, ...], values: Array) -> Array:
     """Return the sizes (b,) to which deviations are relative: parameter values, or a fraction of the largest one.
 
-    ``names`` are those of the parameters that represent the base parameters, such as "link2.mx".
+    ``names`` are the names of the parameters that represent the base parameters, such as "link2.mx".
     """
     letters = [re.sub(r".*\.", "", name) for name in names]
     kinds = [next((kind_names for kind_names in KINDS if letter in kind_names), (letter,)) for letter in letters]
@@ -140,7 +140,7 @@ class Clearance:
 
     @classmethod
     def of(cls, robot: Robot, least: float, pairs: Pairs, where: str) -> "Clearance":
-        """Return the clearance of a robot; ``pairs`` as in ``robot.shapes.distances``."""
+        """Return the clearance of a robot; for ``pairs`` see ``robot.shapes.distances``."""
         least = number(least, where, "clearance", least=0.0)
         return cls(distance_model(robot, pairs, within=least + CLEARANCE_MARGIN + BARRIER_REACH), least)
 
@@ -158,7 +158,7 @@ class Clearance:
         return float(value), np.einsum("tp,tpj->tj", by_distance, distances.gradient[:, self._moving]) / len(q)
 
     def distances(self, q: Array) -> Array:
-        """Return the minimum distance (T,) in m of postures q (T, n): infinite without pairs, a bound if large."""
+        """Return the minimum distance (T,) in m at postures q (T, n): infinite without pairs, a bound if large."""
         if not self.model.pairs:
             return np.full(len(q), np.inf)
         return np.asarray(self.model(q).distance[:, self._moving].min(axis=1, initial=np.inf))

@@ -99,15 +99,14 @@ def excite(
     ``period`` (s) and ``harmonics`` determine the frequencies. With ``rest`` the motion starts and ends at rest. Limits
     are numbers or arrays (n,). Positions ``lower`` and ``upper`` (rad, m) and ``velocity`` default to the limits of the
     robot. ``acceleration`` and ``effort`` (computed with the given parameters) are unlimited by default. With a
-    ``clearance`` (m), collision shapes stay at least that far apart; ``pairs`` is as in ``robot.shapes.distances``.
+    ``clearance`` (m), collision shapes stay at least that far apart; for ``pairs`` see ``robot.shapes.distances``.
 
     ``measured`` contains earlier data: ``identify`` results, ``Measurements`` or trajectories. Their information,
-    weighted by their noise, is added to that of the new motion, so that the motion excites the parameters that are
-    still poorly known. The new motion is assumed to be sampled at ``rate`` (Hz), with force ``noise`` (standard
-    deviation in N m and N, a number or (n,)). The defaults are the rate of the last data set and the noise of the
-    residuals. Forces that are not measured in any data set are ignored. ``settings`` of the result contains the
-    ``expected`` deviations before and after the new motion, for white noise, and the criterion values ``reached`` by
-    the motion and by the initial guess.
+    weighted by their noise, is added, so that the new motion excites the parameters that are still poorly known. The
+    new motion is assumed to be sampled at ``rate`` (Hz), with force ``noise`` (standard deviation in N m and N, a
+    number or (n,)). The defaults are the rate of the last data set and the noise of the residuals. Forces that are not
+    measured in any data set are ignored. ``settings`` of the result contains the ``expected`` deviations before and
+    after the new motion, for white noise, and the criterion values ``reached`` by the motion and by the initial guess.
 
     ``criterion`` selects the quantity that is minimised:
 
@@ -118,7 +117,7 @@ def excite(
 
     ``among`` names the unknown parameters as in ``robot.inertial.base``. The initial guess is the best of several
     random motions. BFGS with a logarithmic barrier at the limits improves it in at most ``iterations`` steps. Ctrl-C
-    returns the best motion so far. Equal seeds give equal motions.
+    returns the best motion so far. The same seed yields the same motion.
 
     Example:
         >>> motion = excite(torsor.library.planar_chain(2), 4.0, 3, lower=-1.5, upper=1.5, velocity=3.0)
@@ -409,7 +408,7 @@ def _estimated_noise(robot: Robot, base: BaseParameters, given: Measured) -> Arr
 
 
 def deviations_of(information: Array) -> Array:
-    """Return the standard deviations (b,) of parameters with this information; infinite if not excited."""
+    """Return the standard deviations (b,) of parameters with an information matrix; infinite if not excited."""
     sizes = np.sqrt(np.diagonal(information))
     scale = np.where(sizes > 0, sizes, 1.0)
     values, U = np.linalg.eigh(information / np.outer(scale, scale))

@@ -91,8 +91,8 @@ class Excitation(Result):
 
     ``period`` is in s. ``coefficients`` (2 H + 1, n) are in rad or m: the constant, H sines and H cosines of each
     coordinate. ``condition`` is the condition number of the base regressor along the motion, and ``start_condition``
-    that of the initial guess, the best random motion. ``status`` is "done" or "interrupted" (Ctrl-C). ``settings`` are
-    those of ``excite``, including the limits (n,).
+    the condition number of the initial guess, the best random motion. ``status`` is "done" or "interrupted" (Ctrl-C).
+    ``settings`` are the arguments of ``excite``, including the limits (n,).
 
     Example:
         >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
@@ -126,7 +126,7 @@ class Excitation(Result):
     def at(self, t: ArrayLike) -> "ExcitationInstants":
         """Return q, v, a and tau (..., n) at times t (...), which may be any finite numbers.
 
-        The forces are those of the given robot.
+        The forces are computed with the given robot.
 
         Example:
             >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
@@ -163,7 +163,7 @@ class Excitation(Result):
     def plot(self, path: str | Path | None = None) -> "Figure":
         """Plot positions, velocities, accelerations and forces of one period with their limits.
 
-        The forces are those of the given robot. ``path`` saves the figure. Requires matplotlib: ``torsor[plot]``.
+        The forces are computed with the given robot. ``path`` saves the figure. Requires matplotlib: ``torsor[plot]``.
 
         Example:
             >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
@@ -197,8 +197,8 @@ class Excitation(Result):
     def save(self, path: str | Path, rate: float | None = None) -> None:
         """Write the motion: .npz for ``load``, .json for other programs, .csv with time, q, v and a of one period.
 
-        The table has ``rate`` rows per second (Hz); the default is 401 rows in total. Its column headers are those of
-        ``torsor dynamics --states`` and of logs.
+        The table has ``rate`` rows per second (Hz); the default is 401 rows in total. Its column headers are the same
+        as for ``torsor dynamics --states`` and for logs.
 
         Example:
             >>> import tempfile

@@ -1,4 +1,4 @@
-"""Quality checks of a log: suspicious signals, and which parameters can be identified."""
+"""Quality checks of a log: suspicious signals and identifiable parameters."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Signal(NamedTuple):
 
     ``force`` is the total force, including measured environment wrenches. ``left`` is the part of the force (%, root
     mean square about the mean) that the model cannot explain with any parameters. Span, step and noise are NaN for
-    coordinates without their own position, such as those of quaternions.
+    coordinates without their own position, such as quaternion rates.
     """
 
     name: str
@@ -67,8 +67,8 @@ HEADS = ("coordinate", "q from", "to", "|v|", "|a|", "|force|", "encoder step", 
 class FirstLook:
     """Quality report of logs: suspicious ``findings``, processing ``notes``, and ``signals`` of each coordinate.
 
-    ``excited`` are the base parameters with their expected deviations, and ``delay`` is that of the forces (s). Both
-    are None if an error must be corrected first. ``fit`` (T, n) are model forces at the times of the longest segment.
+    ``excited`` are the base parameters with their expected deviations, and ``delay`` is the delay of the forces (s).
+    Both are None if an error must be corrected first. ``fit`` (T, n) are model forces in the longest segment.
 
     Example:
         >>> robot, t = torsor.library.planar_chain(1), np.arange(2000) * 1e-3
@@ -285,10 +285,10 @@ def first_look(robot: MeasuredRobot | ParallelRobot, logs: Any, log_map: Any = N
     """Return a quality report of robot logs: suspicious signals with fixes, and identifiable parameters.
 
     ``logs`` is one or several paths, ``Measurements``, a ``Trajectory``, or arrays (times, q, tau). ``log_map`` is a
-    ``LogMap``, its path, or a table of columns. Without a map, the column headers are those of Torsor ('time', 'q
-    NAME', 'tau NAME'). ``settings`` replace those of the map, for example ``cutoff=20.0``. File errors that prevent any
+    ``LogMap``, its path, or a table of columns. Without a map, Torsor's column headers are expected ('time', 'q NAME',
+    'tau NAME'). ``settings`` replace the settings of the map, for example ``cutoff=20.0``. File errors that prevent any
     check raise ModelError with the line; all others become findings. For robots with loops and parallel robots, the
-    columns are those of the drives, as in ``identify``.
+    columns belong to the drives, as in ``identify``.
 
     Example:
         >>> robot, t = torsor.library.planar_chain(2), np.arange(4000) * 1e-3

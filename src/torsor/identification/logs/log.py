@@ -71,7 +71,7 @@ def _tables(given: LogMap) -> dict[str, dict[str, Any]]:
 
 
 def external_of(robot: MeasuredRobot, q: Array, values: Array, given: LogMap) -> Array:
-    """Return wrenches (N, L, 6) as in ``inverse_dynamics``, from columns (N, k) in SI units at positions q (N, nq).
+    """Return wrenches (N, L, 6) for ``inverse_dynamics`` from columns (N, k) in SI units at positions q (N, nq).
 
     Rows with missing numbers are NaN.
     """
@@ -99,7 +99,7 @@ def external_of(robot: MeasuredRobot, q: Array, values: Array, given: LogMap) ->
 def driven_forces(robot: MeasuredRobot, columns: Mapping[str, list[Head]]) -> tuple[list[int], Flags]:
     """Return the coordinates (k) of the force columns, and a mask (nv,) of the known forces.
 
-    Floating-base forces are known to be zero. Without tau columns, no others are known.
+    Floating-base forces are known to be zero. Without tau columns, no other forces are known.
     """
     base = free_coordinates(robot)
     heads = columns.get("tau", columns.get("current"))
@@ -147,9 +147,9 @@ class Log:
 
     ``measured`` contains the columns of q and tau in SI units before the gears, and ``heads`` their headers.
     ``saturated`` (N, n) marks saturated or unmeasured forces. ``lines`` (N,) are line numbers of the file.
-    ``temperature`` (N, 1) or (N, n) is that of the drives, if measured. With environment wrenches ``external`` (N, L,
-    6), tau is the total force tau + J^T w. For a robot with closed loops, q are the drive positions, and ``whole`` (N,
-    nq) are the positions of all joints, if logged. In a log that is read for quality checks, numbers may be NaN and
+    ``temperature`` (N, 1) or (N, n) is the drive temperature, if measured. With environment wrenches ``external`` (N,
+    L, 6), tau is the total force tau + J^T w. For a robot with closed loops, q are the drive positions, and ``whole``
+    (N, nq) are the positions of all joints, if logged. In a log that is read for quality checks, numbers may be NaN and
     times may decrease.
     """
 

@@ -94,7 +94,7 @@ class Gears:
         return np.asarray(measured @ self.matrix) if self.sides["tau"] == "motor" else measured
 
     def couplings(self, names: Sequence[str]) -> dict[str, dict[str, float]]:
-        """Return the motors that drive several joints, as in ``identify(couplings=...)``.
+        """Return the motors that drive several joints, for ``identify(couplings=...)``.
 
         Each contains the rates of the joints ``names`` (n) relative to its own joint: R[k, j] / R[k, k].
         """
@@ -171,20 +171,20 @@ class LogMap:
 
     ``columns`` maps "time", "q", "v", "a", "tau" or "current" to column headers, or to column numbers from 0, in
     coordinate order. The time may be a table {"q": header, "tau": header}. "temperature" is one column, or one for each
-    drive. ``rate`` (Hz) replaces a time column. ``units`` are as in ``Trajectory.load``, and "A" or "mA". ``scale``
-    contains further factors, such as -1 for a sign. ``files`` names other files of the same run, in the folder of the
-    log: {"tau": "{stem}_torques.csv"}.
+    drive. ``rate`` (Hz) replaces a time column. For ``units`` see ``Trajectory.load``; "A" and "mA" are also allowed.
+    ``scale`` contains further factors, such as -1 for a sign. ``files`` names other files of the same run, in the
+    folder of the log: {"tau": "{stem}_torques.csv"}.
 
     ``drives`` contains the ``side`` ("motor" or "joint", or a table by quantity), ``ratios`` (n,) with ``coupling``
     [[motor, joint, ratio], ...] or a ``matrix`` R (n, n), motor = R joint, ``offsets`` (n,) that are added to the joint
     positions (rad, m), and ``torque_constants`` (n,) for currents (N m/A).
 
     ``delay`` (s) is the delay of the forces, one for all or one for each coordinate, or "estimate": the shift that best
-    explains the forces. ``cutoff`` (Hz) is that of the differentiation filter (default: chosen from the spectrum), and
-    ``force_cutoff`` (Hz) that of a force filter (default: none). ``every`` decimates the samples after filtering. Steps
-    longer than ``gap`` (s; default: five median steps) separate segments that are differentiated separately. Rows with
-    a missing number raise ModelError, or are skipped (``missing="skip"``). Forces of at least ``saturation`` (n,), as
-    logged in SI units, get weight 0.
+    explains the forces. ``cutoff`` (Hz) is the cutoff of the differentiation filter (default: chosen from the
+    spectrum), and ``force_cutoff`` (Hz) the cutoff of a force filter (default: none). ``every`` decimates the samples
+    after filtering. Steps longer than ``gap`` (s; default: five median steps) separate segments that are differentiated
+    separately. Rows with a missing number raise ModelError, or are skipped (``missing="skip"``). Forces of at least
+    ``saturation`` (n,), as logged in SI units, get weight 0.
 
     ``wrenches`` {link or frame: {"force": 3 columns, "moment": 3 columns, "axes": "local" or "world", "origin": [x, y,
     z]}} are measured environment wrenches, N and N m. Without "moment" (three-axis sensors), the moment is zero about
@@ -282,7 +282,7 @@ HEADER_FIX = "rename the columns, or define them in a map: --map FILE (docs: ide
 
 
 def own_map(path: Path, robot: MeasuredRobot) -> LogMap:
-    """Return the map of a log from its column headers, with the units that they give in brackets."""
+    """Return the map of a log from its column headers, with the units that they state in brackets."""
     check_file(path, LOGS)
     if path.suffix.lower() == ".npz":
         return LogMap({"q": list(robot.position_names)}, source=path.name)

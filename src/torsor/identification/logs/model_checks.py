@@ -78,7 +78,7 @@ def sign_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[Lo
 
 
 def scale_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[LogFinding]:
-    """Yield coordinates whose force differs by a large factor from that of the given parameters.
+    """Yield coordinates whose force differs by a large factor from the force of the given parameters.
 
     The model tau_j = k (forces of the given robot without friction) + friction + offset is fitted; k should be about 1.
     """
@@ -109,7 +109,7 @@ def unexplained_findings(model: ForceModel, left: Array, source: str) -> Iterato
 
 
 def together_findings(model: ForceModel, motion: Motion, left: Array, source: str) -> Iterator[LogFinding]:
-    """Yield the force that common parameters explain far worse than separate ones, which leave ``left`` (n,)."""
+    """Yield the force that common parameters explain far worse than separate ones with residuals ``left`` (n,)."""
     common = model.of(motion.q, motion.v, motion.a).together(motion.tau)
     worst = int(np.argmax(common / np.maximum(left, 1e-12) * (common > MAX_COMMON_RESIDUAL)))
     if common[worst] > max(MAX_COMMON_RESIDUAL, MAX_COMMON_RATIO * left[worst]):
@@ -315,8 +315,8 @@ GOOD_PERCENT, WEAK_PERCENT = 10.0, 100.0  # percent
 class Excited(NamedTuple):
     """Base parameters ``names`` (b): least-squares ``values`` (b,) and ``deviations`` (b,), infinite if not excited.
 
-    ``percents`` (b,) are deviations relative to the values. ``condition`` is that of the weighted regressor, ``forces``
-    the number of forces. Deviations assume white force noise with the variance of the residuals.
+    ``percents`` (b,) are deviations relative to the values. ``condition`` is the condition number of the weighted
+    regressor, and ``forces`` is the number of forces. Deviations assume white noise with the variance of the residuals.
     """
 
     names: tuple[str, ...]

@@ -130,7 +130,7 @@ REFINEMENTS = 6  # each tries shifts within one step of the best, on a grid four
 
 
 class Delay(NamedTuple):
-    """The forces are late by ``value`` (s) with a ``deviation`` (s); residual fractions (n,) without and with it."""
+    """A force delay of ``value`` (s) with a ``deviation`` (s), and the residual fractions (n,) without and with it."""
 
     value: float
     deviation: float
@@ -197,7 +197,7 @@ MIN_SAMPLES = 200  # samples needed to compare cutoffs by the model
 class Samples(NamedTuple):
     """Samples of motions and forces from all segments of all logs; ``weights`` (N, n) are 0 for saturated drives.
 
-    ``temperature`` (N, 1) or (N, n) is that of the drives, if measured. With wrenches ``external`` (N, L, 6), tau is
+    ``temperature`` (N, 1) or (N, n) is the drive temperature, if measured. With wrenches ``external`` (N, L, 6), tau is
     the total force tau + J^T w.
     """
 
@@ -237,7 +237,7 @@ def prepare(robot: MeasuredRobot, logs: Sequence[Log], given: LogMap) -> Prepare
         raise ModelError("only some of the logs contain velocities", where=source)
     without = [log.source for log in logs if log.temperature is None]
     if 0 < len(without) < len(logs):
-        fix = "add its temperatures, or omit those of all logs"
+        fix = "add its temperatures, or omit the temperatures of all logs"
         raise ModelError("the log has no temperatures, but other logs have", where=without[0], fix=fix)
     for log in logs:
         if log.whole is not None and isinstance(robot, ClosedRobot):

@@ -246,7 +246,7 @@ MAX_DELAY_STEPS = 40  # steps: maximum delay
 def rate_findings(
     robot: MeasuredRobot, source: str, what: str, measured: Array, derived: Array, step: float
 ) -> Iterator[LogFinding]:
-    """Yield findings on ``measured`` velocities or accelerations (T, n); ``derived`` come from positions.
+    """Yield findings on ``measured`` velocities or accelerations (T, n); ``derived`` ones are computed from positions.
 
     ``what`` is "v" or "a", ``step`` the sampling period in s.
     """
@@ -383,8 +383,8 @@ def check_radians(robot: MeasuredRobot, q: Array, v: Array) -> None:
     """Raise ModelError if angles q (N, nq) or rates v (N, nv) are in degrees, and warn if they may be.
 
     An error requires a revolute joint beyond three times its limits and more than one turn, while all joints would be
-    within their limits in degrees. Twice the limits cause a warning. So does a joint without limits that spans more
-    than three turns, but at most one turn if they are degrees.
+    within their limits in degrees. Twice the limits cause a warning. A joint without limits causes one if it spans
+    more than three turns, but at most one turn if the numbers are degrees.
     """
     angles = [  # the angles of joints with one coordinate, and of their motors
         (at.q.start, at.v.start)

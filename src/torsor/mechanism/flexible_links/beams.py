@@ -1,9 +1,9 @@
-"""Modes of a uniform beam from its properties, by the Ritz method with polynomials.
+"""Modes of a uniform beam from its properties, computed by the Ritz method with polynomials.
 
 The trial functions are x^2 P_j for bending along y and z, and x P_j for torsion, with the Legendre polynomials P_j on
-the length of the beam. They are clamped at x = 0 and free at the tip. The lowest eigenvectors with a load on the tip
-span the modes. Within this span the modes of the beam alone are orthogonal. Second-order displacements follow from
-strains that are linear in eta: with theta the rotation of a section and kappa = theta' (Magnus expansion to second
+the length of the beam. They are clamped at x = 0 and free at the tip. The lowest eigenvectors, computed with a load on
+the tip, span the modes. Within this span the modes of the beam alone are orthogonal. Second-order displacements follow
+from strains that are linear in eta: with theta the rotation of a section and kappa = theta' (Magnus expansion to second
 order),
 
     r2 = integral of ([theta]^2 / 2 + [theta2]) e_x,      theta2 = integral of theta x kappa / 2
@@ -55,8 +55,8 @@ def beam(
 
     With ``coordinates="modal"`` the modes are orthogonal, and a coordinate is the largest deflection (m) or angle (rad)
     of its mode. With "tip" the first two coordinates of a direction are the deflection (m) of the tip and its slope
-    (rad), and the tip does not move in the other modes (Craig and Bampton 1968). The motions are the same, with fewer
-    operations if the tip carries another link.
+    (rad), and the tip does not move in the other modes (Craig and Bampton 1968). Both describe the same motions; "tip"
+    needs fewer operations if the tip carries another link.
 
     Example:
         >>> modes = beam(length=2.0, mass=1.0, bending=(8.0, 50.0), modes=(2, 1))
@@ -103,7 +103,7 @@ def _given(value: float | None, name: str, where: str) -> float:
 
 
 def mode_counts(modes: Any, single: int, lengths: Sequence[int], allowed: str, where: str) -> list[int]:
-    """Return the numbers of modes, with zeros for omitted ones; a single number counts ``single`` times."""
+    """Return the numbers of modes, with zeros for omitted ones; a single number is repeated ``single`` times."""
     numbers = list(modes) if isinstance(modes, (Sequence, np.ndarray)) and np.ndim(modes) == 1 else [modes] * single
     if len(numbers) not in lengths:
         raise ModelError(argument="modes", value=modes, where=where, allowed=allowed)

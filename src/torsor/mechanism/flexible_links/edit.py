@@ -43,20 +43,19 @@ def with_rod(
     """Return a copy with a uniform rod that is clamped at a link or frame, along its x axis.
 
     - ``length`` in m, ``mass`` in kg.
-    - ``bending``: the stiffness EI (N m^2), one number, or one for bending along y (about z) and one along z (about
-      y).
+    - ``bending``: the stiffness EI (N m^2), one number, or one for bending along y (about z) and one along z (about y).
     - ``torsion`` is GJ (N m^2), ``stretch`` is EA (N).
     - ``modes``: the number of polynomials of each strain: (bending along y, along z, torsion, stretch); the last ones
       may be omitted.
-    - ``radius`` (m) of a round rod, which determines the inertia of its sections.
-    - ``damping`` (s): factor of the stiffness in the damping.
+    - ``radius`` (m): radius of a round rod, which determines the inertia of its sections.
+    - ``damping`` (s): ratio of damping to stiffness.
     - ``curvature`` (3,) rad/m: curvature of the rod at rest, about x, y, z.
     - ``sections``: the number of small bodies at the points of a Gauss quadrature, the links ``name/1`` to ``name/N``;
       ``name/tip`` is the end.
 
-    Coordinates are angles: ``name/y1`` is the angle (rad) by which the whole rod bends about z, ``name/y2`` is the
-    amplitude of a curvature that grows linearly from one end to the other, and so on. The strain is the sum of P_j(s)
-    q_j / length with Legendre polynomials P_j. A stretch is in m.
+    Coordinates are angles, except that stretch is in m: ``name/y1`` is the angle (rad) by which the whole rod bends
+    about z, ``name/y2`` is the amplitude of a curvature that grows linearly from one end to the other, and so on. The
+    strain is the sum of P_j(s) q_j / length with Legendre polynomials P_j.
 
     Example:
         >>> import torsor
@@ -150,8 +149,7 @@ def with_flexible_link(robot: M, link: str, modes: Modes, carried: Sequence[str]
     """Return a copy in which a moving link bends: modes replace its mass and inertia.
 
     The link is clamped at its own frame and extends along its x axis. ``carried`` are the names of the joints and
-    frames that move with its tip; the default is those at the tip. The joint ``link/modes`` has the modes as
-    coordinates.
+    frames that move with its tip; by default those at the tip. The joint ``link/modes`` has the modes as coordinates.
 
     Example:
         >>> import torsor

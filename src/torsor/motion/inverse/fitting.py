@@ -1,9 +1,9 @@
-"""The search for weights: a trust-region Gauss-Newton method whose residuals come from re-solved optima.
+"""The search for weights: a trust-region Gauss-Newton method with residuals from re-solved optima.
 
 The weights are positive and only their ratios matter, so the search is over their logarithms t, with a fixed sum.
 Because x does not change with a common factor, dr/dt_k = w_k dr/dx dx/dw_k. Exact sensitivities of the optimum
-(``optimisation.optimum``) give the full Jacobian from one factorisation. Each step is the least-squares step within the
-trust region. The optimum is then solved again from the point that the sensitivities predict.
+(``optimisation.optimum``) yield the full Jacobian from one factorisation. Each step is the least-squares step within
+the trust region. The optimum is then solved again from the point that the sensitivities predict.
 """
 
 from collections.abc import Mapping, Sequence
@@ -126,9 +126,9 @@ def fit_weights(
 
     ``data`` are one or more ``motion.Measured`` or named ``motion.Reference``. The objective is sum_k w_k f_k, where
     each f_k is a term with its own weight, which sets its unit. Terms of one of the ``groups`` {name: titles} share a
-    w_k. The w_k are positive, and their sum is that of ``weights``, from which the search starts, or 1. Without
-    ``weights``, the search starts from those with the smallest gradient at the motion nearest to the data, and also
-    from equal weights unless the first search ends near the data. The optimum is local: try other weights too.
+    w_k. The search starts from ``weights``. The w_k are positive, and their sum is that of ``weights``, or 1. Without
+    ``weights``, the search starts from the weights with the smallest gradient at the motion nearest to the data, and
+    also from equal weights unless the first search ends near the data. The optimum is local: try other weights too.
 
     ``start`` is the initial guess of the first optimum (see ``MotionProblem.solve``), by default the motion nearest to
     the data. ``solver`` solves for optima. ``iterations`` and ``seconds`` limit the search, which Ctrl-C also ends;

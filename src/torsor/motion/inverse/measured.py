@@ -174,7 +174,7 @@ class Residuals:
 
     @property
     def spread(self) -> float:
-        """The sum of squares of the data about their means over time, in their scales: a fit explains at most this."""
+        """The sum of squares of the data about their means over time, in their scales; a fit cannot explain more."""
         total = 0.0
         for data_set, batch in zip(self.sets, self._batches, strict=True):
             scale = by_name(data_set.scale, batch.kernels.rows[0].labels, np.inf, data_set.name)

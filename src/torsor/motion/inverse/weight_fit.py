@@ -44,13 +44,13 @@ class Combination(NamedTuple):
 class WeightFit(Result):
     """The result of ``motion.fit_weights``.
 
-    ``motion`` is the predicted motion of the problem with the fitted weights. ``names`` and ``values`` (k,) are those
-    of the weights, ``data`` the names of the data sets and ``distances`` the root mean square distances from them, in
-    their scales. ``nearest`` is the distance of the nearest motion that the constraints allow, over all data, and
-    ``explained`` the fraction of the variance over time that the prediction explains. ``x_by_weights`` (n, k) and
-    ``data_by_weights`` (R, k) are the exact derivatives of variables and distances with respect to the weights,
-    ``residuals`` (R,) the distances, and ``history`` (steps, 1 + k) the sum of their squares and the weights after each
-    step. ``flat`` and ``weak`` are as in ``WeightSensitivities``.
+    ``motion`` is the predicted motion of the problem with the fitted weights. ``names`` and ``values`` (k,) are the
+    names and values of the weights, ``data`` the names of the data sets and ``distances`` the root mean square
+    distances from them, in their scales. ``nearest`` is the distance of the nearest motion that the constraints allow,
+    over all data, and ``explained`` the fraction of the variance over time that the prediction explains.
+    ``x_by_weights`` (n, k) and ``data_by_weights`` (R, k) are the exact derivatives of variables and distances with
+    respect to the weights, ``residuals`` (R,) the distances, and ``history`` (steps, 1 + k) the sum of their squares
+    and the weights after each step. For ``flat`` and ``weak`` see ``WeightSensitivities``.
     """
 
     motion: MotionResult
@@ -116,7 +116,7 @@ class WeightFit(Result):
 
     @property
     def log_covariance(self) -> Array:
-        """The covariance (k, k) of the log weights, infinite for those that the data do not determine."""
+        """The covariance (k, k) of the log weights, infinite for weights that the data do not determine."""
         (s, v), unseen = self._modes, self._unseen
         seen = v[:, ~unseen] / np.where(unseen, 1.0, s)[~unseen]
         result = self.noise**2 * seen @ seen.T

@@ -24,7 +24,7 @@ from torsor.optimisation.optimum import Optimum, estimated, polished
 
 
 class WeightedProgram:
-    """Minimise sum_k w_k f_k(x) subject to the constraints of a problem, with rows in the same order.
+    """The program that minimises sum_k w_k f_k(x) under the constraints of a problem, with rows in the same order.
 
     ``groups`` contains the terms of each f_k, with their own weights. ``weights`` (k,) may be replaced at any time.
     """
@@ -123,7 +123,7 @@ SOLVER_TOLERANCE = 1e-7  # of the solver; Newton steps then make the optimum exa
 
 
 class Solved(NamedTuple):
-    """The optimum for some weights; ``is_exact`` is False if Newton steps on its active set did not converge."""
+    """The optimum for given weights; ``is_exact`` is False if Newton steps on its active set did not converge."""
 
     weights: Array
     optimum: Optimum
@@ -138,7 +138,7 @@ class Solved(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Optima:
-    """Solves a weighted program for other weights; Ctrl-C and the time limit ``until`` stop the solver."""
+    """Solver of a weighted program for other weights; Ctrl-C and the time limit ``until`` stop it."""
 
     program: WeightedProgram
     solver: str
@@ -164,7 +164,7 @@ class Optima:
         """Return the optimum for weights (k,) near variables (n,), or None if the solver finds none.
 
         With zero multipliers an interior-point method stays near its start, which it otherwise moves away from bounds.
-        If there are several local optima, the one near the data is needed.
+        If there are several local optima, the optimum near the data is needed.
         """
         n, m = self.program.n, self.program.m
         still = Outcome(start, np.zeros(m), np.zeros(n), np.nan, 0, "", True)
@@ -202,10 +202,10 @@ class Optima:
 class WeightSensitivities(NamedTuple):
     """Sensitivities of an optimum to the weights of its objective.
 
-    ``names`` are those of the k weights. ``x`` (n, k) are the derivatives of the problem's variables with respect to a
-    factor of each weight (1 for the weights of the problem). ``flat`` is the number of directions in which the optimum
-    is not unique. ``weak`` is the number of active inequalities with multipliers near 0, for which derivatives are
-    one-sided.
+    ``names`` are the names of the k weights. ``x`` (n, k) are the derivatives of the problem's variables with respect
+    to a factor of each weight (1 for the weights of the problem). ``flat`` is the number of directions in which the
+    optimum is not unique. ``weak`` is the number of active inequalities with multipliers near 0, for which derivatives
+    are one-sided.
     """
 
     names: tuple[str, ...]

@@ -198,7 +198,7 @@ def several_of_archive(
 
 
 def unpacked(found: Archive, problems: Sequence[P | None], read_problem: Callable[[Path], P]) -> list[Solution]:
-    """Return the results of ``packed``; ``problems`` contains the problem of each, or None if the file contains it."""
+    """Return the results that ``packed`` stored; ``problems`` has the problem of each, or None if it is in the file."""
     solutions = list[Solution]()
     for k, problem in enumerate(problems):
         part = found.part(f"{k}/")

@@ -167,7 +167,7 @@ class Course:
         return result
 
     def sampled(self, name: str, phase: Any, s: Any) -> dict[str, Array]:
-        """Return a quantity (..., n) at fractions s (...) of phases (...), and those that its kernel also samples."""
+        """Return a quantity (..., n) at fractions s (...) of phases (...), and the other quantities of its kernel."""
         least = min if isinstance(phase, int) else np.minimum
         piece = least(self._places.interval(phase + s), self._last[phase])
         time = s * self.durations[phase] - self._starts[piece]  # since the start of the piece
@@ -201,10 +201,9 @@ class Moments(Profiled):
     """A motion sampled at ``times`` t (...), in s.
 
     ``q`` (..., nq), ``v``, ``a``, ``j`` (..., nv) are positions and their derivatives, ``tau`` (..., nv) forces and
-    ``tau_rate`` their rates (with closed loops, those of the active coordinates: (..., N)). ``reactions`` (..., L, 6)
-    are the moment and force that each parent exerts on its link, at the link's origin in its axes. ``phase`` (...) is
-    the index of the phase and ``s`` (...) its elapsed fraction. Where two phases meet, ``at`` gives the start of
-    the later one.
+    ``tau_rate`` their rates (with closed loops, of the active coordinates: (..., N)). ``reactions`` (..., L, 6) are the
+    moment and force that each parent exerts on its link, at the link's origin in its axes. ``phase`` (...) is the index
+    of the phase and ``s`` (...) its elapsed fraction. Where two phases meet, ``at`` returns the start of the later one.
     """
 
     def __init__(self, course: Course, times: Any, phase: Any, s: Any):
@@ -220,7 +219,7 @@ class Moments(Profiled):
         return self
 
     def sampled(self, name: str) -> Array:
-        """Return a quantity; the first access samples it together with the others of its kernel."""
+        """Return a quantity; the first access samples all quantities of its kernel."""
         if name not in self._found:
             self._found |= self._course.sampled(name, self.phase, self.s)
         return self._found[name]

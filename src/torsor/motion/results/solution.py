@@ -170,7 +170,7 @@ BETWEEN = 0.05  # scaled violation between nodes above which a motion is "optima
 
 
 class Part(NamedTuple):
-    """A term of the objective: its name, its weight, its unweighted value, and the same without smoothing."""
+    """A term of the objective: its name, its weight, and its unweighted value with and without smoothing."""
 
     title: str
     weight: float

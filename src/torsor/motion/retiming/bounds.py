@@ -1,4 +1,4 @@
-"""Bounds of a retimed motion: those of the robot unless given; missing bounds are errors."""
+"""Bounds of a retimed motion, by default the robot's bounds; missing bounds are errors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class Bounds:
 
     @classmethod
     def of(cls, robot: Robot, given: Mapping[str, Any], reactions: Any = None) -> "Bounds":
-        """Return the given bounds, and for velocities and torques that are None those of the robot."""
+        """Return the given bounds; velocity and torque bounds that are None are taken from the robot."""
         where, names = f"{robot.name}: retime", robot.coordinate_names
         indices = {"velocity": robot.velocity_limit.copy(), "torque": robot.effort_limit}
         for joint in robot.joints:

@@ -21,7 +21,7 @@ MIN_RELATIVE_DISTANCE = 1e-6  # smallest distance of spline points relative to t
 
 
 class Given(NamedTuple):
-    """Paths, grouped by number of pieces, whether they were given as a batch, and the offset of their s."""
+    """Paths grouped by number of pieces, whether they were given as a batch, and the offset of their s."""
 
     paths: list[JointPath]
     batch: bool
@@ -169,7 +169,7 @@ def _document(robot: Robot, document: Mapping[str, Any], where: str) -> tuple[An
         allowed = "the document of a trajectory or of a retimed motion: robot, times, q"
         raise ModelError("the document is not a motion", where=where, allowed=allowed) from None
     if names != list(robot.position_names):
-        message = f"the positions are those of {shortened(', '.join(map(str, names)))}"
+        message = f"the positions belong to {shortened(', '.join(map(str, names)))}"
         raise ModelError(message, where=where, allowed=", ".join(robot.position_names))
     return times, q
 

@@ -99,7 +99,7 @@ def _row(n: int, parabola: bool, point: int, width: int | None) -> Kernel:
 
 @cache
 def _back(n: int, width: int | None) -> Kernel:
-    """Return the backward sweep: the slope (n) at a point, given that at the next, and the piece between them."""
+    """Return the backward sweep: the slope (n) at a point from the next slope, and the piece between them."""
     s, q, above, right = ca.SX.sym("s", 2), ca.SX.sym("q", 2, n), ca.SX.sym("above"), ca.SX.sym("right", n)
     after, h = ca.SX.sym("after", n), s[1] - s[0]
     d, slope = (q[1, :] - q[0, :]).T / h, right - above * after
@@ -212,14 +212,14 @@ class Timing(NamedTuple):
         return self._stretched(*result) if self.stretch else result
 
     def along(self, p: Array, k: Indices) -> tuple[Array, Array, Array, Array]:
-        """Return s, s', s'' and s''' at path parameters or progress p (...), as at the knots, in intervals k (...)."""
+        """Return s, s', s'' and s''' in intervals k (...) at p (...), path parameters or progress like the knots."""
         way, u, w = p - self.s[k], self.u[k], self.w[k]
         rate = np.sqrt(np.maximum(self.x[k] + way * (2 * u + way * w), 0.0))
         result = p, rate, u + way * w, w * rate
         return self._stretched(*result) if self.stretch else result
 
     def reached(self, s: Array) -> Array:
-        """Return the path parameters or progresses p, as at the knots, for path parameters s."""
+        """Return p, path parameters or progress like the knots, for path parameters s."""
         first, length = self.s[0], self.s[-1] - self.s[0]
         return first + length * progress((s - first) / length) if self.stretch else s
 

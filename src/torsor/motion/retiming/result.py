@@ -95,9 +95,9 @@ class RetimedInstants:
 class Retimed(Result):
     """A motion along a path: ``at`` any time, and ``q``, ``v``, ``a``, ``jerk``, ``tau`` (G + 1, n) at its knots.
 
-    ``times`` (G + 1) are the knots in s and ``duration`` the last of them. ``bounds`` are the bounds that hold, with
-    their sources, and ``active`` (G + 1) the bound that is active at each knot. Where accelerations jump, the values
-    at knots are those after the jump (at the last knot, before it); the bounds hold on both sides.
+    ``times`` (G + 1) are the knots in s and ``duration`` the last of them. ``bounds`` are the enforced bounds with
+    their sources, and ``active`` (G + 1) is the active bound at each knot. Where accelerations jump, the values at
+    knots are the values after the jump (at the last knot, before it); the bounds hold on both sides.
 
     Example:
         >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
@@ -151,7 +151,7 @@ class Retimed(Result):
 
     @property
     def tau(self) -> Array:
-        """Forces (G + 1, n) at the knots, in N m and N; at rest, friction is that of the starting or ending motion."""
+        """Forces (G + 1, n) at the knots, in N m and N; at rest, friction acts as in the starting or ending motion."""
         return self._knots.tau
 
     @cached_property

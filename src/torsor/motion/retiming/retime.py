@@ -46,8 +46,8 @@ MAX_CACHED_SIZES = 64  # problem sizes
 class Profile(NamedTuple):
     """``x`` and ``times`` (B, G + 1) at the knots of B paths, and s'' in the intervals: ``u`` (B, G).
 
-    The controllable sets from ``low`` to ``high`` contain x. ``failing`` (B, G) flags intervals without a timing: those
-    with an empty set at an end, an x outside it, or a duration that is not finite.
+    The controllable sets from ``low`` to ``high`` contain x. ``failing`` (B, G) flags intervals without a timing: with
+    an empty set at an end, an x outside it, or a duration that is not finite.
     """
 
     x: Array
@@ -177,7 +177,7 @@ def _pairs(m: int) -> ca.Function:
 
 
 def _backward(m: int) -> ca.Function:
-    """Return the controllable set (low, high) of an interval, given that of the next one."""
+    """Return the controllable set (low, high) of an interval from the set of the next one."""
     interval, most, after = ca.SX.sym("found", 2 + 4 * m), ca.SX.sym("most"), ca.SX.sym("after", 2)
     limits, affine = ca.vertsplit(interval, [0, 2, 2 + 4 * m])
     same, other, high, low = ca.vertsplit(affine, m)
@@ -287,16 +287,16 @@ def retime(
     - a ``Retimed``, whose path is used unchanged
 
     The motion passes exactly through the waypoints, on the cubic spline over the path length (or over the times). With
-    a ``tolerance`` (rad, m), it is straight between them, with corners blended within that distance. Waypoints within
-    half of it of another one are omitted with a warning, so that corners are not too short. The velocities of a
-    trajectory, and with a tolerance also its times, are not used.
+    a ``tolerance`` (rad, m), it is straight between them, with corners blended within that distance. If two waypoints
+    are closer than half the tolerance, one of them is omitted with a warning, so that corners are not too short. The
+    velocities of a trajectory, and with a tolerance also its times, are not used.
 
     Bounds are one number, one per coordinate, {name: number}, or (n, 2) lower and upper bounds. ``velocity`` (rad/s,
-    m/s) and ``torque`` (N m, N) default to those of the robot, also for names that a table omits.
+    m/s) and ``torque`` (N m, N) default to the robot's bounds, also for names that a table omits.
     ``acceleration``, ``jerk`` and ``torque_rate`` are unbounded by default. A coordinate without a velocity limit, or
     without both torque and acceleration bounds, is an error; np.inf declares it unbounded. ``reactions``
     {joint: {"force": N, "moment": N m}} bounds the magnitudes that the joint transmits (``Robot.joint_wrenches``).
-    Payloads are those of the robot (``robot.with_payload``).
+    Payloads are part of the robot (``robot.with_payload``).
 
     The motion starts and ends at rest, or at the speeds ``start`` and ``end``, norms of the joint velocities. The
     bounds hold on both sides of every knot of a grid. ``knots`` is the number of intervals per path piece, or an array

@@ -5,7 +5,7 @@ derivative along the path. It is the jerk for a = q', b = q'', and the torque ra
 the loads in ``control/scaling``, whose interior-point method over quadratic splines x(s) is used here for the full path
 at once.
 
-The splines are those of the progress p of ``path.stretched``: near rest, where x(s) would be the power 4/3 of s, the
+The splines describe the progress p of ``path.stretched``: near rest, where x(s) would be the power 4/3 of s, the
 rate of p is nearly constant.
 """
 
@@ -54,7 +54,7 @@ def beside_breaks(path: JointPath, knots: Array) -> tuple[Indices, Array, Array]
 
 
 class PathWindow(Window):
-    """A window over a full path, whose ``uses`` include those at some further places.
+    """A window over a full path, whose ``uses`` include some additional places.
 
     ``at`` (P, parts * r + 2) contains the coefficients at the fractions ``parts`` (P,) of the progress.
     """
@@ -76,7 +76,7 @@ class PathWindow(Window):
         return result
 
     def tighten(self, uses: Array) -> None:
-        """Tighten the bounds for the next search in intervals where they were broken, and beside them.
+        """Tighten the bounds for the next search in intervals where they were exceeded, and in neighbouring intervals.
 
         The largest x is lowered where the last search reached it.
         """

@@ -74,7 +74,7 @@ def samples(
 ) -> Cases:
     """Return random cases: each parameter is uniform between (low, high), independently of the others.
 
-    The same seed gives the same cases, and a larger ``count`` starts with the same ones.
+    The same seed yields the same cases, and a larger ``count`` starts with them.
 
     Example:
         >>> cases = list(samples(3, height=(1.5, 1.9), seed=1))

@@ -157,11 +157,11 @@ _starting = threading.Lock()  # the environment is shared by all threads
 
 
 class WorkerDiedError(BrokenExecutor):
-    """The process that computed a case ended because it was killed, ran out of memory or crashed."""
+    """A process that ended while computing a case, because it was killed, ran out of memory or crashed."""
 
 
 class CannotStartError(ModelError):
-    """Worker processes end before they can compute anything."""
+    """Worker processes that end before they can compute anything."""
 
 
 class _Job(NamedTuple):
@@ -409,7 +409,7 @@ class Pool:
         self._size, self._asked = 0, -_REFRESH_SECONDS
 
     def capacity(self) -> int:
-        """Return the number of cases that are submitted to the executor at a time."""
+        """Return the maximum number of cases submitted to the executor at a time."""
         if self.is_here:
             return 1
         if monotonic() - self._asked >= _REFRESH_SECONDS:

@@ -1,8 +1,8 @@
 """Fingerprints of the functions and problems of a sweep, with which a resumed study detects changed code.
 
 A fingerprint covers the bytecode of a function, the functions of the study that it calls, and the constants, robots and
-motion problems that it uses, but neither comments nor other code in its file. It also contains the version of
-Torsor, on which all results depend, and that of Python, on which bytecode depends.
+motion problems that it uses, but neither comments nor other code in its file. It also contains the versions of
+Torsor, on which all results depend, and of Python, on which bytecode depends.
 """
 
 import hashlib

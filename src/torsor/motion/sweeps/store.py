@@ -111,9 +111,9 @@ class Store(ABC):
 
 
 class Writing:
-    """The right to write to a file; one study at a time holds it, and loses it when its process ends.
+    """The exclusive right to write to a file, which one study at a time holds until its process ends.
 
-    It is a lock on an empty SQLite file beside the results, because SQLite can lock files on all systems.
+    It is a lock on an empty SQLite file next to the results, because SQLite can lock files on all systems.
     """
 
     def __init__(self, path: Path) -> None:

@@ -64,7 +64,7 @@ class Variation:
         return replace(problem, robot=self._with_free(new) if new else problem.robot, numbers=before | held)
 
     def check(self, name: str) -> None:
-        """Raise ModelError if there is no parameter of that name."""
+        """Raise ModelError if there is no parameter with that name."""
         if _place(self.problem, name) is None and name not in _numbers(self.problem):
             self._with_free((name,))
 
@@ -142,7 +142,7 @@ _MOTION_UNITS = {"T": "s", "solve_seconds": "s"}
 
 
 class Found(NamedTuple):
-    """The ``results`` of a case, the ``reason`` if it counts as failed although it has results, and known units."""
+    """The ``results`` of a case, the ``reason`` if it counts as failed in spite of results, and the known units."""
 
     results: dict[str, Any]
     reason: str = ""
@@ -154,7 +154,7 @@ class Subject:
     """A function of the parameters of a case, with its ``name`` and units by name.
 
     If the function returns a motion problem, it is solved with ``settings``. The results of a motion are its figures,
-    those of ``report`` and the arrays in ``keep``.
+    the figures of ``report`` and the arrays in ``keep``.
     """
 
     name: str

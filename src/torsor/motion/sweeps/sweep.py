@@ -109,7 +109,7 @@ def _todo(cases: Iterator[Case], subject: Subject, store: Store, bar: Bar) -> It
             yield case
         elif digest != case.digest:
             message, fix = (
-                f"case {case.number} has other values in the file",
+                f"case {case.number} has different values in the file",
                 "pass the same cases, or choose another file",
             )
             raise ModelError(message, where="resume", fix=fix)
@@ -117,7 +117,7 @@ def _todo(cases: Iterator[Case], subject: Subject, store: Store, bar: Bar) -> It
             bar.at(case.number)
     stored = sum(store.counts().values())
     if stored > count:
-        text = f"the file has {stored} cases, and {count} are given: the results are those of the file"
+        text = f"the file has {stored} cases, and {count} are given: the results are taken from the file"
         warn(text, where="resume", fix="pass all cases, or choose another file")
 
 
@@ -205,7 +205,7 @@ class _Sweep:
         return _Job((first, *islice(todo, self._width - 1)))
 
     def _fill(self, todo: Iterator[Case], pool: Pool) -> None:
-        """Submit as many cases as the executor accepts, or one at a time if a case may break all workers."""
+        """Submit cases until the executor is full, or one at a time if a case may break all workers."""
         if self._alone:
             if not self._running:
                 self._submit(self._alone.popleft(), pool)
@@ -262,7 +262,7 @@ class _Sweep:
         self._take([Row(case.number, case.digest, case.values, {}, reason)])
 
     def _lose(self, job: _Job, error: BaseException, alone: bool = False) -> None:
-        """Compute cases again one by one after their worker was lost, or give them up."""
+        """Compute cases again one by one after their worker was lost, or mark them as failed."""
         for case in job.cases:
             again = _Job((case,), job.losses + 1, self._given + self._capacity)
             if again.losses >= self._attempts:

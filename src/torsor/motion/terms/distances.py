@@ -169,11 +169,11 @@ def _title(body: "Body | Placed") -> str:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Clearance(Constraint):
-    """Two bodies, or all pairs of two groups of bodies, keep at least ``least`` (m) apart.
+    """A constraint that keeps two bodies, or all pairs of two groups of bodies, at least ``least`` (m) apart.
 
     ``first`` and ``second`` are one or more of ``Sphere``, ``Capsule`` and ``HalfSpace`` (or tables with a ``kind``),
-    on links or frames, or in the world. They may also be names of links, frames or shapes, which stand for the robot's
-    own collision shapes. Of these, boxes and cylinders can avoid planes and spheres; for other pairs, replace them by
+    on links or frames, or in the world. They may also be names of links, frames or shapes, which select the robot's own
+    collision shapes. Of these, boxes and cylinders can avoid planes and spheres; for other pairs, replace them by
     capsules (``torsor.geometry.enclosing_capsule``).
 
     Between spheres and capsules, a row is (distance of their axes / D)^2 >= 1 with D = both radii + ``least``. Against

@@ -118,7 +118,7 @@ class End(EndState):
 
 
 def whole_path(conditions: Sequence[Any]) -> tuple[Any, ...]:
-    """Return conditions with a path progress from 0 to 1, unless they give other values."""
+    """Return conditions with a path progress from 0 to 1, unless they specify other values."""
     completed = list(conditions)
     for kind, value in ((Start, 0.0), (End, 1.0)):
         states = [k for k, condition in enumerate(completed) if isinstance(condition, kind) and condition.phase is None]
@@ -151,7 +151,7 @@ class Linked(Ends):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Symmetric(Ends):
-    """The end of the motion mirrors its start: y_i(end) = sign_i y_k(start) + shift_i, with k = partner of i.
+    """Symmetry of the ends of a motion: y_i(end) = sign_i y_k(start) + shift_i, where k is the partner of i.
 
     ``partners`` is {name: name}, ``signs`` is {name: -1.0} and ``shifts`` is {name: number}; the defaults are the
     profile itself, 1 and 0. Derivatives up to ``order`` are mirrored too, without the shift. ``only`` restricts the
@@ -193,4 +193,4 @@ class Symmetric(Ends):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Periodic(Symmetric):
-    """The end of the motion equals its start, plus ``shifts``, including derivatives up to ``order`` (1)."""
+    """Periodicity: the end of the motion equals its start plus ``shifts``, with derivatives up to ``order`` (1)."""

@@ -47,7 +47,7 @@ def _bounded(values: ca.SX, lower: Any, upper: Any, given: tuple[Any, Any], labe
 class FramePosition(Constraint):
     """The position of a ``point`` (3,) of a ``frame`` or link (m), within ``tolerance`` of ``position`` or bounded.
 
-    ``lower`` and ``upper`` (3,) bound the components; infinite bounds leave them free. Axes are those of the base, or
+    ``lower`` and ``upper`` (3,) bound the components; infinite bounds leave them free. Axes are base axes, or the axes
     of the frame or link ``seen_from``, whose origin is then the reference point. That frame may move.
 
     Example:
@@ -120,9 +120,9 @@ class Orientation(Constraint):
 
         (1 - cos angle) / (1 - cos tolerance) <= 1
 
-    where the angle is that between the two directions, or that of the rotation between the two frames. With zero
-    tolerance, where this has no gradient, rows are the two components of 2 sin(angle / 2) across the direction, or the
-    vector 2 sin(angle / 2) u of the rotation. These rows must be zero; they grow with the angle up to half a turn.
+    where the angle is the angle between the two directions, or the angle of the rotation between the two frames. With
+    zero tolerance, where this has no gradient, rows are the two components of 2 sin(angle / 2) across the direction, or
+    the vector 2 sin(angle / 2) u of the rotation. These rows must be zero; they grow with the angle up to half a turn.
 
     Example:
         >>> Orientation(frame="hand", axis=[0, 0, 1], direction=[0, 0, -1], tolerance=0.1).tolerance
@@ -207,7 +207,7 @@ class Reference(Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OnPath(Constraint):
-    """The progress of a robot along a joint path stays between 0 and 1."""
+    """Bounds that keep the progress of a robot along a joint path between 0 and 1."""
 
     name: str = "Path"
 
@@ -223,13 +223,13 @@ class OnPath(Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Follow(Constraint):
-    """A ``point`` (3,) of a ``frame`` or link follows a curve in space, at a free speed.
+    """A constraint that a ``point`` (3,) of a ``frame`` or link follows a curve in space, at a free speed.
 
     ``curve`` is a ``Path`` of points (3) in base axes, or points (K, 3) on it. The progress along the curve, from 0 at
     the start of the term's phases to 1 at their end, is an additional profile named ``progress``, which never
-    decreases. ``Phase.own`` may give it another spline, and several frames may use the same one. With ``during``, only
-    the part of the curve that is passed in that interval is followed. Each component stays within ``tolerance`` (m) of
-    the curve. It must be positive, because joint splines cannot follow a curve exactly.
+    decreases. ``Phase.own`` may assign another spline to it, and several frames may share one progress. With
+    ``during``, only the part of the curve that is passed in that interval is followed. Each component stays within
+    ``tolerance`` (m) of the curve. It must be positive, because joint splines cannot follow a curve exactly.
 
     Example:
         >>> Follow(frame="hand", curve=np.linspace([0.5, 0, 0], [0.5, 0, 0.3], 6), tolerance=1e-3).profiles()
@@ -269,7 +269,7 @@ class Follow(Constraint):
 class Manipulability(Cost):
     """The distance of a frame or link from singularities, measured by det(J J^T) of its Jacobian J (m or rad).
 
-    ``kind`` is "log" for the integral of -log det(J J^T), or "reciprocal" for that of 1/sqrt(det(J J^T)), the
+    ``kind`` is "log" for the integral of -log det(J J^T), or "reciprocal" for the integral of 1/sqrt(det(J J^T)), the
     reciprocal of Yoshikawa's measure. J has rows for the base ``axes`` of "translation", "rotation" or "all", and one
     column per profile. The value depends on units if J has both kinds of rows.
     """

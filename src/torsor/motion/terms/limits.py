@@ -68,9 +68,9 @@ class Reaction(_Reacting, Cost):
     ``kind`` is one of:
 
     - "squared": the integral of the sum of x^2 (the default)
-    - "mean": the same divided by the duration
+    - "mean": the squared integral divided by the duration
     - "power": the integral of the sum of x^power, dominated by the largest x. ``power`` is even, by default 8:
-      a reaction of 0.8 times the scale contributes a sixth as much as one equal to the scale.
+      a reaction of 0.8 times the scale contributes a sixth of the value at the scale.
     - "peak": the exact largest x of all nodes, a shared number that no x exceeds
 
     Example:
@@ -199,7 +199,7 @@ class _Limits(Constraint):
 class Positions(_Limits):
     """Bounds on positions of the coordinates (rad, m), by default the robot's ``lower`` and ``upper``.
 
-    A bound of None is that of the robot. ``hull`` bounds control points instead of the curve at nodes. The curve stays
+    A bound of None is the robot's bound. ``hull`` bounds control points instead of the curve at nodes. The curve stays
     within their convex hull, so the bounds provably hold at every moment and need no rows. However, the motion may stay
     farther from a bound than necessary.
 
@@ -311,10 +311,10 @@ class Unactuated(Constraint):
     """Zero forces at unactuated coordinates.
 
     ``names`` are the coordinates; None means the links of all elastic joints. Forces are zero at the Greville abscissae
-    of the acceleration, a spline of degree - 2. For profiles with M control points these are M - 2 moments, as many as
-    accelerations have control points, so there are as many equations as degrees of freedom. Between them, forces are
-    small, and smaller with more control points. They are much smaller if ``Phase.own`` gives the motors of elastic
-    joints splines with the same knots and a degree two below that of the links. ``at`` gives other moments.
+    of the acceleration, a spline of degree - 2. For profiles with M control points these are M - 2 moments, one per
+    control point of the acceleration, so there is one equation per degree of freedom. Between them, forces are
+    small, and smaller with more control points. They are much smaller if ``Phase.own`` assigns splines with the same
+    knots and a degree two below the degree of the links to the motors of elastic joints. ``at`` selects other moments.
 
     Example:
         >>> Unactuated(names=["joint1"]).moments(Phase(1.0, points=6)).tolist()  # the knots of a linear spline

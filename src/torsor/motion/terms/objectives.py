@@ -228,5 +228,5 @@ class Rates(Cost):
 
     @property
     def has_rows(self) -> bool:
-        """Return False, because the cost is evaluated from the rows of the constraint."""
+        """Whether the term is evaluated at moments: False, because the cost uses the rows of the constraint."""
         return False

@@ -27,7 +27,7 @@ class Rows(NamedTuple):
 
     @classmethod
     def bounded(cls, values: ca.SX, lower: Any, upper: Any, labels: Sequence[str], where: str) -> "Rows":
-        """Return rows for those of the ``values`` (m x 1) that have a finite bound.
+        """Return rows for the ``values`` (m x 1) that have a finite bound.
 
         Bounds are one number, one per label, or {label: number}; None means no bound.
         """
@@ -82,7 +82,7 @@ class Term:
         return {}
 
     def profiles(self) -> Mapping[str, tuple[float | None, float | None]]:
-        """Return the profiles that the term adds, with first and last values, None if free."""
+        """Return the profiles that the term adds, with their first and last values (None: free)."""
         return {}
 
     @property

@@ -27,7 +27,8 @@ class BarrierKernels:
     def __init__(self, own: NodeKernels, by_T: bool):
         self.own, self._by_T = own, by_T
         self.count = int(by_T) + int(own.node.numbers.numel())  # special variables
-        self._at = Bounded(own.m)
+        self._has_equations = any((row.lower == row.upper).any() for row in own.rows)
+        self._at = Bounded(own.m, self._has_equations)
         self._symbols = {name: ca.SX.sym(name, own.m) for name in ("u", "inverse", "off", "predictor", "ds")}
         self._symbols |= {name: ca.SX.sym(name) for name in ("mu", "corrector", "length", "dual")}
 
@@ -76,7 +77,7 @@ class BarrierKernels:
         return {"pulled": ca.vertcat(*pulled), "pulled_specials": ca.vertcat(*(column[U:] for column in columns))}
 
     def _name(self, name: str) -> str:
-        return f"barrier_{name}" if self._by_T else f"barrier_{name}_given_T"
+        return f"barrier_{name}{'' if self._by_T else '_given_T'}{'_equations' if self._has_equations else ''}"
 
     @cached_property
     def point(self) -> tuple[Indices, Call]:
@@ -84,7 +85,7 @@ class BarrierKernels:
 
         It returns the "jacobian", the residuals "off" (m,) of h - s = 0, "totals", which are the fields of
         ``motion.batched.RowTotals``, and the condensed matrix: "blocks", and as derivatives that are pulled back the
-        columns of T and the numbers, after those of the integral, J^T u, J^T (stiffness off) and J^T repulsion.
+        columns of T and the numbers, after those of the integral, J^T u, J^T pushed and J^T repulsion.
         """
         at, own = self._at, self.own
         u, inverse = self._symbols["u"], self._symbols["inverse"]
@@ -95,16 +96,17 @@ class BarrierKernels:
                 blocks, specials, patterns = self._condensed(ca.SX(0, 1))
                 columns = [own.weights["weight"] * parts["cost"], *[ca.SX.zeros(parts["cost"].shape)] * 3]
                 return blocks | self._pulled([*columns, *specials]), patterns
-            entries = ca.vertcat(parts["rows"], parts["timed"], parts["shared"])
-            jacobian = entries * inverse[self._pattern[0].tolist()]
+            entries = ca.vertcat(*(ca.vec(parts[name].T) for name in ("rows", "timed", "shared")))
+            jacobian = entries * ca.vec(inverse[self._pattern[0].tolist()])
             J = self._matrix(jacobian)
             off = own.node.value(own.rows_expression) * inverse - at.w
             blocks, specials, patterns = self._condensed(at.stiffness * inverse**2)
             columns = [own.weights["weight"] * parts["cost"]]
-            columns += [J.T @ values for values in (u, at.stiffness * off, at.repulsion)]
+            columns += [J.T @ values for values in (u, at.pushed(off, u), at.repulsion)]
             total, most, least = at.products()
             sums = [total, ca.sum1(at.z_low + at.z_high), ca.sum1(ca.fabs(u)), ca.dot(at.repulsion, off)]
-            largest = [ca.mmax(ca.fabs(off)), ca.mmax(ca.fabs(at.z_high - at.z_low - u)), most]
+            dual = (1 - at.is_equation) * ca.fabs(at.z_high - at.z_low - u)
+            largest = [ca.mmax(ca.fabs(off)), ca.mmax(dual), most]
             outputs = {"jacobian": jacobian, "off": off, "totals": ca.vertcat(*sums, *largest, least)}
             return outputs | blocks | self._pulled([*columns, *specials]), patterns
 
@@ -156,9 +158,9 @@ class BarrierKernels:
     @cached_property
     def corrected(self) -> tuple[Call, Call]:
         """J^T times the rows of a step with other residuals "off", and its "ds" with its largest fractions."""
-        at, J, names = self._at, self._jacobian[1], ("off", "predictor", "mu", "corrector")
-        off, predictor, mu, corrector = (self._symbols[name] for name in names)
-        rows = at.stiffness * off + mu * at.repulsion + corrector * at.bend(predictor)
+        at, J, names = self._at, self._jacobian[1], ("off", "predictor", "mu", "corrector", "u")
+        off, predictor, mu, corrector, u = (self._symbols[name] for name in names)
+        rows = at.pushed(off, u) + mu * at.repulsion + corrector * at.bend(predictor)
         inputs, (change,) = self._changes(1)
         ds, more = J @ change + off, self._some(*names) | at.inputs
         outputs = {"ds": ds, "totals": ca.vertcat(*at.ratios(ds, predictor, mu, corrector))}
@@ -182,7 +184,7 @@ class BarrierKernels:
             h = own.node.value(own.rows_expression) * inverse
             du = at.multiplier_step(u, ds, predictor, mu, corrector)
             outside = ca.fmax(ca.fmax(at.low - h, h - at.high), 0)
-            change = ca.fabs(ds) / (1 + ca.fabs(at.w))
+            change = (1 - at.is_equation) * ca.fabs(ds) / (1 + ca.fabs(at.w))
             totals = [ca.sum1(ca.fabs(h - w)), at.logs(w), ca.mmax(outside), ca.mmax(change)]
             outputs = {"w_new": w, "u_new": u + length * du, "z_low_new": z_low, "z_high_new": z_high}
             return outputs | {"cost": own.node.value(own.cost_expression), "totals": ca.vertcat(*totals)}, []

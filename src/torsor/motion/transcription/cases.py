@@ -1,8 +1,8 @@
 """Programs of one structure as one batch: all nodes of all cases in one call of each kernel.
 
 The cases have the same kernels, nodes, splines and variables. Their ends, bounds, given durations, given numbers and
-data differ, and are arrays with one row per case. The rows are inequalities at the nodes. ``Cases`` provides them to
-the interior-point method of ``motion.batched`` in the form that it needs: sums over the rows, and no Jacobian.
+data differ, and are arrays with one row per case. All rows are at nodes. ``Cases`` provides them to the interior-point
+method of ``motion.batched`` in the form that it needs: sums over the rows, and no Jacobian.
 """
 
 from collections.abc import Sequence
@@ -26,9 +26,12 @@ AT_A_TIME = 8  # cases whose second derivatives are computed at a time
 
 def structure_of(program: Program) -> tuple[Any, ...] | None:
     """Return a key that is equal for programs that can be solved in one batch; None if a program cannot be batched."""
+    if program.at_nodes is None:
+        return None
+    program = program.at_nodes[0]
     is_closed = any(batch.kernels.node.model.is_closed for batch in program.batches)
-    has_equations = bool((program.row_lower == program.row_upper).any() or (program.lower == program.upper).any())
-    if program.rates or is_closed or has_equations or program.linear.m or not program.n or not program.m:
+    is_fixed = bool((program.lower == program.upper).any())
+    if program.rates or is_closed or is_fixed or not program.n or not program.m:
         return None
     layouts = tuple(
         (phase.columns.tobytes(), phase.duration, phase.ticks, *((s.degree, s.inner.tobytes()) for s in phase.splines))
@@ -38,7 +41,8 @@ def structure_of(program: Program) -> tuple[Any, ...] | None:
         (batch.kernels.identity, batch.phase, batch.s.tobytes(), batch.weights.tobytes()) for batch in program.batches
     )
     bounds = (program.lower, program.upper, program.row_lower, program.row_upper)
-    return layouts, batches, tuple(np.isfinite(side).tobytes() for side in bounds), program.factor
+    kinds = *(np.isfinite(side) for side in bounds), program.row_lower == program.row_upper
+    return layouts, batches, tuple(kind.tobytes() for kind in kinds), program.factor
 
 
 class Assembly:
@@ -98,6 +102,7 @@ class Cases:
     @classmethod
     def of(cls, programs: Sequence[Program]) -> Self:
         """Return the batch of programs with equal ``structure_of``."""
+        programs = [program.at_nodes[0] for program in programs if program.at_nodes is not None]
         first = programs[0]
         phases = [[program.layout.phases[k] for program in programs] for k in range(len(first.layout.phases))]
         batches = list(zip(*(program.batches for program in programs), strict=True))

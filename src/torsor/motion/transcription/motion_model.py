@@ -111,27 +111,33 @@ class Path:
         return np.asarray(result.reshape(*at.shape, self.points.shape[1]))
 
     @cached_property
-    def _pieces(self) -> Array:
+    def pieces(self) -> Array:
         """Coefficients (spans, degree + 1, nq) of the powers of x minus the start of the span."""
         return self.spline.taylor(np.concatenate([[0.0], self.spline.inner]), self.points)
 
     @property
     def numbers(self) -> Array:
         """The knots between the spans, and the coefficients of each span, as one vector."""
-        return np.concatenate([self.spline.inner, self._pieces.swapaxes(1, 2).ravel()])
+        return np.concatenate([self.spline.inner, self.pieces.swapaxes(1, 2).ravel()])
 
-    def over(self, x: ca.SX, orders: int = 1, numbers: ca.SX | None = None) -> list[ca.SX]:
-        """Return positions (nq x 1) at a symbolic progress p, and their derivatives in p: ``orders`` columns.
+    def piece(self, x: ca.SX, numbers: ca.SX | None = None) -> tuple[ca.SX, ca.SX]:
+        """Return the coefficients (degree + 1 x nq) at a symbolic progress, and the start of the span.
 
         ``numbers`` are symbols for the ``numbers`` of paths with equally many spans; by default, those of this path.
         """
         numbers = ca.SX(self.numbers) if numbers is None else numbers
-        spans, rows, columns = self._pieces.shape
+        spans, rows, columns = self.pieces.shape
         starts, *each = ca.vertsplit(numbers, [0, *range(spans - 1, numbers.numel() + 1, rows * columns)])
         first, *others = (ca.reshape(piece, rows, columns) for piece in each)
-        pieces, begin = first, ca.SX(0)
+        coefficients, begin = first, ca.SX(0)
         for start, piece in zip(ca.vertsplit(starts), others, strict=True):
-            pieces, begin = ca.if_else(x >= start, piece, pieces), ca.if_else(x >= start, start, begin)
+            coefficients = ca.if_else(x >= start, piece, coefficients)
+            begin = ca.if_else(x >= start, start, begin)
+        return coefficients, begin
+
+    def over(self, x: ca.SX, orders: int = 1, numbers: ca.SX | None = None) -> list[ca.SX]:
+        """Return positions (nq x 1) at a symbolic progress p, and their derivatives in p: ``orders`` columns."""
+        pieces, begin = self.piece(x, numbers)
         far, p = x - begin, self.spline.degree
         columns = []
         for order in range(orders):
@@ -147,6 +153,18 @@ class Path:
         f, f1, f2, f3 = self.over(y[0], 4, numbers)
         v, a = f1 * y[1], f1 * y[2] + f2 * y[1] ** 2
         return [f, v, a, f1 * y[3] + 3 * f2 * y[1] * y[2] + f3 * y[1] ** 3]
+
+
+@dataclass(frozen=True, eq=False)
+class PathPiece(Path):
+    """A path within one of its spans, whose coefficients (degree + 1 x nq) and ``begin`` are symbols."""
+
+    coefficients: ca.SX
+    begin: ca.SX
+
+    def piece(self, x: ca.SX, numbers: ca.SX | None = None) -> tuple[ca.SX, ca.SX]:
+        """Return the symbols of the span."""
+        return self.coefficients, self.begin
 
 
 ORDERS = 4  # derivative orders of profiles: positions, velocities, accelerations, jerks

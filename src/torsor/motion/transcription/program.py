@@ -2,15 +2,19 @@
 
 import pickle
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array, Indices
+from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.batch import Batch
-from torsor.motion.transcription.variables import Layout, Linear, PhaseLayout
+from torsor.motion.transcription.node import Node
+from torsor.motion.transcription.node_kernels import NodeKernels
+from torsor.motion.transcription.variables import Equation, Layout, Linear, PhaseLayout
 from torsor.optimisation.standard import BlockMatrix, RowBlocks
 
 # The mean square of row rates over a phase: a cost that couples neighbouring nodes.
@@ -141,6 +145,24 @@ class Row(NamedTuple):
     s: float | None = None
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _EndRows(Constraint):
+    """Linear rows of one end of a phase as rows of a node; ``mean`` is the mean of the bounds of its duration."""
+
+    equations: tuple[Equation, ...]
+    mean: float
+
+    def rows(self, node: Node) -> Rows:
+        """Return the rows."""
+        values = []
+        for equation in self.equations:
+            parts = [part.coefficient * node.y[part.order][part.profile] for part in equation.parts]
+            factor = (node.T / self.mean) ** equation.parts[0].order if equation.is_timeless else 1
+            values.append(factor * sum(parts, start=ca.SX(0)))
+        lower, upper = (np.array([getattr(one, side) for one in self.equations]) for side in ("lower", "upper"))
+        return Rows(ca.vertcat(*values), lower, upper, tuple(one.label for one in self.equations))
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """Batches of nodes and linear rows over the variables of a layout.
@@ -174,6 +196,31 @@ class Program:
     def m(self) -> int:
         """Number of rows."""
         return sum(batch.m for batch in self.batches) + self.linear.m
+
+    @cached_property
+    def at_nodes(self) -> "tuple[Program, Indices] | None":
+        """The program with its linear rows as rows of nodes, and the indices (m,) of its rows in this program.
+
+        It is None if a linear row connects several moments, depends on a pace, or is that of a phase with a clock.
+        """
+        if not self.linear.m:
+            return self, np.arange(self.m)
+        ends: dict[tuple[int, float], list[int]] = {}
+        for k, equation in enumerate(self.linear.equations):
+            places = {(part.phase, part.s) for part in equation.parts}
+            if len(places) > 1 or equation.pace or self.layout.phases[min(places)[0]].phase.clock:
+                return None
+            ends.setdefault(places.pop(), []).append(k)
+        if not self.batches:
+            return None
+        batches, order = list(self.batches), [np.arange(self.m - self.linear.m)]
+        for (phase, s), members in ends.items():
+            mean = sum(self.layout.phases[phase].phase.bounds) / 2
+            own = _EndRows(equations=tuple(self.linear.equations[k] for k in members), mean=mean, at=(s,))
+            kernels = NodeKernels(self.batches[0].kernels.node, [own], [])
+            batches.append(Batch(kernels, self.layout, phase, np.array([s]), np.zeros(1)))
+            order.append(self.m - self.linear.m + np.array(members))
+        return replace(self, batches=tuple(batches), linear=Linear((), self.layout)), np.concatenate(order)
 
     @cached_property
     def rows(self) -> list[Row]:

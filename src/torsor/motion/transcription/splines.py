@@ -73,22 +73,31 @@ class Spline:
             knots, p = knots[1:-1], p - 1
         return D
 
+    def bases(self, s: ArrayLike, degree: int) -> tuple[list[Array], Indices]:
+        """Return the nonzero basis functions of each degree k from 0 to ``degree`` at s (K,), as arrays (K, k + 1).
+
+        Those of degree p - d belong to the d-th derivative. The second result is the index (K,) of the first of them.
+        """
+        at = np.asarray(s, dtype=float)
+        first = np.clip(np.searchsorted(self.inner, at, side="right"), 0, len(self.inner))
+        result = [np.ones((len(at), 1))]
+        for k in range(1, degree + 1):  # from degree k - 1 to k, on the span that contains s
+            index = first[:, None] + self.degree - k + np.arange(1, k + 1)
+            left, right = self.knots[index], self.knots[index + k]
+            ratio = (at[:, None] - left) / (right - left)
+            values = np.zeros((len(at), k + 1))
+            values[:, :k] = result[-1] * (1 - ratio)
+            values[:, 1:] += result[-1] * ratio
+            result.append(values)
+        return result, first
+
     def local(self, s: ArrayLike, order: int = 0) -> tuple[Array, Indices]:
         """Return the nonzero basis functions at s (K,), or their derivatives with respect to s: (K, degree + 1).
 
         The second result is the index (K,) of the first of them.
         """
-        at = np.asarray(s, dtype=float)
-        first = np.clip(np.searchsorted(self.inner, at, side="right"), 0, len(self.inner))
-        p, knots = self.degree - order, self.knots[order : len(self.knots) - order] if order else self.knots
-        values = np.ones((len(at), 1))
-        for k in range(1, p + 1):  # from degree k - 1 to k, on the span that contains s
-            index = first[:, None] + p - k + np.arange(1, k + 1)
-            left, right = knots[index], knots[index + k]
-            ratio = (at[:, None] - left) / (right - left)
-            rising = values * ratio
-            values = np.pad(values * (1 - ratio), ((0, 0), (0, 1)))
-            values[:, 1:] += rising
+        bases, first = self.bases(s, self.degree - order)
+        values = bases[-1]
         D, result = self.differences(order), np.empty((len(values), self.degree + 1))
         for span in np.unique(first):  # from basis functions of the derivative to those of the control points
             is_inside = first == span

@@ -135,6 +135,12 @@ class Equation(NamedTuple):
     pace: float = 0.0  # factor of the duration of the first phase
     paced_by: str = ""  # name of a shared number that multiplies the pace
 
+    @property
+    def is_timeless(self) -> bool:
+        """Whether the row is 0 for any duration: T^-d (A x + b) = 0."""
+        is_single = len({(part.phase, part.order) for part in self.parts}) == 1
+        return is_single and self.lower == self.upper == self.pace == 0.0
+
 
 @dataclass(frozen=True, eq=False)
 class Linear:
@@ -156,8 +162,7 @@ class Linear:
         """
         result: dict[tuple[int, int], tuple[Array, Array]] = {}
         for row, equation in enumerate(self.equations):
-            only = len({(part.phase, part.order) for part in equation.parts}) == 1
-            is_timeless = only and equation.lower == equation.upper == equation.pace == 0.0
+            is_timeless = equation.is_timeless
             for part in equation.parts:
                 key = part.phase, 0 if is_timeless else part.order
                 if key not in result:

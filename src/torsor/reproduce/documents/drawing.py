@@ -15,7 +15,7 @@ from torsor.robot.robot import Robot
 
 
 def tidy(axes: Any, title: str, x: str = "", y: str = "", beside: bool = False) -> None:
-    """Add a title, labels, a light grid and a legend to a panel; the legend may be beside the panel.
+    """Add a title, labels, a light grid and a legend to a panel; the legend may be next to the panel.
 
     The label "s" of the x axis means time.
     """

@@ -1,4 +1,4 @@
-"""Barman 2020: ground reaction forces in two steps (section 5.1), and lifting that repeats until fatigue (6.2.2)."""
+"""Barman 2020: ground reaction forces in two steps (section 5.1), and repeated lifting until fatigue (6.2.2)."""
 
 import warnings
 from collections.abc import Mapping
@@ -113,7 +113,7 @@ def loads(result: MotionResult) -> JointLoads:
 
 
 def lifts(each: JointLoads, rest: float) -> tuple[int, str, list[dict[str, float]]]:
-    """Return how many lifts are possible, the joint that is too weak for the next one, and the strengths after each."""
+    """Return the number of possible lifts, the joint that is too weak for the next lift, and strengths after each."""
     peaks = {name: float(np.abs(fractions).max()) for name, fractions in each.fractions.items()}
     remaining = fatigued(each, MOST_LIFTS, rest)
     for done, left in enumerate(remaining, 1):

@@ -101,7 +101,7 @@ def _recursion() -> list[Row]:
 
 
 def _tip_load(robot: Robot, q: Array, v: Array) -> tuple[guarino.Tip, list[Array]]:
-    """Return a load at the tip and its rate, in the form of the paper and in that of the library.
+    """Return a load at the tip and its rate, in the forms of the paper and of the library.
 
     The paper's load acts on the environment and its rate is seen at rest; the library's load acts on the robot.
     """

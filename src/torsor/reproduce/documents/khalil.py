@@ -232,11 +232,11 @@ def _leg_tip(q: Array) -> tuple[Array, Array]:
 def platform_equations(
     robot: ParallelRobot, pose: Array, twist: Array, acceleration: Array, base: Moved, load: Array | None = None
 ) -> tuple[Array, Array, Array]:
-    """Return the drive forces, J_p, and the wrench on the robot at its base by eqs. 59 to 66, in axes of the base.
+    """Return the drive forces, J_p, and the wrench on the robot at its base by eqs. 59 to 66, in base axes.
 
     Twists are (V, w), wrenches (f, m). ``twist`` and ``acceleration`` follow the library's convention and are
     relative to the moving base. ``load`` is the wrench of the platform on its environment, in platform axes. The leg
-    models are those of section 3.2 with the motion of the base (section 7.1).
+    models are the models of section 3.2 with the motion of the base (section 7.1).
     """
     R, P, h = _rotation(pose), pose[:3], 1e-30
     w, v, wd = R @ twist[:3], R @ twist[3:], R @ acceleration[:3]
@@ -361,7 +361,7 @@ def _inverse() -> list[Row]:
 def _of_lagrangian(data: khalil.Robot, q: Array, v: Array, a: Array) -> Array:
     """Return d/dt (dL/dq') - dL/dq, eq. 6, using fourth-order differences along the motion.
 
-    The kinetic energy is that of A (section 3.3.1), and the potential energy that of the frames of eq. 1.
+    The kinetic energy follows from A (section 3.3.1), and the potential energy from the frames of eq. 1.
     """
 
     def A(q: Array) -> Array:

@@ -33,7 +33,7 @@ KNEE = math.radians(55.0), math.radians(65.0)  # eq. 5.9
 def printed_problem() -> MotionProblem:
     """Return the problem: the step of the thesis, its objective, and its constraints by number.
 
-    The thesis prints no body, limits or contact times: those of ``library.human`` and ``Step`` are used. Mid-swing
+    The thesis prints no body, limits or contact times; they are taken from ``library.human`` and ``Step``. Mid-swing
     (5.9) is halfway between toe-off and heel strike. Foot positions at the end (5.10) follow from the symmetry (5.8).
     """
     body, walk = library.human(), Walk(Step(length=0.6, speed=1.2))

@@ -1,6 +1,6 @@
 """Khalil 2010, sections 2, 3, 5 and 8: base parameters, customised code, and structures that the paper names.
 
-Each item compares the library with a solution of its own: Cosserat equations, Euler and Bernoulli's beam, a Lagrangian,
+Each item compares the library with an independent solution: Cosserat equations, the Euler-Bernoulli beam, a Lagrangian,
 a tree with loops, or the printed equations.
 """
 

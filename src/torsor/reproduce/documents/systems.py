@@ -57,7 +57,7 @@ def moving_base(
     """Return rows that compare a motion of the library with equations 89 to 100.
 
     ``external`` (L, 6) are the interaction forces on the links. ``held`` selects the reactions of the root's joint that
-    act on the base too; the others must be in balance.
+    act on the base too; the other reactions must be in balance.
     """
     data, base, turns = in_six_parameters(robot, root)
     loads = np.zeros((len(robot.links), 6)) if external is None else np.array(external)
@@ -90,7 +90,7 @@ def rolling(robot: Robot, q: Array, v_active: Array, a_active: Array) -> list[Ro
 
 
 def bones(axes: Any, robot: Robot, q: Array, colour: Any, plane: Sequence[int] = (0, 1, 2), first: int = 0) -> None:
-    """Draw lines between the origins of the links, from the link ``first`` on."""
+    """Draw lines between the origins of the links, starting at the link ``first``."""
     points = robot.poses(q)[:, :3, 3]
     for k, parent in enumerate(robot.parents):
         if parent >= first:

@@ -1,4 +1,4 @@
-"""Barman 2020: the work of the recursive Newton-Euler formulation, compared with the recursive Lagrangian one."""
+"""Barman 2020: the cost of the recursive Newton-Euler formulation, compared with the recursive Lagrangian one."""
 
 import timeit
 from collections.abc import Callable
@@ -38,7 +38,7 @@ TURN[0, 1], TURN[1, 0] = -1.0, 1.0  # the derivative of a rotation about z
 
 
 class Work(NamedTuple):
-    """The operations of both formulations."""
+    """The numbers of operations of both formulations."""
 
     newton: OperationCount
     lagrangian: OperationCount
@@ -108,7 +108,7 @@ class Customised(NamedTuple):
 
     @property
     def work(self) -> Work:
-        """Their operations."""
+        """The numbers of operations of both functions."""
         return Work(*map(count_operations, self))
 
     def times(self) -> Array:

@@ -1,13 +1,13 @@
 """Joint forces and their sensitivities in standard Denavit-Hartenberg frames: chapter III of Barman 2020.
 
-The steps 1 to 10 are those of S. Barman, "Recursive Newton-Euler dynamics and sensitivity analysis for dynamic motion
+Steps 1 to 10 follow S. Barman, "Recursive Newton-Euler dynamics and sensitivity analysis for dynamic motion
 planning", Oklahoma State University 2020 (equation numbers in comments; a ``Form`` names those evaluated as printed).
 
 Frame j is at the end of link j; joint j moves about or along z_{j-1}. Vectors of link j are in frame j. The centre of
 mass may be anywhere (r_j from O_j), which the thesis's l_j and d_Gj do not allow; g is the acceleration of a falling
 body, so that eq. 3.67 has a minus sign. The thesis, whose g points upwards, writes x_{j,i}, x_{j,i'} and x_{j,i''} for
-the sensitivities of x_j to q_i, q'_i and q''_i; here they are the columns i of x.q, x.qd and x.qdd, and those for
-joints after j are zero.
+the sensitivities of x_j to q_i, q'_i and q''_i; here they are the columns i of x.q, x.qd and x.qdd, and the
+sensitivities to joints after j are zero.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -75,7 +75,7 @@ class Sensitive:
         return Sensitive(self.x + other.x, self.q + other.q, self.qd + other.qd, self.qdd + other.qdd)
 
     def turned(self, R: Matrix, R_own: Callable[[Vector], Matrix]) -> "Sensitive":
-        """Return R x; R depends on one variable only, whose sensitivity column ``R_own`` makes from R_{j,j} x."""
+        """Return R x; R depends on one variable only, whose sensitivity column ``R_own`` computes from R_{j,j} x."""
         return Sensitive(R @ self.x, R @ self.q + R_own(self.x), R @ self.qd, R @ self.qdd)
 
     def at_rest(self) -> "Sensitive":
@@ -129,7 +129,7 @@ class Link:
 
 
 def angular(link: Link, w: Sensitive, wd: Sensitive, qd: float, qdd: float, form: Form) -> tuple[Sensitive, Sensitive]:
-    """Return the angular velocity and acceleration of link j from those of link j-1: steps 3 and 4."""
+    """Return the angular velocity and acceleration of link j from link j-1: steps 3 and 4."""
     e, none = link.turns * link.e, np.zeros((3, link.n))
     Dw, Dw_qd = qd * e, link.own(e)  # 3.5 to 3.7
     wp = link.down(w)  # 3.8 to 3.10
@@ -149,7 +149,7 @@ def angular(link: Link, w: Sensitive, wd: Sensitive, qd: float, qdd: float, form
 def linear(
     link: Link, w: Sensitive, wd: Sensitive, qd: float, qdd: float, D: Vector, at_centre: bool, form: Form
 ) -> Sensitive:
-    """Return what link j contributes to the acceleration, at O_j (D is Dx) or G_j (D is DxG): steps 6 and 7."""
+    """Return the contribution of link j to the acceleration at O_j (D is Dx) or G_j (D is DxG): steps 6 and 7."""
     e, D_q, none = link.slides * link.e, link.Dx_q, np.zeros((3, link.n))
     slide, slide_qd, push = qd * e, link.own(e), qdd * e
     Dxd = cross(w.x, D) + slide  # 3.35, 3.41
@@ -268,7 +268,7 @@ def add_load(
 ) -> None:
     """Add an external force and moment to the finished chain, from link k to the root.
 
-    Its sensitivities to qd and qdd are zero, so those of Fp and Tp are unchanged (3.79, 3.87, 3.91 corrected).
+    Its sensitivities to qd and qdd are zero, so Fp and Tp keep theirs (3.79, 3.87, 3.91 corrected).
     """
     R0, R0_q = rotations[load.k]
     n = len(R0_q)

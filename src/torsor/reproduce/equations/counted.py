@@ -1,4 +1,4 @@
-"""The operations of a document's equations as written: a placeholder for numbers that counts the arithmetic."""
+"""Operation counts of a document's equations as written, by a placeholder for numbers that counts the arithmetic."""
 
 from collections.abc import Callable
 from typing import Any
@@ -52,7 +52,7 @@ class Counted:
 
 
 def count_as_written(equations: Callable[..., Any], *arguments: ArrayLike) -> OperationCount:
-    """Return the operations that a function of arrays does with them; zeros and ones in the arrays are known.
+    """Return the operations of a function of arrays; zeros and ones in the arrays are known.
 
     Example:
         >>> count_as_written(lambda x: np.sin(x[0]) * x + 1, [0.3, 0.4])

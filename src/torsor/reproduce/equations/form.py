@@ -12,7 +12,7 @@ Matrix = NDArray[Any]
 
 
 class Form:
-    """The equations of a document: corrected, except those that are evaluated as printed."""
+    """The equations of a document: corrected, except for some that are evaluated as printed."""
 
     def __init__(self, printed: Iterable[str] = ()) -> None:
         self.printed = frozenset(printed)

@@ -1,6 +1,6 @@
 """Joint forces and their rates in modified Denavit-Hartenberg frames: Guarino Lo Bianco 2009.
 
-The notation is that of C. Guarino Lo Bianco, "Evaluation of generalized force derivatives by means of a recursive
+The notation follows C. Guarino Lo Bianco, "Evaluation of generalized force derivatives by means of a recursive
 Newton-Euler approach", 2009 (equation numbers in comments; a ``Form`` names those evaluated as printed).
 
 Frame i is on the axis of joint i; it is obtained from frame i-1 by Rot(x, alpha) Trans(x, a) Rot(z, theta) Trans(z, d).
@@ -72,7 +72,7 @@ class Rates(NamedTuple):
 
 
 def frames(robot: Robot, q: Vector) -> tuple[list[Matrix], list[Vector]]:
-    """Return the rotations and origins of all frames in the frames before them."""
+    """Return the rotation and origin of each frame in the previous frame."""
     theta, d = (
         shift + np.where(own, q, 0) for shift, own in ((robot.theta, robot.revolute), (robot.d, ~robot.revolute))
     )
@@ -82,7 +82,7 @@ def frames(robot: Robot, q: Vector) -> tuple[list[Matrix], list[Vector]]:
 
 
 class Point(NamedTuple):
-    """The velocity, acceleration and jerk of a point of a link, without those of the origin of its frame."""
+    """The velocity, acceleration and jerk of a point of a link, relative to the origin of its frame."""
 
     v: Vector
     a: Vector
@@ -115,7 +115,7 @@ def rates(
     z: Vector = z,
     base: tuple[Vector, Vector] | None = None,
 ) -> Rates:
-    """Return the same for given frames; ``base`` is the acceleration and jerk of the base, by default -g and 0.
+    """Return these results for given frames; ``base`` is the acceleration and jerk of the base, by default -g and 0.
 
     Terms that occur repeatedly are evaluated once, except w x p in (17).
     """

@@ -1,6 +1,6 @@
 """Robots with rigid and elastic joints and motors on any link: Hua et al. 2022.
 
-The notation is that of M. T. Hua, M. Poursina and F. Sanfilippo, "Dynamic modelling of mixed rigid-flexible joint
+The notation follows M. T. Hua, M. Poursina and F. Sanfilippo, "Dynamic modelling of mixed rigid-flexible joint
 robotic manipulator using recursive Newton-Euler formulation" (equation numbers in comments; a ``Form`` names those
 evaluated as printed).
 

@@ -1,6 +1,6 @@
 """Newton-Euler dynamics of trees in Khalil and Kleinfinger's six parameters: Khalil 2010.
 
-The notation is that of W. Khalil, "Dynamic modeling of robots using recursive Newton-Euler techniques", ICINCO 2010
+The notation follows W. Khalil, "Dynamic modeling of robots using recursive Newton-Euler techniques", ICINCO 2010
 (equation numbers in comments; a ``Form`` names those evaluated as printed). The module contains the inverse model, the
 direct model by matrices and by recursion, elastic joints, and a moving base.
 
@@ -217,7 +217,7 @@ def spatial_inertia(M: float, MS: Vector, J: Matrix) -> Matrix:
 
 
 def velocity_wrench(w: Vector, MS: Vector, J: Matrix) -> Vector:
-    """Return minus the terms of (9) other than J Vd."""
+    """Return the negative of the terms of (9) other than J Vd."""
     return -np.concatenate([np.cross(w, np.cross(w, MS)), np.cross(w, J @ w)])
 
 

@@ -1,12 +1,12 @@
 """Joint forces and their sensitivities by the recursive Lagrangian formulation, with 4 x 4 matrices.
 
-The forces are those of J. M. Hollerbach, "A recursive Lagrangian formulation of manipulator dynamics and a comparative
+The forces follow J. M. Hollerbach, "A recursive Lagrangian formulation of manipulator dynamics and a comparative
 study of dynamics formulation complexity", 1980. The sensitivities are their derivatives, in the form of Y. Xiang,
 J. S. Arora and K. Abdel-Malek, "Optimization-based motion prediction of mechanical systems: sensitivity analysis",
 2009. Barman 2020 compares the recursive Newton-Euler formulation with this one.
 
 A_j is the pose of link j, and B_j and C_j are its first and second time derivatives. The sensitivities of A_j, B_j and
-C_j are those to the joints between link j and the root, and those of D_j and E_j also those to the joints beyond it.
+C_j are with respect to the joints between link j and the root, and those of D_j and E_j also to the joints beyond it.
 Matrices are NumPy arrays or CasADi expressions; joint forces are object arrays, for both.
 """
 
@@ -51,7 +51,7 @@ def from_library(robot: LibraryRobot) -> Robot:
 
 
 def symbolic(robot: Robot) -> Robot:
-    """Return the same robot with CasADi matrices, whose zeros cost nothing."""
+    """Return the robot with CasADi matrices, whose zeros cost nothing."""
     place, Q, J = ([ca.sparsify(ca.SX(each)) for each in matrices] for matrices in (robot.place, robot.Q, robot.J))
     return Robot(robot.parents, robot.revolute, place, Q, J, ca.sparsify(ca.SX(robot.g)).T, ca.SX.eye(4))
 

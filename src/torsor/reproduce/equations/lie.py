@@ -1,6 +1,6 @@
 """Newton-Euler dynamics in the Lie algebra se(3): the Lie-algebra notes.
 
-The notation is that of the notes "Recursive Newton-Euler Algorithm: Lie Algebra Formulation" (section numbers in
+The notation follows the notes "Recursive Newton-Euler Algorithm: Lie Algebra Formulation" (section numbers in
 comments).
 
 Twists are (omega, v), wrenches (n, f); frame {i} is at the centre of mass of link i. Values are real or complex

@@ -97,7 +97,7 @@ def derivative(function: Callable[[float], Any], h: float) -> Any:
 
 
 def by_place(decision: Callable[[str], Decision], *places: str) -> dict[str, Callable[[], Decision]]:
-    """Return decisions by erratum name, each with one of the equations as printed."""
+    """Return decisions by erratum name, each with one equation as printed."""
     return {f"eq-{place.replace(' ', '-')}": partial(decision, place) for place in places}
 
 

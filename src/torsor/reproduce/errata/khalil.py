@@ -184,7 +184,7 @@ def _equilibrium(sign: float, is_transposed: bool) -> Decision:
 class FiveBar:
     """The five-bar of the library by the equations of the paper, with a loop Jacobian in closed form.
 
-    ``robot`` is the library's, ``q`` a closed position, and ``state`` the velocities and accelerations of its drives.
+    ``robot`` is the library robot, ``q`` a closed position, and ``state`` the drive velocities and accelerations.
     """
 
     LENGTHS, BASE = (0.3, 0.4), 0.35  # m, proximal and distal bars, and distance of the drives
@@ -221,7 +221,7 @@ class FiveBar:
         return full
 
     def tree_forces(self, v: Array, a: Array) -> Array:
-        """Return the forces Γ_tr (4,) of the tree, whose motion closes the loop, from that of the drives."""
+        """Return the forces Γ_tr (4,) of the tree, whose motion closes the loop, from the drive motion."""
         qd = self.G @ v
         curved = self.loop(self.q + 1j * STEP * qd).imag / STEP @ qd  # the rate of C, times q'
         return khalil.inverse_dynamics(self.tree, self.q, qd, self._closed(curved, a)).Gamma

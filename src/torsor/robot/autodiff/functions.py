@@ -36,7 +36,7 @@ class Node:
             self.kernel = call
 
     def wrapped(self, framework: Any, wrap: Callable[[Any, "Node"], Any]) -> Any:
-        """Return the node as a function of a framework (the module jax or torch); ``wrap`` creates it once."""
+        """Return the node as a function of a framework (the module jax or torch), created once by ``wrap``."""
         name = framework.__name__
         if name not in self._wrapped:
             self._wrapped[name] = wrap(framework, self)
@@ -44,11 +44,11 @@ class Node:
 
     @cached_property
     def kernel(self) -> Callable[..., Any]:
-        """Compiled function."""
+        """The compiled function."""
         return compile(self.function, self.dtype, self.device, inputs=self.inputs, outputs=self.outputs)
 
     def call_on(self, stream: int, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Evaluate on the GPU, on a stream created by another framework. Return a tuple of CuPy arrays."""
+        """Evaluate on the GPU, on a stream of another framework, and return a tuple of CuPy arrays."""
         kernel: Any = self.kernel
         with foreign_stream(kernel.xp, stream):
             result = kernel(*values)
@@ -88,14 +88,14 @@ class Node:
 
     @cached_property
     def jacobian(self) -> "Node":
-        """Node of all derivatives: of each output with respect to each input, of shape output + input."""
+        """The node of all derivatives of each output with respect to each input, of shape output + input."""
         inputs, results = self._symbols()
         shapes = [out + input_ for out in self.outputs for input_ in self.inputs]
         return self._derive("jacobian", inputs, jacobians(inputs, results, {}), (self.inputs, shapes))
 
     @cached_property
     def push(self) -> "Node":
-        """Node that maps inputs and their tangents to the tangents of the outputs (Jacobian-vector product)."""
+        """The node that maps inputs and their tangents to the tangents of the outputs (Jacobian-vector product)."""
         inputs, results = self._symbols()
         tangents, changes = pushed(inputs, results, {})
         return self._derive("push", inputs | tangents, changes, (self.inputs * 2, self.outputs))

@@ -14,11 +14,11 @@ from torsor.robot.robot import Robot
 def to_jax(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     """Return a robot method as a function of JAX arrays that can be jitted, mapped and differentiated.
 
-    Inputs are those of the method, with any leading axes. Options are those of ``robot.derivatives.jvp``:
-    ``external=True`` adds external wrenches after the inputs; ``place``, ``forced`` and ``order`` are as in
+    Inputs are the same as for the method, with any leading axes. Options are the same as for ``robot.derivatives.jvp``:
+    ``external=True`` adds external wrenches after the inputs; for ``place``, ``forced`` and ``order`` see
     ``Robot.function``. Derivatives are taken with respect to the components of the positions. Forward and reverse
-    derivatives of any order come from the traced function (``jax.custom_jvp``). Results have the dtype of the inputs.
-    Needs the extra ``jax``.
+    derivatives of any order are derived from the traced function (``jax.custom_jvp``). Results have the dtype of the
+    inputs. Needs the extra ``jax``.
 
     The kernels run on the CPU, in float64, through ``jax.pure_callback``. If the robot is on the GPU
     (``robot.to(device="cuda")``), they run there, in the robot's dtype, on XLA's stream, and no data is copied to the

@@ -14,7 +14,7 @@ from torsor.robot.robot import Robot
 def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     """Return a robot method as a differentiable function of PyTorch tensors.
 
-    Inputs and options are as in ``to_jax``. The kernels run on the CPU, in float64. If the robot is on the GPU
+    For inputs and options see ``to_jax``. The kernels run on the CPU, in float64. If the robot is on the GPU
     (``robot.to(device="cuda")``), they run there, in the robot's dtype, on PyTorch's current stream, and tensors on
     that GPU are not copied. Results have the dtype and device of the inputs.
 

@@ -77,8 +77,8 @@ class ClosedDerivatives(Accessor):
 
             dtau/dq = G^T [d(ID - A^T lambda)/dq G + d(ID)/dv dv/dq + M da/dq]
 
-        by the recursion of ``robot.derivatives.inverse_dynamics``. ``fixed_in`` and ``points`` are as in that method,
-        ``share`` is as in ``closed.inverse_dynamics``.
+        by the recursion of ``robot.derivatives.inverse_dynamics``. For ``fixed_in`` and ``points`` see that method,
+        and for ``share`` see ``closed.inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -238,8 +238,8 @@ class Closed(Accessor):
 
         If there are several assembly modes, the one near ``guess`` (..., nq) is selected; the default guess is found
         automatically. From there the active coordinates move to their goal in steps, each closed by damped Newton
-        iterations. An unreachable goal raises ``AssemblyError`` with the closest reachable coordinates, or gives NaN if
-        ``missing="nan"``.
+        iterations. An unreachable goal raises ``AssemblyError`` with the closest reachable coordinates, or returns NaN
+        if ``missing="nan"``.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -251,7 +251,7 @@ class Closed(Accessor):
     def positions(self, q: ArrayLike, out: Out = None) -> Array:
         """Return positions (..., nq) near ``q`` that close the loops, by minimum-norm steps of all coordinates.
 
-        No coordinate needs to be active, and none is held fixed. ``assemble`` holds the active ones fixed.
+        No coordinate needs to be active, and none is fixed, whereas ``assemble`` fixes the active ones.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -287,9 +287,9 @@ class Closed(Accessor):
         """Return the mobility at positions q (nq,) that close the loops; the default is a regular configuration.
 
         ``Mobility`` holds the degrees of freedom, redundant equations, and motions that the active coordinates do not
-        control. If ``output`` is a link or frame, it also holds its singularities of the first kind (the drives move
-        and the output does not) and of the second kind (the output moves with locked drives). They are velocities
-        (omega, v) in the output's own axes, or velocities of its origin if ``point`` is True.
+        control. If ``output`` is a link or frame, ``Mobility`` also holds the singularities of the first kind (the
+        drives move and the output does not) and of the second kind (the output moves with locked drives). They are
+        velocities (omega, v) in the output's own axes, or velocities of its origin if ``point`` is True.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -370,8 +370,7 @@ class Closed(Accessor):
         the active ones. Passive joints have no drive, only their springs and friction. If more coordinates are active
         than there are degrees of freedom, the forces minimise the sum of tau^2 / ``share`` (..., N), or tau^T share^-1
         tau for symmetric positive definite matrices (..., N, N). Coordinates that move without a drive, such as a
-        floating base, must be active too: their force is the one that the motion would require. Khalil 2010, eqs.
-        55-57.
+        floating base, must be active too: the result is the force that they would require. Khalil 2010, eqs. 55-57.
 
         With ``coordinates="all"``, ``v_active`` holds the velocities (..., nv) of all coordinates. Coordinates that are
         not active are idle: they have no drive and move by springs, loops and inertia alone. A floating base, the
@@ -404,12 +403,12 @@ class Closed(Accessor):
 
         This is the inverse of ``inverse_dynamics`` and takes the same arguments. An active floating base has zero
         force. ``method`` is "projection" onto the motions of the closed mechanism (the default; Khalil 2010, eq. 58),
-        or "multipliers", which gives the same result from the equations of all coordinates.
+        or "multipliers", which obtains the same result from the equations of all coordinates.
 
         With ``coordinates="all"``, ``v_active`` and ``tau_active`` hold velocities and forces (..., nv) of all
         coordinates, and the result (..., nv) solves M a + C v + g + friction - J^T external = tau + A^T lambda, with A
-        a = -A' v (Khalil 2010, eq. 4). A solution exists unless the closure equations lose rank. Without loops, it is
-        that of ``robot.forward_dynamics``.
+        a = -A' v (Khalil 2010, eq. 4). A solution exists unless the closure equations lose rank. Without loops, it
+        equals ``robot.forward_dynamics``.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -444,8 +443,9 @@ class Closed(Accessor):
         tau_tree = tau_active + A^T lambda. For an equation that keeps origins together, lambda is the force (N) along
         that axis of frame a; for one that keeps axes parallel, it is a moment (N m). For wheels it is the ground force.
 
-        Arguments are as in ``inverse_dynamics``. With ``coordinates="all"`` they are as in ``forward_dynamics``:
-        ``v_active`` and ``a_active`` hold velocities and **forces** of all coordinates, each (..., nv).
+        The arguments are the same as for ``inverse_dynamics``. With ``coordinates="all"`` they are the same as for
+        ``forward_dynamics``: ``v_active`` and ``a_active`` hold velocities and **forces** of all coordinates, each
+        (..., nv).
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -498,7 +498,7 @@ class Closed(Accessor):
 
         Each is the wrench that a parent exerts on its link, (moment, force) at the link's origin in link axes, as in
         ``robot.joint_wrenches``. The tree is loaded by the wrenches in the cut joints (``loop_wrenches``, including
-        those of redundant equations). The force of a coupling is in the component along the joint axis.
+        redundant equations). The force of a coupling is in the component along the joint axis.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -531,8 +531,9 @@ class Closed(Accessor):
     def regressor(self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike) -> Array:
         """Return Y (..., N, p) with inverse_dynamics(q, v_active, a_active) = Y @ robot.inertial.values.
 
-        It is G^T times the regressor of the tree, where v = G v_active. Arguments are as in ``inverse_dynamics``, with
-        as many active coordinates as degrees of freedom. Forces of springs and motors are not included.
+        It is G^T times the regressor of the tree, where v = G v_active. The arguments are the same as for
+        ``inverse_dynamics``. The number of active coordinates must equal the degrees of freedom. Forces of springs and
+        motors are not included.
 
         Example:
             >>> robot = torsor.library.four_bar()

@@ -2,7 +2,7 @@
 
 Closure errors and coordinates are divided by characteristic scales (the size of the mechanism, or 1 rad), so that no
 tolerance depends on units. ``ClosureChoice`` records which closure equations are independent, and which coordinates
-depend on them. It is decided once, numerically, and all closed-loop algorithms are traced with it.
+depend on them. It is determined once, numerically, and all closed-loop algorithms are traced with it.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -39,7 +39,7 @@ class LoopClosure:
 
     @property
     def axes(self) -> str:
-        """For messages: how the axes of the loop frames must be aligned, or ""."""
+        """The required alignment of the axes of the loop frames, for messages, or ""."""
         kinds = {loop.kind for loop in self.mechanism.loops if isinstance(loop, Loop)}
         texts = [": all axes of a weld or prismatic joint point the same way"] * bool(kinds & {"weld", "prismatic"})
         hinges = kinds & {"revolute", "cylindrical", "planar"}
@@ -74,12 +74,12 @@ class LoopClosure:
 
     @cached_property
     def velocity_rows(self) -> Flags:
-        """Which closure equations (c,) are velocity equations: those of rolling wheels."""
+        """Mask (c,) of the closure equations that are velocity equations, from rolling wheels."""
         return np.array([k >= loop.positions for loop in self.mechanism.loops for k in range(loop.count)], dtype=bool)
 
     @cached_property
     def scales(self) -> tuple[Array, Array, Array]:
-        """Scales, infinite for equations that are redundant up to rounding, which are omitted."""
+        """The scales; they are infinite for equations that are redundant up to rounding and therefore omitted."""
         return self._scales_without(self._left_out)
 
     def _scales_without(self, out: Sequence[int]) -> tuple[Array, Array, Array]:
@@ -220,7 +220,7 @@ class LoopClosure:
 
     @cached_property
     def assembly_choice(self) -> ClosureChoice:
-        """The same for assembly, where coordinates that no loop depends on, such as a floating base, are kept."""
+        """The choice for assembly, where coordinates that no loop depends on, such as a floating base, are kept."""
         A = self.space.jacobian(self.reference)
         choice = choose(A, self.active)
         self._check_driven(choice, np.flatnonzero(np.abs(A).max(axis=0, initial=0.0) > RANK))
@@ -263,7 +263,7 @@ class LoopClosure:
         return self._with_scales(choice._replace(between=between))
 
     def independent_near(self, q: Array) -> ClosureChoice:
-        """Return the initial equations at q (nq,): the general ones, unless there are none or the rank is higher."""
+        """Return the initial equations at q (nq,): the general choice, unless there is none or the rank is higher."""
         try:
             general = self.independent_equations
         except ModelError:

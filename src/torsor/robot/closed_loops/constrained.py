@@ -1,7 +1,7 @@
 """Closed-loop algorithms with checked inputs: for the active coordinates, or for all coordinates by multipliers.
 
-Which closure equations are independent may differ between states. Multipliers are first computed with one choice of
-equations for the whole batch. States where that choice is close to losing rank are then recomputed with a better one.
+The set of independent closure equations may differ between states. Multipliers are first computed with one choice of
+equations for the whole batch. States where that choice nearly loses rank are then recomputed with a better choice.
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def constrained(
     """Return the result of an algorithm of q and of the rates or forces of the active coordinates.
 
     ``share`` (..., N) or (..., N, N) holds the weights of redundant drives, for algorithms that take them; the default
-    is 1. Algorithms with several results return a tuple, although the type does not show it.
+    is 1. Algorithms with several results return a tuple, although the type annotation does not state this.
     """
     options: dict[str, Any] = {}
     if "share" in ALGORITHMS[name].inputs:

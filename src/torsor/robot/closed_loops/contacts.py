@@ -1,4 +1,4 @@
-"""Prescribed contacts: places of a robot held fixed, each by a loop to the ground."""
+"""Prescribed contacts: places of a robot that are fixed, each by a loop to the ground."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
@@ -20,7 +20,7 @@ CONTACTS = {"point": "spherical", "surface": "weld"}
 
 
 def with_contacts(robot: M, kernels: RobotKernels, places: Sequence[str] | Mapping[str, str], q: Maybe, kind: str) -> M:
-    """Return the robot with a loop "PLACE/contact" that holds each place where it is at q (nq,), in base axes."""
+    """Return the robot with a loop "PLACE/contact" that fixes each place at its pose for q (nq,), in base axes."""
     where = f"{robot.name}: with_contacts"
     if isinstance(places, str) or not isinstance(places, Sequence | Mapping) or not places:
         allowed = "link and frame names, or {name: 'point' or 'surface'}"

@@ -1,4 +1,4 @@
-"""Input checks for closed-loop algorithms, shared by all ways to call them."""
+"""Input checks shared by all closed-loop algorithms."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -120,7 +120,7 @@ def check_agreement(closure: LoopClosure, name: str, possible: Array, rates: Arr
     size = max(1.0, float(np.abs(given_rates).max(initial=0.0)))
     if not wrong <= CONTRADICTION * size:
         message = f"{name}: rates of the active coordinates contradict each other by {wrong:.2g}"
-        fix = "make only as many coordinates active as there are degrees of freedom, or pass consistent rates"
+        fix = "make one coordinate active per degree of freedom, or pass consistent rates"
         raise ModelError(message, where=closure.name, fix=fix)
 
 

@@ -46,8 +46,8 @@ class Mobility:
     - ``margin``: the ratio of the smallest nonzero to the largest singular value of the equations: 0 at a change point,
       where the mechanism may continue in several directions.
     - ``output``: the singularities of the requested output, or None.
-    - ``position_dof``: the degrees of freedom of positions. For example, a car cannot move sideways but can reach
-      positions beside it.
+    - ``position_dof``: the degrees of freedom of positions. For example, a car cannot move sideways, but it can
+      reach positions to its side.
     """
 
     dof: int
@@ -116,8 +116,8 @@ def _control(motions: Array, active: Sequence[int]) -> float:
 def quality(A: Array, active: list[int]) -> tuple[bool, int, float]:
     """Return a score (higher is better) of a configuration for the choice of equations and coordinates.
 
-    It ranks, in this order: whether there are as many degrees of freedom as active coordinates, the rank of A, and the
-    distance from a singularity of the second kind.
+    It ranks, in this order: whether the numbers of degrees of freedom and active coordinates are equal, the rank of A,
+    and the distance from a singularity of the second kind.
     """
     rank = A.shape[1] - len(null_space(A))
     passive = [k for k in range(A.shape[1]) if k not in active]

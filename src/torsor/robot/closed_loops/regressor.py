@@ -4,7 +4,7 @@
 
 A loop couples the motions of its bodies, so the drives cannot distinguish some parameters that are distinguishable in
 the tree: for example, two of the four planar parameters of the coupler of a four-bar linkage. No known rules find all
-of them, so the base parameters come from a QR decomposition of Y over random motions (Khalil and Bennis 1995).
+of them, so the base parameters are computed by a QR decomposition of Y over random motions (Khalil and Bennis 1995).
 """
 
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ def closed_base_parameters(
 
     ``measured`` are the drives whose forces are known; the default is all. ``known`` are patterns of known parameters,
     which take precedence over ``among``. The parameters belong to the assembly mode of ``start`` (nq,), see
-    ``start_posture``: a parallelogram has fewer than the same bars crossed.
+    ``start_posture``: a parallelogram has fewer parameters than the same bars when crossed.
     """
     mechanism = closure.mechanism
     names = parameter_names(mechanism)

@@ -58,7 +58,7 @@ def couplings_left_out(loops: Sequence[Closure], where: str) -> list[int]:
     """Return the coupling equations that others repeat up to rounding, with a warning for each.
 
     Two belts with the ratios 2 and 2.00001 lock each other in theory, but both are meant to be 2. If only the offset of
-    a coupling differs from that of others, ModelError is raised, because no position satisfies both.
+    a coupling differs from the others, ModelError is raised, because no position satisfies both.
     """
     couplings = [loop for loop in loops if isinstance(loop, Coupling)]
     if len(couplings) < 2:

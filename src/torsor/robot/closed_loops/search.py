@@ -58,12 +58,12 @@ def _linear_algebra() -> ThreadpoolController:
 
 
 def one_thread() -> AbstractContextManager[object]:
-    """Return a context with one linear-algebra thread, because on small matrices several would wait for each other."""
+    """Return a context with one linear-algebra thread, because several threads are slower for small matrices."""
     return _linear_algebra().limit(limits=1)  # type: ignore[no-any-return]
 
 
 class AssemblyError(ModelError):
-    """No closed configuration has the requested active coordinates.
+    """A request for active coordinates that no closed configuration has.
 
     ``q`` (nq,) is the closed configuration with the nearest active coordinates, ``q_active`` are these coordinates, and
     ``closing_error`` is the smallest closure error for the requested ones (m, or 2 sin(angle/2)).
@@ -99,7 +99,7 @@ class Closer:
         return _State(packed[:, :nq], packed[:, nq:-2], packed[:, -2], packed[:, -1])
 
     def close(self, q: Array, move: Array, until: float | Array = NEWTON_TOLERANCE) -> tuple[Array, Array, Array]:
-        """Return closed positions (batch, nq) near those after the step ``move``, with their errors and sides."""
+        """Return closed positions (batch, nq) near the state after the step ``move``, with their errors and sides."""
         now, fraction, damped = self._trial(q, move), np.ones(len(q)), False
         for _ in range(MAX_ITERATIONS):
             late = ~(now.open <= until)  # also true for NaN
@@ -133,7 +133,7 @@ class Closer:
         return self._trial(q, np.zeros((len(q), len(self.v_units)))).side
 
     def walk(self, begin: Array, side: Array, displacement: Array) -> tuple[Array, Flags]:
-        """Return closed positions (batch, nq) after a displacement of the active coordinates, and which arrived."""
+        """Return closed positions (batch, nq) after a displacement of the active coordinates, and flags of success."""
         result, well = np.empty_like(begin), np.zeros(len(begin), dtype=bool)
         for first in range(0, len(begin), CHUNK):
             part = slice(first, first + CHUNK)

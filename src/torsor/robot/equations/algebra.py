@@ -1,6 +1,6 @@
 """Polynomials in the inputs of a function, in cosines and sines of angles, and in values of other functions.
 
-The operations of a traced function are carried out on them exactly, with fractions. sin^2 = 1 - cos^2 is applied
+The operations of a traced function are applied to them exactly, with fractions. sin^2 = 1 - cos^2 is applied
 throughout, so that equal expressions become one polynomial, and terms that cancel are zero. A quotient, root or other
 function of a polynomial is an atom: a generator with a definition.
 """
@@ -24,7 +24,7 @@ ROUNDING_RATIO = 1e-14  # coefficients below this fraction of the largest are ro
 
 
 class TooLongError(Exception):
-    """A polynomial has more than MAX_TERMS terms."""
+    """A polynomial with more than MAX_TERMS terms."""
 
 
 class Atom(NamedTuple):

@@ -295,7 +295,7 @@ def shared(expressions: Sequence[Expression], made: Definitions) -> tuple[list[E
 
 
 def inserted(expressions: Sequence[Expression], made: Definitions, most: int) -> tuple[list[Expression], Definitions]:
-    """Return expressions and definitions, with definitions of at most this many operations inserted."""
+    """Return expressions and definitions, with definitions of at most ``most`` operations inserted."""
     kept: Definitions = {}
     inline: dict[Any, Expression] = {}
     for symbol, value in ordered(made, made):
@@ -305,7 +305,7 @@ def inserted(expressions: Sequence[Expression], made: Definitions, most: int) ->
 
 
 def ordered(made: Mapping[Any, Expression], symbols: Iterable[Any]) -> list[tuple[Any, Expression]]:
-    """Return the definitions that symbols need, each after those that it uses."""
+    """Return the definitions that symbols need, each after the definitions that it uses."""
     result: dict[Any, Expression] = {}
     waiting = [(symbol, False) for symbol in reversed(list(symbols)) if symbol in made]
     while waiting:

@@ -1,9 +1,9 @@
 """All postures of six-axis arms in closed form: three axes that meet at an end of the arm, or three parallel ones.
 
 With the axes in the zero posture, T(q) M^-1 = G = e1 e2 e3 e4 e5 e6 (product of exponentials; M is the pose at zero).
-If the last three axes meet in a point c, e1 e2 e3 moves c to G c, which gives three angles. The other three follow from
-the remaining rotation (Pieper 1968). If axes 2, 3 and 4 are parallel and the last two meet in c, the height of c along
-the parallel axes gives the first angle, their direction gives the last two, and a triangle gives the rest. An arm with
+If the last three axes meet in a point c, e1 e2 e3 moves c to G c, which determines three angles. The other three follow
+from the remaining rotation (Pieper 1968). If axes 2, 3 and 4 are parallel and the last two meet in c, the height of c
+along the parallel axes determines the first angle, their direction the last two, and a triangle the rest. An arm with
 these properties at its first axes is solved from its tool: G^-1 = e6^-1 ... e1^-1.
 """
 
@@ -54,7 +54,7 @@ def rotated(w: Array, x: Array, angle: float) -> Array:
 
 
 def angle_between(w: Array, start: Array, end: Array) -> float:
-    """Return the angle that rotates the part of ``start`` normal to w to that of ``end``; 0 if there is none."""
+    """Return the angle that rotates the part of ``start`` normal to w to the part of ``end``; 0 if there is none."""
     u, v = start - (w @ start) * w, end - (w @ end) * w
     if min(float(np.linalg.norm(u)), float(np.linalg.norm(v))) < ZERO_TOLERANCE:
         return 0.0

@@ -1,8 +1,8 @@
-"""Collision avoidance in inverse kinematics: rows max(0, aim - distance) next to those of targets, in every step.
+"""Collision avoidance in inverse kinematics: rows max(0, aim - distance) in addition to the target rows, in every step.
 
-The squares of these rows are minimised like those of the targets. They are all zero if the clearance is kept with a
-small margin. Distances and their gradients come from ``torsor.geometry``, so shapes may be of any kind. If no posture
-meets the targets, the rows get a large weight: the posture then misses the targets and keeps the clearance.
+The squares of these rows are minimised like the squares of the target rows. They are all zero if the clearance is kept
+with a small margin. Distances and their gradients are computed by ``torsor.geometry``, so shapes may be of any kind. If
+no posture meets the targets, the rows get a large weight: the posture then misses the targets and keeps the clearance.
 """
 
 from dataclasses import dataclass
@@ -63,12 +63,12 @@ class Apart:
         return cost, g, M
 
     def broken(self, q: Array) -> Mask:
-        """Return where (K,) movable pairs are closer than the clearance at q (K, nq)."""
+        """Return a mask (K,) of the states q (K, nq) at which movable pairs are closer than the clearance."""
         near = [(self.model(q[some]).distance < self.clearance)[:, self.moving] for some in self.chunks(len(q))]
         return np.concatenate([np.zeros(0, dtype=bool), *(item.any(axis=1) for item in near)])
 
     def judged(self, q: Array, gradient: Array) -> tuple[Array, Mask]:
-        """Return the smallest distance (K,) at q (K, nq), and which pairs (K, P) are too near or block q."""
+        """Return the smallest distance (K,) at q (K, nq), and a mask (K, P) of pairs that are too close or block q."""
         least, holding = np.full(len(q), np.inf), np.zeros((len(q), len(self.model.pairs)), dtype=bool)
         for some in self.chunks(len(q)):
             result = self.model(q[some], gradient=True)
@@ -89,7 +89,7 @@ class ApartRunner(search.Runner):
         self.apart = apart
 
     def ends(self, q: Array, data: Array, patient: bool = False, rivals: search.Rivals = None) -> search.Found:
-        """Return the end points: all searches begin without shapes; those that end in collision continue with them."""
+        """Return the end points: all searches begin without shapes, and continue with them if they end in collision."""
         result = super().ends(q, data, patient)  # the first rival that finishes may be in a collision
         close = self.apart.broken(result.q)
         todo = np.flatnonzero(close & (result.cost <= self.enough))

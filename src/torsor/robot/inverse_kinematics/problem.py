@@ -76,7 +76,7 @@ class Problem:
 
     @cached_property
     def tree(self) -> Tree:
-        """The tree that the targets are traced on."""
+        """The tree on which the targets are traced."""
         tree = Tree.of(self.robot)
         whole = any(isinstance(target, CenterOfMass) for target in self.targets)
         return tree if whole else lean(tree)  # a lean tree has merged inertias
@@ -102,7 +102,7 @@ class Problem:
 
     @cached_property
     def places_in_q(self) -> list[int]:
-        """Index in q of each free coordinate, or -1 for those of quaternion rotations."""
+        """Index in q of each free coordinate, or -1 for quaternion rotations."""
         places = dict.fromkeys(range(self.robot.nv), -1)
         for joint, at in zip(self.robot.joints, self.robot.coordinates, strict=True):
             if joint.kind.nq == joint.kind.nv:
@@ -119,7 +119,7 @@ class Problem:
 
     @cached_property
     def box(self) -> tuple[Array, Array]:
-        """Bounds as positions (nq), infinite for positions that are not those of one free coordinate."""
+        """The bounds as positions (nq), infinite for positions that do not belong to one free coordinate."""
         ends = tuple(np.full(self.robot.nq + 1, sign * np.inf) for sign in (-1, 1))
         for end, bound in zip(ends, self.bounds, strict=True):
             end[self.places_in_q] = bound
@@ -132,7 +132,7 @@ class Problem:
 
     @cached_property
     def data_size(self) -> int:
-        """Number of values per state: those of its targets, and their weights if not all are 1."""
+        """Number of values per state: the target values, and their weights if not all are 1."""
         return sum(target.count + self.weighted * len(target.kinds) for target in self.targets)
 
     def data(self, targets: tuple[Target, ...]) -> Array:

@@ -1,4 +1,4 @@
-"""The inverse-kinematics result: postures, how far they miss each target, and why."""
+"""The inverse-kinematics result: postures, their errors for each target, and the causes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -114,7 +114,7 @@ class InverseKinematicsResult:
     def cause(self, index: int | tuple[int, ...] = ()) -> str:
         """Return which targets posture ``index`` of the batch does not meet, and why; an empty string if it is solved.
 
-        If several targets are not met, each is tried alone: those that can be met contradict the others.
+        If several targets are not met, each is tried alone: targets that can be met alone contradict the others.
         """
         at = self._at(index)
         if self.solved[at]:

@@ -43,7 +43,7 @@ def spread(count: int, first: int, dimension: int) -> Array:
 
 
 def postures(problem: Problem, q: Array, first: int, margin: float = MARGIN) -> Array:
-    """Return postures (K, nq) within the limits; other coordinates are as in q, and floating bases rotate."""
+    """Return postures (K, nq) within the limits; unlimited coordinates are kept from q, and floating bases rotate."""
     robot, free = problem.robot, set(problem.free)
     result, unit = q.copy(), spread(len(q), first, max(1, robot.nv))
     lower, upper = (item if problem.limited else np.full(robot.nq, np.nan) for item in (robot.lower, robot.upper))
@@ -232,7 +232,7 @@ class Runner:
 
 
 def search(run: Runner, q0: Array | None, data: Array, restarts: int) -> Found:
-    """Return the best result for each state of searches from q0 (K, nq) or a chosen start, and from restarts."""
+    """Return the best result for each state, of searches from q0 (K, nq) or a chosen start, and from restarts."""
     problem, enough, count = run.problem, run.enough, len(data)
     base = np.repeat(problem.robot.neutral()[None], count, axis=0) if q0 is None else q0
     few = q0 is None and 2 * count <= MAX_PARALLEL_SEARCHES  # several concurrent searches take no longer

@@ -46,8 +46,8 @@ def inverse_kinematics(
     - ``limits``: enforce the joint limits.
     - ``posture`` (..., nq): return the solution closest to this posture.
     - ``manipulability``: increase the manipulability of the solution.
-    - ``clearance`` (m): keep collision shapes at least this far apart, for ``pairs`` as in ``robot.shapes.distances``;
-      the default is all checked pairs.
+    - ``clearance`` (m): keep the collision shapes of ``pairs`` (see ``robot.shapes.distances``) at least this far
+      apart; the default is all checked pairs.
 
     For unreachable targets the closest posture is returned, with ``solved`` False; ``result.cause(index)`` explains
     why.

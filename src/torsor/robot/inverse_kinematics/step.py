@@ -86,7 +86,7 @@ def symbols(problem: Problem) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
 
 
 def judged(state: tuple[ca.SX, ca.SX, ca.SX, ca.SX], x: ca.SX, step: ca.SX, new: ca.SX) -> list[ca.SX]:
-    """Return the next q, dv, cost and damping: those of the trial x if its cost is not above that of q."""
+    """Return the next q, dv, cost and damping, taken from the trial x if its cost does not exceed the cost at q."""
     q, dv, cost, damping = state
     better = new <= cost  # false for NaN
     chosen = zip(
@@ -114,7 +114,7 @@ def normal_step(H: ca.SX, gradient: ca.SX, D: ca.SX | None, damping: ca.SX) -> c
 
 
 def limit_scaling(problem: Problem, x: ca.SX, gradient: ca.SX) -> ca.SX | None:
-    """Return D (n x 1), which falls from 1 to 0 at a limit towards which the gradient drives; None without limits."""
+    """Return D (n x 1), which falls from 1 to 0 at a limit towards which the gradient points; None without limits."""
     if not any(np.isfinite(bound).any() for bound in problem.bounds):
         return None
     D = ca.SX.ones(len(problem.free))
@@ -230,7 +230,7 @@ def _constrained(at: _Objective, root: ca.SX, damping: ca.SX) -> tuple[ca.SX, ca
 
 
 def refined(problem: Problem, name: str, q: Array, data: Array, preferred: Array) -> tuple[Array, Flags]:
-    """Return positions (K, nq) that minimise the objective while the hard rows hold, and which searches converged."""
+    """Return positions (K, nq) that minimise the objective while the hard rows hold, and flags of convergence."""
     run, count = kernel(problem, name), len(q)
 
     def finished(_k: int, state: State, _: Indices) -> Flags:

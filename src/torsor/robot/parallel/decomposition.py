@@ -98,7 +98,7 @@ class Assembly:
 def inverse_dynamics(
     parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX, u_rate: ca.SX, share: ca.SX, external: Given = None
 ) -> ca.SX:
-    """Return the drive forces Gamma (N x 1); redundant ones minimise the sum of tau^2 / share."""
+    """Return the drive forces Gamma (N x 1); with redundant drives they minimise the sum of tau^2 / share."""
     whole = Assembly(parts, pose, q, u, u_rate)
     if whole.platform.is_free:  # in base axes, in which the legs give the rows of K
         force = whole.platform.lifted(whole.platform.forces(external)) + whole.wrench()
@@ -129,13 +129,13 @@ def forward_dynamics(parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX, forces: ca.S
 
 
 def inverse_jacobian(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
-    """Return K (N x nv): rates of the drives from those of the platform."""
+    """Return K (N x nv), which maps platform rates to drive rates."""
     whole = Assembly(parts, pose, q)
     return whole.platform.project(whole.drives()).T
 
 
 def robot_jacobian(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
-    """Return J_p (nv x N): rates of the platform from those of the drives; the pseudo-inverse for redundant drives."""
+    """Return J_p (nv x N), which maps drive rates to platform rates; for redundant drives, the pseudo-inverse of K."""
     K = inverse_jacobian(parts, pose, q)
     return Columns(K).solve(ca.SX.eye(K.size1())) if K.size1() == K.size2() else Columns(K.T @ K).solve(K.T)
 
@@ -318,7 +318,7 @@ def assembly_trial(parts: Parts, state: ca.SX, move: ca.SX) -> ca.SX:
 
 
 def sides(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
-    """Return the sides of the legs, and that of the platform (legs + 1,), which is 1 for redundant drives."""
+    """Return the sides of the legs and of the platform (legs + 1,); the latter is 1 for redundant drives."""
     whole = Assembly(parts, pose, q, closed=False)
     K = _scaled_jacobian(parts, whole)
     last = reflected(K, ca.SX(K.size1(), 1))[1] if K.size1() == K.size2() else ca.SX(1)

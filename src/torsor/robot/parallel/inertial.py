@@ -1,4 +1,4 @@
-"""Inertial and friction parameters of a parallel robot: those of the tree with loops from ``as_robot``."""
+"""Inertial and friction parameters of a parallel robot, which are those of the tree with loops from ``as_robot``."""
 
 from dataclasses import replace
 from typing import TypeVar

@@ -40,7 +40,7 @@ TRIES, STARTS = 256, 3  # random positions of a leg, and how many of them are st
 
 @dataclass(frozen=True, eq=False)
 class LegSearch:
-    """Search for leg positions (batch, nq of the leg) at poses (batch, nq of the platform), with flags for those found.
+    """Search for leg positions (batch, nq of the leg) at poses (batch, nq of the platform), with flags of success.
 
     ``carriage`` is the platform alone, in double precision. ``home`` and ``leg_home`` are the home positions of both.
     ``closer`` closes the leg, with states (pose, positions of the leg). ``side`` is the signed distance from a
@@ -55,7 +55,7 @@ class LegSearch:
     side: Callable[[Array], Array] | None
 
     def from_guess(self, poses: Array, guess: Array) -> tuple[Array, Flags]:
-        """Return positions closed from a guess (batch, nq), and which are in the assembly mode of the guess."""
+        """Return positions closed from a guess (batch, nq), and flags of those in the assembly mode of the guess."""
         begin = np.concatenate([poses, guess], axis=-1)
         before = self.closer.side(begin)
         result, error, side = self.closer.close(begin, self._still(begin))
@@ -63,7 +63,7 @@ class LegSearch:
         return result[:, poses.shape[-1] :], (error <= CLOSURE_TOLERANCE) & same
 
     def from_home(self, poses: Array) -> tuple[Array, Flags]:
-        """Return positions in the assembly mode of home, and which were found."""
+        """Return positions in the assembly mode of home, and flags of success."""
         side = self.side
         if side is None:
             return self._by_continuation(poses)
@@ -179,7 +179,7 @@ class Kinematics:
         return q
 
     def leg_positions(self, x: Array, guess: Array | None) -> tuple[Array, Flags]:
-        """Return positions (..., nq) of the legs at poses x, and which of the legs (..., legs) reach them."""
+        """Return positions (..., nq) of the legs at poses x, and a mask (..., legs) of the legs that reach them."""
         robot, start = self.robot, self.robot.leg_home if guess is None else guess
         batch = common_shape(robot.name, pose=x.shape[:-1], guess=start.shape[:-1])
         poses = np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1])

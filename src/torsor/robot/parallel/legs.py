@@ -161,7 +161,7 @@ def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
 
 
 def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length: float) -> tuple[Limb, Array, Tree]:
-    """Return the leg as a limb, its positions (nq,) with the platform at home, and its tree with all inertias.
+    """Return the leg as a ``Limb``, its positions (nq,) with the platform at home, and its tree with all inertias.
 
     ``before`` are the numbers of positions and velocities of the preceding legs, ``length`` (m) is the robot's size.
     """

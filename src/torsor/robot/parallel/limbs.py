@@ -1,12 +1,12 @@
 """One symbolic leg at one state: its closure equations, their rates, and its wrench on the platform.
 
-In the tip's axes, the joint on the platform has the pose (R, p). The kind of joint gives the closure equations phi(R,
-p) = 0 (``mechanism.Loop``). With the platform's motion in base axes and D = (tip)R(base),
+In the tip's axes, the joint on the platform has the pose (R, p). The kind of joint determines the closure equations
+phi(R, p) = 0 (``mechanism.Loop``). With the platform's motion in base axes and D = (tip)R(base),
 
     Omega = D w_b - w_a                 p' = D v_b - v_a - w_a x p              R' = [Omega] R
     phi'  = C Omega + P p'              A_q q' + A_x u = 0
 
-A leg therefore needs only one small matrix A_q, which in the tip's axes is often triangular; that of a UPS leg is
+A leg therefore needs only one small matrix A_q, which in the tip's axes is often triangular; for a UPS leg it is
 diagonal. Khalil 2010, eqs. 63-65; here for every kind of joint.
 """
 
@@ -124,7 +124,7 @@ class Limb(NamedTuple):
 
     @property
     def angles(self) -> NDArray[np.bool_]:
-        """Which positions (nq) of the leg are angles."""
+        """Mask (nq) of the leg positions that are angles."""
         result = np.zeros(self.tree.nq, dtype=bool)
         for body in self.tree.bodies:
             if not body.joint.follows and body.q.stop - body.q.start == len(body.joint.kind.turns):
@@ -316,7 +316,7 @@ class Strut(NamedTuple):
     scale: tuple[tuple[float, float], ...]
 
     def signs(self, q: Any) -> tuple[Any, Any]:
-        """Return the two signs of the assembly mode at the positions q (3,): that of sin(q_2), and of the length."""
+        """Return the two signs of the assembly mode at the positions q (3,): those of sin(q_2) and of the length."""
         ratio, offset = self.scale[1]
         slide, rest = self.scale[2]
         side = choose(ca.sin(ratio * q[1] + offset - self.second) >= 0, 1.0, -1.0)

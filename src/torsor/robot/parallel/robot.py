@@ -35,7 +35,7 @@ class ParallelRobot(Assembled):
     - **Twist** (..., 6) = (omega, v of the platform's origin) in the platform's own axes.
     - **Acceleration** (..., 6): the time derivatives of these six numbers. The origin's acceleration is the second part
       plus omega x v.
-    - Forces (..., N) are those of the driven coordinates.
+    - Forces (..., N) belong to the driven coordinates.
     - ``external`` (..., 6) is the wrench (moment, force) that the environment exerts on the platform, at its origin in
       its axes.
     - ``q`` (..., nq) are the positions of all legs; the default is ``inverse_kinematics``.
@@ -314,7 +314,7 @@ class ParallelRobot(Assembled):
         return with_parameters(self, self._tree.inertial.replaced(values))
 
     def as_robot(self) -> Robot:
-        """Return the same mechanism as a tree with loops: the joints between the legs and the platform are cut.
+        """Return the mechanism as a tree with loops, in which the joints between the legs and the platform are cut.
 
         The driven coordinates are its active ones. Its ``closed`` dynamics returns the same forces by the general
         method for loops, with one large matrix instead of a small one per leg.

@@ -49,7 +49,8 @@ class Workspace(Result):
     - ``within_limits``: the pose is reachable and no joint is beyond its limits.
     - ``condition``: the condition number of J_p^-1, with its rotation columns divided by ``length``; NaN if not
       reachable.
-    - ``determinant``: the determinant of J_p^-1, or, with redundant drives, the square root of that of J_p^-T J_p^-1.
+    - ``determinant``: the determinant of J_p^-1, or, with redundant drives, the square root of the determinant of
+      J_p^-T J_p^-1.
     - ``serial`` (..., legs): singular legs (first kind: the platform loses a degree of freedom, and a leg can move by
       itself along ``leg_motion`` (..., nv)).
     - ``parallel``: poses with singular J_p^-1 (second kind: the platform can move along ``platform_motion`` (..., 6)
@@ -83,9 +84,9 @@ class Workspace(Result):
     def plot(self, path: str | Path | None = None, axes: tuple[int, int] | None = None) -> "Figure":
         """Return a matplotlib figure of a grid with two axes: condition number, reach and singular poses.
 
-        Needs the extra ``plot``. ``axes`` are the indices of the horizontal and vertical coordinate; by default, those
-        that vary most along the axes of the grid. If ``path`` is given, the figure is saved there. Unreachable poses
-        are white.
+        Needs the extra ``plot``. ``axes`` are the indices of the horizontal and vertical coordinate; by default, the
+        coordinates that vary most along the axes of the grid. If ``path`` is given, the figure is saved there.
+        Unreachable poses are white.
 
         Example:
             >>> robot, line = torsor.library.three_rrr(), np.linspace(-0.3, 0.3, 7)

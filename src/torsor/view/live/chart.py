@@ -1,6 +1,6 @@
-"""The chart of the panel: a drive torque, coordinate, velocity or error over time in all motions, with its limits."""
+"""The charts of the panel: position, error, velocity and drive force of one coordinate over time in all motions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,15 +8,17 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.scenes import Color
 from torsor.mechanism.mechanism import force_units, units
-from torsor.view.live.figure import label, short
+from torsor.view.live.figure import label, short, words
 from torsor.view.live.shots import Film
 
-WIDTH, HEIGHT = 280, 116  # of the drawing
-LEFT, ABOVE, BELOW, APART = 40, 8, 24, 10  # its margins, for numbers, and the least distance of two numbers
+WIDTH, HEIGHT = 280, 88  # of one chart
+LEFT, ABOVE, BELOW, APART = 40, 18, 8, 10  # its margins, for numbers, and the least distance of two numbers
+AXIS = 12  # height of the numbers of the time, below the last chart
 MAX_POINTS = 300  # points of a curve
 NEAR_LIMIT = 1.6  # a limit is drawn if it is at most this multiple of the largest value
 SHOWN_UNITS = {"rad": ("°", 180 / np.pi), "m": ("mm", 1000.0)}
-KINDS = {"N m": "torque", "N": "force"}
+KINDS = {"N m": "torque", "N": "force", "N m/kg": "moment", "N/kg": "force"}
+ORDER = ("position", "error", "velocity", "torque", "moment", "force")
 
 
 class Curve(NamedTuple):
@@ -26,6 +28,7 @@ class Curve(NamedTuple):
     values: Array
     limits: tuple[float, float]
     color: str
+    dashed: bool = False
 
     @property
     def share(self) -> float:
@@ -34,75 +37,113 @@ class Curve(NamedTuple):
         return largest / self.limits[1] if 0 < self.limits[1] < np.inf else 0.0
 
 
-def quantities(films: Sequence[tuple[Film, Color]]) -> dict[str, list[Curve]]:
-    """Return the curves of each drive torque, coordinate, velocity and error by title.
+Charts = dict[str, list[Curve]]
+"""Curves by title: the quantity with its unit."""
+
+
+def charts(films: Sequence[tuple[Film, Color, bool]]) -> dict[str, Charts]:
+    """Return the charts of each coordinate; a film has a colour, and is dashed if it is a reference.
 
     The drive nearest to its limit comes first. Errors are the differences of further motions from the first one, if all
-    are of the same robot.
+    are of the same robot. Moments of people are divided by the mass, and missing where ground forces are not known.
     """
-    drives, positions = dict[str, list[Curve]](), dict[str, list[Curve]]()
-    velocities, errors = dict[str, list[Curve]](), dict[str, list[Curve]]()
-    same = len({film.motion.robot.link_names for film, _ in films}) == 1
-    for film, color in films:
+    found = dict[str, Charts]()
+    same = len({film.motion.robot.link_names for film, _, _ in films}) == 1
+    for film, color, dashed in films:
         line, robot = film.motion.every(MAX_POINTS), film.motion.robot
         times, css = line.times - line.times[0], f"rgb({','.join(str(round(255 * part)) for part in color[:3])})"
-        force_unit = force_units(robot)
-        for k in () if line.tau is None else film.drives.tolist():
-            name, limit = line.driven[k], float(line.limits[k])
-            title = label(f"{name} ({force_unit.get(name, '')})")
-            drives.setdefault(title, []).append(Curve(times, np.asarray(line.tau)[:, k], (-limit, limit), css))
+
+        def add(
+            name: str, title: str, values: Array, limits: tuple[float, float], times: Array = times, css: str = css,
+            dashed: bool = dashed,
+        ) -> list[Curve]:  # fmt: skip
+            curves = found.setdefault(label(name), {}).setdefault(title, [])
+            curves.append(Curve(times, values, limits, css, dashed))
+            return curves
+
         position_units, rate_units = units(robot)
         for k, (name, unit) in enumerate(zip(robot.position_names, position_units, strict=True)):
             shown, factor = SHOWN_UNITS.get(unit, (unit, 1.0))
             ends = (factor * float(robot.lower[k]), factor * float(robot.upper[k]))
-            title = label(f"{name} ({shown})")
-            curves = positions.setdefault(title, [])
-            curves.append(Curve(times, factor * line.q[:, k], ends, css))
+            curves = add(name, f"position ({shown})", factor * line.q[:, k], ends)
             if same and len(curves) > 1 and unit in SHOWN_UNITS:
                 error = curves[-1].values - np.interp(times, curves[0].times, curves[0].values)
-                title = label(f"error of {name} ({shown})")
-                errors.setdefault(title, []).append(Curve(times, error, (-np.inf, np.inf), css))
+                add(name, f"error ({shown})", error, (-np.inf, np.inf))
         for k, (name, unit) in enumerate(zip(robot.coordinate_names, rate_units, strict=True)):
             shown, factor = SHOWN_UNITS[unit]
-            limit, title = factor * float(robot.velocity_limit[k]), label(f"velocity of {name} ({shown}/s)")
-            velocities.setdefault(title, []).append(Curve(times, factor * line.v[:, k], (-limit, limit), css))
-    ordered = sorted(drives, key=lambda title: -max(curve.share for curve in drives[title]))
-    return {title: drives[title] for title in ordered} | positions | velocities | errors
+            limit = factor * float(robot.velocity_limit[k])
+            add(name, f"velocity ({shown}/s)", factor * line.v[:, k], (-limit, limit))
+        force_unit, (scale, per) = force_units(robot), film.force_scale
+        for k in () if line.tau is None else film.drives.tolist():
+            name, limit = line.driven[k], scale * float(line.limits[k])
+            unit = force_unit.get(name, "") + per
+            known = np.where(True if line.valid is None else line.valid, np.asarray(line.tau)[:, k], np.nan)
+            add(name, f"{KINDS.get(unit, 'force')} ({unit})", scale * known, (-limit, limit))
+    shares = {name: _share(each) for name, each in found.items()}
+    names = sorted(found, key=lambda name: -shares[name])
+    return {name: dict(sorted(found[name].items(), key=lambda item: ORDER.index(item[0].split()[0]))) for name in names}
 
 
-def drawing(curves: Sequence[Curve], time: float, duration: float) -> str:
-    """Return the curves as SVG, with dashed limits and a line at the time (s) that is shown."""
-    values = np.concatenate([curve.values[np.isfinite(curve.values)] for curve in curves])
-    low, high = float(values.min(initial=0.0)), float(values.max(initial=0.0))
-    near = NEAR_LIMIT * max(-low, high)
-    limits = [limit for limit in dict.fromkeys(curves[0].limits) if abs(limit) <= near]
-    low, high = min([low, *limits]), max([high, *limits])
-    low, high = (low, high) if high > low else (-1.0, 1.0)
+def _share(each: Charts) -> float:
+    """Return how near the drive of a coordinate comes to its limit; -1 without a drive."""
+    forces = [curve.share for title, curves in each.items() for curve in curves if title.split()[0] in KINDS.values()]
+    return max(forces, default=-1.0)
+
+
+def drawing(
+    each: Mapping[str, Sequence[Curve]], time: float, duration: float, gaps: Sequence[tuple[float, float]] = ()
+) -> str:
+    """Return charts below each other as SVG, with dashed limits, a line at the time (s) shown, and grey gaps."""
+    count = len(each)
+    height = count * HEIGHT + AXIS
 
     def x(t: Array | float) -> Array:
         return np.asarray(LEFT + (WIDTH - LEFT - 2) * np.asarray(t) / (duration or 1.0))
 
+    parts = []
+    for first, last in gaps:
+        wide = f"x='{x(first):.1f}' width='{x(last) - x(first):.1f}' y='0' height='{count * HEIGHT}'"
+        parts.append(f"<rect {wide} fill='#8883'><title>no ground forces</title></rect>")
+    for k, (title, curves) in enumerate(each.items()):
+        parts += _chart(title, curves, x, k * HEIGHT)
+    parts.append(f"<line x1='{x(time):.1f}' x2='{x(time):.1f}' y1='0' y2='{count * HEIGHT}' stroke='#8888'/>")
+    parts += [_text(LEFT, height - 3, "0", "start"), _text(WIDTH, height - 3, f"{duration:.3g} s", "end")]
+    return f"<svg viewBox='0 0 {WIDTH} {height}' style='width:100%;padding:0 0.7em'>{''.join(parts)}</svg>"
+
+
+def _text(at: float, height: float, content: str, anchor: str) -> str:
+    return f"<text x='{at}' y='{height:.1f}' text-anchor='{anchor}' font-size='10' fill='#6a7482'>{content}</text>"
+
+
+def _chart(title: str, curves: Sequence[Curve], x: Callable[[Array | float], Array], top: int) -> list[str]:
+    """Return the parts of one chart, from the height ``top`` downwards."""
+    values = np.concatenate([curve.values[np.isfinite(curve.values)] for curve in curves])
+    places = title.startswith("position") and len(values) > 0  # all other charts include zero
+    base = float(values[0]) if places else 0.0
+    low, high = float(values.min(initial=base)), float(values.max(initial=base))
+    near = (2 * low - high, 2 * high - low) if places else (NEAR_LIMIT * min(low, -high), NEAR_LIMIT * max(-low, high))
+    limits = [limit for limit in dict.fromkeys(curves[0].limits) if near[0] <= limit <= near[1]]
+    low, high = min([low, *limits]), max([high, *limits])
+    low, high = (low, high) if high > low else (low - 1.0, high + 1.0)
+
     def y(value: Array | float) -> Array:
-        return np.asarray(ABOVE + (HEIGHT - ABOVE - BELOW) * (high - np.asarray(value)) / (high - low))
+        return np.asarray(top + ABOVE + (HEIGHT - ABOVE - BELOW) * (high - np.asarray(value)) / (high - low))
 
     def level(value: float, style: str) -> str:
         return f"<line x1='{LEFT}' x2='{WIDTH}' y1='{y(value):.1f}' y2='{y(value):.1f}' {style}/>"
 
-    def text(at: float, height: float, words: str, anchor: str) -> str:
-        return f"<text x='{at}' y='{height:.1f}' text-anchor='{anchor}' font-size='10' fill='#6a7482'>{words}</text>"
-
-    parts = [level(0.0, "stroke='#8886'")]
+    parts = [_text(LEFT, top + 11, words(title), "start")]
+    parts += [level(0.0, "stroke='#8886'")] if low <= 0 <= high else []
     parts += [level(limit, "stroke='#c8342c' stroke-dasharray='4 3'") for limit in limits]
-    for curve in curves:
-        finite = np.isfinite(curve.values)
-        points = zip(x(curve.times[finite]), y(curve.values[finite]), strict=True)
-        listed = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
-        parts.append(f"<polyline points='{listed}' fill='none' stroke='{curve.color}' stroke-width='1.6'/>")
-    parts.append(f"<line x1='{x(time):.1f}' x2='{x(time):.1f}' y1='0' y2='{HEIGHT - BELOW + 4}' stroke='#8888'/>")
+    for curve in sorted(curves, key=lambda curve: curve.dashed):  # a reference is above the motion that follows it
+        known = np.flatnonzero(np.isfinite(curve.values))
+        style = f"fill='none' stroke='{curve.color}' stroke-width='1.6'" + " stroke-dasharray='3 2'" * curve.dashed
+        for piece in np.split(known, np.flatnonzero(np.diff(known) > 1) + 1):
+            points = zip(x(curve.times[piece]), y(curve.values[piece]), strict=True)
+            listed = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
+            parts.append(f"<polyline points='{listed}' {style}/>")
     written = list[float]()
-    for value in (*limits, low, high, 0.0):
+    for value in (*limits, low, high, *([0.0] if low <= 0 <= high else [])):
         if all(abs(float(y(value) - y(other))) >= APART for other in written):
             written.append(value)
-    parts += [text(LEFT - 4, float(y(value)) + 3, short(value), "end") for value in written]
-    parts += [text(LEFT, HEIGHT - 3, "0", "start"), text(WIDTH, HEIGHT - 3, f"{duration:.3g} s", "end")]
-    return f"<svg viewBox='0 0 {WIDTH} {HEIGHT}' style='width:100%;padding:0 0.7em'>{''.join(parts)}</svg>"
+    return parts + [_text(LEFT - 4, float(y(value)) + 3, short(value), "end") for value in written]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.view.live.chart import KINDS, drawing, quantities
+from torsor.view.live.chart import KINDS, charts, drawing
 from torsor.view.live.figure import label, short, words
 from torsor.view.live.marks import MARK_LABELS
 from torsor.view.live.postures import Posture
@@ -85,6 +85,7 @@ def legend(entries: Sequence[tuple[str, tuple[float, ...]]], notes: list[str]) -
 
 
 NO_TRAIL = "choose ..."
+INNER_MARKS, SEE_THROUGH = ("reactions", "moments"), 0.6  # marks inside the links, and the opacity that shows them
 SPEEDS = {f"{speed:g}x": speed for speed in (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)}
 TIME_STEPS = 1000  # of the slider of time
 SLIDER_UNITS = {"rad": ("°", 180 / np.pi, 1.0), "m": ("mm", 1000.0, 1.0)}  # unit, factor and step of sliders
@@ -104,7 +105,9 @@ class Controls:
         self.head = self.gui.add_html("")
         self.time: Any = None
         self.sliders, self.boxes = dict[int, list[tuple[Any, float]]](), dict[str, Any]()
-        self.charts = quantities([(each.film, each.color) for each in stage.subjects if each.film is not None])
+        ordered = sorted(stage.subjects, key=lambda each: not each.ghost)  # errors are relative to the first
+        films = [(each.film, each.color, each.ghost) for each in ordered if each.film is not None]
+        self.charts, self.gaps = charts(films), [gap for film, _, _ in films for gap in film.gaps]
         if stage.clock.duration > 0:
             self._add_playback()
             self._add_chart()
@@ -113,14 +116,14 @@ class Controls:
         for number, subject in enumerate(stage.subjects):
             if subject.posture is not None:
                 self._add_sliders(number, subject, subject.posture)
-        self.readouts = [self._add_readout(subject) for subject in stage.subjects]
+        self.readouts = [self._add_readout(subject) for subject in stage.shown]
 
     def _add_playback(self) -> None:
         clock = self.stage.clock
         with self.gui.add_folder("Motion"):
             self.button = self.gui.add_button("Play")
             end = float(np.ceil(round(1000 * clock.duration, 6))) / 1000  # the clock stops at its duration
-            self.time = self.gui.add_slider("time (s)", 0.0, end, end / TIME_STEPS, 0.0)
+            self.time = self.gui.add_slider("time (s)", 0.0, end, 0.001, 0.0)
             speed = self.gui.add_dropdown("speed", tuple(SPEEDS), initial_value="1x")
             loop = self.gui.add_checkbox("loop", clock.loop)
 
@@ -142,27 +145,35 @@ class Controls:
         loop.on_update(change)
 
     def _add_chart(self) -> None:
-        with self.gui.add_folder("Chart"):
-            self.charted = self.gui.add_dropdown("quantity", tuple(self.charts) or ("none",))
+        with self.gui.add_folder("Charts"):
+            self.charted = self.gui.add_dropdown("coordinate", tuple(self.charts) or ("none",))
             self.chart = self.gui.add_html("")
         self.charted.on_update(lambda _: self.stage.wake())
 
     def _add_marks(self) -> None:
         stage = self.stage
-        with self.gui.add_folder("Show", expand_by_default=len(stage.subjects) > 1):
+        with self.gui.add_folder("Show", expand_by_default=len(stage.shown) > 1):
             for name, words in MARK_LABELS.items():
-                if name in ("ground", "external") and not stage.has(name):
+                if name in ("ground", "external", "markers") and not stage.has(name):
                     continue
-                box = self.boxes[name] = self.gui.add_checkbox(words, name == "ground")
+                box = self.boxes[name] = self.gui.add_checkbox(words, name in ("ground", "markers"))
                 stage.show(name, bool(box.value))
-                box.on_update(lambda event, name=name: stage.show(name, bool(event.target.value)))
+                box.on_update(lambda event, name=name: show(name, bool(event.target.value)))
             stretch = self.gui.add_slider("arrow length", 0.1, 5.0, 0.1, 1.0)
             stretch.on_update(lambda event: stage.stretch(within(event.target)))
             opacity = self.gui.add_slider("opacity", 0.1, 1.0, 0.05, 1.0)
             opacity.on_update(lambda event: stage.fade(within(event.target)))
-            if len(stage.subjects) > 1:
+
+            def show(name: str, shown: bool) -> None:
+                stage.show(name, shown)
+                if name in INNER_MARKS and opacity.value in (1.0, SEE_THROUGH):  # arrows begin inside the links
+                    within_links = any(self.boxes[mark].value for mark in INNER_MARKS)
+                    opacity.value = SEE_THROUGH if within_links else 1.0
+                    stage.fade(opacity.value)
+
+            if len(stage.shown) > 1:
                 widest = float(f"{2 * stage.width:.2g}")
-                apart = self.gui.add_slider("apart (m)", 0.0, widest, widest / 100, stage.apart)
+                apart = self.gui.add_slider("apart (m)", 0.0, widest, 0.01, round(stage.apart, 2))
                 apart.on_update(lambda event: stage.spread(within(event.target)))
 
     def _add_trails(self) -> None:
@@ -212,7 +223,7 @@ class Controls:
         self.sliders[number] = list(zip(handles, factors, strict=True))
 
     def _add_readout(self, subject: Subject) -> Any:
-        several = len(self.stage.subjects) > 1
+        several = len(self.stage.shown) > 1
         title = label(f"{subject.title}: forces and energies" if several else "Forces and energies")
         with self.gui.add_folder(title, expand_by_default=not several):
             return self.gui.add_html("")
@@ -221,11 +232,11 @@ class Controls:
         """Update the time, moving sliders, forces, energies and notes."""
         stage = self.stage
         if self.time is not None:
-            self.time.value = stage.clock.time
+            self.time.value = min(round(stage.clock.time, 3), self.time.max)
             self.button.label = "Pause" if stage.clock.playing else "Play"
             if self.charted.value in self.charts:
-                curves = self.charts[self.charted.value]
-                self.chart.content = drawing(curves, stage.clock.time, stage.clock.duration)
+                shown = self.charts[self.charted.value]
+                self.chart.content = drawing(shown, stage.clock.time, stage.clock.duration, self.gaps)
         for number, handles in self.sliders.items():
             subject = stage.subjects[number]
             if subject.posture is not None and (subject.sways or subject.led):
@@ -234,7 +245,7 @@ class Controls:
                     handle.value = float(
                         np.clip(round(factor * value / handle.step) * handle.step, handle.min, handle.max)
                     )
-        for subject, html in zip(stage.subjects, self.readouts, strict=True):
+        for subject, html in zip(stage.shown, self.readouts, strict=True):
             html.content = readout(subject.shot)
         several = len(stage.subjects) > 1
         entries = [(subject.title, subject.color) for subject in stage.subjects if several]

@@ -71,7 +71,9 @@ MARK_LABELS = {
     "moments": "joint moments (violet)",
     "ground": "ground forces (green)",
     "external": "external wrenches (red: forces, pink: moments)",
+    "markers": "measured markers (blue)",
 }
+MEASURED_COLOR, MEASURED_RADIUS = (0.1, 0.4, 0.9), 0.012  # m; model markers are orange
 CENTER_LABEL = "centre of mass"
 MAX_TRAIL_POINTS = 600  # points of the trail of a robot with sliders
 
@@ -118,11 +120,26 @@ class Marks:
             if bodies:
                 around = level(self.scene, MAX_TRIANGLES)[0]
                 self._node("inertia", lambda at: Batch(self.server, at, bodies, around)).place(positions, turns)
+        if "markers" in self.shown and shot.markers is not None:
+            self._points(shot.markers)
         for name in ARROW_COLORS.keys() & self.shown:
             self._arrows(name, shot, positions[1:], turns[1:])
         for name, (line, points) in self._trails.items():
             if line is None or points:
                 self._prolong(name, shot)
+
+    def _points(self, points: Array) -> None:
+        """Draw balls at points (M, 3); NaN hides one."""
+        ball, count = unit("ball", CIRCLE_CORNERS), len(points)
+        mesh = (MEASURED_RADIUS * ball.vertices).astype(np.float32), ball.faces
+        turns = np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
+        looks: dict[str, Any] = {"batched_colors": linear(MEASURED_COLOR), "lod": "off", **NO_SHADOWS}
+        looks["batched_scales"] = np.ones((count, 3))
+        add = self.server.scene.add_batched_meshes_simple
+        drawn = self._node("markers", lambda at: add(at, *mesh, turns, np.zeros((count, 3)), **looks))
+        seen = np.isfinite(points).all(axis=-1, keepdims=True)
+        drawn.batched_positions = np.where(seen, np.nan_to_num(points), 0.0).astype(np.float32)
+        drawn.batched_scales = np.where(seen, np.ones((count, 3)), 0.0).astype(np.float32)
 
     def _arrows(self, name: str, shot: Shot, positions: Array, turns: Array) -> None:
         """Draw forces at their points of application, and moments by the right-hand rule."""

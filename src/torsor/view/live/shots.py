@@ -42,7 +42,7 @@ class Still:
     Rates are (nv,), or those of the active coordinates of a robot with loops.
     """
 
-    external = ground = None
+    external = ground = markers = None
 
     def __init__(self, scene: Scene, robot: Robot, q: Array, rates: tuple[Array, Array] | None = None):
         still = np.zeros(len(robot.active) if robot.loops else robot.nv)
@@ -97,12 +97,19 @@ class Still:
         return float(closing_error(self.robot, self.q)) if self.robot.loops else None
 
 
-def drives_of(robot: Robot, names: tuple[str, ...], forces: Array, residuals: Array | None = None) -> Drives:
-    """Return coordinate forces with their units and limits."""
+def drives_of(
+    robot: Robot,
+    names: tuple[str, ...],
+    forces: Array,
+    residuals: Array | None = None,
+    scale: tuple[float, str] = (1.0, ""),
+) -> Drives:
+    """Return coordinate forces with their units and limits; ``scale`` is a factor, and what it adds to the units."""
     limits = dict(zip(robot.coordinate_names, robot.effort_limit.tolist(), strict=True))
-    units = force_units(robot)
+    units, (factor, per) = force_units(robot), scale
     bounds = np.array([limits.get(name, np.inf) for name in names])
-    return Drives(names, tuple(units.get(name, "") for name in names), forces, bounds, residuals)
+    shown = tuple(units.get(name, "") + per for name in names)
+    return Drives(names, shown, factor * forces, factor * bounds, residuals)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +176,21 @@ class Film:
     def duration(self) -> float:
         """Duration (s)."""
         return float(self.motion.times[-1] - self.motion.times[0])
+
+    @property
+    def force_scale(self) -> tuple[float, str]:
+        """The factor of drive forces, and what it adds to their units: moments of people are divided by the mass."""
+        return (1.0, "") if self.motion.ground is None else (1.0 / self.motion.robot.mass, "/kg")
+
+    @property
+    def gaps(self) -> list[tuple[float, float]]:
+        """Intervals (s) after the start in which forces are not known."""
+        if self.motion.valid is None:
+            return []
+        times = self.motion.times - self.motion.times[0]
+        edges = np.flatnonzero(np.diff(np.concatenate([[True], self.motion.valid, [True]])))
+        pairs = zip(edges[::2], edges[1::2], strict=True)
+        return [(float(times[first]), float(times[min(end, len(times) - 1)])) for first, end in pairs]
 
     @property
     def speed(self) -> Array:
@@ -239,6 +261,11 @@ class Frame:
         return None if self.film.ground is None else self._of(self.film.ground)
 
     @property
+    def markers(self) -> Array | None:
+        """Measured points (M, 3) in base axes; NaN where not seen."""
+        return None if self.film.motion.markers is None else self._of(self.film.motion.markers)
+
+    @property
     def drives(self) -> Drives | None:
         """The drive forces; identification residuals are measured minus predicted forces."""
         motion = self.film.motion
@@ -247,7 +274,7 @@ class Frame:
         chosen = self.film.drives
         residuals = None if motion.residuals is None else self._of(motion.residuals)[chosen]
         names = tuple(motion.driven[k] for k in chosen)
-        return drives_of(motion.robot, names, self._of(motion.tau)[chosen], residuals)
+        return drives_of(motion.robot, names, self._of(motion.tau)[chosen], residuals, self.film.force_scale)
 
     @property
     def energies(self) -> tuple[float, float]:

@@ -110,10 +110,14 @@ SUBJECT_COLORS: tuple[Color, ...] = (
 """Colours of the subjects of a comparison, in turn."""
 
 
-class Subject:
-    """A robot with sliders (``posture``) or a motion (``film``)."""
+GHOST_COLOR: Color = (0.95, 0.5, 0.1, 0.3)  # of the reference of other motions
 
-    def __init__(self, what: Any, title: str):
+
+class Subject:
+    """A robot with sliders (``posture``) or a motion (``film``); a ``ghost`` is the reference of other motions."""
+
+    def __init__(self, what: Any, title: str, ghost: bool = False):
+        self.ghost = ghost
         self.posture: Posture | None = None
         self.film: Film | None = None
         if isinstance(what, (Robot, ParallelRobot)):
@@ -129,10 +133,10 @@ class Subject:
 
     def draw_in(self, server: Any, number: int, tinted: bool) -> None:
         """Add the nodes to a scene; a ``tinted`` robot has one colour, to distinguish it from others of its kind."""
-        self.color = SUBJECT_COLORS[number % len(SUBJECT_COLORS)]
+        self.color = GHOST_COLOR if self.ghost else SUBJECT_COLORS[number % len(SUBJECT_COLORS)]
         self.path = node(f"{number + 1} {self.title}")
         self.root = server.scene.add_frame(self.path, show_axes=False)
-        self.figure = Figure(server, self.path, self.scene, self.color if tinted else None)
+        self.figure = Figure(server, self.path, self.scene, self.color if tinted or self.ghost else None)
         self.marks = Marks(server, self.path, self.scene, self.color)
 
     @property
@@ -175,6 +179,7 @@ class Stage:
 
     def __init__(self, server: Any, subjects: list[Subject]):
         self.server, self.subjects = server, subjects
+        self.shown = [subject for subject in subjects if not subject.ghost]
         self.clock = Clock(
             max((subject.film.duration for subject in subjects if subject.film is not None), default=0.0)
         )
@@ -183,8 +188,8 @@ class Stage:
         self._corners()
         same = len({subject.scene.robot.link_names for subject in subjects}) == 1
         for number, subject in enumerate(subjects):
-            subject.draw_in(server, number, tinted=same and len(subjects) > 1)
-        self.apart = 0.0 if same else self.width
+            subject.draw_in(server, number, tinted=same and len(self.shown) > 1)
+        self.apart = 0.0 if same or len(self.shown) == 1 else self.width
         self._set_up()
         self.spread(self.apart)
         self.draw()
@@ -209,7 +214,7 @@ class Stage:
         level = axis_frame(self.up)
         ahead = (level[:, 0] + level[:, 1]) / np.sqrt(2)
         camera = self.server.initial_camera
-        width = (len(self.subjects) - 1) * self.apart
+        width = (len(self.shown) - 1) * self.apart
         right = np.cross(self.up, ahead)  # of the picture, where the panel is
         camera.look_at = middle + self.side * width / 2 + CAMERA_SHIFT * self.size * right
         height = float(np.abs(self.up) @ (self.high - self.low))
@@ -232,14 +237,14 @@ class Stage:
         self.awake.set()
 
     def has(self, name: str) -> bool:
-        """Return whether a motion has ground reaction forces or external wrenches."""
+        """Return whether a motion has ground reaction forces, external wrenches or measured markers."""
         films = [subject.film.at(0.0) for subject in self.subjects if subject.film is not None]
         return any(getattr(moment, name) is not None for moment in films)
 
     def show(self, name: str, shown: bool) -> None:
         """Show or hide a mark of all subjects."""
         with self.lock:
-            for subject in self.subjects:
+            for subject in self.shown:
                 subject.marks.show(name, shown)
         self.wake()
 
@@ -252,13 +257,13 @@ class Stage:
     def fade(self, opacity: float) -> None:
         """Change the opacity of robots."""
         with self.lock:
-            for subject in self.subjects:
+            for subject in self.shown:
                 subject.figure.fade(opacity)
 
     def spread(self, apart: float) -> None:
         """Place the subjects side by side, ``apart`` (m) from each other."""
         self.apart = apart
-        for number, subject in enumerate(self.subjects):
+        for number, subject in enumerate(self.shown):
             subject.root.position = tuple(number * apart * self.side)
 
     def trail(self, subject: Subject, name: str) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 from torsor.base.checks import one_of, whole_number
 from torsor.base.errors import ModelError
+from torsor.robot.parallel import ParallelRobot
+from torsor.robot.robot import Robot
 from torsor.view.live.controls import Controls
 from torsor.view.live.server import silence, start
 from torsor.view.live.stage import Stage, Subject
@@ -102,11 +104,11 @@ class Viewer:
         self.stage.wake()
 
     def chart(self, name: str) -> None:
-        """Choose the quantity of the chart, by its name in the panel, such as "error of elbow_joint (°)"."""
+        """Choose the coordinate of the charts, such as "elbow_joint"."""
         controls = self.player.controls
         if controls.time is None:
             raise ModelError("there is no motion to chart", where="view", fix="show a result, such as a trajectory")
-        controls.charted.value = one_of(name, tuple(controls.charts), "view", "quantity")
+        controls.charted.value = one_of(name, tuple(controls.charts), "view", "coordinate")
 
     def move(self, values: Sequence[float], number: int = 0) -> None:
         """Set the sliders of a robot, in the order of the panel: rad, m."""
@@ -118,7 +120,7 @@ class Viewer:
         self.stage.move(number, [float(value) for value in values])
 
     def show(self, *names: str, shown: bool = True) -> None:
-        """Show or hide marks: frames, center, inertia, reactions, moments, ground, external."""
+        """Show or hide marks: frames, center, inertia, reactions, moments, ground, external, markers."""
         boxes = self.player.controls.boxes
         for name in names:
             boxes[one_of(name, tuple(boxes), "view", "mark")].value = shown
@@ -150,6 +152,7 @@ def show(
     block: bool | None = None,
     play: bool = True,
     swing: bool = False,
+    reference: Any = None,
 ) -> Viewer:
     """Show robots and results in the browser and return the viewer. This requires the extra ``view``.
 
@@ -158,7 +161,8 @@ def show(
     is served on ``host``, by default this machine only, and on ``port`` or the next free one. ``open`` opens it in the
     browser, or below the cell in Jupyter. ``block`` waits until Ctrl-C; the default is True in scripts and False in
     interactive sessions. ``play`` starts motions at once. ``swing`` moves the coordinates of robots within the limits
-    of their drives.
+    of their drives. ``reference`` is a motion that the others should follow: it is drawn translucent, and charts show
+    the errors.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.two_link(), duration=0.5)
@@ -173,6 +177,10 @@ def show(
         raise ModelError(f"show got {len(titles)} names", where="view", allowed=f"{len(what)}, one for each subject")
     whole_number(port, "view", "port", least=0, most=65535)
     subjects = [Subject(subject, title) for subject, title in zip(what, titles, strict=True)]
+    if isinstance(reference, (Robot, ParallelRobot)):
+        raise ModelError("a robot has no motion", argument="reference", where="view", allowed="a motion or trajectory")
+    if reference is not None:
+        subjects.append(Subject(reference, "reference", ghost=True))
     for subject in subjects:
         subject.sways = swing and subject.posture is not None
     server = start(host, port, ", ".join(subject.title for subject in subjects))

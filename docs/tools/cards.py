@@ -1,0 +1,169 @@
+"""Draw the pictures of the cards on the landing page, docs/cards/*.png: robots, a walk, and small charts.
+
+python docs/tools/cards.py                    # all of them: two minutes, half of them for the walk
+python docs/tools/cards.py control plan       # a selection
+"""
+
+import re
+import runpy
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from facts import DOCS, ROOT, ratio, read_facts
+
+sys.path.insert(0, str(ROOT / "examples"))
+
+from moving_picture import (
+    BLUE,
+    GREEN,
+    Actor,
+    Arm,
+    Body,
+    Picture,
+    View,
+    Walker,
+    arrows,
+    body,
+)
+
+from torsor.formats.meshes.triangles import sphere
+from torsor.human import walking
+from torsor.human.measured import marker_paths, marker_set
+from torsor.spatial import make_pose
+
+WIDTH, HEIGHT = 480, 300  # pixels
+ORANGE, RED = (0.96, 0.58, 0.11), (0.80, 0.25, 0.22)
+LINES = {"own": "#3f51b5", "other": "#f59e0b", "measured": "0.7"}
+MARKERS = "ASI PSI TH1 KNE SH1 ANK HEE TOE SHO ELB WRI"
+
+
+def compute() -> None:
+    """Draw an arm with the forces in its joints."""
+    _save("compute", Arm().bodies(0.12), [-1.5, -4.6, 1.5], [-1.3, 0.0, 0.76], 0.29)
+
+
+def simulate() -> None:
+    """Draw the quadruped of contact.md as it stands, with the forces on its feet."""
+    example = _code(DOCS / "simulate" / "contact.md", 1)
+    robot, stand = example["robot"], example["stand"]
+    actor = Actor(stand, np.eye(4))
+    links = [robot.link_names.index(f"{leg}_shank") for leg in ("fl", "fr", "hl", "hr")]
+    forces = np.einsum("nij,nj->ni", robot.poses(stand.q[-1])[links, :3, :3], stand.external[-1, links, 3:])
+    feet = np.array([robot.pose(stand.q[-1], f"{leg}_foot")[:3, 3] for leg in ("fl", "fr", "hl", "hr")])
+    _save(
+        "simulate", [*actor.bodies(0.9999), *arrows(feet, forces / 110.0, GREEN)], [1.4, -2.1, 0.75], [0, 0, 0.2], 0.3
+    )
+
+
+def plan() -> None:
+    """Draw a Panda that passes a ball, at the start and the end."""
+    example = _code(DOCS / "simulate" / "control.md", 2)
+    actor, obstacle = Actor(example["plan"], np.eye(4)), example["ball"]
+    shown = [body(sphere(obstacle.radius, 16), make_pose(p=obstacle.center), RED)]
+    hand = example["arm"].pose(example["plan"].q, "panda_hand_tcp")[:, :3, 3]
+    shown += [body(sphere(0.012, 12), make_pose(p=point), BLUE) for point in hand]
+    for part, fade in ((0.0, 0.6), (0.9999, 0.0)):
+        shown += [each._replace(colour=each.colour + fade * (1 - each.colour)) for each in actor.bodies(part)]
+    _save("plan", shown, [2.6, 1.3, 1.3], [0.15, 0.08, 0.43], 0.32)
+
+
+def people() -> None:
+    """Draw a predicted walk with the ground forces, at three instants."""
+    walker, shown = Walker(walking(), 0.0, -0.4, 1), list[Body]()
+    for x, part in ((-0.8, 0.02), (0.15, 0.25), (1.05, 0.42)):
+        shown += [each._replace(corners=each.corners + np.array([x, 0.0, 0.0])) for each in walker.bodies(part)]
+    _save("people", shown, [0.0, -14.0, 2.0], [0.0, 0.0, 0.86], 0.14)
+
+
+def capture() -> None:
+    """Draw the body of a walk with markers."""
+    walker = Walker(walking(), 0.0, -0.5, 1)
+    line, k = walker.line, walker.sample(0.48)
+    names = ["C7", *(side + part for part in MARKERS.split() for side in "RL")]
+    markers = marker_paths(line.robot, marker_set(line.robot, names), line.times[k : k + 1], line.q[k : k + 1])
+    way = line.ahead * line.times[k] / line.times[-1]
+    points = (markers.positions[0] - way) @ walker.place[:3, :3].T + walker.place[:3, 3]
+    balls = [body(sphere(0.028, 12), make_pose(p=point), ORANGE) for point in points]
+    _save("capture", [*walker.bodies(0.48), *balls], [0.2, -7.0, 1.2], [0.0, 0.0, 0.88], 0.265)
+
+
+def control() -> None:
+    """Draw the tracking of the elastic elbow of elastic_joints.md."""
+    figure = _code(DOCS / "simulate" / "elastic_joints.md", 1)["figure"]
+    curves = {line.get_label(): line.get_xydata() for line in figure.axes[0].lines}
+    axes = _chart("elbow angle, elastic joint")
+    axes.plot(*curves["gravity_pd"].T, color=LINES["other"], label="PD + gravity")
+    axes.plot(*curves["elastic_tracking"].T, color=LINES["own"], label="elastic tracking")
+    axes.plot(*curves["reference"].T, "k:", label="reference")
+    _save_chart("control", axes)
+
+
+def identify() -> None:
+    """Draw measured and predicted torques of tutorial 7."""
+    names = runpy.run_path(str(ROOT / "examples" / "07_identification.py"))
+    new, axes = names["new"], _chart("joint torque")
+    shown = (new.times > 2) & (new.times < 6)
+    times, states = new.times[shown], (new.q[shown], new.v[shown], new.a[shown])
+    models = names["assumed"], names["identified"].robot
+    assumed, identified = (model.inverse_dynamics(*states)[:, 0] for model in models)
+    axes.plot(times, new.tau[shown, 0], color=LINES["measured"], linewidth=6, label="measured")
+    axes.plot(times, assumed, "--", color=LINES["other"], label="assumed")
+    axes.plot(times, identified, color=LINES["own"], label="identified")
+    _save_chart("identify", axes)
+
+
+def deploy() -> None:
+    """Draw three measured speeds."""
+    facts = read_facts()
+    rows = [row for row in facts["speed"] if "ratio" in row.get("x86", {}) and row["peer_call"] == "batch"]
+    axes = _chart("times as fast as Pinocchio, one core")
+    for k, row in enumerate(rows[::-1]):
+        axes.barh(k, row["x86"]["ratio"], color=LINES["own"], height=0.55)
+        axes.text(row["x86"]["ratio"], k, f" {ratio(facts, row, 'x86')}", va="center")
+        axes.text(0, k + 0.32, row["name"].replace(", batch", ""), va="bottom")
+    axes.set(yticks=[], ylim=(-0.5, len(rows) - 0.1), xlim=(0, 120))
+    _save_chart("deploy", axes)
+
+
+def _code(page: Path, blocks: int) -> dict[str, Any]:
+    """Run the first code blocks of a page and return its names."""
+    names: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)[:blocks]:
+        exec(block.replace("figure.savefig", "# "), names)
+    return names
+
+
+def _save(name: str, bodies: list[Body], eye: list[float], target: list[float], fov: float) -> None:
+    picture = Picture(View(WIDTH, HEIGHT, np.array(eye), np.array(target), fov))
+    picture.draw(bodies)
+    picture.image({}, 10).save(DOCS / "cards" / f"{name}.png", optimize=True)
+
+
+def _chart(title: str) -> Any:
+    plt.rcParams |= {"font.size": 11, "axes.spines.top": False, "axes.spines.right": False, "lines.linewidth": 2.5}
+    axes = plt.subplots(figsize=(WIDTH / 100, HEIGHT / 100), layout="constrained")[1]
+    axes.figure.get_layout_engine().set(w_pad=0.15, h_pad=0.1)
+    axes.set_title(title, fontsize=12)
+    return axes
+
+
+def _save_chart(name: str, axes: Any) -> None:
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend(frameon=False, loc="lower center", ncols=3, fontsize=10, handlelength=1.4, columnspacing=1.0)
+        low, high = axes.get_ylim()
+        axes.set(xticks=[], yticks=[], ylim=(low - 0.25 * (high - low), high))
+    axes.figure.savefig(DOCS / "cards" / f"{name}.png", dpi=100)
+
+
+CARDS: tuple[Callable[[], None], ...] = (compute, simulate, control, plan, identify, people, capture, deploy)
+
+
+if __name__ == "__main__":
+    (DOCS / "cards").mkdir(exist_ok=True)
+    for card in CARDS:
+        if len(sys.argv) == 1 or card.__name__ in sys.argv[1:]:
+            card()

@@ -1,0 +1,101 @@
+"""Take the pictures of the viewer in docs/start, with a headless Chromium.
+
+python docs/tools/viewer_pictures.py viewer viewer_tracking viewer_walk viewer_platform
+python docs/tools/viewer_pictures.py viewer_measured --walk FOLDER    # markers_walk.trc and grf_walk.mot (OpenSim Moco)
+"""
+
+import re
+import sys
+import time
+from argparse import ArgumentParser
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from facts import DOCS, ROOT
+from PIL import Image
+
+sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "examples"))
+
+import torsor
+from chromium import Browser
+from pages import platform_motion
+from torsor.human import Stride, recordings, walking
+from torsor.human.measured import measured_gait
+
+READY = "!!document.querySelector('canvas') && document.body.innerText.includes('nergies')"
+CLOSE = "document.querySelectorAll('.mantine-CloseButton-root').forEach((each) => each.click())"
+COLOURS = 256  # of a picture, for small files
+PATIENCE = 8.0  # s for the browser to draw, without a GPU
+Eye = tuple[tuple[float, ...], tuple[float, ...]]
+
+
+def main() -> None:
+    """Take the named pictures."""
+    parser = ArgumentParser()
+    parser.add_argument("names", nargs="+", choices=list(SUBJECTS))
+    parser.add_argument("--walk", type=Path)
+    given = parser.parse_args()
+    with Browser(width=1100, height=760) as browser:
+        for name in given.names:
+            what, options, steps, eye = SUBJECTS[name](given.walk)
+            viewer = torsor.show(*what, open=False, block=False, port=0, play=False, **options)
+            browser.open("about:blank")
+            browser.open(viewer.url, READY)
+            time.sleep(PATIENCE)
+            browser.value(CLOSE)
+            for step, *arguments in steps:
+                getattr(viewer, step)(*arguments)
+            for client in viewer.server.get_clients().values() if eye else ():
+                client.camera.position, client.camera.look_at = eye
+            time.sleep(PATIENCE)
+            path = DOCS / "start" / f"{name}.png"
+            browser.screenshot(path)
+            Image.open(path).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+            viewer.stop()
+
+
+def _swing(_: Path | None) -> Any:
+    return (torsor.load("ur5"),), {"swing": True}, [("show", "reactions")], None
+
+
+def _tracking(_: Path | None) -> Any:
+    page = (DOCS / "start" / "viewer.md").read_text("utf-8")
+    code = next(block for block in re.findall(r"```py\n(.*?)```", page, re.DOTALL) if "reference=" in block)
+    names: dict[str, Any] = {}
+    exec(code.replace("torsor.show(arm)", "").partition("with torsor.show")[0], names)
+    steps = [("chart", "elbow_joint"), ("seek", 1.2)]
+    return (names["run"],), {"reference": names["plan"]}, steps, ((1.3, 1.3, 0.9), (0.15, -0.15, 0.3))
+
+
+def _walk(_: Path | None) -> Any:
+    steps = [("chart", "right_knee_flexion"), ("seek", 0.48)]
+    return (Stride(walking().solve()),), {}, steps, ((-4.0, 1.4, 1.2), (0.0, 0.9, 0.45))
+
+
+def _platform(_: Path | None) -> Any:
+    return (platform_motion(),), {}, [("show", "reactions"), ("seek", 1.2)], None
+
+
+def _measured(folder: Path | None) -> Any:
+    assert folder is not None, "--walk is missing"
+    files = (recordings.load(folder / name, check=False) for name in ("markers_walk.trc", "grf_walk.mot"))
+    markers, forces = files
+    gait = measured_gait(markers.markers, forces.forces, mass=85.3)
+    x, _, z = gait.trajectory().at(0.93).q[:3]
+    eye = (x - 4.0, 1.4, z + 1.2), (x, 0.9, z + 0.45)
+    return (gait,), {}, [("chart", "right_ankle_flexion"), ("seek", 0.93)], eye
+
+
+SUBJECTS: dict[str, Callable[[Path | None], tuple[tuple[Any, ...], dict[str, Any], list[Any], Eye | None]]] = {
+    "viewer": _swing,
+    "viewer_tracking": _tracking,
+    "viewer_walk": _walk,
+    "viewer_platform": _platform,
+    "viewer_measured": _measured,
+}
+
+
+if __name__ == "__main__":
+    main()
