@@ -12,12 +12,13 @@ A ``MotionProblem`` has a robot, one or more ``Phase``s, an objective and constr
 - Profiles: Spline, Path; free parameters of the robot: Number
 - Built-in problems: PROBLEMS; files: load_problem; solvers by name: SOLVERS
 - Several solves: continuation, pareto, ``MotionProblem.multistart``; bang-bang motions: switching
+- Derivatives of optimal motions: ``MotionResult.sensitivity``, sensitivities
 - Inverse optimal control: fit_weights, weight_sensitivities, Measured, WeightFit
 - Time-optimal timing of given paths: retime, Retimed
 
 Modules import downwards only, from the top: problems, sweeps, switching, inverse; problem (``MotionProblem``,
-``MotionResult``); multistart, files; solve (the strategies), refine, diagnosis, starts; results; statement (the data
-of a problem and its nonlinear program); terms and transcription.
+``MotionResult``); sensitivity; many, multistart, files; solve (the strategies), refine, diagnosis, starts; results;
+statement (the data of a problem and its nonlinear program); terms and transcription.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ from torsor.motion.results.samples import Moments
 from torsor.motion.results.solution import Active, Group, Part, Pass
 from torsor.motion.retiming.result import Retimed
 from torsor.motion.retiming.retime import retime
+from torsor.motion.sensitivity import Sensitivities, Sensitivity, sensitivities
 from torsor.motion.sequence import MotionSequence, continuation, pareto
 from torsor.motion.switching import BangBang, switching
 from torsor.motion.terms.distances import Capsule, Clearance, HalfSpace, Sphere
@@ -67,9 +69,10 @@ __all__ = [
     "FramePosition", "FrameVelocity", "Group", "HalfSpace", "Jerk", "Jerks", "Linked", "Manipulability", "Measured",
     "MechanicalEnergy", "Moments", "MotionError", "MotionMultistart", "MotionProblem", "MotionResult", "MotionSequence",
     "Multistart", "Node", "Number", "Orientation", "Part", "Pass", "Path", "Periodic", "Phase", "Positions", "Powers",
-    "Rates", "Reaction", "Reactions", "Reference", "Replay", "Retimed", "Sphere", "Spline", "Start", "Symmetric",
-    "Time", "TorqueRate", "TorqueRates", "Torques", "Unactuated", "Velocities", "WeightFit", "WeightSensitivities",
-    "continuation", "fit_weights", "load_problem", "pareto", "retime", "switching", "weight_sensitivities",
+    "Rates", "Reaction", "Reactions", "Reference", "Replay", "Retimed", "Sensitivities", "Sensitivity", "Sphere",
+    "Spline", "Start", "Symmetric", "Time", "TorqueRate", "TorqueRates", "Torques", "Unactuated", "Velocities",
+    "WeightFit", "WeightSensitivities", "continuation", "fit_weights", "load_problem", "pareto", "retime",
+    "sensitivities", "switching", "weight_sensitivities",
 ]  # fmt: skip
 
 _subpackage = subpackages(__name__, "inverse", "sweeps")

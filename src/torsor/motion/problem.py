@@ -22,6 +22,7 @@ from torsor.motion.multistart import Multistart, solve_from_starts
 from torsor.motion.results import certificate, files, replay, report
 from torsor.motion.results.certificate import Certificate
 from torsor.motion.results.solution import BETWEEN, Solution
+from torsor.motion.sensitivity import Sensitivity, sensitivity
 from torsor.motion.solve import SolveSettings, solve
 from torsor.motion.starts import random_start, read_start
 from torsor.motion.statement import ProblemStatement
@@ -147,7 +148,11 @@ class MotionProblem(ProblemStatement):
             (0.203, 0.2)
         """
         own = _batch_settings(self, settings)
-        return [MotionResult.of(replace(each, settings=asdict(own))) for each in solve_cases(self, cases, own)]
+        results, origin = solve_cases(self, cases, own), self.__dict__.get("origin")
+        for result, case in zip(results, cases, strict=True):
+            if origin is not None and not result.passes:  # refinement gives a problem other phases than its function
+                result.problem.__dict__["origin"] = origin._replace(given={**origin.given, **case})
+        return [MotionResult.of(replace(result, settings=asdict(own))) for result in results]
 
     def _settings(self, given: dict[str, Any]) -> SolveSettings:
         """Return the settings of the problem, updated by those that are given and not None."""
@@ -234,6 +239,28 @@ class MotionResult(Result, Solution):
     def of(cls, solution: Solution) -> "MotionResult":
         """Return a solution of a ``MotionProblem`` as its result object."""
         return cls(**{field.name: getattr(solution, field.name) for field in fields(solution)})
+
+    def sensitivity(self, name: str) -> Sensitivity:
+        """Return the derivatives of the optimal motion with respect to data, without solving again.
+
+        ``name`` is what a case of ``MotionProblem.solve_many`` can change: an argument of a built-in problem, such as
+        "end", named data, such as "End.q" or "Torques.upper", or a shared number with equal bounds. Results with added
+        control points or nodes only have named data. The active constraints are assumed to stay active. Data that
+        change the compiled functions, such as waypoints of a path, need compilation for every entry.
+
+        Example:
+            >>> from torsor import motion
+            >>> ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
+            >>> phase, limits = motion.Phase((0.1, 2.0), points=12), motion.Torques(upper=10.0)
+            >>> reach = motion.MotionProblem(torsor.library.two_link(), phase, motion.Time(), [*ends, limits])
+            >>> result = reach.solve()
+            >>> by_end, by_torque = result.sensitivity("End.q"), result.sensitivity("Torques.upper")
+            >>> by_end.T.round(4).tolist(), by_torque.T.round(4).tolist()  # s/rad, s/(N m)
+            ([0.1236, 0.071], -0.0198)
+            >>> by_end.at([0.1, 0.2]).shape  # times, joints, data
+            (2, 2, 2)
+        """
+        return sensitivity(self, name)
 
     def report(self, width: int = 110) -> str:
         """Return text tables of the motion: figures, objective terms and constraints."""

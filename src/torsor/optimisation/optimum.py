@@ -21,7 +21,7 @@ from torsor.base.arrays import Array, Flags
 from torsor.optimisation.newton import inverse_and_null_space
 from torsor.optimisation.program import NonlinearProgram, Outcome, padded
 
-FLAT_CURVATURE = 1e-11  # relative curvature below which a direction is flat
+FLAT_CURVATURE = 1e-11  # curvature, relative to the largest entry of the Hessian, below which a direction is flat
 WEAK_MULTIPLIER = 1e-6  # multiplier below which an active inequality is weak, relative to the largest one (at least 1)
 MAX_NEWTON_STEPS, MAX_SET_CHANGES = 12, 40  # largest numbers of Newton steps per active set, and of changes of the set
 LAST_STEP_SIZE = 1e-13  # relative size of the last Newton step
@@ -49,7 +49,8 @@ class Optimum:
 
     ``x`` (n,), ``multipliers`` (m,) and ``bound_multipliers`` (n,) are as in ``Outcome``. ``directions`` (n, d) are
     the directions in which the point can move, with the ``curvatures`` (d,) of the Lagrangian. ``flat`` is the number
-    of directions without curvature, and ``weak`` the number of active inequalities with multipliers near 0.
+    of directions without curvature, and ``weak`` the number of active inequalities with multipliers near 0. ``sides``
+    (m + n,) are the bounds at which rows and variables are held: -1 for the lower one, 1 for the upper one, 0 for none.
     """
 
     x: Array
@@ -59,6 +60,7 @@ class Optimum:
     curvatures: Array
     flat: int
     weak: int
+    sides: Array
 
     def moved_by(self, gradients: Array) -> Array:
         """Return dx/de (n, k) for objectives f + e g_k, given the gradients (n, k) of g_k.
@@ -110,7 +112,7 @@ def curvature_at(program: NonlinearProgram, outcome: Outcome) -> Curvature:
         >>> [curvature_at(hill, solve_condensed(hill, [1.0, y], Settings())).is_minimum for y in (0.0, 0.1)]
         [False, True]
     """
-    sides = _active_sides(program, outcome, with_multiplier=True)
+    sides = active_sides(program, outcome, with_multiplier=True)
     rows, free = np.flatnonzero(sides[: program.m]), np.flatnonzero(sides[program.m :] == 0)
     active = program.n - len(free) + len(rows)
     H = padded(program.hessian(outcome.x, outcome.multipliers, 1.0), program.n)[np.ix_(free, free)]
@@ -149,7 +151,7 @@ def _longest_moves(program: NonlinearProgram, x: Array, sides: Array, directions
 
     Rows are linearised, those with sides are ignored. Moves end at ``MAX_STEP_LENGTH`` of the variables.
     """
-    values, lower, upper = _values_and_bounds(program, x)
+    values, lower, upper = values_and_bounds(program, x)
     rates = np.zeros((program.m + program.n, directions.shape[1]))
     entries = program.jacobian(x)[1]
     np.add.at(rates, program.structure[0], entries[:, None] * directions[program.structure[1]])
@@ -170,9 +172,9 @@ def polished(program: NonlinearProgram, outcome: Outcome) -> Optimum | None:
 
     The active set is corrected: inequalities with a multiplier of the wrong sign are released, violated ones are held.
     """
-    x, sides = outcome.x.copy(), _active_sides(program, outcome)
+    x, sides = outcome.x.copy(), active_sides(program, outcome)
     for _ in range(MAX_SET_CHANGES):
-        result = _newton(program, x, sides)
+        result = stationary_point(program, x, sides)
         if result is None:
             return None
         x = result.x
@@ -185,27 +187,27 @@ def polished(program: NonlinearProgram, outcome: Outcome) -> Optimum | None:
 
 def free_directions(program: NonlinearProgram, x: Array, near: float) -> Array:
     """Return an orthonormal basis (n, d) of the directions in which no row within ``near`` of a bound changes."""
-    values, lower, upper = _values_and_bounds(program, x)
+    values, lower, upper = values_and_bounds(program, x)
     is_near = np.minimum(values - lower, upper - values) < near
     rows, free = np.flatnonzero(is_near[: program.m]), np.flatnonzero(~is_near[program.m :])
-    _, Z = inverse_and_null_space(_first_derivatives(program, x)[1][np.ix_(rows, free)])
+    _, Z = inverse_and_null_space(first_derivatives(program, x)[1][np.ix_(rows, free)])
     result = np.zeros((program.n, Z.shape[1]))
     result[free] = Z
     return result
 
 
-def _values_and_bounds(program: NonlinearProgram, x: Array) -> tuple[Array, Array, Array]:
+def values_and_bounds(program: NonlinearProgram, x: Array) -> tuple[Array, Array, Array]:
     """Return values, lower and upper bounds (m + n,) of the rows and the variables."""
     lower, upper = np.append(program.row_lower, program.lower), np.append(program.row_upper, program.upper)
     return np.append(program.value(x)[1], x), lower, upper
 
 
-def _active_sides(program: NonlinearProgram, outcome: Outcome, *, with_multiplier: bool = False) -> Array:
+def active_sides(program: NonlinearProgram, outcome: Outcome, *, with_multiplier: bool = False) -> Array:
     """Return the active sides at an outcome: inequalities whose multiplier exceeds their distance from the bound.
 
     Inequalities at their bound count without a multiplier too, unless ``with_multiplier``.
     """
-    values, lower, upper = _values_and_bounds(program, outcome.x)
+    values, lower, upper = values_and_bounds(program, outcome.x)
     z = np.concatenate([outcome.multipliers, outcome.bound_multipliers])
     size = np.abs(z) / max(1.0, np.abs(z).max(initial=0.0))
     below, above = values - lower, upper - values
@@ -219,10 +221,10 @@ def _active_sides(program: NonlinearProgram, outcome: Outcome, *, with_multiplie
 
 def estimated(program: NonlinearProgram, outcome: Outcome) -> Optimum:
     """Return an outcome as an optimum without Newton steps, to the solver's tolerance, for degenerate optima."""
-    return _linearised(program, outcome.x, _active_sides(program, outcome))[0]
+    return _linearised(program, outcome.x, active_sides(program, outcome))[0]
 
 
-def _newton(program: NonlinearProgram, x: Array, sides: Array) -> Optimum | None:
+def stationary_point(program: NonlinearProgram, x: Array, sides: Array) -> Optimum | None:
     """Return the stationary point with the given sides held, by Newton steps from x."""
     held = sides[program.m :]
     x = np.where(held != 0, np.where(held < 0, program.lower, program.upper), x)
@@ -242,16 +244,16 @@ def _linearised(program: NonlinearProgram, x: Array, sides: Array) -> tuple[Opti
     of_rows, held = sides[: program.m], sides[program.m :] != 0
     rows, free = np.flatnonzero(of_rows), np.flatnonzero(~held)
     target = np.where(of_rows < 0, program.row_lower, program.row_upper)[rows]
-    gradient, J = _first_derivatives(program, x)
+    gradient, J = first_derivatives(program, x)
     inverse, Z = inverse_and_null_space(J[np.ix_(rows, free)])
     y = np.zeros(program.m)
     y[rows] = -inverse.T @ gradient[free]
     H = padded(program.hessian(x, y, 1.0), program.n)[np.ix_(free, free)]
     curvatures, turn = np.linalg.eigh(Z.T @ H @ Z)
     Z = Z @ turn
-    curved = np.abs(curvatures) > FLAT_CURVATURE * max(np.abs(curvatures).max(initial=0.0), 1e-300)
+    curved = np.abs(curvatures) > FLAT_CURVATURE * max(np.abs(H).max(initial=0.0), 1e-300)
     step, directions = np.zeros(program.n), np.zeros((program.n, Z.shape[1]))
-    values, lower, upper = _values_and_bounds(program, x)
+    values, lower, upper = values_and_bounds(program, x)
     back = -inverse @ (values[rows] - target)
     slope = Z.T @ (gradient[free] + H @ back)
     step[free] = back - Z[:, curved] @ (slope[curved] / curvatures[curved])
@@ -261,10 +263,10 @@ def _linearised(program: NonlinearProgram, x: Array, sides: Array) -> tuple[Opti
     is_inequality = (sides != 0) & (upper - lower > EQUAL_BOUND_DISTANCE)
     weak = np.abs(z[is_inequality]) <= WEAK_MULTIPLIER * max(1.0, np.abs(z).max(initial=0.0))
     curvatures = np.where(curved, curvatures, 0.0)
-    return Optimum(x, y, bound, directions, curvatures, int((~curved).sum()), int(np.sum(weak))), step
+    return Optimum(x, y, bound, directions, curvatures, int((~curved).sum()), int(np.sum(weak)), sides), step
 
 
-def _first_derivatives(program: NonlinearProgram, x: Array) -> tuple[Array, Array]:
+def first_derivatives(program: NonlinearProgram, x: Array) -> tuple[Array, Array]:
     """Return the gradient (n,) and the dense Jacobian (m, n) of the rows."""
     gradient, entries = program.jacobian(x)
     J = np.zeros((program.m, program.n))
@@ -274,7 +276,7 @@ def _first_derivatives(program: NonlinearProgram, x: Array) -> tuple[Array, Arra
 
 def _changed_sides(program: NonlinearProgram, found: Optimum, sides: Array) -> Array | None:
     """Return the sides with the worst one changed: a violated bound is held, or one pushing outwards is released."""
-    values, lower, upper = _values_and_bounds(program, found.x)
+    values, lower, upper = values_and_bounds(program, found.x)
     z, changed = np.concatenate([found.multipliers, found.bound_multipliers]), sides.copy()
     violation = np.where(changed == 0, np.maximum(lower - values, values - upper), 0.0)
     is_fixed: Flags = upper - lower <= EQUAL_BOUND_DISTANCE
