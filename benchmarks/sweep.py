@@ -1,12 +1,12 @@
-"""Benchmark of sweeps: cases per second with one and two processes, killed workers, memory, and case time.
+"""Benchmark of sweeps: cases per second with two processes and in batches, killed workers, memory, and case time.
 
 Prints Markdown tables.
 
-    python benchmarks/sweep.py [--walks N] [--repeats N] [--kills N] [--cases N] [--skip-walks]
+    python benchmarks/sweep.py [--walks N] [--repeats N] [--motions N] [--kills N] [--cases N] [--skip-walks]
 
 ``--walks`` is the number of walks in each run (one process, then two, in turns, ``--repeats`` times; the best times
-count), ``--kills`` how often a worker is killed with SIGKILL, ``--cases`` the number of cases of the run that measures
-memory.
+count), ``--motions`` the number of arm motions that are solved in batches and one by one, ``--kills`` how often a
+worker is killed with SIGKILL, ``--cases`` the number of cases of the run that measures memory.
 """
 
 import argparse
@@ -20,8 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import torsor
+from torsor import motion
 from torsor.motion import sweeps
 from torsor.motion.sweeps.executors import Processes
+from torsor.motion.sweeps.subjects import Variation
 
 
 def pause(number: int, folder: str) -> float:
@@ -57,6 +59,26 @@ def walks(count: int, repeats: int) -> None:
             best[workers] = max(best[workers], (found.done / seconds, busy))
     for workers, (rate, busy) in best.items():
         print(f"| {workers} processes | {rate:.3f} | {rate / best[1][0]:.2f}x | {100 * busy:.1f} % |", flush=True)
+
+
+def batches(count: int, repeats: int) -> None:
+    """Print motions per second of processor time: a sweep of a problem in batches, and of a function one by one."""
+    problem = motion.PROBLEMS["ur5-time"](points=12)
+    cases = [{"links.forearm_link.mass": 2.0 + 4.0 * k / count} for k in range(count)]
+    ways = {
+        "in batches": (problem, {}),
+        "one by one, same solver": (Variation(problem).__call__, {"solver": "condensed"}),
+        "one by one, default solver": (Variation(problem).__call__, {}),
+    }
+    best = dict.fromkeys(ways, 0.0)
+    for way, (subject, settings) in [*ways.items()] * (repeats + 1):  # the first run also compiles
+        start = time.process_time()
+        found = torsor.sweep(subject, cases, settings=settings, workers=0)
+        assert found.done == count
+        best[way] = max(best[way], count / (time.process_time() - start))
+    print(f"| {count} motions of a UR5 | motions a second of processor time | batches, compared |\n|---|---|---|")
+    for way, rate in best.items():
+        print(f"| {way} | {rate:.2f} | {best['in batches'] / rate:.2f}x |", flush=True)
 
 
 def kills(count: int) -> None:
@@ -129,12 +151,14 @@ def memory(count: int) -> None:
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name, default in (("walks", 24), ("repeats", 2), ("kills", 20), ("cases", 100_000)):
+    for name, default in (("walks", 24), ("repeats", 2), ("motions", 32), ("kills", 20), ("cases", 100_000)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--skip-walks", action="store_true")
     options = parser.parse_args()
     if not options.skip_walks:
         walks(options.walks, options.repeats)
+    if options.motions:
+        batches(options.motions, options.repeats)
     if options.kills:
         kills(options.kills)
     if options.cases:

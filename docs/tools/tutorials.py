@@ -13,9 +13,11 @@ import io
 import json
 import re
 import sys
+import tempfile
 from base64 import b64encode
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 ROOT = Path(__file__).parent.parent.parent
 MAGIC = "%matplotlib inline"  # the first cell of code of a notebook with figures
@@ -46,26 +48,32 @@ def cells_of(path: Path) -> list[Cell]:
 
 
 def run(path: Path) -> list[Cell]:
-    """Run the cells of an example in one namespace and return them with their output and figures."""
+    """Run an example without arguments in a temporary folder; return its cells with their output and figures."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), patch.object(sys, "argv", [str(path)]):
+        return _run(cells_of(path), path.name)
+
+
+def _run(cells: list[Cell], name: str) -> list[Cell]:
+    """Run cells in one namespace."""
     names: dict[str, Any] = {"__name__": "__main__"}
-    cells = []
-    for cell in cells_of(path):
+    results = []
+    for cell in cells:
         if cell.is_text:
-            cells.append(cell)
+            results.append(cell)
             continue
-        tree, shown, printed = ast.parse(cell.source, path.name), None, io.StringIO()
+        tree, shown, printed = ast.parse(cell.source, name), None, io.StringIO()
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         with contextlib.redirect_stdout(printed):
-            exec(compile(tree, path.name, "exec"), names)
+            exec(compile(tree, name, "exec"), names)
             if isinstance(last, ast.Expr):
-                shown = eval(compile(ast.Expression(last.value), path.name, "eval"), names)
+                shown = eval(compile(ast.Expression(last.value), name, "eval"), names)
         figure = io.BytesIO()
         if hasattr(shown, "savefig"):
             shown.savefig(figure, format="png", dpi=90)
         elif shown is not None:
             printed.write(f"{shown!r}\n")
-        cells.append(cell._replace(printed=printed.getvalue(), figure=figure.getvalue()))
-    return cells
+        results.append(cell._replace(printed=printed.getvalue(), figure=figure.getvalue()))
+    return results
 
 
 def write_page(cells: list[Cell], name: str) -> None:

@@ -186,6 +186,16 @@ MANY = {
         lambda: _problem(robot=LOADED, numbers={name: motion.Number(0.5, 0.5, 0.5) for name in LOADED.names}),
         [{"links.link2.mass": mass, "links.link2.com.x": 0.4 + mass / 10} for mass in (0.5, 0.6, 0.8)],
     ),
+    "payloads with a free end": (
+        lambda: motion.MotionProblem(
+            LOADED,
+            motion.Phase((0.1, 2.0), points=8),
+            [motion.Time(), motion.Effort(weight=1e-3)],
+            [ENDS[0], motion.End(q={"joint1": 1.0}, v=0.0), motion.Torques(upper=10.0)],
+            numbers={name: motion.Number(0.5, 0.5, 0.5) for name in LOADED.names},
+        ),
+        [{"links.link2.mass": 0.5 + k / 10, "phase.duration": (0.1, 2.0 + k)} for k in range(3)],
+    ),
 }
 
 

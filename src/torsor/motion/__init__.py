@@ -15,6 +15,7 @@ A ``MotionProblem`` has a robot, one or more ``Phase``s, an objective and constr
 - Derivatives of optimal motions: ``MotionResult.sensitivity``, sensitivities
 - Inverse optimal control: fit_weights, weight_sensitivities, Measured, WeightFit
 - Time-optimal timing of given paths: retime, Retimed
+- Model predictive control: mpc, PredictiveController, Prediction
 
 Modules import downwards only, from the top: problems, sweeps, switching, inverse; problem (``MotionProblem``,
 ``MotionResult``); sensitivity; many, multistart, files; solve (the strategies), refine, diagnosis, starts; results;
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from torsor.base.errors import MotionError
 from torsor.base.registry import subpackages
 from torsor.motion.multistart import Multistart
+from torsor.motion.predictive import Prediction, PredictiveController, mpc
 from torsor.motion.problem import MotionMultistart, MotionProblem, MotionResult, load_problem
 from torsor.motion.problems import PROBLEMS
 from torsor.motion.results.certificate import Certificate, CertifiedBound
@@ -69,10 +71,10 @@ __all__ = [
     "FramePosition", "FrameVelocity", "Group", "HalfSpace", "Jerk", "Jerks", "Linked", "Manipulability", "Measured",
     "MechanicalEnergy", "Moments", "MotionError", "MotionMultistart", "MotionProblem", "MotionResult", "MotionSequence",
     "Multistart", "Node", "Number", "Orientation", "Part", "Pass", "Path", "Periodic", "Phase", "Positions", "Powers",
-    "Rates", "Reaction", "Reactions", "Reference", "Replay", "Retimed", "Sensitivities", "Sensitivity", "Sphere",
-    "Spline", "Start", "Symmetric", "Time", "TorqueRate", "TorqueRates", "Torques", "Unactuated", "Velocities",
-    "WeightFit", "WeightSensitivities", "continuation", "fit_weights", "load_problem", "pareto", "retime",
-    "sensitivities", "switching", "weight_sensitivities",
+    "Prediction", "PredictiveController", "Rates", "Reaction", "Reactions", "Reference", "Replay", "Retimed",
+    "Sensitivities", "Sensitivity", "Sphere", "Spline", "Start", "Symmetric", "Time", "TorqueRate", "TorqueRates",
+    "Torques", "Unactuated", "Velocities", "WeightFit", "WeightSensitivities", "continuation", "fit_weights",
+    "load_problem", "mpc", "pareto", "retime", "sensitivities", "switching", "weight_sensitivities",
 ]  # fmt: skip
 
 _subpackage = subpackages(__name__, "inverse", "sweeps")

@@ -104,6 +104,15 @@ def test_a_case_solved_with_others_is_the_case_solved_alone(reach: Path) -> None
     assert problem.width(cases[0]) == WIDTH and problem.width(cases[3]) == 1
 
 
+def test_several_parts_of_an_objective_are_columns_that_add_up_to_it(reach: Path) -> None:
+    problem, cases = motion.load_problem(reach), [{"links.1.mass": 1.0}, {"links.1.mass": 2.0}]
+    both = replace(problem, objective=[motion.Time(), motion.Effort(weight=1e-3)])
+    found = torsor.sweep(both, cases, workers=0)
+    assert np.allclose(found["objective.Time"] + found["objective.Effort"], found["objective"], rtol=1e-9, atol=0)
+    assert np.allclose(found["objective.Time"], found["T"], rtol=1e-9, atol=0) and (found["objective.Effort"] > 0).all()
+    assert not any(name.startswith("objective.") for name in torsor.sweep(problem, cases, workers=0).table())
+
+
 def test_a_function_that_returns_a_problem_is_solved(reach: Path) -> None:
     problem = motion.load_problem(reach)
     found = torsor.sweep(

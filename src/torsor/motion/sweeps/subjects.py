@@ -233,7 +233,8 @@ class Subject:
 
     def _figures(self, result: MotionResult) -> dict[str, Any]:
         figures: dict[str, Any] = {name: getattr(result, name) for name in ("status", "T", "objective")}
-        figures |= {f"objective.{part.title}": part.weighted for part in result.parts if len(result.parts) > 1}
+        if len(result.problem.costs) > 1:
+            figures |= {f"objective.{part.title}": part.weighted for part in result.parts}
         figures |= {name: result.numbers[name] for name in result.problem.shared}
         names = ("iterations", "max_violation", "max_violation_fine", "solve_seconds")
         figures |= {name: getattr(result, name) for name in names}

@@ -165,7 +165,8 @@ class NodeKernels:
         self._data = {name: node.all_data[name, count] for name, count in used}
         numbers, values = node.given_numbers()
         self._given = ca.vertcat(node.problem_numbers, numbers)
-        self.given = np.concatenate([np.zeros(0) if of_problem is None else of_problem, values])
+        self.of_problem = np.zeros(0) if of_problem is None else of_problem
+        self.given = np.concatenate([self.of_problem, values])
         self._calls: dict[str, tuple[list[Indices], Call]] = {}
         self.profiles = self.orders * self.count
         self.size = self.profiles + 1 + node.numbers.numel()
