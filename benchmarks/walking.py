@@ -110,12 +110,11 @@ def peer(problem: MotionProblem) -> None:
     for batch in program.batches:
         traced, node = batch.kernels, batch.kernels.node
         data = ca.vertcat(ca.SX(0, 1), *traced._data.values())
-        inputs = [*node.y[:3], node.T, node.s, node.held_numbers, data]
-        held = ca.DM(list(node.held.values()))
-        values = ca.Function("node", inputs, [node.value(traced._rows), node.value(traced._cost)])
+        inputs = [*node.y[:3], node.T, node.s, traced._given, data]
+        values = ca.Function("node", inputs, [node.value(traced.rows_expression), node.value(traced.cost_expression)])
         motion = [(ca.DM(phase.splines[0].matrix(batch.s, d)) @ points).T / T**d for d in range(3)]
         count = len(batch.s)
-        given = [*motion, T, ca.DM(batch.s).T, ca.repmat(held, 1, count), ca.DM(traced.data(batch.s)).T]
+        given = [*motion, T, ca.DM(batch.s).T, ca.repmat(ca.DM(traced.given), 1, count), ca.DM(traced.data(batch.s)).T]
         found, cost = values.map(count)(*given)
         rows.append(ca.vec(found))
         f += ca.dot(ca.DM(batch.weights).T, cost)

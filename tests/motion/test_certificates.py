@@ -58,13 +58,12 @@ def test_ranges_contain_10_000_samples(name: str) -> None:
     x = problem.random_start(1, 0.5)
     if "path" in options:
         x = np.clip(x, problem.program.lower, problem.program.upper)
-    layout, ranges = problem.program.layout, RowRanges(problem.node, problem.conditions[:1])
+    layout, ranges = problem.program.layout, RowRanges(problem.node, problem.conditions[:1], problem.problem_numbers)
     rng, begun, worst = np.random.default_rng(0), 0.0, 0.0
     for part in layout.phases:
         pieces, T = Pieces(part, x), part.seconds(x)
         edges = np.unique(np.concatenate([pieces.starts, rng.uniform(0, 1, 200), [1.0]]))
-        given = {"numbers": x[list(layout.numbers.values())], "held": np.zeros(0)}
-        lower, upper, remainders = ranges(pieces, edges[:-1], edges[1:], T, given)
+        lower, upper, remainders = ranges(pieces, edges[:-1], edges[1:], T, x[list(layout.numbers.values())])
         count = SAMPLES // len(layout.phases) // (len(edges) - 1) + 1
         s = edges[:-1, None] + np.diff(edges)[:, None] * rng.uniform(0, 1, (len(edges) - 1, count))
         times = begun + part.times(x, s.ravel())
@@ -81,7 +80,8 @@ def test_ranges_contain_10_000_samples(name: str) -> None:
 
 def test_kernels_of_other_rows_have_other_keys() -> None:
     def key(term: motion.Torques) -> str:
-        return RowRanges(motion.MotionProblem(ARM, motion.Phase(1.0), motion.Effort()).node, [term]).identity
+        problem = motion.MotionProblem(ARM, motion.Phase(1.0), motion.Effort())
+        return RowRanges(problem.node, [term], np.zeros(0)).identity
 
     assert key(motion.Torques(upper=1.0)) == key(motion.Torques(upper=2.0)) != key(motion.TorqueRates(upper=1.0))
 
@@ -233,7 +233,8 @@ def test_clearances_are_bounded_by_the_smallest_distance() -> None:
     clear = motion.Clearance(first=rods, second=[ball, wall, post])
     problem, x = arm_motion(clear)
     kernels, course, t = problem.kernels_of([clear]), Course(problem, x), np.linspace(0.0, 0.7, SAMPLES)
-    rows = kernels.value(y_0=course.at(t).q, T=np.full(len(t), 0.7), s=t / 0.7)["rows"]
+    inputs = {"y_0": course.at(t).q, "T": np.full(len(t), 0.7), "s": t / 0.7, "given": kernels.given}
+    rows = kernels.value(**inputs)["rows"]
     moving = dict(zip(kernels.rows[0].labels, (rows - kernels.rows[0].lower).min(axis=0), strict=True))
     bounds = {bound.label: bound for bound in certify(problem, x).bounds}  # of a half-space, the last end
     for label, least in moving.items():

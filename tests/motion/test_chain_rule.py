@@ -6,6 +6,7 @@ import pytest
 import torsor
 from torsor import motion
 from torsor.compiler import cache
+from torsor.motion.transcription import node_kernels
 from torsor.motion.transcription.program import Program
 
 ENDS = motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)
@@ -72,6 +73,7 @@ def test_kernels_that_are_kept_give_the_same_bits_and_trace_nothing(tmp_path, mo
     monkeypatch.setenv("TORSOR_CACHE", str(tmp_path))
 
     def found(robot):
+        monkeypatch.setattr(node_kernels, "_COMPILED", {})  # as in another process
         problem = program(PHASES["own splines"], robot)
         made, x = problem.program, problem.guess()
         return [*made.value(x), *made.jacobian(x), made.hessian(x, np.ones(made.m), 1.0)], problem

@@ -89,8 +89,8 @@ def test_closed_loops_start_in_their_way_of_assembly():
     assert np.allclose(problem.program.layout.phases[0].points(problem.guess()), [[1.2] * 5, [0.8] * 5])
 
 
-def _lines(*rows):
-    return Path.through(np.linspace(*rows, 6))
+def _lines(*rows, count=6):
+    return Path.through(np.linspace(*rows, count))
 
 
 def test_kernels_of_different_problems_are_kept_apart():
@@ -103,7 +103,7 @@ def test_kernels_of_different_problems_are_kept_apart():
     cases = [{"robot": each} for each in (TWO, gravity, one, other, TWO.with_gravity([0, -1, 0]))]
     cases += [{"robot": TWO.with_friction("joint1", viscous=each)} for each in (1.0, 2.0)]
     cases += [{"frozen": each} for each in ({"joint1": 0.1}, {"joint1": 0.2}, {"joint2": 0.1})]
-    cases += [{"path": each} for each in (_lines([0, 0], [1, 1]), _lines([0, 0], [1, 2]))]
+    cases += [{"path": each} for each in (_lines([0, 0], [1, 1]), _lines([0, 0], [1, 1], count=7))]
     cases += [{"objective": each} for each in square]
     cases += [{"objective": Time(), "constraints": each} for each in (*limited, *swapped)]
     seen = {}

@@ -74,7 +74,7 @@ def _batch(batch: Batch, x, at):
         node.T,
         node.numbers,
         node.s,
-        node.held_numbers,
+        kernels._given,
         ca.vertcat(ca.SX(0, 1), *kernels._data.values()),
     ]
     inputs += [] if node.Q is None else [node.Q]
@@ -85,7 +85,7 @@ def _batch(batch: Batch, x, at):
         Q = _closing(node.model, y[0], start)
     rows, total, data = [], ca.MX(0), kernels.data(batch.s)
     for k in range(K):
-        given = [*(each[:, k] for each in y), T, numbers, float(batch.s[k]), list(node.held.values()), data[k]]
+        given = [*(each[:, k] for each in y), T, numbers, float(batch.s[k]), kernels.given, data[k]]
         given += [] if Q is None else [Q[:, k]]
         found, cost = values(*given)
         rows.append(found)

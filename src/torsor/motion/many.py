@@ -29,12 +29,14 @@ from torsor.motion.solve import (
     refine_points,
     solve,
 )
-from torsor.motion.statement import SHARED_PARTS, ProblemStatement
+from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.term import Cost, Number
 from torsor.motion.transcription.cases import Cases, structure_of
 from torsor.optimisation import Outcome, Settings
+from torsor.robot.robot import Robot
 
 BATCH_SOLVER = "condensed"  # the method of the batch
+_INERTIAL = ("mass", "com", "inertia")  # fields of links that a payload changes
 
 P = TypeVar("P", bound=ProblemStatement)
 
@@ -53,14 +55,28 @@ class Origin(NamedTuple):
 
 def with_case(problem: P, case: Any, index: int) -> P:
     """Return the problem with the data of a case."""
+    other = _made(problem, case, index)
+    _build(problem, other, index)
+    return other
+
+
+def _build(problem: ProblemStatement, other: ProblemStatement, index: int) -> None:
+    """Build the program of a case with the symbols of another problem; raise ModelError if its data are invalid."""
+    try:
+        problem.share_with(other)
+        other.program.row_lower  # noqa: B018  # bounds are read when the program is built
+    except ModelError as error:
+        raise error.inside(f"case {index}") from None
+
+
+def _made(problem: P, case: Any, index: int) -> P:
+    """Return the problem of a case, without its program."""
     where = f"{problem.name}: case {index}"
     if not isinstance(case, Mapping):
         raise ModelError(f"is {case!r}", value=case, where=where, allowed="a dict of names and values")
     origin = problem.__dict__.get("origin")
     try:
         other: P = origin.with_case(case) if origin is not None else _with_data(problem, case)
-        _share(problem, other)
-        other.program.row_lower  # noqa: B018  # bounds are read when the program is built
     except ModelError as error:
         raise error.inside(f"case {index}") from None
     except TypeError as error:
@@ -70,29 +86,8 @@ def with_case(problem: P, case: Any, index: int) -> P:
     return other
 
 
-def _share(problem: ProblemStatement, other: ProblemStatement) -> None:
-    """Let a problem use the symbols and kernels of another one if its terms are equal."""
-    is_same = other.robot is problem.robot and other.frozen == problem.frozen and other.path is problem.path
-    timings = {phase.timing for phase in (*problem.stages, *other.stages)}
-    if not is_same or len(timings) > 1 or dict(other.numbers) != dict(problem.numbers):
-        return
-    own, known = other.terms, problem.terms
-    if len(own) == len(known) and all(_is_equal(one, two) for one, two in zip(own, known, strict=True)):
-        for name in SHARED_PARTS:
-            other.__dict__[name] = getattr(problem, name)
-
-
-def _is_equal(one: Any, other: Any) -> bool:
-    """Return whether two terms have equal fields."""
-    if one is other:
-        return True
-    if type(one) is not type(other):
-        return False
-    return all(np.array_equal(vars(one)[key], vars(other).get(key)) for key in vars(one))
-
-
 def _with_data(problem: P, case: Mapping[str, Any]) -> P:
-    """Return the problem with other values of "TERM.FIELD", "phase.FIELD" and shared numbers."""
+    """Return the problem with other values of "TERM.FIELD", "phase.FIELD", shared numbers, and "robot"."""
     parts: dict[str, tuple[list[Any], str]] = {
         "phases": (list(problem.stages), "phase"),
         "objective": (list(problem.costs), ""),
@@ -101,7 +96,9 @@ def _with_data(problem: P, case: Mapping[str, Any]) -> P:
     changes, numbers = dict[str, Any](), dict(problem.numbers)
     for key, value in case.items():
         allowed, is_known = [*problem.held, *problem.shared], False
-        if key in allowed:
+        if key == "robot":
+            changes["robot"], is_known = value, True
+        elif key in allowed:
             numbers[key], changes["numbers"], is_known = Number(*[float(value)] * 3), numbers, True
         for kind, (members, default) in parts.items():
             for k, member in enumerate(members):
@@ -112,14 +109,44 @@ def _with_data(problem: P, case: Mapping[str, Any]) -> P:
                     members[k] = replace(member, **{names[key]: value})
                     changes[kind], is_known = members, True
         if not is_known:
-            raise ModelError(f"there is no {key!r}", value=key, allowed=listing(allowed, like=str(key)))
+            raise ModelError(f"there is no {key!r}", value=key, allowed=listing([*allowed, "robot"], like=str(key)))
     return replace(problem, **changes)
+
+
+def _with_one_robot(problem: P, others: list[P]) -> list[P]:
+    """Return problems with one parametric robot if theirs differ only in inertial fields, which are then inputs."""
+    base, robots = problem.robot, {id(other.robot): other.robot for other in others}
+    plain = {key: robot for key, robot in robots.items() if isinstance(robot, Robot)}
+    if not isinstance(base, Robot) or len(plain) < len(robots) or {id(base)} == set(robots):
+        return others
+    if not all(_is_alike(base, robot) for robot in plain.values()):
+        return others
+    loaded = [k for k, link in enumerate(base.links) if any(robot.links[k] != link for robot in plain.values())]
+    if not loaded:
+        return [replace(other, robot=base) for other in others]
+    paths = [f"links.{base.links[k].name}.{name}" for k in loaded for name in _INERTIAL]
+    model, numbers = base.parametric(paths), dict[int, dict[str, Number]]()
+    for key, robot in plain.items():
+        pairs = zip(model.names, robot.parametric(paths).values.tolist(), strict=True)
+        numbers[key] = {name: Number(value, value, value) for name, value in pairs}
+    return [replace(other, robot=model, numbers={**other.numbers, **numbers[id(other.robot)]}) for other in others]
+
+
+def _is_alike(one: Robot, other: Robot) -> bool:
+    """Return whether two robots differ only in ``_INERTIAL`` fields of their links."""
+    if len(one.links) != len(other.links):
+        return False
+    pairs = zip(one.links, other.links, strict=True)
+    links = [replace(a, **{name: getattr(b, name) for name in (*_INERTIAL, "source")}) for a, b in pairs]
+    return replace(one, links=tuple(links)) == other
 
 
 def solve_cases(problem: ProblemStatement, cases: Sequence[Any], settings: SolveSettings) -> list[Solution]:
     """Return the solutions of all cases, in their order."""
     began = perf_counter()
-    problems = [with_case(problem, case, index) for index, case in enumerate(cases)]
+    problems = _with_one_robot(problem, [_made(problem, case, index) for index, case in enumerate(cases)])
+    for index, own in enumerate(problems):
+        _build(problem if own.robot is problem.robot else problems[0], own, index)
     with Bar(len(cases), settings.progress, f"solving {problem.name}") as bar, threadpool_limits(1):
         together = solve_together(problems, settings, began, bar)
         ended = sum(solution is not None for solution in together)

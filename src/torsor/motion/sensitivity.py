@@ -347,7 +347,7 @@ def _is_same_batch(one: Batch, other: Batch) -> bool:
         is_same
         and all(np.array_equal(*two) for two in arrays)
         and np.array_equal(one.data, other.data)
-        and one.kernels.node.held == other.kernels.node.held
+        and np.array_equal(one.kernels.given, other.kernels.given)
     )
 
 

@@ -183,6 +183,6 @@ def pareto(problem: MotionProblem, weights: Sequence[float], **settings: Any) ->
 
     def weighted(u: float) -> MotionProblem:
         parts = replace(first, weight=u * first.weight), replace(second, weight=(1 - u) * second.weight)
-        return replace(problem, objective=parts)
+        return problem.changed(objective=parts)
 
     return replace(continuation(weighted, weights, **settings), parameter=WEIGHT)

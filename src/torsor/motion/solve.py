@@ -85,7 +85,7 @@ def least_effort_problem(found: Solution) -> ProblemStatement:
             bound = np.abs(term.bounds_of(robot, names)).max(axis=0)
             scales = np.where(np.isfinite(bound), bound, scales)
     scales = np.where((scales > 0) & np.isfinite(scales), scales, 1.0)
-    return replace(problem, objective=Effort(scale=scales.tolist(), name="tie-break"), phases=phases, settings={})
+    return problem.changed(objective=Effort(scale=scales.tolist(), name="tie-break"), phases=phases, settings={})
 
 
 LARGEST_FLOAT = float(np.finfo(float).max)  # larger integers are not floats
@@ -300,7 +300,7 @@ def _with_scaled_smoothing(state: SolveState, x: Array) -> SolveState:
         else:
             costs.append(cost)
     is_same = all(one is other for one, other in zip(costs, problem.costs, strict=True))
-    return state if is_same else replace(state, problem=replace(problem, objective=costs))
+    return state if is_same else replace(state, problem=problem.changed(objective=costs))
 
 
 def solve_smoother_first(state: SolveState) -> SolveState:
@@ -312,7 +312,7 @@ def solve_smoother_first(state: SolveState) -> SolveState:
     is_same = all(one is other for one, other in zip(costs, state.problem.costs, strict=True))
     if state.diagnosis is not None or state.warm is not None or is_same:
         return state
-    problem, settings = replace(state.problem, objective=costs), state.settings
+    problem, settings = state.problem.changed(objective=costs), state.settings
     loose = replace(
         settings, tolerance=max(LOOSE_TOLERANCE, settings.tolerance), iterations=max(1, settings.iterations // 2)
     )

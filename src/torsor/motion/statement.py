@@ -47,7 +47,16 @@ def check_number(number: Any, where: str) -> None:
         raise ModelError(f"it is {number!r}", value=number, where=where, allowed="a finite value if lower == upper")
 
 
-SHARED_PARTS = ("model", "terms", "_all_shared", "node", "_kernels", "samplers")  # the same for equal terms
+_SHARED_PARTS = ("model", "terms", "_all_shared", "node", "_kernels", "samplers")  # the same for equal terms
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    """Return whether two terms have equal fields."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    return all(np.array_equal(vars(one)[key], vars(other).get(key)) for key in vars(one))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -223,6 +232,12 @@ class ProblemStatement:
         shared = [name for name in self._all_shared if name not in self.model.parameters]
         return Node(self.model, shared, self.held, self._clock)
 
+    @property
+    def problem_numbers(self) -> Array:
+        """The values of ``Node.problem_numbers``."""
+        path = np.zeros(0) if self.path is None else self.path.numbers
+        return np.concatenate([list(self.held.values()), path])
+
     @cached_property
     def _kernels(self) -> dict[tuple[int, ...], NodeKernels]:
         return {}
@@ -238,7 +253,7 @@ class ProblemStatement:
         if key not in self._kernels:
             constraints = [term for term in terms if isinstance(term, Constraint)]
             costs = [term for term in terms if isinstance(term, Cost)]
-            self._kernels[key] = NodeKernels(self.node, constraints, costs)
+            self._kernels[key] = NodeKernels(self.node, constraints, costs, self.problem_numbers)
         return self._kernels[key]
 
     # The nonlinear program
@@ -317,7 +332,27 @@ class ProblemStatement:
 
     def with_phases(self, *phases: Phase) -> Self:
         """Return the problem with other phases, using the same compiled kernels."""
-        other = replace(self, phases=phases)
-        for name in SHARED_PARTS:
-            other.__dict__[name] = getattr(self, name)
+        return self.changed(phases=phases)
+
+    def changed(self, **changes: Any) -> Self:
+        """Return the problem with other values of some fields, using the same symbols and kernels where possible."""
+        other = replace(self, **changes)
+        self.share_with(other)
         return other
+
+    def share_with(self, other: "ProblemStatement") -> None:
+        """Let a problem of the same structure use the node of this one, and with equal numbers also its kernels."""
+        if other.robot is not self.robot or other.path is not self.path or other._form != self._form:
+            return
+        own, known = other.terms, self.terms
+        is_same = other.held == self.held and dict(other.numbers) == dict(self.numbers) and len(own) == len(known)
+        is_same = is_same and all(_is_equal(one, two) for one, two in zip(own, known, strict=True))
+        for name in _SHARED_PARTS if is_same else ("node",):
+            other.__dict__[name] = getattr(self, name)
+
+    @property
+    def _form(self) -> tuple[Any, ...]:
+        """Everything on which the symbols of the node depend, except for the robot and the path."""
+        assembly = None if self.assembly is None else np.asarray(self.assembly).tolist()
+        names = tuple(self._all_shared), tuple(self.held), tuple(self.extra_profiles)
+        return dict(self.frozen), assembly, self._clock, *names

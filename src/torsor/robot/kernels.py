@@ -72,6 +72,7 @@ class Kernels:
         self.target, self._make_identity = target, identity
         self._kernels: dict[Hashable, AnyKernel] = {}
         self._functions: dict[Hashable, ca.Function] = {}
+        self._patterns: dict[str, list[Indices]] = {}
 
     def __reduce__(self) -> Any:
         """Raise PicklingError with the reason."""
@@ -135,16 +136,19 @@ class Kernels:
         return result
 
     def patterns(self, label: str, make: Callable[[], Sequence[Indices]]) -> list[Indices]:
-        """Return integer arrays of a function, such as sparsity patterns: from disk, or newly computed."""
-        name = self._file(f"{label} patterns")
-        stored = cache.load(name)
-        if stored is not None:
-            shapes = json.loads(stored[0])
-            pairs = zip(stored[1:], shapes, strict=True)
-            return [np.frombuffer(item, dtype=np.int64).reshape(shape) for item, shape in pairs]
-        result = [np.ascontiguousarray(item, dtype=np.int64) for item in make()]
-        cache.store(name, [json.dumps([item.shape for item in result]).encode(), *(item.tobytes() for item in result)])
-        return result
+        """Return integer arrays of a function, such as sparsity patterns: from memory, from disk, or newly computed."""
+        if label not in self._patterns:
+            name = self._file(f"{label} patterns")
+            stored = cache.load(name)
+            if stored is not None:
+                pairs = zip(stored[1:], json.loads(stored[0]), strict=True)
+                result = [np.frombuffer(item, dtype=np.int64).reshape(shape) for item, shape in pairs]
+            else:
+                result = [np.ascontiguousarray(item, dtype=np.int64) for item in make()]
+                content = [json.dumps([item.shape for item in result]).encode(), *(item.tobytes() for item in result)]
+                cache.store(name, content)
+            self._patterns[label] = result
+        return self._patterns[label]
 
     def _file(self, label: str) -> str:
         """Return the name of a file on disk: a hash of everything that its content depends on."""

@@ -4,7 +4,7 @@ Angles are tracked by ``motion.Reference`` with ``values=measured.q``.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -86,7 +86,7 @@ class TrackMarkers(Cost):
         for k, name in enumerate(self._names):
             off = point_of(node, *self.markers.places[name]) - values[1:, k]
             total += values[0, k] * ca.sumsqr(off)
-        return total / positive(self.scale, self.title, "scale (m)") ** 2
+        return total * node.given(1 / positive(self.scale, self.title, "scale (m)") ** 2)
 
 
 def measured_start(
@@ -193,7 +193,7 @@ class TrackForces(Grounded, Cost):
     def squares(self, node: Node) -> ca.SX:
         """Return the differences whose squares are summed."""
         contact, values = contact_forces(node), ca.reshape(node.data(self.title, 8), 4, 2)
-        by = positive(self.scale, self.title, "scale") * contact.weight
+        by = node.given(positive(self.scale, self.title, "scale")) * contact.weight
         parts = [values[0, k] * (contact.feet[side].f - values[1:, k]) / by for k, side in enumerate(SIDES)]
         return ca.vertcat(*parts)
 
@@ -237,7 +237,7 @@ def followed(
         added.append(TrackMarkers(markers=chosen, recording=placed, weight=weight["markers"], name="measured markers"))
     if not added:
         raise ModelError("there is nothing to track", where=WHERE_FOLLOWED, fix="pass forces, motion or recording")
-    return replace(problem, objective=[*problem.costs, *added])
+    return problem.changed(objective=[*problem.costs, *added])
 
 
 def _sampled_forces(forces: GroundForces, first: float, last: float) -> Array:

@@ -175,27 +175,31 @@ class Heat(Driven, Cost):
             positive(rate, self.title, f"rate of {name}")
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the data of ``Driven``, the largest velocities (rad/s) of the moving joints, and the mass (kg)."""
+        """Return the data of ``Driven``, and those of the heat (K, N + 5).
+
+        These are the largest velocities (rad/s) of the moving joints, the coefficients, and the mass (kg).
+        """
         rates = joint_rates(self.body) | dict(self.rates)
         fast = [rates[name] for name in self.body.coordinate_names[len(GLOBAL) :] if name in self.moving]
-        return {**super().data(s), "joint rates": np.tile([*fast, self.body.mass], (len(s), 1))}
+        held = self.activation + self.cocontraction
+        numbers = [*fast, self.shortening, self.lengthening, held, self.basal, self.body.mass]
+        return {**super().data(s), "heat": np.tile(numbers, (len(s), 1))}
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the power per kg, divided by the distance."""
         contact = contact_forces(node)
-        values = node.data("joint rates", len(contact.moving) + 1)
-        rates, mass = values[:-1], values[-1]
+        values = node.data("heat", len(contact.moving) + 5)
+        rates, (shortening, lengthening, holding, basal, mass) = values[:-5], ca.vertsplit(values[-5:])
         torques = muscle_torques(node)[contact.moving]
         joints = torques * node.v[len(GLOBAL) :][contact.moving]
         P = joints / mass
         size, held = smooth_size(P), smooth_size(torques * rates / mass)
-        heat = self.shortening * (size + P) / 2 + self.lengthening * (size - P) / 2
-        power = ca.sum1(P + heat) + (self.activation + self.cocontraction) * ca.sum1(held)
-        return (power + self.basal) / metres(node)
+        heat = shortening * (size + P) / 2 + lengthening * (size - P) / 2
+        return (ca.sum1(P + heat) + holding * ca.sum1(held) + basal) / metres(node)
 
     def squares(self, node: Node) -> ca.SX:
         """Return the scaled ground powers at slipping feet."""
-        return slipping(node, node.data("joint rates", len(contact_forces(node).moving) + 1)[-1])
+        return slipping(node, node.data("heat", len(contact_forces(node).moving) + 5)[-1])
 
 
 # Effort relative to the strength of a joint at its angle and velocity (Anderson, Madigan and Nussbaum 2007).

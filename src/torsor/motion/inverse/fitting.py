@@ -173,7 +173,7 @@ def fit_weights(
     factors = {term.title: float(w) for w, own in zip(best.weights, shared.values(), strict=True) for term in own}
     costs = [replace(cost, weight=factors[cost.title] * cost.weight) for cost in problem.costs]
     outcome = replace(best.outcome, objective=float(best.weights @ program.parts(best.optimum.x)))
-    fitted, times = replace(problem, objective=costs), (setup, perf_counter() - began - setup)
+    fitted, times = problem.changed(objective=costs), (setup, perf_counter() - began - setup)
     result = WeightFit(
         motion=MotionResult(fitted, outcome, solver, SOLVER_TOLERANCE, *times),
         names=tuple(shared),

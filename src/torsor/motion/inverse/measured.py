@@ -107,7 +107,8 @@ class _Distances(Constraint):
         if not (scale > 0).all():
             raise ModelError(argument="scale", value=measured.scale, where=measured.name, allowed="positive numbers")
         free = np.full(count, np.inf)
-        return Rows((quantity - node.data(self.key, count)) / ca.SX(scale), -free, free, tuple(labels))
+        distances = (quantity - node.data(self.key, count)) * node.given(1 / scale, keep_zeros=True)
+        return Rows(distances, -free, free, tuple(labels))
 
 
 def _phase_of(data: Measured, problem: ProblemStatement) -> int:

@@ -96,9 +96,9 @@ def certify(problem: ProblemStatement, x: Array, tolerance: float = 0.0) -> Cert
     constraints = [term for term in problem.terms if isinstance(term, Constraint)]
     key = ("ranges",)
     if key not in problem.samplers:
-        problem.samplers[key] = RowRanges(problem.node, constraints)
+        problem.samplers[key] = RowRanges(problem.node, constraints, problem.problem_numbers)
     ranges: RowRanges = problem.samplers[key]
-    given = {"numbers": x[list(layout.numbers.values())], "held": np.array(list(problem.node.held.values()))}
+    shared = x[list(layout.numbers.values())]
     lower, upper = (
         np.concatenate([np.zeros(0), *(getattr(each.rows, side) for each in ranges.checked)])
         for side in ("lower", "upper")
@@ -112,7 +112,7 @@ def certify(problem: ProblemStatement, x: Array, tolerance: float = 0.0) -> Cert
         pieces, T = Pieces(phase_layout, x), phase_layout.seconds(x)
         first, last, is_active = _intervals(ranges, problem, index, pieces)
         while len(first):
-            below, above, remainders = ranges(pieces, first, last, T, given)
+            below, above, remainders = ranges(pieces, first, last, T, shared)
             over = np.maximum(above - upper, lower - below)
             is_open = is_active & ~(over <= allowed)  # also for NaN
             over = np.where(is_active, np.where(np.isnan(over), np.inf, over), -np.inf)

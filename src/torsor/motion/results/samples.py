@@ -137,8 +137,7 @@ class Course:
         places = np.concatenate([k + begins for k, begins in enumerate(starts)])
         self._places = TimeAxis(places, problem.name, len(places) - 1)
         self._last = np.cumsum([len(begins) for begins in starts]) - 1
-        held = np.array(list(problem.node.held.values()))
-        self._given = {"numbers": x[list(layout.numbers.values())], "held": held}
+        self._numbers = x[list(layout.numbers.values())]
 
     def at(self, t: ArrayLike) -> "Moments":
         """Return the motion at times t (...)."""
@@ -181,7 +180,8 @@ class Course:
         sampler: _Sampler = samplers[names]
         orders, model = sampler.kernels.orders, self.problem.model
         y = polynomials(self._pieces[piece], time, orders)
-        inputs = {f"y_{k}": y[..., k, :] for k in range(orders)} | self._given
+        inputs = {f"y_{k}": y[..., k, :] for k in range(orders)}
+        inputs |= {"numbers": self._numbers, "given": sampler.kernels.given}
         if model.is_closed:
             inputs["Q"] = model.positions(y[..., 0, :])
         rows = sampler(T=np.asarray(self.durations[phase]), s=np.asarray(s), **inputs)

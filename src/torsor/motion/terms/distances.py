@@ -5,9 +5,10 @@ wherever the nearest points are unique, that is, except for overlapping parallel
 except where a nearest point reaches an end.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -97,7 +98,7 @@ def _body(given: Body | Mapping[str, Any], where: str) -> Body:
     return filled(KINDS[given["kind"]], rest, f"{where}: {given['kind']}", typed=False)
 
 
-def _points(body: Sphere | Capsule, node: Node) -> list[ca.SX]:
+def _points(node: Node, body: Sphere | Capsule) -> list[ca.SX]:
     """Return the centre of a sphere, or the ends of a capsule's axis, in base axes."""
     points = [body.center] if isinstance(body, Sphere) else [body.start, body.end]
     return [point_of(node, body.link, point) for point in points]
@@ -143,6 +144,25 @@ def _place(body: "Body | Placed", node: Node) -> str | None:
     return body.link
 
 
+class _Posed(NamedTuple):
+    """A shape on a link with the ``pose`` (4 x 4); the body's radius exceeds that of the shape by ``excess`` (m)."""
+
+    shape: Shape
+    pose: ca.SX
+    excess: ca.SX
+
+
+def _posed(body: "Body | Placed", shape: Shape, node: Node) -> _Posed:
+    """Return the shape of a body; the pose and radius of a body of the world are numbers that may change."""
+    place = _place(body, node)
+    if place is not None or isinstance(body, Placed):
+        return _Posed(shape, ca.SX(np.eye(4)) if place is None else node.pose(place), ca.SX(0))
+    pose = node.given(shape.pose)
+    if isinstance(body, Sphere):
+        return _Posed(Shape("sphere", (1.0,)), pose, node.given(body.radius - 1.0))
+    return _Posed(replace(shape, pose=np.eye(4)), pose, ca.SX(0))
+
+
 def _title(body: "Body | Placed") -> str:
     return body.name if isinstance(body, Placed) else body.title
 
@@ -176,7 +196,8 @@ class Clearance(Constraint):
         number(self.least, self.title, "least", least=0.0)
         sides = [self._bodies(node, bodies) for bodies in (self.first, self.second)]
         pairs = [(a, b, f"{_title(a)} from {_title(b)}") for a in sides[0] for b in sides[1]]
-        bounded = [(*row, label) for a, b, label in pairs for row in self._pair(a, b, node)]
+        points = cache(partial(_points, node))
+        bounded = [(*row, label) for a, b, label in pairs for row in self._pair(a, b, node, points)]
         rows, lower, labels = zip(*bounded, strict=True)
         return Rows(ca.vertcat(*rows), np.array(lower), np.full(len(rows), np.inf), labels)
 
@@ -199,12 +220,14 @@ class Clearance(Constraint):
             message = f"{_title(a)!r} is a {shapes[0].shape} and {_title(b)!r} a {shapes[1].shape}"
             fix = "use capsules: robot.with_shapes(link, [torsor.geometry.enclosing_capsule(shape)])"
             raise ModelError(message, where=self.title, allowed="pairs with a closed form", fix=fix)
-        poses = [ca.SX(np.eye(4)) if at is None else node.pose(at) for at in (_place(a, node), _place(b, node))]
-        points = contact_points(shapes[0], poses[0], shapes[1], poses[1])
-        return [(point.distance, self.least) for point in points]
+        first, second = (_posed(body, shape, node) for body, shape in zip((a, b), shapes, strict=True))
+        points = contact_points(first.shape, first.pose, second.shape, second.pose)
+        return [(point.distance - first.excess - second.excess, self.least) for point in points]
 
-    def _pair(self, a: "Body | Placed", b: "Body | Placed", node: Node) -> list[tuple[ca.SX, float]]:
-        """Return rows with their lower bounds."""
+    def _pair(
+        self, a: "Body | Placed", b: "Body | Placed", node: Node, points: Callable[[Sphere | Capsule], list[ca.SX]]
+    ) -> list[tuple[ca.SX, float]]:
+        """Return rows with their lower bounds; ``points`` returns the points of a body."""
         same = _place(a, node) == _place(b, node)
         if same or (isinstance(a, HalfSpace) and isinstance(b, HalfSpace)):
             message = f"the pair is {_title(a)} and {_title(b)}"
@@ -217,9 +240,9 @@ class Clearance(Constraint):
             a, b = b, a
         assert not isinstance(b, HalfSpace)
         if isinstance(a, HalfSpace):
-            base = point_of(node, a.link, a.point)
-            tip = point_of(node, a.link, np.asarray(a.point, dtype=float) + direction(a.normal, a.title, "normal"))
-            return [(ca.dot(tip - base, p - base), b.radius + self.least) for p in _points(b, node)]
+            base, normal = point_of(node, a.link, a.point), node.given(direction(a.normal, a.title, "normal"))
+            up = normal if a.link is None else node.pose(a.link)[:3, :3] @ normal
+            return [(ca.dot(up, p - base), b.radius + self.least) for p in points(b)]
         wide = a.radius + b.radius + self.least
         if not wide > 0:
             message = f"{a.title} and {b.title} have no radius"
@@ -227,4 +250,4 @@ class Clearance(Constraint):
         if wide > MAX_DISTANCE:
             message = f"the radii and least add up to {wide:.3g} m"
             raise ModelError(message, where=self.title, allowed=f"up to {MAX_DISTANCE:g} m")
-        return [(segment_distance(_points(a, node), _points(b, node)) / wide**2, 1.0)]
+        return [(segment_distance(points(a), points(b)) * node.given(1 / wide**2), 1.0)]

@@ -20,11 +20,10 @@ TINY = 1e-16  # keeps the square root differentiable at half a turn
 
 def point_of(node: Node, place: str | None, point: Any) -> ca.SX:
     """Return the position (3 x 1) in base axes of a point (3,) of a link or frame (None: the base)."""
-    local = ca.SX(np.asarray(point, dtype=float))
     if place is None:
-        return local
+        return node.given(point)
     T = node.pose(place)
-    return T[:3, :3] @ local + T[:3, 3]
+    return T[:3, :3] @ node.given(point, keep_zeros=True) + T[:3, 3]
 
 
 def _bounded(values: ca.SX, lower: Any, upper: Any, given: tuple[Any, Any], labels: Sequence[str], where: str) -> Rows:
@@ -106,7 +105,8 @@ class FrameVelocity(Constraint):
             parts = _bounded(v, self.lower, self.upper, (self.velocity, self.tolerance), labels, self.title)
         if self.speed is None:
             return parts
-        rows = ca.vertcat(parts.expression, ca.sumsqr(local_velocity) / positive(self.speed, self.title, "speed") ** 2)
+        most = node.given(1 / positive(self.speed, self.title, "speed") ** 2)
+        rows = ca.vertcat(parts.expression, ca.sumsqr(local_velocity) * most)
         label = f"{self.part} speed of {self.frame}"
         return Rows(rows, np.append(parts.lower, -np.inf), np.append(parts.upper, 1.0), (*parts.labels, label))
 
@@ -142,26 +142,28 @@ class Orientation(Constraint):
                 "the orientation is incomplete", where=self.title, fix="give either axis and direction, or rotation"
             )
         number(self.tolerance, self.title, "tolerance", least=0.0, below=np.pi)
-        cosine, across = self._angle(node.pose(self.frame)[:3, :3])
+        cosine, across = self._angle(node)
         if self.tolerance > 0:
-            row = (1 - cosine) / (1 - np.cos(self.tolerance))
+            row = (1 - cosine) * node.given(1 / (1 - np.cos(self.tolerance)))
             return Rows(row, np.array([-np.inf]), np.ones(1), (f"angle of {self.frame}",))
         half = ca.sqrt((1 + cosine) / 2 + TINY)  # the cosine of half the angle
         labels = tuple(f"turn {k} of {self.frame}" for k in range(across.numel()))
         return Rows(across / half, np.zeros(len(labels)), np.zeros(len(labels)), labels)
 
-    def _angle(self, R: ca.SX) -> tuple[ca.SX, ca.SX]:
+    def _angle(self, node: Node) -> tuple[ca.SX, ca.SX]:
         """Return the cosine of the angle, and a vector whose length is its sine."""
+        R = node.pose(self.frame)[:3, :3]
         if self.rotation is None:
             aim, axis = direction(self.direction, self.title, "direction"), direction(self.axis, self.title, "axis")
             aside = np.linalg.svd(aim[None, :])[2][1:]  # two perpendicular directions
-            now = R @ ca.SX(axis)
-            return ca.dot(ca.SX(aim), now), ca.SX(aside) @ now
+            now = R @ node.given(axis, keep_zeros=True)
+            # Zeros are constants, because rows that are 0 for every motion would be redundant equations.
+            return ca.dot(node.given(aim, keep_zeros=True), now), node.given(aside, keep_zeros=True) @ now
         target = frozen_array(self.rotation, (3, 3), self.title, "rotation")
         if not np.allclose(target @ target.T, np.eye(3), atol=1e-6) or np.linalg.det(target) < 0:
             allowed = "a rotation matrix"
             raise ModelError(f"is {target.tolist()}", argument="rotation", where=self.title, allowed=allowed)
-        E = ca.SX(target).T @ R
+        E = node.given(target.T, keep_zeros=True) @ R
         return (ca.trace(E) - 1) / 2, ca.vertcat(E[2, 1] - E[1, 2], E[0, 2] - E[2, 0], E[1, 0] - E[0, 1]) / 2
 
 
@@ -199,7 +201,8 @@ class Reference(Cost):
         scale = by_name(self.scale, [node.robot.position_names[k] for k in kept], np.inf, f"{self.title}: scale")
         if not (scale > 0).all():
             raise ModelError(argument="scale", value=self.scale, where=self.title, allowed="positive numbers")
-        return ca.sumsqr((node.q[kept] - path.over(node.time_fraction)[0]) / ca.SX(scale))
+        by_scale = 1 if (scale == 1).all() else node.given(1 / scale, keep_zeros=True)
+        return ca.sumsqr((node.q[kept] - path.over(node.time_fraction, numbers=node.given(path.numbers))[0]) * by_scale)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -256,7 +259,7 @@ class Follow(Constraint):
             message = f"the curve has {path.points.shape[1]} coordinates"
             raise ModelError(message, where=self.title, allowed="points (3) in base axes")
         p = point_of(node, self.frame, frozen_array(self.point, (3,), self.title, "point"))
-        away = p - path.over(node.profile(self.progress))[0]
+        away = p - path.over(node.profile(self.progress), numbers=node.given(path.numbers))[0]
         labels = (*(f"{axis} of {self.frame} from the curve" for axis in AXES), f"pace of {self.progress}")
         rows = ca.vertcat(away, node.profile(self.progress, 1))
         return Rows(rows, np.array([-near] * 3 + [0.0]), np.array([near] * 3 + [np.inf]), labels)

@@ -44,7 +44,7 @@ class _Reacting(Term):
             for kind, size, part in (("force", self.force, row[3:]), ("moment", self.moment, row[:3])):
                 if size is not None:
                     labels.append(f"{kind} of {names[k]}")
-                    ratios.append(ca.sumsqr(part) / positive(size, self.title, kind) ** 2)
+                    ratios.append(ca.sumsqr(part) * node.given(1 / positive(size, self.title, kind) ** 2))
         return tuple(labels), ratios
 
 

@@ -7,7 +7,6 @@ from typing import Any, Self
 import casadi as ca
 import numpy as np
 
-from torsor.base.arrays import Array
 from torsor.base.checks import by_name, one_of, positive
 from torsor.base.errors import ModelError
 from torsor.motion.terms.term import Cost
@@ -26,13 +25,13 @@ class Time(Cost):
         return ca.SX(1)
 
 
-def _divide_by_scales(values: ca.SX, scale: Any, names: Sequence[str], where: str) -> ca.SX:
+def _divide_by_scales(node: Node, values: ca.SX, scale: Any, names: Sequence[str], where: str) -> ca.SX:
     """Return values divided by their scales, omitting those with infinite scales."""
     sizes = by_name(scale, names, np.inf, where)
     if not (sizes > 0).all() or not np.isfinite(sizes).any():
         raise ModelError(argument="scale", value=scale, where=where, allowed="positive numbers, not all infinite")
     kept = np.flatnonzero(np.isfinite(sizes))
-    return values[kept.tolist()] / ca.SX(sizes[kept])
+    return values[kept.tolist()] * (1 if (sizes == 1).all() else node.given(1 / sizes[kept]))
 
 
 def _magnitude(x: ca.SX, width: ca.SX | float) -> ca.SX:
@@ -51,10 +50,7 @@ MIN_RESCALING, MAX_RESCALING = 2.0, 4.0
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _SmoothedPower(Cost):
-    """Magnitudes of powers, smoothed with ``width`` (W), by default 3 % of the mean ``power`` (W).
-
-    The width is data, so that changing it needs no compilation.
-    """
+    """Magnitudes of powers, smoothed with ``width`` (W), by default 3 % of the mean ``power`` (W)."""
 
     width: float | None = None
     power: float | None = None
@@ -65,15 +61,6 @@ class _SmoothedPower(Cost):
         for what, value in (("width", self.width), ("power", self.power)):
             if value is not None:
                 positive(value, self.title, what)
-
-    @property
-    def _key(self) -> str:
-        return f"width of {self.title} ({getattr(self, 'kind', '')})"
-
-    def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the width at all moments."""
-        scaled = SMOOTHING * (self.power or DEFAULT_POWER)
-        return {self._key: np.full((len(s), 1), scaled if self.width is None else self.width)}
 
     def exact(self) -> Self:
         """Return the term without smoothing."""
@@ -96,7 +83,8 @@ class _SmoothedPower(Cost):
         return replace(self, power=SMOOTHER_FACTOR * self.power)
 
     def _size(self, node: Node, power: ca.SX) -> ca.SX:
-        return _magnitude(power, node.data(self._key, 1))
+        scaled = SMOOTHING * (self.power or DEFAULT_POWER)
+        return _magnitude(power, node.given(scaled if self.width is None else self.width))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -137,9 +125,9 @@ class Effort(Cost):
             if not np.isfinite(scale).any():
                 fix = "give the robot effort limits, or use `kind='squared'` with a scale"
                 raise ModelError("no force has a limit", where=f"{node.robot.name}: {self.title}", fix=fix)
-        x = _divide_by_scales(tau, scale, names, self.title)
+        x = _divide_by_scales(node, tau, scale, names, self.title)
         if self.kind == "absolute":
-            return ca.sum1(_magnitude(x, self.width))
+            return ca.sum1(_magnitude(x, node.given(self.width)))
         return ca.sumsqr(x)
 
 
@@ -151,7 +139,7 @@ class TorqueRate(Cost):
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the sum of (tau' / scale)^2."""
-        return ca.sumsqr(_divide_by_scales(node.tau_rate, self.scale, node.force_names, self.title))
+        return ca.sumsqr(_divide_by_scales(node, node.tau_rate, self.scale, node.force_names, self.title))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -202,7 +190,7 @@ class ElectricalEnergy(_SmoothedPower):
             raise ModelError(
                 argument="motor_constant", value=self.motor_constant, where=self.title, allowed="positive numbers"
             )
-        power = (node.tau / ca.SX(k)) ** 2 + node.tau * node.force_velocities
+        power = (node.tau * node.given(1 / k, keep_zeros=True)) ** 2 + node.tau * node.force_velocities
         if self.recovers:
             return ca.sum1(power)
         return ca.sum1(power + self._size(node, power)) / 2
@@ -222,8 +210,8 @@ class Jerk(Cost):
         """Return the sum of squares."""
         if self.frame is not None:
             node.robot.place(self.frame)
-            return ca.sumsqr(node.jerk(self.frame)[3:] / positive(self.scale, self.title, "scale"))
-        return ca.sumsqr(_divide_by_scales(node.j, self.scale, node.robot.coordinate_names, self.title))
+            return ca.sumsqr(node.jerk(self.frame)[3:]) * node.given(1 / positive(self.scale, self.title, "scale") ** 2)
+        return ca.sumsqr(_divide_by_scales(node, node.j, self.scale, node.robot.coordinate_names, self.title))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

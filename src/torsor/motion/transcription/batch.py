@@ -333,7 +333,7 @@ class Batch:
         Q = self._closed_positions(w[0]) if self.kernels.node.model.is_closed else None
         inputs: dict[str, Any] = {f"y_{k}": w[k] for k in range(self.kernels.orders)}
         inputs |= {"T": np.array(T), "numbers": x[self._specials[1:]], "s": self.s, "data": self.data}
-        inputs["held"] = np.array(list(self.kernels.node.held.values()))
+        inputs["given"] = self.kernels.given
         return inputs if Q is None else inputs | {"Q": Q}
 
     @cached_property

@@ -1,6 +1,6 @@
 """Programs of one structure as one batch: all nodes of all cases in one call of each kernel.
 
-The cases have the same kernels, nodes, splines and variables. Their ends, bounds, given durations, held numbers and
+The cases have the same kernels, nodes, splines and variables. Their ends, bounds, given durations, given numbers and
 data differ, and are arrays with one row per case. All rows are at nodes. ``Cases`` provides them to the interior-point
 method of ``motion.batched`` in the form that it needs: sums over the rows, and no Jacobian.
 """
@@ -85,27 +85,27 @@ class Cases:
     """The programs of B cases with the structure of ``program``.
 
     ``bounds`` has the lower and upper bounds of the scaled rows of a node, and their inverse scales (B, 3, m), for each
-    batch; ``known`` the known control points (B, N, P) of each phase, ``seconds`` its given duration (B,), and ``data``
-    the data (B, K, count) of each batch.
+    batch; ``known`` the known control points (B, N, P) of each phase, ``seconds`` its given duration (B,), ``data`` the
+    data (B, K, count) of each batch, and ``given`` its given numbers (B, count).
     """
 
     program: Program
     assembly: Assembly
     lower: Array
     upper: Array
-    held: Array
     bounds: tuple[Array, ...]
     known: tuple[Array, ...]
     seconds: tuple[Array, ...]
     data: tuple[Array, ...]
+    given: tuple[Array, ...]
 
     @classmethod
     def of(cls, programs: Sequence[Program]) -> Self:
         """Return the batch of programs with equal ``structure_of``."""
         programs = [program.at_nodes[0] for program in programs if program.at_nodes is not None]
         first = programs[0]
-        held = [list(program.batches[0].kernels.node.held.values()) if program.batches else [] for program in programs]
         phases = [[program.layout.phases[k] for program in programs] for k in range(len(first.layout.phases))]
+        batches = list(zip(*(program.batches for program in programs), strict=True))
         edges = np.cumsum([0, *(batch.m for batch in first.batches)])
         bounds = []
         for batch, edge in zip(first.batches, edges, strict=False):
@@ -117,11 +117,11 @@ class Cases:
             Assembly(first),
             np.stack([program.lower for program in programs]),
             np.stack([program.upper for program in programs]),
-            held=np.array(held, dtype=float).reshape(len(programs), -1),
             bounds=tuple(bounds),
             known=tuple(np.stack([layout.known for layout in layouts]) for layouts in phases),
             seconds=tuple(np.array([layout.phase.bounds[0] for layout in layouts]) for layouts in phases),
-            data=tuple(np.stack([own.batches[k].data for own in programs]) for k in range(len(first.batches))),
+            data=tuple(np.stack([batch.data for batch in each]) for each in batches),
+            given=tuple(np.stack([batch.kernels.given for batch in each]) for each in batches),
         )
 
     def take(self, cases: Indices) -> "Cases":
@@ -136,12 +136,11 @@ class Cases:
         """Return the same cases at the nodes of another program with the same variables; None if terms have data."""
         if any(data.shape[2] for data in self.data):
             return None
-        bounds = {
-            (id(batch.kernels), batch.phase): own for batch, own in zip(self.program.batches, self.bounds, strict=True)
-        }
+        known = [(id(batch.kernels), batch.phase) for batch in self.program.batches]
+        places = [known.index((id(batch.kernels), batch.phase)) for batch in program.batches]
         data = tuple(np.zeros((len(self), len(batch.s), 0)) for batch in program.batches)
-        own = tuple(bounds[id(batch.kernels), batch.phase] for batch in program.batches)
-        return replace(self, program=program, data=data, bounds=own)
+        bounds, given = (tuple(values[place] for place in places) for values in (self.bounds, self.given))
+        return replace(self, program=program, data=data, bounds=bounds, given=given)
 
     def __len__(self) -> int:
         return len(self.lower)
@@ -260,7 +259,7 @@ class Nodes:
             inputs = {f"y_{d}": w[:, :, d] / T[:, None, None] ** d if d else w[:, :, 0] for d in range(w.shape[2])}
             numbers = list(cases.program.layout.numbers.values())
             inputs |= {"T": T[:, None], "numbers": x[:, None, numbers], "s": batch.s, "data": cases.data[self._index]}
-            self._last = x, inputs | {"held": cases.held[:, None]}
+            self._last = x, inputs | {"given": cases.given[self._index][:, None]}
         return self._last[1]
 
     def value(self, x: Array) -> tuple[Array, Array]:

@@ -115,18 +115,29 @@ class Path:
         """Coefficients (spans, degree + 1, nq) of the powers of x minus the start of the span."""
         return self.spline.taylor(np.concatenate([[0.0], self.spline.inner]), self.points)
 
-    def piece(self, x: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return the coefficients (degree + 1 x nq) at a symbolic progress, and the start of the span."""
-        starts = np.concatenate([[0.0], self.spline.inner])
-        coefficients, begin = ca.SX(self.pieces[0]), ca.SX(0)
-        for start, piece in zip(starts[1:], self.pieces[1:], strict=True):
-            coefficients = ca.if_else(x >= start, ca.SX(piece), coefficients)
+    @property
+    def numbers(self) -> Array:
+        """The knots between the spans, and the coefficients of each span, as one vector."""
+        return np.concatenate([self.spline.inner, self.pieces.swapaxes(1, 2).ravel()])
+
+    def piece(self, x: ca.SX, numbers: ca.SX | None = None) -> tuple[ca.SX, ca.SX]:
+        """Return the coefficients (degree + 1 x nq) at a symbolic progress, and the start of the span.
+
+        ``numbers`` are symbols for the ``numbers`` of paths with equally many spans; by default, those of this path.
+        """
+        numbers = ca.SX(self.numbers) if numbers is None else numbers
+        spans, rows, columns = self.pieces.shape
+        starts, *each = ca.vertsplit(numbers, [0, *range(spans - 1, numbers.numel() + 1, rows * columns)])
+        first, *others = (ca.reshape(piece, rows, columns) for piece in each)
+        coefficients, begin = first, ca.SX(0)
+        for start, piece in zip(ca.vertsplit(starts), others, strict=True):
+            coefficients = ca.if_else(x >= start, piece, coefficients)
             begin = ca.if_else(x >= start, start, begin)
         return coefficients, begin
 
-    def over(self, x: ca.SX, orders: int = 1) -> list[ca.SX]:
+    def over(self, x: ca.SX, orders: int = 1, numbers: ca.SX | None = None) -> list[ca.SX]:
         """Return positions (nq x 1) at a symbolic progress p, and their derivatives in p: ``orders`` columns."""
-        pieces, begin = self.piece(x)
+        pieces, begin = self.piece(x, numbers)
         far, p = x - begin, self.spline.degree
         columns = []
         for order in range(orders):
@@ -137,9 +148,9 @@ class Path:
             columns.append(value)
         return columns
 
-    def motion(self, y: list[ca.SX]) -> list[ca.SX]:
+    def motion(self, y: list[ca.SX], numbers: ca.SX) -> list[ca.SX]:
         """Return symbolic positions, velocities, accelerations and jerks, given the progress and its derivatives."""
-        f, f1, f2, f3 = self.over(y[0], 4)
+        f, f1, f2, f3 = self.over(y[0], 4, numbers)
         v, a = f1 * y[1], f1 * y[2] + f2 * y[1] ** 2
         return [f, v, a, f1 * y[3] + 3 * f2 * y[1] * y[2] + f3 * y[1] ** 3]
 
@@ -151,7 +162,7 @@ class PathPiece(Path):
     coefficients: ca.SX
     begin: ca.SX
 
-    def piece(self, x: ca.SX) -> tuple[ca.SX, ca.SX]:
+    def piece(self, x: ca.SX, numbers: ca.SX | None = None) -> tuple[ca.SX, ca.SX]:
         """Return the symbols of the span."""
         return self.coefficients, self.begin
 
@@ -263,8 +274,11 @@ class MotionModel:
         """Return a robot algorithm applied to symbols; ``p`` are the free parameters."""
         return self.source.function(name, **options)(*values, *([p] if self.parameters else []))
 
-    def motion(self, y: list[ca.SX], Q: ca.SX | None) -> list[ca.SX]:
-        """Return positions, velocities, accelerations and jerks of all coordinates; ``Q`` are closed-loop positions."""
+    def motion(self, y: list[ca.SX], Q: ca.SX | None, path_numbers: ca.SX) -> list[ca.SX]:
+        """Return positions, velocities, accelerations and jerks of all coordinates.
+
+        ``Q`` are closed-loop positions, ``path_numbers`` those of the path (see ``Path.numbers``).
+        """
         y = [order[: self.names.moving] for order in y]
         if Q is not None:
             v, a = self.robot.function("constrained_accelerations")(Q, y[1], y[2])
@@ -272,7 +286,7 @@ class MotionModel:
             j = ca.jtimes(a, Q, rates) + ca.jtimes(a, y[1], y[2]) + ca.jtimes(a, y[2], y[3])
             return [Q, v, a, j]
         if self.path is not None:
-            return self.path.motion(y)
+            return self.path.motion(y, path_numbers)
         spread = ca.SX(self.robot.nv, self.names.moving)
         for column, row in enumerate(self.places):
             spread[row, column] = 1

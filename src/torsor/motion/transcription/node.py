@@ -8,15 +8,16 @@ phase, and the shared numbers. Forces are separate symbols, whose derivatives co
     d2f = f_uu + f_u,tau J + (...)^T + J^T f_tau,tau J + the Hessian of f_tau . tau
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
-from torsor.base.errors import ModelError
+from torsor.base.arrays import Array
 from torsor.dynamics.recursions.kinematics import sx
 from torsor.motion.transcription.motion_model import ORDERS, MotionModel
 from torsor.motion.transcription.phase import EVEN_CLOCK, Clock
@@ -58,7 +59,7 @@ class Node:
     - ``y``: the profiles with their time derivatives; ``profile`` returns them by name
     - ``s``: the elapsed fraction of the phase; ``T``: its duration (s); ``t``: the time since its start (s)
     - ``shared``: the numbers of the full problem by name, of which ``held`` have given values
-    - ``data``: values that terms provide for each moment
+    - ``data(name, count)`` and ``given(values)``: numbers of terms that can change without compilation
     - ``tau``, ``tau_rate``: forces and their rates, of the coordinates ``force_names`` with ``force_velocities``
     - ``pose(place)`` (4 x 4), ``position(place)``, ``velocity(place)`` (omega, v, in its own axes), ``jerk(place)`` and
       ``jacobian(place)`` of links and frames
@@ -76,7 +77,7 @@ class Node:
         self,
         model: MotionModel,
         shared: Sequence[str] = (),
-        held: Mapping[str, float] | None = None,
+        held: Iterable[str] = (),
         clock: Clock = EVEN_CLOCK,
     ):
         self.model, count = model, len(model.names)
@@ -84,11 +85,13 @@ class Node:
         self.y = [ca.SX.sym(f"y_{order}", count) for order in range(ORDERS)]
         self.T, self.s = ca.SX.sym("T"), ca.SX.sym("s")
         self.shared = {name: ca.SX.sym(name) for name in (*model.parameters, *shared)}
-        self.held = dict(held or {})
-        self.all_data: dict[str, ca.SX] = {}
+        self.held = tuple(held)
+        self.all_data: dict[tuple[str, int], ca.SX] = {}
+        self.all_given: list[tuple[ca.SX, Array]] = []
         self.Q = ca.SX.sym("Q", model.robot.nq) if model.is_closed else None
+        self.path_numbers = ca.SX.sym("path", 0 if model.path is None else model.path.numbers.size)
         self.rates = self._timed()
-        self.q, self.v, self.a, self.j = model.motion(self.rates, self.Q)
+        self.q, self.v, self.a, self.j = model.motion(self.rates, self.Q, self.path_numbers)
         self._quantities: dict[str, _Quantity] = {}
         self._known: dict[Any, Any] = {}
 
@@ -135,21 +138,36 @@ class Node:
         return self._column(name for name in self.shared if name not in self.held)
 
     @property
-    def held_numbers(self) -> ca.SX:
-        """The shared numbers with given values, as one column; there are no derivatives with respect to them."""
-        return self._column(self.held)
+    def problem_numbers(self) -> ca.SX:
+        """Given numbers of the full problem, as one column: the held shared numbers, and those of the path."""
+        return ca.vertcat(self._column(self.held), self.path_numbers)
 
     def _column(self, names: Iterable[str]) -> ca.SX:
         return ca.vertcat(ca.SX(0, 1), *(self.shared[name] for name in names))
 
     def data(self, name: str, count: int) -> ca.SX:
         """Return values (count x 1) of a term at each moment (``Term.data``); changing them needs no compilation."""
-        if name not in self.all_data:
-            self.all_data[name] = ca.SX.sym(name, count)
-        elif self.all_data[name].numel() != count:
-            what, allowed = f"data {name!r} has {count} numbers", f"{self.all_data[name].numel()}, as in another term"
-            raise ModelError(what, value=name, where="node", allowed=allowed)
-        return self.all_data[name]
+        if (name, count) not in self.all_data:
+            self.all_data[name, count] = ca.SX.sym(name, count)
+        return self.all_data[name, count]
+
+    def given(self, values: ArrayLike, keep_zeros: bool = False) -> ca.SX:
+        """Return numbers of a term, which are the same at all moments, as inputs of the kernels.
+
+        Other values need no compilation. With ``keep_zeros``, zeros are constants, which saves operations; kernels are
+        then compiled for each pattern of zeros.
+        """
+        numbers = ca.DM(np.asarray(values, dtype=float))
+        numbers = ca.sparsify(numbers) if keep_zeros else numbers
+        symbols = ca.SX.sym(f"given_{len(self.all_given)}", numbers.nnz())
+        self.all_given.append((symbols, np.array(numbers.nonzeros())))
+        return ca.SX(numbers.sparsity(), symbols)
+
+    def given_numbers(self, first: int = 0) -> tuple[ca.SX, Array]:
+        """Return the symbols of given numbers as one column, and their values, without the first calls of ``given``."""
+        parts = self.all_given[first:]
+        symbols = ca.vertcat(ca.SX(0, 1), *(symbols for symbols, _ in parts))
+        return symbols, np.concatenate([np.zeros(0), *(values for _, values in parts)])
 
     def call(self, name: str, *values: ca.SX, **options: Any) -> Any:
         """Return a robot algorithm (see ``Robot.function``) applied to symbols."""
@@ -175,7 +193,7 @@ class Node:
     def symbols(self) -> ca.SX:
         """All symbols on which expressions of a node may depend."""
         quantity_symbols = [quantity.symbol for quantity in self._quantities.values()]
-        parameters = [self.held_numbers, *self.all_data.values()]
+        parameters = [self.problem_numbers, self.given_numbers()[0], *self.all_data.values()]
         return ca.vertcat(self.u, self.s, *([] if self.Q is None else [self.Q]), *parameters, *quantity_symbols)
 
     # Quantities of the robot
@@ -278,11 +296,6 @@ class Node:
         if name not in self._quantities:
             self._quantities[name] = _Quantity(ca.SX.sym(name, self.robot.nv), orders, compute, differentiate)
         return self._quantities[name].symbol
-
-    @property
-    def quantities(self) -> tuple[ca.SX, ...]:
-        """The symbols of the quantities that terms have used so far."""
-        return tuple(quantity.symbol for quantity in self._quantities.values())
 
     def orders(self, expression: ca.SX) -> int:
         """Return the number of profile orders in an expression; 1 means only positions."""

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
+from itertools import pairwise
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 import casadi as ca
 import numpy as np
@@ -61,6 +63,7 @@ Call = Callable[..., dict[str, Array]]
 Made = tuple[dict[str, ca.SX], list[Indices]]  # outputs by name, and their sparsity patterns
 
 BOUND_TOLERANCE = 1e-9  # tolerance of the bounds of constant rows
+_COMPILED = WeakValueDictionary[str, Kernels]()  # by identity: problems of one structure share them
 _SCALARS = ("T", "s", "weight", "mu", "corrector", "length", "dual")
 
 
@@ -94,36 +97,51 @@ class NodeHessian(NamedTuple):
     call: Call
 
 
-def _moving(term: Constraint, bound: Rows) -> Rows:
+def _moving(term: Constraint, node: Node) -> Rows:
     """Return the rows that are not constant; raise ModelError if a constant row is outside its bounds."""
-    still = np.array([bound.expression[k].is_constant() for k in range(bound.expression.numel())], dtype=bool)
+    first = len(node.all_given)
+    bound = term.rows(node)
+    numbers, values = node.given_numbers(first)
+    expression = bound.expression
+    still = np.array([expression[k].is_constant() for k in range(expression.numel())], dtype=bool)
+    if values.size:  # rows of these numbers alone are constant
+        own = {symbol.__hash__() for symbol in ca.symvar(numbers)}
+        others = [symbol for symbol in ca.symvar(expression) if symbol.__hash__() not in own]
+        still[:] = True
+        still[ca.jacobian_sparsity(expression, ca.vertcat(ca.SX(0, 1), *others)).row()] = False
     for k in np.flatnonzero(still).tolist():
-        value, least, most = float(bound.expression[k]), float(bound.lower[k]), float(bound.upper[k])
+        value = float(ca.substitute(expression[k], numbers, ca.DM(values)))
+        least, most = float(bound.lower[k]), float(bound.upper[k])
         if not least - BOUND_TOLERANCE <= value <= most + BOUND_TOLERANCE:
             message = f"{bound.labels[k]} is {value:.6g} for every motion"
             raise ModelError(message, where=term.title, allowed=f"{least:.6g} to {most:.6g}")
     kept = np.flatnonzero(~still)
     labels = tuple(bound.labels[k] for k in kept.tolist())
-    return Rows(bound.expression[kept.tolist()], bound.lower[kept], bound.upper[kept], labels)
+    return Rows(expression[kept.tolist(), :], bound.lower[kept], bound.upper[kept], labels)
 
 
 class NodeKernels:
     """Terms at one kind of node: their rows (m) and their integrand.
 
     Inputs are the profiles and their time derivatives up to the highest order that occurs (``orders`` arrays), T, the
-    shared numbers, s, and with closed loops the positions Q. u contains the first ``orders`` x N, then T, then the
-    numbers.
+    shared numbers, s, the data at the moment, the numbers that are ``given`` for all moments, and with closed loops the
+    positions Q. u contains the first ``orders`` x N, then T, then the numbers. Given numbers are first those of the
+    problem (``of_problem``), then those of the terms. The code is the same for all their values.
     """
 
-    def __init__(self, node: Node, constraints: Sequence[Constraint], costs: Sequence[Cost]):
+    def __init__(
+        self, node: Node, constraints: Sequence[Constraint], costs: Sequence[Cost], of_problem: Array | None = None
+    ):
         self.node, self.constraints, self.costs = node, tuple(constraints), tuple(costs)
-        self.rows: list[Rows] = [_moving(constraint, constraint.rows(node)) for constraint in constraints]
+        node.all_given.clear()
+        self.rows: list[Rows] = [_moving(constraint, node) for constraint in constraints]
         expression = ca.vertcat(ca.SX(0, 1), *(row.expression for row in self.rows))
         parts, squares = list[ca.SX](), list[ca.SX]()
         for cost in costs:
             # An integrand is multiplied by dt/ds; a constant one by the mean of dt/ds, T.
             is_uneven = node.clock.harmonics and not cost.is_even
-            weight = (1 if cost.is_sum else node.T * node.clock_rate if is_uneven else node.T) * cost.weight
+            factor = ca.SX(1) if cost.is_sum else node.T * node.clock_rate if is_uneven else node.T
+            weight = factor * node.given(cost.weight, keep_zeros=True)
             column = cost.squares(node)
             parts.append(weight * cost.integrand(node))
             if cost.weight < 0:  # the weight has no real square root
@@ -138,7 +156,17 @@ class NodeKernels:
         self.orders, self.count = node.orders(ca.vertcat(self.rows_expression, self.cost_expression)), node.y[0].numel()
         self.m = int(self.rows_expression.numel())
         both = ca.vertcat(self.rows_expression, self.cost_expression)
-        self._data = {name: symbol for name, symbol in node.all_data.items() if ca.depends_on(both, symbol)}
+        # In an order that does not depend on other kernels of the node.
+        used = sorted(key for key, symbol in node.all_data.items() if ca.depends_on(both, symbol))
+        for (name, count), (other, most) in pairwise(used):
+            if name == other:
+                what, allowed = f"data {name!r} has {most} numbers", f"{count}, as in another term"
+                raise ModelError(what, value=name, where="node", allowed=allowed)
+        self._data = {name: node.all_data[name, count] for name, count in used}
+        numbers, values = node.given_numbers()
+        self._given = ca.vertcat(node.problem_numbers, numbers)
+        self.of_problem = np.zeros(0) if of_problem is None else of_problem
+        self.given = np.concatenate([self.of_problem, values])
         self._calls: dict[str, tuple[list[Indices], Call]] = {}
         self.profiles = self.orders * self.count
         self.size = self.profiles + 1 + node.numbers.numel()
@@ -153,20 +181,22 @@ class NodeKernels:
     def _inputs(self) -> dict[str, ca.SX]:
         node = self.node
         inputs = {f"y_{k}": node.y[k] for k in range(self.orders)} | {"T": node.T, "numbers": node.numbers, "s": node.s}
-        inputs |= {"held": node.held_numbers, "data": ca.vertcat(ca.SX(0, 1), *self._data.values())}
+        inputs |= {"given": self._given, "data": ca.vertcat(ca.SX(0, 1), *self._data.values())}
         return inputs if node.Q is None else inputs | {"Q": node.Q}
 
     @cached_property
     def _kernels(self) -> Kernels:
-        return Kernels(Target(), lambda: self.identity)
+        identity = self.identity
+        return _COMPILED.setdefault(identity, Kernels(Target(), lambda: identity))
 
     @cached_property
     def identity(self) -> str:
         """A hash of everything on which the kernels depend; it does not need the robot to be traced."""
         node = self.node
-        inputs = [*node.y, node.T, node.s, node.numbers, node.held_numbers, *self._data.values(), *node.quantities]
-        inputs += [] if node.Q is None else [node.Q]
         outputs = [self.rows_expression, self._plain_cost, self._squares, node.q, node.v, node.a, node.j]
+        quantities = sorted((quantity.symbol for quantity in node.quantities_in(ca.vertcat(*outputs))), key=str)
+        inputs = [*node.y, node.T, node.s, node.numbers, self._given, *self._data.values(), *quantities]
+        inputs += [] if node.Q is None else [node.Q]
         terms = ca.Function("terms", inputs, outputs).serialize()
         model = node.model.source
         free = () if isinstance(model, Robot) else model.paths

@@ -154,10 +154,10 @@ class _EndRows(Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return the rows."""
-        values = []
+        values, by_mean = [], node.given(1 / self.mean)
         for equation in self.equations:
             parts = [part.coefficient * node.y[part.order][part.profile] for part in equation.parts]
-            factor = (node.T / self.mean) ** equation.parts[0].order if equation.is_timeless else 1
+            factor = (node.T * by_mean) ** equation.parts[0].order if equation.is_timeless else 1
             values.append(factor * sum(parts, start=ca.SX(0)))
         lower, upper = (np.array([getattr(one, side) for one in self.equations]) for side in ("lower", "upper"))
         return Rows(ca.vertcat(*values), lower, upper, tuple(one.label for one in self.equations))
@@ -213,11 +213,11 @@ class Program:
             ends.setdefault(places.pop(), []).append(k)
         if not self.batches:
             return None
-        batches, order = list(self.batches), [np.arange(self.m - self.linear.m)]
+        first, batches, order = self.batches[0].kernels, list(self.batches), [np.arange(self.m - self.linear.m)]
         for (phase, s), members in ends.items():
             mean = sum(self.layout.phases[phase].phase.bounds) / 2
             own = _EndRows(equations=tuple(self.linear.equations[k] for k in members), mean=mean, at=(s,))
-            kernels = NodeKernels(self.batches[0].kernels.node, [own], [])
+            kernels = NodeKernels(first.node, [own], [], first.of_problem)
             batches.append(Batch(kernels, self.layout, phase, np.array([s]), np.zeros(1)))
             order.append(self.m - self.linear.m + np.array(members))
         return replace(self, batches=tuple(batches), linear=Linear((), self.layout)), np.concatenate(order)

@@ -6,7 +6,7 @@ higher coefficients, and bounds on the rounding of all of them, are in r. ``comp
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
@@ -110,8 +110,9 @@ class RowRanges:
     ``checked`` are the constraints with their rows. ``unchecked`` is {title: reason} of those without an enclosure.
     """
 
-    def __init__(self, node: Node, constraints: Sequence[Constraint]):
+    def __init__(self, node: Node, constraints: Sequence[Constraint], of_problem: Array):
         self.node = _in_pieces(node)
+        self.node.all_given.clear()
         self.checked: list[CheckedRows] = []
         self.unchecked: dict[str, str] = {}
         self.m = 0
@@ -130,12 +131,16 @@ class RowRanges:
                 self.m += len(kept)
         self._expression = ca.densify(ca.vertcat(ca.SX(0, 1), *(each.rows.expression for each in self.checked)))
         self.orders = self.node.orders(self._expression)
+        numbers, values = self.node.given_numbers()
+        self._given, self.given = ca.vertcat(self.node.problem_numbers, numbers), np.concatenate([of_problem, values])
+        pieces = [symbol for (name, _), symbol in self.node.all_data.items() if name == PATH]
+        self._piece = pieces[0] if pieces else ca.SX(0, 1)
 
     def _unsupported(self, expression: ca.SX) -> str:
         """Return why there is no enclosure of an expression, or an empty string."""
         if self.node.Q is not None:
             return "there is no enclosure of the positions of closed loops"
-        for name, symbol in self.node.all_data.items():
+        for (name, _), symbol in self.node.all_data.items():
             if name != PATH and ca.depends_on(expression, symbol):
                 return f"{name} is given at the nodes only"
         value = self.node.value(expression)
@@ -147,7 +152,7 @@ class RowRanges:
     def _inputs(self) -> dict[str, ca.SX]:
         node = self.node
         inputs = {f"y_{k}": node.y[k] for k in range(self.orders)} | {"moment": node.s, "T": node.T}
-        inputs |= {"numbers": node.numbers, "held": node.held_numbers, PATH: node.all_data.get(PATH, ca.SX(0, 1))}
+        inputs |= {"numbers": node.numbers, "given": self._given, PATH: self._piece}
         return {name: symbol for name, symbol in inputs.items() if symbol.numel()}
 
     @cached_property
@@ -158,8 +163,10 @@ class RowRanges:
     def identity(self) -> str:
         """A hash of everything on which the kernel depends; it does not need the robot to be traced."""
         node, model = self.node, self.node.model.source
-        inputs = [*node.y, node.T, node.s, node.numbers, node.held_numbers, *node.all_data.values(), *node.quantities]
-        terms = ca.Function("terms", inputs, [self._expression, node.q, node.v, node.a, node.j]).serialize()
+        outputs = [self._expression, node.q, node.v, node.a, node.j]
+        quantities = sorted((quantity.symbol for quantity in node.quantities_in(self._expression)), key=str)
+        inputs = [*node.y, node.T, node.s, node.numbers, self._given, self._piece, *quantities]
+        terms = ca.Function("terms", inputs, outputs).serialize()
         free = () if isinstance(model, Robot) else model.paths
         return fingerprint(node.robot, free, terms, self.orders, source_hash("motion/transcription"))
 
@@ -169,14 +176,15 @@ class RowRanges:
         return enclose(rows, [name for name in inputs if name == "moment" or name.startswith("y_")])
 
     def __call__(
-        self, pieces: Pieces, lower: Array, upper: Array, T: float, given: Mapping[str, Array]
+        self, pieces: Pieces, lower: Array, upper: Array, T: float, shared: Array
     ) -> tuple[Array, Array, Array]:
         """Return lower and upper bounds (K, m) of all rows over intervals of s (K,), and remainders (K, m).
 
-        T is the duration of the phase, and ``given`` are the shared numbers. The least upper bound of a row is at most
+        T is the duration of the phase, and ``shared`` are the shared numbers. The least upper bound of a row is at most
         2 remainders below the upper bound.
         """
-        inputs = pieces.enclosures(lower, upper, T, self.orders) | {"T": np.asarray(T)} | dict(given)
+        inputs = pieces.enclosures(lower, upper, T, self.orders) | {"T": np.asarray(T)}
+        inputs |= {"numbers": shared, "given": self.given}
         kernel = self._kernels.kernel("ranges", self._trace, _shapes, quick=True)
         path = self.node.model.path
         if path is None:
@@ -217,7 +225,7 @@ def _in_pieces(node: Node) -> Node:
     piece = PathPiece(path.spline, path.points, ca.reshape(symbol[:-1], count, powers).T, symbol[-1])
     shared = [name for name in node.shared if name not in node.model.parameters]
     result = Node(replace(node.model, path=piece), shared, node.held, node.clock)
-    result.all_data[PATH] = symbol
+    result.all_data[PATH, symbol.numel()] = symbol
     return result
 
 
