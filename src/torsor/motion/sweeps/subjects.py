@@ -41,6 +41,7 @@ class Variation:
     def __init__(self, problem: MotionProblem) -> None:
         self.problem = problem
         self._robots: dict[tuple[str, ...], Parametric[Robot]] = {}
+        self._first: dict[int, MotionProblem] = {}  # by the id of its robot; its symbols serve further cases
 
     def __getstate__(self) -> dict[str, Any]:
         return {"problem": self.problem}
@@ -50,6 +51,13 @@ class Variation:
 
     def __call__(self, **values: Any) -> MotionProblem:
         """Return the problem with the given values."""
+        problem = self._varied(values)
+        first = self._first.setdefault(id(problem.robot), problem)
+        if first is not problem:
+            first.share_with(problem)
+        return problem
+
+    def _varied(self, values: Mapping[str, Any]) -> MotionProblem:
         problem, numbers = self.problem, {}
         for name, value in values.items():
             place = _place(problem, name)
