@@ -17,7 +17,7 @@ from torsor.optimisation.newton import Regularisation
 from torsor.robot.kernels import Kernels
 from torsor.robot.target import Target
 
-MAX_COMPILED = 100_000  # operations of a factorisation that is compiled
+MAX_COMPILED = 100_000  # largest number of operations of a factorisation that is compiled
 
 
 class Systems:
@@ -33,8 +33,10 @@ class Systems:
     @cached_property
     def method(self) -> "_Method":
         """The way in which the systems are solved."""
-        compiled = _Compiled(self)
-        return compiled if compiled.operations <= MAX_COMPILED else _Lapack(self)
+        rows, columns = np.concatenate([self.rows, self.columns]), np.concatenate([self.columns, self.rows])
+        pattern = ca.Sparsity.triplet(self.n, self.n, rows.tolist(), columns.tolist())
+        filled = np.bincount(pattern.ldl(True)[0].get_triplet()[0], minlength=self.n)
+        return _Compiled(self) if int(filled @ (filled + 1)) <= MAX_COMPILED else _Lapack(self)
 
     def dense(self, entries: Array) -> Array:
         """Return the matrices (B, n, n)."""
@@ -123,11 +125,6 @@ class _Compiled:
         diagonal, self._upper, self._order = ca.ldl(self._A, True)
         outputs = [self._upper.nz[:], diagonal]
         self._factor = ca.Function("factors", [self._entries], outputs)
-
-    @property
-    def operations(self) -> int:
-        """Number of operations of a factorisation."""
-        return int(self._factor.n_instructions())
 
     @cached_property
     def _kernels(self) -> Kernels:

@@ -62,12 +62,10 @@ class Assembly:
             places = self.systems.places[row[lower], column[lower]], blocks.places.taken[lower]
             shape = len(self.systems.rows), blocks.size
             self._scatters.append(csr_array((np.ones(len(places[0])), places), shape=shape))
-            # of the columns of T and the numbers, the entries among these are added once
-            place = [
-                [place if j not in batch.others[:k] else -1 for j, place in enumerate(self.systems.places[other])]
-                for k, other in enumerate(batch.others)
-            ]
-            self._columns.append(np.array(place, dtype=int).reshape(-1, n))
+            columns = self.systems.places[batch.others]
+            for k in range(len(batch.others)):  # entries among T and the numbers are added once
+                columns[k, batch.others[:k]] = -1
+            self._columns.append(columns)
 
     def entries(self, parts: Sequence[Array], columns: Sequence[Array]) -> Array:
         """Return the entries (B, nnz) of the matrices: parts of block sums, and columns (B, specials, n), by batch."""
