@@ -13,7 +13,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-from facts import DOCS, ROOT, ratio, read_facts
+from facts import DOCS, ROOT, ratio, ratios, read_facts
 
 sys.path.insert(0, str(ROOT / "examples"))
 
@@ -122,8 +122,9 @@ def deploy() -> None:
     rows = [row for row in facts["speed"] if "ratio" in row.get("x86", {}) and row["peer_call"] == "batch"]
     axes = _chart("times as fast as Pinocchio, one core")
     for k, row in enumerate(rows[::-1]):
-        axes.barh(k, row["x86"]["ratio"], color=LINES["own"], height=0.55)
-        axes.text(row["x86"]["ratio"], k, f" {ratio(facts, row, 'x86')}", va="center")
+        times = float(np.median(ratios(facts, row, "x86")))
+        axes.barh(k, times, color=LINES["own"], height=0.55)
+        axes.text(times, k, f" {ratio(facts, row, 'x86')}", va="center")
         axes.text(0, k + 0.32, row["name"].replace(", batch", ""), va="bottom")
     axes.set(yticks=[], ylim=(-0.5, len(rows) - 0.1), xlim=(0, 120))
     _save_chart("deploy", axes)
