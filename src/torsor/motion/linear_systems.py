@@ -40,9 +40,6 @@ class Systems:
 
     def dense(self, entries: Array) -> Array:
         """Return the matrices (B, n, n)."""
-        return np.asarray(entries[:, self.places]) if (self.places >= 0).all() else self._with_zeros(entries)
-
-    def _with_zeros(self, entries: Array) -> Array:
         padded = np.concatenate([entries, np.zeros((len(entries), 1))], axis=1)
         return np.asarray(padded[:, self.places])  # the index -1 is the added 0
 

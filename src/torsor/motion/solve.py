@@ -109,7 +109,7 @@ class SolveSettings:
 
     @classmethod
     def of(cls, where: str, **given: Any) -> "SolveSettings":
-        """Return validated settings, with defaults for settings that are None or missing."""
+        """Return validated settings; None selects the default of a setting."""
         for key in given:
             if key not in DEFAULTS:
                 raise ModelError(f"there is no setting {key!r}", value=key, where=where, allowed=", ".join(DEFAULTS))

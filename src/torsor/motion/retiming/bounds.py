@@ -34,7 +34,7 @@ class Bounds:
 
     @classmethod
     def of(cls, robot: Robot, given: Mapping[str, Any], reactions: Any = None) -> "Bounds":
-        """Return the given bounds; velocity and torque bounds that are None are taken from the robot."""
+        """Return the bounds; velocity and torque bounds default to the limits of the robot."""
         where, names = f"{robot.name}: retime", robot.coordinate_names
         indices = {"velocity": robot.velocity_limit.copy(), "torque": robot.effort_limit}
         for joint in robot.joints:
