@@ -18,6 +18,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import several
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.progress import Bar
+from torsor.compiler import array_module, on_host
 from torsor.motion.batched import BatchOutcome, solve_batch
 from torsor.motion.results.solution import BETWEEN, Solution, on_finer_grid
 from torsor.motion.solve import (
@@ -36,6 +37,7 @@ from torsor.optimisation import Outcome, Settings
 from torsor.robot.robot import Robot
 
 BATCH_SOLVER = "condensed"  # the method of the batch
+FINER_CASES = {"cpu": 16, "cuda": 1024}  # cases that are checked between the nodes at a time
 _INERTIAL = ("mass", "com", "inertia")  # fields of links that a payload changes
 
 P = TypeVar("P", bound=ProblemStatement)
@@ -141,14 +143,16 @@ def _is_alike(one: Robot, other: Robot) -> bool:
     return replace(one, links=tuple(links)) == other
 
 
-def solve_cases(problem: ProblemStatement, cases: Sequence[Any], settings: SolveSettings) -> list[Solution]:
-    """Return the solutions of all cases, in their order."""
+def solve_cases(
+    problem: ProblemStatement, cases: Sequence[Any], settings: SolveSettings, device: str = "cpu"
+) -> list[Solution]:
+    """Return the solutions of all cases, in their order; batches are solved on ``device``."""
     began = perf_counter()
     problems = _with_one_robot(problem, [_made(problem, case, index) for index, case in enumerate(cases)])
     for index, own in enumerate(problems):
         _build(problem if own.robot is problem.robot else problems[0], own, index)
     with Bar(len(cases), settings.progress, f"solving {problem.name}") as bar, threadpool_limits(1):
-        together = solve_together(problems, settings, began, bar)
+        together = solve_together(problems, settings, began, bar, device)
         ended = sum(solution is not None for solution in together)
         solutions = list[Solution]()
         for own, solution in zip(problems, together, strict=True):
@@ -164,7 +168,11 @@ def solve_cases(problem: ProblemStatement, cases: Sequence[Any], settings: Solve
 
 
 def solve_together(
-    problems: Sequence[ProblemStatement], settings: SolveSettings, began: float, bar: Bar | None = None
+    problems: Sequence[ProblemStatement],
+    settings: SolveSettings,
+    began: float,
+    bar: Bar | None = None,
+    device: str = "cpu",
 ) -> list[Solution | None]:
     """Return the solutions of problems that a batch solves, and None for the others."""
     groups: dict[Any, list[int]] = {}
@@ -177,7 +185,7 @@ def solve_together(
     ended = 0
     for members in groups.values():
         tell = None if bar is None else partial(_tell, bar, ended)
-        batch = _solve_group([problems[index] for index in members], settings, began, tell)
+        batch = _solve_group([problems[index] for index in members], settings, began, tell, device)
         for index, solution in zip(members, batch, strict=True):
             result[index] = solution
         ended += len(members)
@@ -209,12 +217,16 @@ def _alone(problem: ProblemStatement, settings: SolveSettings) -> Solution:
 
 
 def _solve_group(
-    problems: Sequence[ProblemStatement], settings: SolveSettings, began: float, tell: Callable[[int], None] | None
+    problems: Sequence[ProblemStatement],
+    settings: SolveSettings,
+    began: float,
+    tell: Callable[[int], None] | None,
+    device: str,
 ) -> list[Solution | None]:
     """Return the solutions of problems with one structure, None for those that the batch does not solve."""
     programs = [problem.program for problem in problems]
     starts = np.stack([problem.guess() for problem in problems])
-    cases, ended = Cases.of(programs), 0
+    cases, ended = Cases.of(programs, device), 0
 
     def done(_: int, __: Outcome) -> None:
         nonlocal ended
@@ -223,7 +235,7 @@ def _solve_group(
             tell(ended)
 
     solver_settings = Settings(settings.tolerance, settings.iterations)
-    outcomes = solve_batch(cases, starts, solver_settings, done)
+    outcomes = solve_batch(cases, array_module(device).asarray(starts), solver_settings, done)
     setup = perf_counter() - began
     between = _between_nodes(cases, outcomes)
     results = list[Solution | None]()
@@ -260,12 +272,12 @@ def _between_nodes(cases: Cases, outcomes: Sequence[BatchOutcome]) -> Array:
     if finer is None:
         return np.full(len(cases), np.inf)
     x = np.stack([outcome.x for outcome, _ in outcomes])
-    worst = np.zeros(len(x))
-    for first in range(0, len(x), 16):
-        at = np.arange(first, min(first + 16, len(x)))
-        own = finer.take(at)
-        rows = own.value(x[at])[1]
+    worst, needed = np.zeros(len(x)), np.asarray(required, like=finer.lower)
+    for first in range(0, len(x), FINER_CASES[cases.device]):
+        at = np.arange(first, min(first + FINER_CASES[cases.device], len(x)))
+        own = finer.take(np.asarray(at, like=finer.lower))
+        rows = own.value(np.asarray(x[at], like=finer.lower))[1]
         low, high = own.row_bounds
-        outside = np.maximum(low - rows, rows - high)[:, required]
-        worst[at] = np.nan_to_num(outside, nan=np.inf).max(axis=1, initial=0.0)
-    return worst
+        outside = np.maximum(low - rows, rows - high)
+        worst[at] = on_host(np.where(needed & ~(outside <= 0), outside, 0.0).max(axis=1))
+    return np.where(np.isnan(worst), np.inf, worst)
