@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import casadi as ca
 import numpy as np
@@ -250,8 +250,7 @@ class _Filters:
     def accepts(self, theta: Array, merit: Array) -> Flags:
         """Return which pairs are better than each earlier one in violation or objective."""
         better: Flags = (theta[:, None] < self.pairs[..., 0]) | (merit[:, None] < self.pairs[..., 1])
-        is_better: Flags = np.logical_and.reduce(better, axis=1)
-        return is_better
+        return cast(Flags, better.all(axis=1))
 
     def added(self, theta: Array, merit: Array, to: Flags) -> "_Filters":
         """Return the filters with one more pair for some cases."""
@@ -402,7 +401,7 @@ class _Search:
         """Return the first points of the next waiting cases."""
         first, self.waiting = self.waiting[:count], self.waiting[count:]
         cases = np.asarray(first, like=self.starts)
-        programs, ones = self.programs.take(cases), np.ones(len(cases), like=self.starts)
+        programs, ones = self.programs.take(cases), np.ones_like(cases, dtype=float)
         low, high = np.maximum(programs.lower, -FAR), np.minimum(programs.upper, FAR)
         x = _inside(self.starts[cases], low, high)
         f, h = programs.value(x)
