@@ -564,16 +564,23 @@ class _Search:
         total = slope[0][:, 0] + mu * (slope[1][:, 0] + point.rows.totals.slope)
         start = _Start(state.theta, state.f - mu * state.logs, total)
         primal, dual = (_length(ratio, nearest) for ratio in ratios)
-        new = {name: values.copy() for name, values in state.values().items()}
+        new, is_shared = state.values(), True
         length, filters, ok = primal.copy(), state.filter, np.zeros_like(state.is_flat)
         todo, stills, is_first = ~ok, state.stills, True
         final = primal.copy()
 
         def take(at: Indices, trial: "_Moved", taken: Flags) -> None:
+            nonlocal new, is_shared
+            if len(at) == len(ok) and taken.all():
+                new, is_shared = trial.values, False
+                ok[:], todo[:] = True, False
+                return
+            if is_shared:
+                new, is_shared = {name: values.copy() for name, values in new.items()}, False
+            chosen = at[taken]
             for name, values in trial.values.items():
-                new[name][at[taken]] = values[taken]
-            ok[at[taken]] = True
-            todo[at[taken]] = False
+                new[name][chosen] = values[taken]
+            ok[chosen], todo[chosen] = True, False
 
         while todo.any():
             at = np.flatnonzero(todo)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -163,6 +163,13 @@ class Cases:
             data=tuple(placed(np.stack([batch.data for batch in each])) for each in batches),
             given=tuple(placed(np.stack([batch.kernels.given for batch in each])) for each in batches),
         )
+
+    @classmethod
+    def with_known(cls, program: Program, known: Sequence[Array], device: str = "cpu") -> Self:
+        """Return the batch of programs that differ in the known control points (B, N, P) of each phase."""
+        one, placed = cls.of([program], device), array_module(device).asarray
+        same = one.take(np.zeros(len(known[0]), dtype=int, like=one.lower))
+        return cast(Self, replace(same, known=tuple(map(placed, known))))
 
     @classmethod
     def _on(cls, program: Program, device: str, *arrays: Any, **more: Any) -> Self:
