@@ -94,6 +94,14 @@ MAX_ROWS_SHOWN = 8  # iterations in the live table
 PATIENCE_SECONDS = 2.0  # seconds before a line appears on a terminal
 
 
+_stops: list[Callable[[], bool]] = []  # conditions that stop all searches of this process
+
+
+def stop_when(condition: Callable[[], bool]) -> None:
+    """Stop all searches of this process as soon as a condition holds, as by Ctrl-C."""
+    _stops.append(condition)
+
+
 class Watch:
     """A ``watch`` function for solver settings that shows progress and handles Ctrl-C.
 
@@ -136,6 +144,9 @@ class Watch:
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         again, self.interrupted = self.interrupted, True
+        outer = getattr(self._before, "__self__", None)
+        if isinstance(outer, Watch):  # of all searches, of which this is one
+            outer.interrupted = True
         if again or is_stoppable():  # compilation takes long and has no iterations at which to stop
             raise KeyboardInterrupt
 
@@ -144,6 +155,7 @@ class Watch:
         if self._display.is_due:
             self._last.append(iteration)
             self._display.show(self._table() if self._shown else self._line(iteration))
+        self.interrupted = self.interrupted or any(stop() for stop in _stops)
         if self.interrupted:
             raise StoppedError
 

@@ -98,8 +98,8 @@ class Cases:
     given: tuple[Array, ...]
 
     @classmethod
-    def of(cls, programs: Sequence[Program]) -> Self:
-        """Return the batch of programs with equal ``structure_of``."""
+    def of(cls, programs: Sequence[Program], assembly: Assembly | None = None) -> Self:
+        """Return the batch of programs with equal ``structure_of``; ``assembly`` is that of an earlier batch."""
         programs = [program.at_nodes[0] for program in programs if program.at_nodes is not None]
         first = programs[0]
         phases = [[program.layout.phases[k] for program in programs] for k in range(len(first.layout.phases))]
@@ -112,7 +112,7 @@ class Cases:
             bounds.append(np.clip(np.array(sides, dtype=float), -FAR, FAR))
         return cls(
             first,
-            Assembly(first),
+            assembly or Assembly(first),
             np.stack([program.lower for program in programs]),
             np.stack([program.upper for program in programs]),
             bounds=tuple(bounds),
