@@ -1,7 +1,7 @@
 """GPU kernels on the CPU, one thread after the other, for tests on machines without a GPU.
 
 The LLVM module is that of the GPU except for the thread number and the kind of pointers. Tests therefore check indices,
-strides, staging and results.
+strides, staging and results. The arrays of ``StrictDevice`` refuse operations with NumPy arrays, as those of CuPy do.
 """
 
 import ctypes
@@ -65,3 +65,62 @@ class ProcessorDevice(Device):
             assert linked is not None  # the code lives as long as this function
 
         return launch
+
+
+class GpuArray(np.ndarray):
+    """An array that stands for one of CuPy: NumPy arrays cannot be mixed with it, and ``get`` copies it to the host."""
+
+    def get(self) -> np.ndarray:
+        """Return the array on the host."""
+        return np.array(self.view(np.ndarray))
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **more: Any) -> Any:
+        targets = {} if out is None else {"out": _plain(out)}
+        return _on_gpu(getattr(ufunc, method)(*_plain(inputs), **targets, **_plain(more)))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if function in (np.asarray, np.array):  # with ``like=``: a copy to the GPU
+            return _on_gpu(function(*args, **kwargs))
+        return _on_gpu(function(*_plain(args), **_plain(kwargs)))
+
+    def __getitem__(self, index: Any) -> Any:
+        _plain(index)
+        return super().__getitem__(index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        _plain(index), _plain(value)
+        super().__setitem__(index, value)
+
+
+def _plain(value: Any) -> Any:
+    """Return values without the type of their arrays; raise TypeError for arrays of the host."""
+    if isinstance(value, GpuArray):
+        return value.view(np.ndarray)
+    if isinstance(value, np.ndarray):
+        raise TypeError(f"an array {value.shape} of the host is mixed with arrays of the GPU")
+    if isinstance(value, dict):
+        return {key: _plain(own) for key, own in value.items()}
+    return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
+
+
+def _on_gpu(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_on_gpu, value))
+    return value.view(GpuArray) if isinstance(value, np.ndarray) else value
+
+
+class _Module:
+    """The functions of NumPy with results on the GPU."""
+
+    ndarray = GpuArray
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(np, name)
+        return lambda *args, **kwargs: _on_gpu(function(*args, **kwargs))
+
+
+class StrictDevice(ProcessorDevice):
+    """A GPU on the CPU whose arrays are ``GpuArray``."""
+
+    def __init__(self) -> None:
+        Device.__init__(self, _Module())

@@ -4,6 +4,7 @@ from torsor.compiler import cache
 from torsor.compiler.c import export_c, export_cpp
 from torsor.compiler.cache import Signature, StoredKernel, keep, recall
 from torsor.compiler.compiled import DEVICES, DTYPES, AnyKernel, compile, dtype_name
+from torsor.compiler.cuda.device import array_module, on_host
 from torsor.compiler.cuda.kernel import CudaKernel, require_card
 from torsor.compiler.js import export_js
 from torsor.compiler.kernel import Kernel, VirtualMachine
@@ -24,6 +25,7 @@ __all__ = [
     "Signature",
     "StoredKernel",
     "VirtualMachine",
+    "array_module",
     "cache",
     "compile",
     "compiler_fingerprint",
@@ -33,6 +35,7 @@ __all__ = [
     "export_cpp",
     "export_js",
     "keep",
+    "on_host",
     "read_program",
     "recall",
     "require_card",

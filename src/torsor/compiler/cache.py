@@ -44,6 +44,8 @@ _PACKAGE = Path(__file__).parents[1]
 _MAGIC = b"torsor object code 2\n"
 _SUFFIX = ".kernel"
 _DEFAULT_MB = 512
+_PRUNED_SHARE = 0.05  # share of the size limit that a process stores before it prunes again
+_stored = dict[Path, float]()  # bytes that this process stored in each folder since it pruned it
 _PAUSE = 0.05  # s between checks whether another process has compiled a kernel
 
 
@@ -307,7 +309,10 @@ def store(key: str, objects: Sequence[bytes]) -> None:
             body = struct.pack("<I", len(parts)) + b"".join(struct.pack("<Q", len(part)) + part for part in parts)
             file.write(_MAGIC + hashlib.sha256(body).digest() + body)
         temporary.replace(folder / (key + _SUFFIX))
-        _prune(folder)
+        stored = _stored.get(folder, math.inf) + len(body)
+        _stored[folder] = 0.0 if stored > _PRUNED_SHARE * _limit() else stored
+        if not _stored[folder]:
+            _prune(folder)
     except OSError:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -356,17 +361,21 @@ def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
     return result
 
 
+def _limit() -> float:
+    """Return the largest size of the cache in bytes."""
+    try:
+        return float(os.environ.get("TORSOR_CACHE_MB", _DEFAULT_MB)) * 1e6
+    except ValueError:
+        return _DEFAULT_MB * 1e6
+
+
 def _prune(folder: Path) -> None:
     """Delete the least recently used kernels beyond the size limit, and old temporary files of killed processes."""
     for leftover in (*folder.glob(".*.part"), *folder.glob(".*.lock")):
         with contextlib.suppress(OSError):
             if time.time() - leftover.stat().st_mtime > 3600:
                 leftover.unlink()
-    try:
-        limit = float(os.environ.get("TORSOR_CACHE_MB", _DEFAULT_MB)) * 1e6
-    except ValueError:
-        limit = _DEFAULT_MB * 1e6
-    total = 0.0
+    total, limit = 0.0, _limit()
     for file, status in sorted(_files(folder), key=lambda entry: -entry[1].st_mtime):
         total += status.st_size
         if total > limit:

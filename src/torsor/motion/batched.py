@@ -2,7 +2,8 @@
 
 It is the method of ``condensed`` with one more axis: each case has its own barrier parameter, filter, step length and
 regularisation, and the arrays of all cases are computed together. Cases that end leave the batch and new ones enter, so
-that the number of cases in work is constant. A case does not depend on those beside it.
+that the number of cases in work is constant. A case does not depend on those beside it. The arrays are NumPy's, or
+CuPy's on a GPU (see ``motion.transcription.cases``).
 
 The programs keep their rows: the method sees sums over them, so that slacks and multipliers need not leave compiled
 code. The steps for several barrier parameters and weights of second-order terms are combinations of three solutions of
@@ -20,7 +21,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array, Flags, Indices
-from torsor.compiler import Signature
+from torsor.compiler import Signature, on_host
 from torsor.compiler.cache import source_hash
 from torsor.motion.linear_systems import Factors, Systems
 from torsor.optimisation.barrier import CORRECTORS, FAR, Bounded
@@ -47,7 +48,7 @@ from torsor.optimisation.standard import MAX_GRADIENT
 from torsor.robot.kernels import Kernels
 from torsor.robot.target import Target
 
-WIDTH = 64  # cases in work at a time
+WIDTHS = {"cpu": 64, "cuda": 4096}  # cases in work at a time
 REFILL_FRACTION = 0.75  # fraction of the cases in work below which new ones enter
 
 
@@ -164,6 +165,10 @@ class BatchedPrograms(Protocol):
     """Programs of one structure: bounds (B, n) of the variables and (B, m) of the rows, which are inequalities."""
 
     @property
+    def device(self) -> str:
+        """Device of the arrays: "cpu" or "cuda"."""
+
+    @property
     def lower(self) -> Array:
         """Lower bounds (B, n) of the variables."""
 
@@ -220,12 +225,12 @@ def _variable_move() -> ca.Function:
 
 
 @cache
-def _compiled() -> Kernels:
-    return Kernels(Target(), lambda: source_hash("motion/batched.py", "optimisation/barrier.py"))
+def _compiled(device: str) -> Kernels:
+    return Kernels(Target(device=device), lambda: source_hash("motion/batched.py", "optimisation/barrier.py"))
 
 
-def _kernel(make: Callable[[], ca.Function]) -> Any:
-    return _compiled().kernel(make.__name__, make, _scalars).direct
+def _kernel(make: Callable[[], ca.Function], programs: "BatchedPrograms") -> Any:
+    return _compiled(programs.device).kernel(make.__name__, make, _scalars).direct
 
 
 def _scalars(of: Signature) -> tuple[list[tuple[()]], list[tuple[()]]]:
@@ -239,13 +244,14 @@ class _Filters:
         self.pairs = pairs
 
     @classmethod
-    def empty(cls, count: int) -> "_Filters":
-        return cls(np.full((count, 0, 2), np.inf))
+    def empty(cls, like: Array) -> "_Filters":
+        return cls(np.zeros((len(like), 0, 2), like=like))
 
     def accepts(self, theta: Array, merit: Array) -> Flags:
         """Return which pairs are better than each earlier one in violation or objective."""
-        better = (theta[:, None] < self.pairs[..., 0]) | (merit[:, None] < self.pairs[..., 1])
-        return np.asarray(better.all(axis=1))
+        better: Flags = (theta[:, None] < self.pairs[..., 0]) | (merit[:, None] < self.pairs[..., 1])
+        is_better: Flags = np.logical_and.reduce(better, axis=1)
+        return is_better
 
     def added(self, theta: Array, merit: Array, to: Flags) -> "_Filters":
         """Return the filters with one more pair for some cases."""
@@ -355,14 +361,14 @@ def solve_batch(
     starts: Array,
     settings: Settings,
     done: Callable[[int, Outcome], None] | None = None,
-    width: int = WIDTH,
+    width: int | None = None,
     stops: Callable[[], bool] | None = None,
 ) -> list[BatchOutcome | None]:
     """Solve programs of one structure from starts (B, n); ``done`` is called with each case that ends.
 
     If ``stops`` returns true before an iteration, the cases in work end unsolved. Those that wait have no outcome.
     """
-    return _Search(programs, starts, settings, done, width, stops).run()
+    return _Search(programs, starts, settings, done, width or WIDTHS[programs.device], stops).run()
 
 
 class _Search:
@@ -387,7 +393,7 @@ class _Search:
         self._active = self.programs.take(state.case)
         while len(state.case):
             if self.stops is not None and self.stops():
-                self._left(state, dict.fromkeys(range(len(state.case)), ("stopped", False)))
+                self._record(state, dict.fromkeys(range(len(state.case)), ("stopped", False)))
                 break
             after = self._iterate(state)
             is_changed = len(after.case) < len(state.case)
@@ -402,8 +408,9 @@ class _Search:
 
     def _enter(self, count: int) -> _State:
         """Return the first points of the next waiting cases."""
-        cases, self.waiting = self.waiting[:count], self.waiting[count:]
-        programs, B = self.programs.take(cases), len(cases)
+        first, self.waiting = self.waiting[:count], self.waiting[count:]
+        cases = np.asarray(first, like=self.starts)
+        programs, ones = self.programs.take(cases), np.ones(len(cases), like=self.starts)
         low, high = np.maximum(programs.lower, -FAR), np.minimum(programs.upper, FAR)
         x = _inside(self.starts[cases], low, high)
         f, h = programs.value(x)
@@ -415,37 +422,43 @@ class _Search:
         rows = Rows(w, np.zeros_like(w), z_low, z_high)
         bounds = np.maximum(sum(z.sum(axis=1) for z in (z_low, z_high, own_low, own_high)), 1.0)
         gaps = (w - row_low, z_low), (row_high - w, z_high), (x - low, own_low), (high - x, own_high)
-        mu = np.asarray(sum((gap * z).sum(axis=1) for gap, z in gaps) / bounds)
+        mu: Array = sum((gap * z).sum(axis=1) for gap, z in gaps) / bounds
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = sum(np.where(z > 0, np.log(gap), 0.0).sum(axis=1) for gap, z in gaps)
-        steep = np.abs(programs.point(x, rows, np.ones(B), np.ones(B)).gradient).max(axis=1, initial=0.0)
+        steep = np.abs(programs.point(x, rows, ones, ones).gradient).max(axis=1)
         largest = np.maximum(np.abs(f), steep)
         weight = np.where(steep > MAX_GRADIENT, MAX_GRADIENT / np.maximum(steep, 1e-300), 1.0)
         weight = np.where((largest < 1) & (largest > 1e-100), 1 / np.maximum(largest, 1e-100), weight)
         f, theta = weight * f, np.abs(h - w).sum(axis=1)
-        violation = np.maximum(np.maximum(row_low - h, h - row_high).max(axis=1, initial=0.0), 0.0)
+        violation = np.maximum(np.maximum(row_low - h, h - row_high).max(axis=1), 0.0)
         share = np.minimum(FIRST_GAP_SHARE, mu * bounds / np.maximum(np.abs(f), 1e-300))
-        zeros, ones = np.zeros(B, dtype=int), np.ones(B, dtype=bool)
+        zeros, yes = np.zeros_like(cases), ones > 0
         return _State(
-            cases, x, own_low, own_high, low, high, rows, bounds, weight, f, theta, np.asarray(logs), violation,
-            mu.copy(), ones, ones.copy(), theta.copy(), share, 1e3 * np.maximum(mu, 1e-8),
-            1e-4 * np.maximum(1.0, theta), np.zeros(B), ~ones, zeros, zeros.copy(), zeros.copy(),
-            _Filters.empty(B), _Filters.empty(B),
+            cases, x, own_low, own_high, low, high, rows, bounds, weight, f, theta, logs, violation,
+            mu.copy(), yes, yes.copy(), theta.copy(), share, 1e3 * np.maximum(mu, 1e-8),
+            1e-4 * np.maximum(1.0, theta), 0.0 * ones, ~yes, zeros, zeros.copy(), zeros.copy(),
+            _Filters.empty(x), _Filters.empty(x),
         )  # fmt: skip
 
-    def _left(self, state: _State, ended: dict[int, tuple[str, bool]]) -> _State:
-        """Record the outcomes of cases that ended (by place in the batch), and return the others."""
-        for k, (status, is_solved) in ended.items():
-            case, weight, z = int(state.case[k]), state.weight[k], state.z_high[k] - state.z_low[k]
+    def _record(self, state: _State, ended: dict[int, tuple[str, bool]]) -> None:
+        """Record the outcomes of cases that ended, by place in the batch."""
+        at = np.asarray(np.array(list(ended)), like=state.case)
+        weight = state.weight[at]
+        parts = (
+            state.case[at], state.x[at], state.rows.u[at] / weight[:, None],
+            (state.z_high[at] - state.z_low[at]) / weight[:, None], state.f[at] / weight, state.iterations[at],
+            state.violation[at], state.is_convex[at],
+        )  # fmt: skip
+        seconds = perf_counter() - self.began
+        for (status, is_solved), case, x, u, z, f, iterations, violation, is_convex in zip(
+            ended.values(), *map(on_host, parts), strict=True
+        ):
             outcome = Outcome(
-                state.x[k].copy(), state.rows.u[k] / weight, z / weight, float(state.f[k] / weight),
-                int(state.iterations[k]), status, is_solved,
-                violation=float(state.violation[k]), seconds=perf_counter() - self.began,
-            )  # fmt: skip
-            self.outcomes[case] = BatchOutcome(outcome, bool(state.is_convex[k]))
+                x, u, z, float(f), int(iterations), status, is_solved, violation=float(violation), seconds=seconds
+            )
+            self.outcomes[case] = BatchOutcome(outcome, bool(is_convex))
             if self.done is not None:
-                self.done(case, outcome)
-        return state.take(np.array([k for k in range(len(state.case)) if k not in ended], dtype=int))
+                self.done(int(case), outcome)
 
     # One iteration
 
@@ -457,8 +470,8 @@ class _Search:
         curvature = np.where(is_flat, np.minimum(1.0, ratio), 1.0)
         point = _Point(replace(state, is_flat=is_flat), self._active, curvature)
         gap = point.mu * state.count / np.maximum(1.0, np.abs(state.f))
-        error = np.maximum(np.maximum(point.error(np.zeros(len(gap))), gap), state.violation)
-        is_bad, is_over = ~np.isfinite(error), state.iterations >= self.settings.iterations
+        error = on_host(np.maximum(np.maximum(point.error(0.0), gap), state.violation))
+        is_bad, is_over = ~np.isfinite(error), on_host(state.iterations) >= self.settings.iterations
         factors = point.rows.systems.factorised(point.entries, state.shift)
         is_convex = factors.is_convex & (curvature == 1.0)
         state = point.state = replace(point.state, shift=factors.shift, is_convex=is_convex)
@@ -467,23 +480,27 @@ class _Search:
             is_solved, limit = bool(error[k] <= tolerance), "stopped at the iteration limit"
             ended[k] = ("optimal" if is_solved else "values are not finite" if is_bad[k] else limit), is_solved
         if len(ended) == len(state.case):
-            return self._left(state, ended)
+            self._record(state, ended)
+            return state.take(state.case[:0])
         with np.errstate(all="ignore"):
             equations = _Newton(point, factors)
             ok, after = self._search(point, equations, *self._choose(point, equations))
-        for k in np.flatnonzero(~(ok & factors.is_factorised) | (after.shorts >= MAX_SHORT_STEPS)).tolist():
+        is_stuck = ~(ok & factors.is_factorised) | (after.shorts >= MAX_SHORT_STEPS)
+        is_feasible = on_host(state.violation <= tolerance)
+        for k in np.flatnonzero(on_host(is_stuck)).tolist():
             if k not in ended:
-                is_feasible, is_close = state.violation[k] <= tolerance, bool(error[k] <= LOOSER_FACTOR * tolerance)
-                unsolved = "no better step was found" if is_feasible else "no feasible point was found nearby"
+                is_close = bool(error[k] <= LOOSER_FACTOR * tolerance)
+                unsolved = "no better step was found" if is_feasible[k] else "no feasible point was found nearby"
                 ended[k] = ("optimal to a looser tolerance" if is_close else unsolved), is_close
         if not ended:
             return after
-        self._left(state, ended)  # with the points before this step
-        return after.take(np.array([k for k in range(len(state.case)) if k not in ended], dtype=int))
+        self._record(state, ended)  # with the points before this step
+        others = np.setdiff1d(np.arange(len(state.case)), list(ended))
+        return after.take(np.asarray(others, like=state.case))
 
     def _choose(self, point: "_Point", equations: "_Newton") -> tuple["_Step", tuple[Array, Array]]:
         """Choose barrier parameters, and return the steps with the largest fractions (B,) that they take away."""
-        state, objective, B = point.state, point.state.f, len(point.state.case)
+        state, objective, ones = point.state, point.state.f, np.ones_like(point.state.f)
         progresses = state.past.accepts(state.theta, objective)
         stops, starts = state.is_free & ~progresses, ~state.is_free & progresses
         least = np.maximum(0.1 * self.settings.tolerance / state.count, 1e-14)
@@ -493,7 +510,7 @@ class _Search:
         first = equations.first()  # without a barrier, and the change for a unit barrier parameter
         predictor = first[:, 0]
         rows = point.rows.predicted(first)
-        bend, *parts = _kernel(_variable_prediction)(*state.bounded, predictor)
+        bend, *parts = _kernel(_variable_prediction, self.programs)(*state.bounded, predictor)
         along, both = rows.along + parts[0].sum(axis=1), rows.both + parts[1].sum(axis=1)
         p = _length(np.maximum(rows.primal, parts[2].max(axis=1)), 1.0)
         d = _length(np.maximum(rows.dual, parts[3].max(axis=1)), 1.0)
@@ -502,13 +519,14 @@ class _Search:
         total = size + p * along - d * (size + along) + p * d * both
         wanted = (total / state.count / np.maximum(point.mu, 1e-300)) ** 3 * point.mu
         second = equations.factors.solved(-(bend + rows.bend)[:, None])[:, 0]
-        correctors = (p * d)[:, None] + (1 - p * d)[:, None] * np.linspace(0.0, 1.0, CORRECTORS)
+        weights = np.asarray(np.linspace(0.0, 1.0, CORRECTORS), like=p)
+        correctors = (p * d)[:, None] + (1 - p * d)[:, None] * weights
         correctors[~is_free] = 0.0
         dx = np.concatenate([first, second[:, None]], axis=1)
         slopes = point.slopes(dx)
         slopes[1][:, 0] += point.rows.totals.slope
         corrector = is_free.astype(float)  # near 1 where the step is long, which is where the gap shrinks
-        share, mu, is_open = state.share, monotone, np.ones(B, dtype=bool)
+        share, mu, is_open = state.share, monotone, ones > 0
         while is_open.any():
             floor = np.maximum(least, share * np.abs(objective) / state.count)
             lowered = self._lowered(point, monotone, floor, ~is_free & is_open)
@@ -516,7 +534,7 @@ class _Search:
             monotone = lowered
             adaptive = np.clip(wanted, floor, np.maximum(floor, state.most))
             mu = np.where(is_open, np.where(is_free, adaptive, monotone), mu)
-            ways = np.stack([np.ones(B), mu, corrector], axis=1)
+            ways = np.stack([ones, mu, corrector], axis=1)
             decrease = np.abs((ways * (slopes[0] + mu[:, None] * slopes[1])).sum(axis=1))
             is_settled = (point.curvature >= 1.0) & (decrease <= SETTLED_DECREASE * share * np.abs(objective))
             is_open &= is_settled & (floor > least)
@@ -524,17 +542,18 @@ class _Search:
         # (B, correctors, 3): the step without a barrier, with a unit one, and of the second-order products
         ways = np.stack([np.ones_like(correctors), np.broadcast_to(mu[:, None], correctors.shape), correctors], axis=2)
         ratios = point.rows.ratios(second, mu, correctors)
-        own = _kernel(_variable_ratios)(
+        own = _kernel(_variable_ratios, self.programs)(
             *(values[:, None] for values in state.bounded), ways @ dx, predictor[:, None], mu[:, None, None],
             correctors[..., None],
         )  # fmt: skip
         primal, dual = (np.maximum(row, entry.max(axis=-1)) for row, entry in zip(ratios, own, strict=True))
         slot = np.argmax(_length(primal, MAX_BOUND_FRACTION) * _length(dual, MAX_BOUND_FRACTION), axis=1)
-        chosen = ways[np.arange(B), slot]
+        every = np.arange(len(slot), like=slot)
+        chosen = ways[every, slot]
         filters = filters.cleared(is_free)
         point.state = replace(state, mu=mu, is_free=is_free, share=share, filter=filters, past=past)
         step = _Step((chosen[:, None] @ dx)[:, 0], predictor, bend, point.rows.step(mu, chosen[:, 2]))
-        return step, (primal[np.arange(B), slot], dual[np.arange(B), slot])
+        return step, (primal[every, slot], dual[every, slot])
 
     @staticmethod
     def _lowered(point: "_Point", mu: Array, floor: Array, of: Flags) -> Array:
@@ -548,15 +567,15 @@ class _Search:
         self, point: "_Point", equations: "_Newton", step: "_Step", ratios: tuple[Array, Array]
     ) -> tuple[Flags, _State]:
         """Shorten each step until its filter accepts it."""
-        state, mu, B = point.state, step.rows.mu, len(point.state.case)
+        state, mu = point.state, step.rows.mu
         nearest = np.maximum(0.99, 1 - mu)
         slope = point.slopes(step.dx[:, None])
         total = slope[0][:, 0] + mu * (slope[1][:, 0] + point.rows.totals.slope)
         start = _Start(state.theta, state.f - mu * state.logs, total)
         primal, dual = (_length(ratio, nearest) for ratio in ratios)
         new = {name: values.copy() for name, values in state.values().items()}
-        length, filters, ok = primal.copy(), state.filter, np.zeros(B, dtype=bool)
-        todo, stills, is_first = np.ones(B, dtype=bool), state.stills, True
+        length, filters, ok = primal.copy(), state.filter, np.zeros_like(state.is_flat)
+        todo, stills, is_first = ~ok, state.stills, True
         final = primal.copy()
 
         def take(at: Indices, trial: "_Moved", taken: Flags) -> None:
@@ -573,7 +592,7 @@ class _Search:
                 is_still = trial.change < STILL_STEP
                 stills = np.where(is_still, state.stills + 1, 0)
                 accepted, extends = accepted | is_still, extends & ~is_still
-            filters = filters.added(start.theta, start.merit, _flags(at[extends], B))
+            filters = filters.added(start.theta, start.merit, _flags(at[extends], ok))
             final[at[accepted]] = length[at[accepted]]
             take(at, trial, accepted)
             if is_first:
@@ -603,14 +622,14 @@ class _Search:
             programs = programs.take(at)
             bounded, rows = tuple(values[at] for values in bounded), Rows(*(values[at] for values in rows))
         scalars = step.rows.mu, step.rows.corrector, length, dual
-        x, z_low, z_high, logs, change = _kernel(_variable_move)(
+        x, z_low, z_high, logs, change = _kernel(_variable_move, self.programs)(
             *bounded, step.dx, step.predictor, *(values[:, None] for values in scalars)
         )
         trial = programs.moved(x, rows, step.rows, length, dual)
         values = {"x": x, "z_low": z_low, "z_high": z_high, "f": state.weight[at] * trial.f, "theta": trial.theta}
         values |= {"logs": trial.logs + logs.sum(axis=1), "violation": trial.violation}
         values |= {f"rows {name}": own for name, own in trial.rows._asdict().items()}
-        return _Moved(values, np.maximum(trial.change, change.max(axis=1, initial=0.0)), step.rows.mu)
+        return _Moved(values, np.maximum(trial.change, change.max(axis=1)), step.rows.mu)
 
     def _accepts(
         self, state: _State, filters: _Filters, at: Indices, trial: "_Moved", start: "_Start", length: Array
@@ -625,8 +644,8 @@ class _Search:
         armijo = descends & (before <= state.small[at])
         falls = trial.merit <= merit + 1e-8 * length * slope + slack
         progresses = (trial.theta <= (1 - 1e-5) * before) | (trial.merit <= merit - 1e-8 * before + slack)
-        accepted = possible & np.where(armijo, falls, progresses)
-        return np.asarray(accepted), np.asarray(accepted & ~armijo)
+        accepted: Flags = possible & np.where(armijo, falls, progresses)
+        return accepted, accepted & ~armijo
 
     def _correct(
         self,
@@ -643,17 +662,17 @@ class _Search:
         state, own, nearest = point.state, step.take(at), np.maximum(0.99, 1 - step.rows.mu[at])
         off, corrector, programs = point.rows.off[at], equations.corrector(at), self._active.take(at)
         trial = self._moved(state, step, at, length[at], length[at])
-        before, is_active, own_length = trial.theta, np.ones(len(at), dtype=bool), length[at]
+        before, is_active, own_length = trial.theta, at >= 0, length[at]
         bounded = tuple(values[at] for values in state.bounded)
         for _ in range(MAX_CORRECTIONS):
             x, w = trial.values["x"], trial.values["rows w"]
             off = own_length[:, None] * off + programs.value(x)[1] - w
             corrected, ratios = corrector(own, off)
-            primal, dual = _lengths(bounded, corrected, ratios, nearest)
+            primal, dual = self._lengths(bounded, corrected, ratios, nearest)
             trial = self._moved(state, corrected, at, primal, dual)
             accepted, extends = self._accepts(state, filters, at, trial, start, length[at])
             accepted &= is_active
-            filters = filters.added(start.theta, start.merit, _flags(at[accepted & extends], len(state.case)))
+            filters = filters.added(start.theta, start.merit, _flags(at[accepted & extends], state.is_flat))
             take(at, trial, accepted)
             is_active &= ~accepted & (trial.theta <= 0.99 * before)
             if not is_active.any():
@@ -664,26 +683,26 @@ class _Search:
     def _error_at(self, state: _State, at: Indices, trial: "_Moved") -> Array:
         """Return the errors of the barrier problems of some cases at their trial points."""
         state = state.take(at).with_values(trial.values)
-        return _Point(state, self._active.take(at), np.ones(len(at))).error(state.mu)
+        return _Point(state, self._active.take(at), np.ones_like(state.mu)).error(state.mu)
+
+    def _lengths(
+        self, bounded: tuple[Array, ...], step: "_Step", ratios: tuple[Array, Array], nearest: Array
+    ) -> tuple[Array, Array]:
+        """Return the longest steps (B,) of the variables and of the multipliers, given the ratios of the rows."""
+        scalars = step.rows.mu[:, None], step.rows.corrector[:, None]
+        own = _kernel(_variable_ratios, self.programs)(*bounded, step.dx, step.predictor, *scalars)
+        primal, dual = (np.maximum(row, part.max(axis=1)) for row, part in zip(ratios, own, strict=True))
+        return _length(primal, nearest), _length(dual, nearest)
 
 
 def _length(ratio: Array, nearest: Array | float) -> Array:
     """Return the longest step up to 1 that takes away at most ``nearest`` of the distances."""
-    return np.asarray(np.minimum(1.0, nearest / np.maximum(ratio, 1e-300)))
+    return np.minimum(1.0, nearest / np.maximum(ratio, 1e-300))
 
 
-def _lengths(
-    bounded: tuple[Array, ...], step: "_Step", ratios: tuple[Array, Array], nearest: Array
-) -> tuple[Array, Array]:
-    """Return the longest steps (B,) of the variables and of the multipliers, given the ratios of the rows."""
-    scalars = step.rows.mu[:, None], step.rows.corrector[:, None]
-    own = _kernel(_variable_ratios)(*bounded, step.dx, step.predictor, *scalars)
-    primal, dual = (np.maximum(row, part.max(axis=1)) for row, part in zip(ratios, own, strict=True))
-    return _length(primal, nearest), _length(dual, nearest)
-
-
-def _flags(at: Indices, count: int) -> Flags:
-    result = np.zeros(count, dtype=bool)
+def _flags(at: Indices, like: Flags) -> Flags:
+    """Return flags of the places ``at``, as many as in ``like``."""
+    result = np.zeros_like(like)
     result[at] = True
     return result
 
@@ -733,7 +752,7 @@ class _Moved(NamedTuple):
 
     @property
     def merit(self) -> Array:
-        return np.asarray(self.values["f"] - self.mu * self.values["logs"])
+        return self.values["f"] - self.mu * self.values["logs"]
 
 
 class _Point:
@@ -743,7 +762,7 @@ class _Point:
         self.state, self.curvature = state, curvature
         rows = self.rows = programs.point(state.x, state.rows, state.weight, curvature)
         self.gradient = rows.gradient
-        stiffness, self.repulsion, products, most, least, dual = _kernel(_variable_point)(
+        stiffness, self.repulsion, products, most, least, dual = _kernel(_variable_point, programs)(
             *state.bounded, rows.gradient + rows.multiplied
         )
         self.entries = rows.entries
@@ -757,10 +776,11 @@ class _Point:
         extremes = np.maximum(totals.most, most.max(axis=1)), np.minimum(totals.least, least.min(axis=1))
         self._error = worst, *extremes, by_gap
 
-    def error(self, mu: Array) -> Array:
+    def error(self, mu: Array | float) -> Array:
         """Return the largest scaled optimality residual (B,) of the barrier problems."""
         worst, most, least, by_gap = self._error
-        return np.asarray(np.maximum(worst, np.maximum(most - mu, np.minimum(mu - least, mu)) / by_gap))
+        result: Array = np.maximum(worst, np.maximum(most - mu, np.minimum(mu - least, mu)) / by_gap)
+        return result
 
     def slopes(self, dx: Array) -> tuple[Array, Array]:
         """Return the derivatives (B, k) along dx (B, k, n) of f and of minus the sum of logarithms.

@@ -1,7 +1,8 @@
-"""Symmetric positive definite systems of one sparsity pattern, many at once.
+"""Symmetric positive definite systems of one sparsity pattern, many at once, on a CPU or a GPU.
 
 The factorisation and the solution are compiled as straight-line code for the pattern, and computed for several systems
-in the lanes of vector registers. Large patterns are factorised one by one by LAPACK.
+in the lanes of vector registers or in the threads of a GPU. Large patterns are factorised as dense matrices by blocks,
+whose products are those of the array library.
 """
 
 from functools import cache, cached_property
@@ -9,26 +10,28 @@ from typing import Any, Protocol
 
 import casadi as ca
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
 
 from torsor.base.arrays import Array, Flags, Indices
+from torsor.compiler import array_module
 from torsor.compiler.cache import source_hash
-from torsor.optimisation.newton import Regularisation
 from torsor.robot.kernels import Kernels
 from torsor.robot.target import Target
 
 MAX_COMPILED = 100_000  # largest number of operations of a factorisation that is compiled
+BLOCK = 24  # rows of the blocks of large matrices
+FIRST_SHIFT, SHIFT_GROWTH, NEXT_SHIFT_GROWTH = 1e-4, 100.0, 8.0
+MAX_SHIFT = 1e20  # relative to the largest diagonal entry
 
 
 class Systems:
     """Systems A x = r with a symmetric ``pattern`` (n, n), and the entries (B, nnz) of the lower triangles of A."""
 
-    def __init__(self, pattern: Flags):
-        self.n = len(pattern)
+    def __init__(self, pattern: Flags, device: str = "cpu"):
+        self.n, self.device = len(pattern), device
         self.rows, self.columns = np.nonzero(np.tril(pattern | np.eye(self.n, dtype=bool)))
         self.places = np.full(pattern.shape, -1)
         self.places[self.rows, self.columns] = self.places[self.columns, self.rows] = np.arange(len(self.rows))
-        self.diagonal: Indices = np.diagonal(self.places).copy()
+        self.diagonal: Indices = array_module(device).asarray(np.diagonal(self.places).copy())
 
     @cached_property
     def method(self) -> "_Method":
@@ -36,12 +39,11 @@ class Systems:
         rows, columns = np.concatenate([self.rows, self.columns]), np.concatenate([self.columns, self.rows])
         pattern = ca.Sparsity.triplet(self.n, self.n, rows.tolist(), columns.tolist())
         filled = np.bincount(pattern.ldl(True)[0].get_triplet()[0], minlength=self.n)
-        return _Compiled(self) if int(filled @ (filled + 1)) <= MAX_COMPILED else _Lapack(self)
+        return _Compiled(self) if int(filled @ (filled + 1)) <= MAX_COMPILED else _Blocked(self)
 
-    def dense(self, entries: Array) -> Array:
-        """Return the matrices (B, n, n)."""
-        padded = np.concatenate([entries, np.zeros((len(entries), 1))], axis=1)
-        return np.asarray(padded[:, self.places])  # the index -1 is the added 0
+    def kernels(self, name: str) -> Kernels:
+        """Return the compiled functions with a name on the device of the systems."""
+        return Kernels(Target(device=self.device), lambda: f"{name} {source_hash('motion/linear_systems.py')}")
 
     def factorised(self, entries: Array, last: Array) -> "Factors":
         """Return the factors of matrices; the diagonals of those that are not positive definite are shifted.
@@ -49,29 +51,24 @@ class Systems:
         ``last`` (B,) are the last shifts, from which larger ones are tried. ``entries`` are changed accordingly.
         """
         factors, ok = self.method.factors(entries)
-        shifts, is_convex = last.copy(), ok.copy()
-        waiting = {int(k): iter(_shifts(entries[k, self.diagonal], float(last[k]))) for k in np.flatnonzero(~ok)}
-        before = {k: entries[k, self.diagonal] for k in waiting}
-        while waiting:
-            tried = {k: next(values, None) for k, values in waiting.items()}
-            waiting = {k: waiting[k] for k, shift in tried.items() if shift is not None}
-            at = np.array(list(waiting), dtype=int)
-            for k in waiting:
-                shifts[k] = tried[k]
-                entries[k, self.diagonal] = before[k] + shifts[k]
-            if at.size:
-                again, good = self.method.factors(entries[at])
-                for values, new in zip(factors, again, strict=True):
-                    values[at] = new
-                ok[at] = good
-                waiting = {k: waiting[k] for k, is_good in zip(at.tolist(), good, strict=True) if not is_good}
+        shifts, is_convex, at = last.copy(), ok.copy(), np.flatnonzero(~ok)
+        if at.size:
+            before = entries[:, self.diagonal]
+            largest = MAX_SHIFT * np.maximum(np.abs(before).max(axis=1), 1.0)
+            value = np.where(last > 0, np.maximum(1e-20, last / 3), FIRST_SHIFT)
+            growth = np.where(last > 0, NEXT_SHIFT_GROWTH, SHIFT_GROWTH)
+        while at.size:
+            at = at[value[at] < largest[at]]
+            if not at.size:
+                break
+            shifts[at] = value[at]
+            entries[at[:, None], self.diagonal] = before[at] + value[at, None]
+            again, good = self.method.factors(entries[at])
+            for values, new in zip(factors, again, strict=True):
+                values[at] = new
+            ok[at], value[at] = good, value[at] * growth[at]
+            at = at[~good]
         return Factors(self, entries, factors, shifts, is_convex, ok)
-
-
-def _shifts(diagonal: Array, last: float) -> list[float]:
-    regularisation = Regularisation()
-    regularisation.last = last
-    return regularisation.values(float(np.abs(diagonal).max(initial=0.0)))[1:]
 
 
 class Factors:
@@ -125,13 +122,15 @@ class _Compiled:
 
     @cached_property
     def _kernels(self) -> Kernels:
-        name = f"{self._systems.n} {self._systems.rows.tolist()} {self._systems.columns.tolist()}"
-        return Kernels(Target(), lambda: f"{name} {source_hash('motion/linear_systems.py')}")
+        return self._systems.kernels(
+            f"{self._systems.n} {self._systems.rows.tolist()} {self._systems.columns.tolist()}"
+        )
 
     def factors(self, entries: Array) -> tuple[list[Array], Flags]:
         """Return L^T and D, and which D are positive."""
         upper, diagonal = self._kernels.kernel("factors", lambda: self._factor)(entries)
-        return [upper, diagonal], np.asarray((diagonal > 0).all(axis=1) & np.isfinite(diagonal).all(axis=1))
+        is_positive: Flags = (diagonal > 0).all(axis=1) & np.isfinite(diagonal).all(axis=1)
+        return [upper, diagonal], is_positive
 
     @cache  # noqa: B019  # as long-lived as the compiled code
     def _solution(self, k: int) -> ca.Function:
@@ -151,29 +150,73 @@ class _Compiled:
         """Return the solutions (B, k, n)."""
         B, k, n = right.shape
         kernel: Any = self._kernels.kernel(f"solution {k}", lambda: self._solution(k))
-        return np.asarray(kernel(entries, *factors, right.reshape(B, k * n))).reshape(B, k, n)
+        result: Array = kernel(entries, *factors, right.reshape(B, k * n)).reshape(B, k, n)
+        return result
 
 
-class _Lapack:
-    """Cholesky factors of dense matrices, one by one."""
+def _block_inverse() -> ca.Function:
+    """Return the function of a symmetric block that computes the inverse of its Cholesky factor, row by row."""
+    A = ca.SX.sym("A", BLOCK, BLOCK)
+    L, inverse = ca.SX.zeros(BLOCK, BLOCK), ca.SX.zeros(BLOCK, BLOCK)
+    for k in range(BLOCK):
+        pivot = ca.sqrt(A[k, k] - ca.sumsqr(L[k, :k]))
+        L[k, k], inverse[k, k] = pivot, 1 / pivot
+        for i in range(k + 1, BLOCK):
+            L[i, k] = (A[i, k] - ca.dot(L[i, :k], L[k, :k])) * inverse[k, k]
+        for j in range(k):
+            inverse[k, j] = -inverse[k, k] * ca.dot(L[k, j:k], inverse[j:k, j].T)
+    return ca.Function("block_inverse", [ca.vec(A)], [ca.vec(ca.densify(inverse.T))])
+
+
+class _Blocked:
+    """Cholesky factors of dense matrices by blocks; the inverses of the diagonal blocks are kept."""
 
     def __init__(self, systems: Systems):
-        self._systems = systems
+        self._systems, self._count = systems, -(-systems.n // BLOCK)
+        size = self._count * BLOCK  # with unit rows at the end, so that all blocks have one size
+        places = np.full((size, size), -1)
+        places[: systems.n, : systems.n] = systems.places
+        unit = np.arange(systems.n, size)
+        places[unit, unit] = len(systems.rows)  # the index of an added 1; -1 is that of an added 0
+        self._places = array_module(systems.device).asarray(places)
+
+    @cached_property
+    def _inverse(self) -> Any:
+        return self._systems.kernels("blocks").kernel("block inverse", _block_inverse)
+
+    def _dense(self, entries: Array) -> Array:
+        """Return the matrices (B, size, size)."""
+        added = np.zeros((len(entries), 2), like=entries)
+        added[:, 0] = 1.0
+        result: Array = np.concatenate([entries, added], axis=1)[:, self._places]
+        return result
 
     def factors(self, entries: Array) -> tuple[list[Array], Flags]:
-        """Return lower factors (B, n, n), and which matrices have one."""
-        factors, ok = self._systems.dense(entries), np.ones(len(entries), dtype=bool)
-        for k, own in enumerate(factors):
-            factors[k], info = dpotrf(own, lower=1, clean=0)
-            ok[k] = not info and np.isfinite(factors[k, -1, -1])
-        return [factors], ok
+        """Return the matrices with L below the diagonal blocks, the inverses of these blocks, and which are finite."""
+        A, inverses = self._dense(entries), np.empty((len(entries), self._count, BLOCK, BLOCK), like=entries)
+        for k in range(self._count):
+            own, below = slice(k * BLOCK, (k + 1) * BLOCK), slice((k + 1) * BLOCK, None)
+            inverses[:, k] = self._inverse(A[:, own, own].reshape(-1, BLOCK**2)).reshape(-1, BLOCK, BLOCK)
+            A[:, below, own] = A[:, below, own] @ np.swapaxes(inverses[:, k], 1, 2)
+            A[:, below, below] -= A[:, below, own] @ np.swapaxes(A[:, below, own], 1, 2)
+        return [A, inverses], np.logical_and.reduce(np.isfinite(inverses), axis=(1, 2, 3))
 
     def solved(self, entries: Array, factors: list[Array], right: Array) -> Array:
         """Return the solutions (B, k, n)."""
-        matrix = self._systems.dense(entries)
+        n, matrix = self._systems.n, self._dense(entries)
+        wide = np.zeros((*right.shape[:2], len(self._places)), like=right)
+        wide[..., :n] = right
+        first = self._substituted(factors, wide)
+        result: Array = (first + self._substituted(factors, wide - first @ matrix))[..., :n]
+        return result
 
-        def solve(rights: Array) -> Array:
-            return np.stack([dpotrs(L, r.T, lower=1)[0].T for L, r in zip(factors[0], rights, strict=True)])
-
-        result = solve(right)
-        return np.asarray(result + solve(right - result @ matrix))
+    def _substituted(self, factors: list[Array], right: Array) -> Array:
+        (L, inverses), x = factors, right.copy()
+        for k in range(self._count):
+            own, below = slice(k * BLOCK, (k + 1) * BLOCK), slice((k + 1) * BLOCK, None)
+            x[..., own] = x[..., own] @ np.swapaxes(inverses[:, k], 1, 2)
+            x[..., below] -= x[..., own] @ np.swapaxes(L[:, below, own], 1, 2)
+        for k in reversed(range(self._count)):
+            own, below = slice(k * BLOCK, (k + 1) * BLOCK), slice((k + 1) * BLOCK, None)
+            x[..., own] = (x[..., own] - x[..., below] @ L[:, below, own]) @ inverses[:, k]
+        return x

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Flags
 from torsor.base.checks import several, whole_number
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.progress import Bar
-from torsor.motion.batched import WIDTH, BatchOutcome, solve_batch
+from torsor.compiler import array_module, on_host
+from torsor.motion.batched import WIDTHS, BatchOutcome, solve_batch
 from torsor.motion.processes import Here, Monitor, results
 from torsor.motion.results.solution import BETWEEN, Solution, on_finer_grid
 from torsor.motion.solve import (
@@ -33,12 +34,14 @@ from torsor.motion.solve import (
 )
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.term import Cost, Number
-from torsor.motion.transcription.cases import Assembly, Cases, structure_of
+from torsor.motion.transcription.cases import Cases, structure_of
+from torsor.motion.transcription.program import Program
 from torsor.optimisation import Outcome, Settings, Watch
 from torsor.robot.robot import Robot
 
 BATCH_SOLVER = "condensed"  # the method of the batch
-MAX_JOB = 4 * WIDTH  # cases that a process solves together, so that processes end at about the same time
+FINER_CASES = {"cpu": 16, "cuda": 1024}  # cases that are checked between the nodes at a time
+MAX_JOB = 4 * WIDTHS["cpu"]  # cases that a process solves together, so that processes end at about the same time
 _INERTIAL = ("mass", "com", "inertia")  # fields of links that a payload changes
 
 P = TypeVar("P", bound=ProblemStatement)
@@ -145,14 +148,14 @@ def _is_alike(one: Robot, other: Robot) -> bool:
 
 
 def solve_cases(
-    problem: ProblemStatement, cases: Sequence[Any], settings: SolveSettings, workers: int = 1
+    problem: ProblemStatement, cases: Sequence[Any], settings: SolveSettings, device: str = "cpu", workers: int = 1
 ) -> list[Solution]:
-    """Return the solutions of all cases, in their order."""
-    whole_number(workers, problem.name, "workers")
+    """Return the solutions of all cases, in their order; batches are solved on ``device``."""
+    whole_number(workers, problem.name, "workers", most=None if device == "cpu" else 1)
     problems = _with_one_robot(problem, [_made(problem, case, index) for index, case in enumerate(cases)])
     for index, own in enumerate(problems):
         _build(problem if own.robot is problem.robot else problems[0], own, index)
-    searches = Searches(problems, [own.guess() for own in problems], replace(settings, check=True))
+    searches = Searches(problems, [own.guess() for own in problems], replace(settings, check=True), device)
     found = solve_searches(searches, workers, f"solving {problem.name}")
     pairs = zip(found, problems, searches.starts, strict=True)
     solutions = [_unsolved(own, x, CTRL_C, settings) if each is None else each for each, own, x in pairs]
@@ -164,17 +167,46 @@ def solve_cases(
 
 
 class Searches:
-    """Problems, the start (n,) of each, and the settings of all.
+    """Problems, the start (n,) of each, the settings of all, and the device of the batches.
 
-    ``assemblies`` contains the assembly of each structure, so that a process creates it once.
+    ``templates`` belongs to this process and has an entry for each structure.
     """
 
-    def __init__(self, problems: Sequence[ProblemStatement], starts: Sequence[Array], settings: SolveSettings):
-        self.problems, self.starts, self.settings = problems, starts, settings
-        self.assemblies: dict[Any, Assembly] = {}
+    def __init__(
+        self,
+        problems: Sequence[ProblemStatement],
+        starts: Sequence[Array],
+        settings: SolveSettings,
+        device: str = "cpu",
+    ):
+        self.problems, self.starts, self.settings, self.device = problems, starts, settings, device
+        self.templates: dict[Any, Template] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Searches, (self.problems, self.starts, self.settings)
+        return Searches, (self.problems, self.starts, self.settings, self.device)
+
+    def template(self, structure: Any, problem: ProblemStatement) -> "Template":
+        """Return the template of a structure."""
+        if structure not in self.templates:
+            self.templates[structure] = Template(problem.program, self.device)
+        return self.templates[structure]
+
+
+class Template:
+    """What batches of one structure share, also at the nodes of a finer grid."""
+
+    def __init__(self, program: Program, device: str):
+        self._cases = Cases.of([program], device)
+        self._fine, self.required = on_finer_grid(self._cases.program)
+        self._finer = self._cases.on(self._fine)
+
+    def cases(self, problems: Sequence[ProblemStatement]) -> Cases:
+        """Return the batch of problems."""
+        return Cases.of([problem.program for problem in problems], self._cases.device, self._cases)
+
+    def finer(self, cases: Cases) -> Cases | None:
+        """Return cases at the nodes of the finer grid; None if terms have data."""
+        return cases.on(self._fine, self._finer)
 
 
 class _Found:
@@ -275,8 +307,8 @@ def solve_together(problems: Sequence[ProblemStatement], settings: SolveSettings
     result: list[Solution | None] = [None] * len(problems)
     for members in _groups(problems, settings).values():
         own = [problems[index] for index in members]
-        cases = Cases.of([problem.program for problem in own])
-        batch = _solve_group(Searches(own, [problem.guess() for problem in own], settings), cases)
+        searches = Searches(own, [problem.guess() for problem in own], settings)
+        batch = _solve_group(searches, Template(own[0].program, searches.device))
         for index, solution in zip(members, batch, strict=True):
             result[index] = solution
     return result
@@ -286,9 +318,8 @@ def _solve_some(searches: Searches, job: tuple[Any, list[int]], monitor: Monitor
     """Return the solutions of searches with one structure, without those that the batch does not solve."""
     structure, members = job
     problems, starts = [searches.problems[index] for index in members], [searches.starts[index] for index in members]
-    cases = Cases.of([problem.program for problem in problems], searches.assemblies.get(structure))
-    searches.assemblies[structure] = cases.assembly
-    batch = _solve_group(Searches(problems, starts, searches.settings), cases, monitor)
+    some = Searches(problems, starts, searches.settings, searches.device)
+    batch = _solve_group(some, searches.template(structure, problems[0]), monitor)
     pairs = zip(members, problems, batch, strict=True)
     return [_Found(index, problem, found) for index, problem, found in pairs if found is not None]
 
@@ -337,9 +368,10 @@ def _unsolved(problem: ProblemStatement, x: Array, status: str, settings: SolveS
     return Solution(problem, outcome, settings.solver, settings.tolerance)
 
 
-def _solve_group(searches: Searches, cases: Cases, monitor: Monitor | None = None) -> list[Solution | None]:
+def _solve_group(searches: Searches, template: Template, monitor: Monitor | None = None) -> list[Solution | None]:
     """Return the solutions of searches with one structure, None for those that the batch does not solve."""
     problems, starts, settings, began = searches.problems, searches.starts, searches.settings, perf_counter()
+    cases = template.cases(problems)
 
     def is_stopped() -> bool:
         return monitor is not None and monitor.is_stopped
@@ -349,9 +381,10 @@ def _solve_group(searches: Searches, cases: Cases, monitor: Monitor | None = Non
             monitor.end()
 
     solver_settings = Settings(settings.tolerance, settings.iterations)
-    outcomes = solve_batch(cases, np.stack(starts), solver_settings, done, stops=is_stopped)
+    x = array_module(cases.device).asarray(np.stack(starts))
+    outcomes = solve_batch(cases, x, solver_settings, done, stops=is_stopped)
     seconds = (perf_counter() - began) / len(problems)
-    between = _between_nodes(cases, outcomes)
+    between = _between_nodes(template.finer(cases), template.required, outcomes)
     results = list[Solution | None]()
     for problem, result, worst, start in zip(problems, outcomes, between, starts, strict=True):
         if result is None or not (result.outcome.is_solved or is_stopped()):
@@ -381,19 +414,19 @@ def _in_order(problem: ProblemStatement, multipliers: Array) -> Array:
     return result
 
 
-def _between_nodes(cases: Cases, outcomes: Sequence[BatchOutcome | None]) -> Array:
+def _between_nodes(finer: Cases | None, required: Flags, outcomes: Sequence[BatchOutcome | None]) -> Array:
     """Return the largest violation (B,) of each solution on a grid ten times finer, or infinity if it is not known."""
-    program, required = on_finer_grid(cases.program)
-    finer, worst = cases.on(program), np.full(len(cases), np.inf)
+    worst = np.full(len(outcomes), np.inf)
     if finer is None:
         return worst
     known = np.array([index for index, outcome in enumerate(outcomes) if outcome is not None], dtype=int)
-    x = [outcome.outcome.x for outcome in outcomes if outcome is not None]
-    for first in range(0, len(known), 16):
-        at = known[first : first + 16]
-        own = finer.take(at)
-        rows = own.value(np.stack(x[first : first + 16]))[1]
+    needed, size = np.asarray(required, like=finer.lower), FINER_CASES[finer.device]
+    for first in range(0, len(known), size):
+        at = known[first : first + size]
+        own = finer.take(np.asarray(at, like=finer.lower))
+        x = np.stack([outcome.outcome.x for outcome in map(outcomes.__getitem__, at) if outcome is not None])
+        rows = own.value(np.asarray(x, like=finer.lower))[1]
         low, high = own.row_bounds
-        outside = np.maximum(low - rows, rows - high)[:, required]
-        worst[at] = np.nan_to_num(outside, nan=np.inf).max(axis=1, initial=0.0)
-    return worst
+        outside = np.maximum(low - rows, rows - high)
+        worst[at] = on_host(np.where(needed & ~(outside <= 0), outside, 0.0).max(axis=1))
+    return np.where(np.isnan(worst), np.inf, worst)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.arrays import Array
-from torsor.base.checks import whole_number
+from torsor.base.checks import one_of, whole_number
 from torsor.base.errors import ModelError, warn
 from torsor.base.result import Result
 from torsor.base.summary import Summary, as_text
 from torsor.base.tables import Column
 from torsor.motion import many
+from torsor.motion.batched import WIDTHS
 from torsor.motion.encoding import encodable
 from torsor.motion.files import read_problem, save_problem
 from torsor.motion.many import BATCH_SOLVER, solve_cases
@@ -25,6 +26,7 @@ from torsor.motion.sensitivity import Sensitivity, sensitivity
 from torsor.motion.solve import SolveSettings, solve
 from torsor.motion.starts import random_start, read_start
 from torsor.motion.statement import ProblemStatement
+from torsor.robot.target import Target
 from torsor.simulation import Trajectory
 from torsor.simulation.files import columns
 from torsor.simulation.timeline import Timeline, timeline_of
@@ -126,7 +128,7 @@ class MotionProblem(ProblemStatement):
         return result
 
     def solve_many(
-        self, cases: Sequence[Mapping[str, Any]], workers: int = 1, **settings: Any
+        self, cases: Sequence[Mapping[str, Any]], device: str = "cpu", workers: int = 1, **settings: Any
     ) -> list["MotionResult"]:
         """Solve the problem for many cases at once, and return their results in the order of the cases.
 
@@ -153,7 +155,9 @@ class MotionProblem(ProblemStatement):
             (0.203, 0.2)
         """
         own = _batch_settings(self, settings)
-        results, origin = solve_cases(self, cases, own, workers), self.__dict__.get("origin")
+        one_of(device, tuple(WIDTHS), self.name, "device")
+        Target().changed(self.name, device=device)  # an error if there is no GPU
+        results, origin = solve_cases(self, cases, own, device, workers), self.__dict__.get("origin")
         for result, case in zip(results, cases, strict=True):
             if origin is not None and not result.passes:  # refinement gives a problem other phases than its function
                 result.problem.__dict__["origin"] = origin._replace(given={**origin.given, **case})

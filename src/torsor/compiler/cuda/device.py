@@ -124,6 +124,16 @@ def _is_on_gpu(value: Any) -> bool:
     return where is not None and hasattr(value, "__dlpack__") and where()[0] in _CUDA_DEVICES
 
 
+def array_module(device: str) -> Any:
+    """Return the module of the arrays of a device: CuPy for "cuda", else NumPy."""
+    return current().xp if device == "cuda" else np
+
+
+def on_host(array: Any) -> NDArray[Any]:
+    """Return an array as a NumPy array, which is copied from the GPU if necessary."""
+    return cast(NDArray[Any], array.get() if hasattr(array, "get") else array)
+
+
 @cache
 def current() -> Device:
     """Return the device on which kernels run; raise an error that names any missing component."""

@@ -12,7 +12,7 @@ import numpy as np
 from torsor.base.checks import rows, several, table
 from torsor.base.errors import ModelError, listing
 from torsor.motion import MotionProblem, MotionResult, Number, Phase, load_problem
-from torsor.motion.batched import WIDTH
+from torsor.motion.batched import WIDTHS
 from torsor.motion.declaration import NAMED_PROBLEMS, NamedProblem
 from torsor.motion.problem import can_batch, solve_together, warn_between_nodes
 from torsor.motion.solve import CTRL_C, DEFAULTS, SolveSettings
@@ -210,7 +210,7 @@ class Subject:
         if not self.is_problem:
             return 1
         try:
-            return WIDTH if can_batch(self.function(**values), self.settings) else 1
+            return WIDTHS["cpu"] if can_batch(self.function(**values), self.settings) else 1
         except ModelError:  # the row of the case states it
             return 1
 

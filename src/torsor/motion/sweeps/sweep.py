@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 from torsor.base.checks import whole_number
 from torsor.base.errors import ModelError, warn
 from torsor.base.progress import Bar
-from torsor.motion.batched import WIDTH
+from torsor.motion.batched import WIDTHS
 from torsor.motion.sweeps.cases import Case, Row, numbered
 from torsor.motion.sweeps.executors import Pool, WorkerDiedError
 from torsor.motion.sweeps.results import COMPLETE, STOPPED, Results
@@ -201,7 +201,7 @@ class _Sweep:
             return None
         if not self._width:
             share = None if self._total is None else -(-self._total // self._capacity)
-            self._width = min(self._subject.width(first.values), max(1, share or WIDTH))
+            self._width = min(self._subject.width(first.values), max(1, share or WIDTHS["cpu"]))
         return _Job((first, *islice(todo, self._width - 1)))
 
     def _fill(self, todo: Iterator[Case], pool: Pool) -> None:

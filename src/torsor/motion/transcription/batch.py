@@ -229,7 +229,7 @@ class Blocks:
         return group_pairs
 
     @cached_property
-    def _products(self) -> list[tuple[slice, Indices | None, Array]]:
+    def products(self) -> list[tuple[slice, Indices | None, Array]]:
         """Slices of nodes and orders, blocks, and B_dp B_eq (nodes d e, p q), for each pair of groups and span."""
         products, square = [], self.chain.orders**2
         for group, other, index in self._group_pairs:
@@ -254,12 +254,15 @@ class Blocks:
                 twice.append(np.where(known | alike, -1, columns * n + rows).ravel())
         return ScatterSum.of(once, twice)
 
-    def parts(self, values: Array) -> Array:
-        """Return the sums (..., size) of second derivatives (..., K, orders of i, orders of j, blocks) over nodes."""
+    def parts(self, values: Array, products: Sequence[tuple[slice, Indices | None, Array]] | None = None) -> Array:
+        """Return the sums (..., size) of second derivatives (..., K, orders of i, orders of j, blocks) over nodes.
+
+        ``products`` are the arrays of ``products`` on the device of the values.
+        """
         lead = values.shape[:-2]
         flat = values.reshape(*lead, len(self.chain.s) * self.chain.orders**2, -1)
-        parts = [np.zeros((*lead, 0))]
-        for node_orders, blocks, product in self._products:
+        parts = [np.zeros((*lead, 0), like=values)]
+        for node_orders, blocks, product in self.products if products is None else products:
             own = flat[..., node_orders, :] if blocks is None else flat[..., node_orders, :][..., blocks]
             parts.append((np.swapaxes(own, -1, -2) @ product).reshape(*lead, -1))
         return np.concatenate(parts, axis=-1)
@@ -269,7 +272,7 @@ class Blocks:
         """Number of parts."""
         return sum(
             len(index) * product.shape[1]
-            for _, blocks, product in self._products
+            for _, blocks, product in self.products
             for index in [range(len(self.i)) if blocks is None else blocks]
         )
 

@@ -3,25 +3,29 @@
 The cases have the same kernels, nodes, splines and variables. Their ends, bounds, given durations, given numbers and
 data differ, and are arrays with one row per case. All rows are at nodes. ``Cases`` provides them to the interior-point
 method of ``motion.batched`` in the form that it needs: sums over the rows, and no Jacobian.
+
+The arrays are NumPy's, or CuPy's on a GPU. NumPy's functions of CuPy arrays call those of CuPy, so the code is the
+same; new arrays are created ``like`` others.
 """
 
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from torsor.base.arrays import Array, Indices
+from torsor.compiler import array_module
 from torsor.motion.batched import Prediction, RowPoint, Rows, RowStep, RowTotals, Trial
 from torsor.motion.linear_systems import Systems
 from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.program import Program
 from torsor.optimisation.barrier import FAR
 
-AT_A_TIME = 8  # cases whose second derivatives are computed at a time
+AT_A_TIME = 8  # cases whose second derivatives a CPU computes at a time
 
 
 def structure_of(program: Program) -> tuple[Any, ...] | None:
@@ -45,37 +49,74 @@ def structure_of(program: Program) -> tuple[Any, ...] | None:
     return layouts, batches, tuple(kind.tobytes() for kind in kinds), program.factor
 
 
+class Constants:
+    """The arrays of a batch of nodes that are the same for all cases, on a device."""
+
+    def __init__(self, batch: Batch, device: str):
+        def placed(array: Any) -> Any:
+            return array_module(device).asarray(array)
+
+        layout = batch.chain.phase_layout
+        self.s, self.weights = placed(batch.s), placed(batch.weights)
+        self.points = placed(layout.columns.T.copy())  # (P, N)
+        self.others = placed(np.array(batch.others, dtype=int))
+        self.numbers = placed(np.array(list(batch.layout.numbers.values()), dtype=int))
+        # rows (K orders, P) of each spline, its profiles, and the indices in x of its control points (P, profiles)
+        columns = [layout.columns[group.profiles, : group.rows.shape[1]].T for group in batch.chain.groups]
+        self.groups = [
+            (placed(group.rows), placed(group.profiles), placed(points))
+            for group, points in zip(batch.chain.groups, columns, strict=True)
+        ]
+        self.blocks = [
+            (orders, None if blocks is None else placed(blocks), placed(product))
+            for orders, blocks, product in batch.condensed_blocks.products
+        ]
+
+
 class Assembly:
     """The sparsity pattern of the condensed matrices, and the places of the derivatives of the nodes in them."""
 
-    def __init__(self, program: Program):
+    def __init__(self, program: Program, device: str):
         n, pattern = program.n, np.zeros((program.n, program.n), dtype=bool)
         for batch in program.batches:
             pattern.ravel()[batch.condensed_blocks.places.to] = True
             pattern[batch.others] = pattern[:, batch.others] = True
-        self.systems = Systems(pattern)
-        self._scatters, self._columns = [], []
+        self.systems = Systems(pattern, device)
+        self.constants = {id(batch): Constants(batch, device) for batch in program.batches}
+        self._scatters, self._columns, xp = [], [], array_module(device)
         for batch in program.batches:
             blocks = batch.condensed_blocks
             row, column = np.divmod(blocks.places.to, n)
             lower = row >= column
             places = self.systems.places[row[lower], column[lower]], blocks.places.taken[lower]
             shape = len(self.systems.rows), blocks.size
-            self._scatters.append(csr_array((np.ones(len(places[0])), places), shape=shape))
+            scatter = csr_array((np.ones(len(places[0])), places), shape=shape)
+            self._scatters.append(scatter if device == "cpu" else xp.asarray(_summed(scatter)))
             columns = self.systems.places[batch.others]
             for k in range(len(batch.others)):  # entries among T and the numbers are added once
                 columns[k, batch.others[:k]] = -1
-            self._columns.append(columns)
+            used = [(to[to >= 0], np.flatnonzero(to >= 0)) for to in columns]
+            self._columns.append([(xp.asarray(to), xp.asarray(taken)) for to, taken in used])
 
     def entries(self, parts: Sequence[Array], columns: Sequence[Array]) -> Array:
         """Return the entries (B, nnz) of the matrices: parts of block sums, and columns (B, specials, n), by batch."""
-        total = np.zeros((len(parts[0]), len(self.systems.rows)))
+        total = np.zeros((len(parts[0]), len(self.systems.rows)), like=parts[0])
         for scatter, part, places, column in zip(self._scatters, parts, self._columns, columns, strict=True):
-            total += (scatter @ part.T).T
-            for k, to in enumerate(places):
-                used = to >= 0
-                total[:, to[used]] += column[:, k, used]
+            if isinstance(scatter, csr_array):
+                total += (scatter @ part.T).T
+            else:
+                total += np.concatenate([part, np.zeros_like(part[:, :1])], axis=1)[:, scatter].sum(axis=2)
+            for k, (to, taken) in enumerate(places):
+                total[:, to] += column[:, k, taken]
         return total
+
+
+def _summed(scatter: csr_array) -> Indices:
+    """Return the indices (rows, most) of the columns that each row sums, filled with that of an added 0."""
+    counts = np.diff(scatter.indptr)
+    result = np.full((len(counts), counts.max(initial=1)), scatter.shape[1])
+    result[np.arange(result.shape[1]) < counts[:, None]] = scatter.indices
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +130,7 @@ class Cases:
 
     program: Program
     assembly: Assembly
+    device: str
     lower: Array
     upper: Array
     bounds: tuple[Array, ...]
@@ -98,10 +140,10 @@ class Cases:
     given: tuple[Array, ...]
 
     @classmethod
-    def of(cls, programs: Sequence[Program], assembly: Assembly | None = None) -> Self:
-        """Return the batch of programs with equal ``structure_of``; ``assembly`` is that of an earlier batch."""
+    def of(cls, programs: Sequence[Program], device: str = "cpu", like: "Cases | None" = None) -> "Cases":
+        """Return the batch of programs with equal ``structure_of``; ``like`` is an earlier batch of this structure."""
         programs = [program.at_nodes[0] for program in programs if program.at_nodes is not None]
-        first = programs[0]
+        first, placed = programs[0], array_module(device).asarray
         phases = [[program.layout.phases[k] for program in programs] for k in range(len(first.layout.phases))]
         batches = list(zip(*(program.batches for program in programs), strict=True))
         edges = np.cumsum([0, *(batch.m for batch in first.batches)])
@@ -109,18 +151,28 @@ class Cases:
         for batch, edge in zip(first.batches, edges, strict=False):
             at = slice(edge, edge + batch.kernels.m)  # the rows of the first node stand for those of all nodes
             sides = [(own.row_lower[at], own.row_upper[at], 1 / own.scales[at]) for own in programs]
-            bounds.append(np.clip(np.array(sides, dtype=float), -FAR, FAR))
-        return cls(
+            bounds.append(placed(np.clip(np.array(sides, dtype=float), -FAR, FAR)))
+        return cls._on(
             first,
-            assembly or Assembly(first),
-            np.stack([program.lower for program in programs]),
-            np.stack([program.upper for program in programs]),
+            device,
+            like,
+            lower=placed(np.stack([program.lower for program in programs])),
+            upper=placed(np.stack([program.upper for program in programs])),
             bounds=tuple(bounds),
-            known=tuple(np.stack([layout.known for layout in layouts]) for layouts in phases),
-            seconds=tuple(np.array([layout.phase.bounds[0] for layout in layouts]) for layouts in phases),
-            data=tuple(np.stack([batch.data for batch in each]) for each in batches),
-            given=tuple(np.stack([batch.kernels.given for batch in each]) for each in batches),
+            known=tuple(placed(np.stack([layout.known for layout in layouts])) for layouts in phases),
+            seconds=tuple(placed(np.array([layout.phase.bounds[0] for layout in layouts])) for layouts in phases),
+            data=tuple(placed(np.stack([batch.data for batch in each])) for each in batches),
+            given=tuple(placed(np.stack([batch.kernels.given for batch in each])) for each in batches),
         )
+
+    @classmethod
+    def _on(cls, program: Program, device: str, like: "Cases | None", **arrays: Any) -> "Cases":
+        """Return a batch with the kernels of a program on a device, or those of another batch."""
+        if like is not None:
+            return replace(like, **arrays)
+        batches = tuple(replace(batch, kernels=batch.kernels.on(device)) for batch in program.batches)
+        program = replace(program, batches=batches)
+        return cls(program, Assembly(program, device), device, **arrays)
 
     def take(self, cases: Indices) -> "Cases":
         """Return the batch of some cases."""
@@ -128,17 +180,22 @@ class Cases:
         def part(value: Any) -> Any:
             return tuple(array[cases] for array in value) if isinstance(value, tuple) else value[cases]
 
-        return Cases(self.program, self.assembly, *(part(getattr(self, field.name)) for field in fields(self)[2:]))
+        arrays = (part(getattr(self, field.name)) for field in fields(self)[3:])
+        return Cases(self.program, self.assembly, self.device, *arrays)
 
-    def on(self, program: Program) -> "Cases | None":
-        """Return the same cases at the nodes of another program with the same variables; None if terms have data."""
+    def on(self, program: Program, like: "Cases | None" = None) -> "Cases | None":
+        """Return the same cases at the nodes of another program with the same variables; None if terms have data.
+
+        ``like`` is an earlier result for this program.
+        """
         if any(data.shape[2] for data in self.data):
             return None
         known = [(id(batch.kernels), batch.phase) for batch in self.program.batches]
         places = [known.index((id(batch.kernels), batch.phase)) for batch in program.batches]
-        data = tuple(np.zeros((len(self), len(batch.s), 0)) for batch in program.batches)
+        data = tuple(np.zeros((len(self), len(batch.s), 0), like=self.lower) for batch in program.batches)
         bounds, given = (tuple(values[place] for place in places) for values in (self.bounds, self.given))
-        return replace(self, program=program, data=data, bounds=bounds, given=given)
+        others = {name: getattr(self, name) for name in ("lower", "upper", "known", "seconds")}
+        return self._on(program, self.device, like, data=data, bounds=bounds, given=given, **others)
 
     def __len__(self) -> int:
         return len(self.lower)
@@ -163,13 +220,14 @@ class Cases:
         """Lower and upper bounds (B, m) of all rows."""
         pairs = list(zip(self.program.batches, self.bounds, strict=True))
         low, high = (
-            np.concatenate([np.tile(own[:, side], len(batch.s)) for batch, own in pairs], axis=1) for side in range(2)
+            np.concatenate([np.tile(own[:, side], (1, len(batch.s))) for batch, own in pairs], axis=1)
+            for side in range(2)
         )
         return low, high
 
     def value(self, x: Array) -> tuple[Array, Array]:
         """Return f (B,) and the scaled rows (B, m) at x (B, n)."""
-        f, parts = np.zeros(len(x)), list[Array]()
+        f, parts = np.zeros(len(x), like=x), list[Array]()
         for nodes in self.nodes:
             rows, cost = nodes.value(x)
             f += cost
@@ -182,7 +240,7 @@ class Cases:
 
     def moved(self, x: Array, rows: Rows, step: RowStep, length: Array, dual: Array) -> Trial:
         """Return the rows and f after steps of given lengths (B,) that lead to x (B, n)."""
-        f, parts, totals = np.zeros(len(x)), list[Rows](), list[Array]()
+        f, parts, totals = np.zeros(len(x), like=x), list[Rows](), list[Array]()
         scalars = {"mu": step.mu[:, None], "corrector": step.corrector[:, None]}
         scalars |= {"length": length[:, None], "dual": dual[:, None]}
         for nodes, first, last in self.parts:
@@ -193,7 +251,7 @@ class Cases:
             inputs = nodes.inputs(x) | nodes.rows(rows, at) | nodes.bounds | scalars
             inputs |= {"predictor": nodes.shaped(step.predictor[:, at]), "ds": nodes.shaped(step.ds[:, at])}
             result = nodes.batch.barrier.moved(**inputs)
-            f += (result["cost"][..., 0] * nodes.batch.weights).sum(axis=1)
+            f += (result["cost"][..., 0] * nodes.constants.weights).sum(axis=1)
             names = ("w_new", "u_new", "z_low_new", "z_high_new")
             parts.append(Rows(*(result[name].reshape(len(x), -1) for name in names)))
             totals.append(result["totals"])
@@ -217,7 +275,8 @@ class Nodes:
 
     def __init__(self, batch: Batch, cases: Cases, index: int):
         self.batch, self._cases, self._index = batch, cases, index
-        self._layout = batch.chain.phase_layout
+        self.constants = cases.assembly.constants[id(batch)]
+        self._count = len(batch.chain.phase_layout.splines)
         self._last: tuple[Array | None, dict[str, Array]] = (None, {})
         low, high, inverse = (cases.bounds[index][:, None, k] for k in range(3))
         self.bounds = {"low": low, "high": high, "inverse": inverse}
@@ -232,20 +291,22 @@ class Nodes:
 
     def rates(self, points: Array) -> Array:
         """Return profiles and their derivatives with respect to s (..., K, orders N) of points (..., P, N)."""
-        chain, lead = self.batch.chain, points.shape[:-2]
-        if len(chain.groups) == 1:
-            return np.asarray((chain.groups[0].rows @ points).reshape(*lead, len(chain.s), -1))
-        result = np.empty((*lead, len(chain.s), chain.orders, points.shape[-1]))
-        for group in chain.groups:
-            own = points[..., : group.rows.shape[1], group.profiles]
-            result[..., group.profiles] = (group.rows @ own).reshape(*lead, len(chain.s), chain.orders, -1)
-        return result.reshape(*lead, len(chain.s), -1)
+        groups, K, lead = self.constants.groups, len(self.batch.s), points.shape[:-2]
+        if len(groups) == 1:
+            rates: Array = (groups[0][0] @ points).reshape(*lead, K, -1)
+            return rates
+        orders = self.batch.chain.orders
+        result = np.empty((*lead, K, orders, points.shape[-1]), like=points)
+        for rows, profiles, _ in groups:
+            own = points[..., : rows.shape[1], profiles]
+            result[..., profiles] = (rows @ own).reshape(*lead, K, orders, -1)
+        return result.reshape(*lead, K, -1)
 
     def _points(self, x: Array, known: Array | None) -> Array:
         """Return control points (..., P, N) of variables x (..., n); known points are 0 without ``known``."""
-        padded = np.concatenate([x, np.zeros((*x.shape[:-1], 1))], axis=-1)
-        points = padded[..., self._layout.columns.T]  # the index -1 is the added 0
-        return points if known is None else np.asarray(points + known.swapaxes(-1, -2))
+        padded = np.concatenate([x, np.zeros((*x.shape[:-1], 1), like=x)], axis=-1)
+        points: Array = padded[..., self.constants.points]  # the index -1 is the added 0
+        return points if known is None else points + known.swapaxes(-1, -2)
 
     def inputs(self, x: Array) -> dict[str, Array]:
         """Return the inputs of the node at x (B, n)."""
@@ -255,16 +316,16 @@ class Nodes:
             w = rates.reshape(len(x), len(batch.s), batch.chain.orders, -1)
             T = cases.duration(batch.phase, x)
             inputs = {f"y_{d}": w[:, :, d] / T[:, None, None] ** d if d else w[:, :, 0] for d in range(w.shape[2])}
-            numbers = list(cases.program.layout.numbers.values())
-            inputs |= {"T": T[:, None], "numbers": x[:, None, numbers], "s": batch.s, "data": cases.data[self._index]}
+            numbers = x[:, self.constants.numbers][:, None]
+            inputs |= {"T": T[:, None], "numbers": numbers, "s": self.constants.s, "data": cases.data[self._index]}
             self._last = x, inputs | {"given": cases.given[self._index][:, None]}
         return self._last[1]
 
     def value(self, x: Array) -> tuple[Array, Array]:
         """Return the scaled rows (B, K m) and the integral (B,)."""
         result = self.batch.kernels.value(**self.inputs(x))
-        rows = result["rows"] * self.bounds["inverse"] if self.batch.kernels.m else np.zeros((len(x), 0))
-        return rows.reshape(len(x), -1), (result["cost"][..., 0] * self.batch.weights).sum(axis=1)
+        rows = result["rows"] * self.bounds["inverse"] if self.batch.kernels.m else np.zeros((len(x), 0), like=x)
+        return rows.reshape(len(x), -1), (result["cost"][..., 0] * self.constants.weights).sum(axis=1)
 
     def changes(self, dx: Array) -> dict[str, Array]:
         """Return the inputs for k changes (B, k, n) of the variables."""
@@ -275,20 +336,19 @@ class Nodes:
         else:
             own = self.rates(points).reshape(B, k, K, self.batch.chain.orders, -1)
             wide = np.moveaxis(own, 1, 3).reshape(B, K, -1)
-        return {"changes": wide, "specials": dx[:, :, self.batch.others].reshape(B, 1, -1)}
+        return {"changes": wide, "specials": dx[:, :, self.constants.others].reshape(B, 1, -1)}
 
     def pulled(self, results: dict[str, Array], k: int) -> Array:
         """Return k derivatives (B, k, n), summed over the nodes."""
-        chain, N, values = self.batch.chain, len(self._layout.splines), results["pulled"]
-        B, others = len(values), self.batch.others
-        total = np.zeros((B, k, self._cases.n + 1))  # known points are collected in the last column
-        by_node = values.reshape(B, len(chain.s) * chain.orders, k, N)
-        for group in chain.groups:
-            own = by_node if len(chain.groups) == 1 else by_node[..., group.profiles]
-            sums = (group.rows.T @ own.reshape(B, len(group.rows), -1)).reshape(B, -1, k, len(group.profiles))
-            columns = self._layout.columns[group.profiles, : sums.shape[1]].T
+        groups, others, values = self.constants.groups, self.constants.others, results["pulled"]
+        B, rows_count = len(values), len(self.batch.s) * self.batch.chain.orders
+        total = np.zeros((B, k, self._cases.n + 1), like=values)  # known points are collected in the last column
+        by_node = values.reshape(B, rows_count, k, self._count)
+        for rows, profiles, columns in groups:
+            own = by_node if len(groups) == 1 else by_node[..., profiles]
+            sums = (rows.T @ own.reshape(B, rows_count, -1)).reshape(B, -1, k, len(profiles))
             total[:, :, columns] = sums.swapaxes(1, 2)
-        if others:
+        if len(others):
             total[:, :, others] += results["pulled_specials"].sum(axis=1).reshape(B, k, -1)
         return total[..., :-1]
 
@@ -301,14 +361,20 @@ class Nodes:
         batch, B, (_, call) = self.batch, len(x), self.batch.barrier.point
         inputs = self.inputs(x) | rows | self.bounds
         inputs["multipliers"] = curvature[:, None, None] * rows["u"] * self.bounds["inverse"]
-        inputs["weight"] = weight[:, None] * batch.weights
+        inputs["weight"] = weight[:, None] * self.constants.weights
+        count = 4 + len(batch.others)
+        if self._cases.device == "cuda":
+            result = call(**inputs)
+            kept = {name: result[name] for name in ("jacobian", "off", "totals") if batch.m}
+            parts = batch.condensed_blocks.parts(result["blocks"], self.constants.blocks)
+            return kept | {"parts": parts, "pulled": self.pulled(result, count)}
         shared = {name: values for name, values in inputs.items() if name == "s"}
         own = {name: values for name, values in inputs.items() if name not in shared}
-        kept: dict[str, Array] = {}
+        kept = {}
         if batch.m:
             sizes = {"jacobian": batch.barrier.entries, "off": batch.kernels.m, "totals": len(RowTotals._fields)}
             kept = {name: np.empty((B, len(batch.s), size)) for name, size in sizes.items()}
-        parts, pulled = np.empty((B, batch.condensed_blocks.size)), np.empty((B, 4 + len(batch.others), self._cases.n))
+        parts, pulled = np.empty((B, batch.condensed_blocks.size)), np.empty((B, count, self._cases.n))
         for first in range(0, B, AT_A_TIME):
             some = slice(first, first + AT_A_TIME)
             written = {name: values[some] for name, values in kept.items()}
@@ -324,7 +390,7 @@ class CasesPoint(RowPoint):
     def __init__(self, cases: Cases, x: Array, rows: Rows, weight: Array, curvature: Array):
         self._cases, self._rows = cases, rows
         B, n, factor = len(x), cases.n, cases.program.factor
-        total, totals = np.zeros((B, 4, n)), list[Array]()
+        total, totals = np.zeros((B, 4, n), like=x), list[Array]()
         self._results = list[dict[str, Array]]()
         parts, columns = list[Array](), list[Array]()
         for nodes, first, last in cases.parts:
@@ -368,7 +434,7 @@ class CasesPoint(RowPoint):
 
     def predicted(self, dx: Array) -> Prediction:
         """Return what the steps (B, 2, n) without a barrier and for a unit barrier parameter do to the rows."""
-        pulled, totals = np.zeros((len(dx), self._cases.n)), list[Array]()
+        pulled, totals = np.zeros((len(dx), self._cases.n), like=dx), list[Array]()
         for (nodes, first, last), own in self._each():
             result = nodes.batch.barrier.predicted(**own, **self._inputs(nodes, first, last), **nodes.changes(dx))
             pulled += nodes.pulled(result, 1)[:, 0]
@@ -386,7 +452,7 @@ class CasesPoint(RowPoint):
             result = nodes.batch.barrier.ratios(jacobian=own["jacobian"], **inputs)
             own["second"] = result["ds"]
             totals.append(result["totals"].max(axis=1))
-        worst = np.max(totals, axis=0)
+        worst = np.stack(totals).max(axis=0)
         return worst[:, : correctors.shape[1]], worst[:, correctors.shape[1] :]
 
     def step(self, mu: Array, corrector: Array) -> RowStep:
@@ -402,7 +468,7 @@ class CasesPoint(RowPoint):
 
     def correction(self, step: RowStep, off: Array) -> Array:
         """Return J^T (B, n) times the rows of a step with other residuals (B, m)."""
-        total = np.zeros((len(off), self._cases.n))
+        total = np.zeros((len(off), self._cases.n), like=off)
         for (nodes, first, last), own in self._each():
             inputs = self._corrected_inputs(nodes, first, last, own, step, off)
             total += nodes.pulled(nodes.batch.barrier.corrected[0](**inputs), 1)[:, 0]
@@ -416,7 +482,7 @@ class CasesPoint(RowPoint):
             result = nodes.batch.barrier.corrected[1](**inputs)
             parts.append(result["ds"].reshape(len(dx), -1))
             totals.append(result["totals"].max(axis=1))
-        worst = np.max(totals, axis=0)
+        worst = np.stack(totals).max(axis=0)
         return step._replace(ds=np.concatenate(parts, axis=1)), worst[:, 0], worst[:, 1]
 
     def _corrected_inputs(

@@ -1,6 +1,7 @@
 """The compiled kernels of a node: values, Jacobian and Hessian of all terms evaluated at the same moments."""
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import cache, cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -63,7 +64,7 @@ Call = Callable[..., dict[str, Array]]
 Made = tuple[dict[str, ca.SX], list[Indices]]  # outputs by name, and their sparsity patterns
 
 BOUND_TOLERANCE = 1e-9  # tolerance of the bounds of constant rows
-_COMPILED = WeakValueDictionary[str, Kernels]()  # by identity: problems of one structure share them
+_COMPILED = WeakValueDictionary[str, Kernels]()  # by device and identity: problems of one structure share them
 _SCALARS = ("T", "s", "weight", "mu", "corrector", "length", "dual")
 
 
@@ -170,6 +171,17 @@ class NodeKernels:
         self._calls: dict[str, tuple[list[Indices], Call]] = {}
         self.profiles = self.orders * self.count
         self.size = self.profiles + 1 + node.numbers.numel()
+        self._target = Target()
+
+    def on(self, device: str) -> "NodeKernels":
+        """Return the same kernels on another device."""
+        if device == self._target.device:
+            return self
+        other = copy(self)
+        other._target, other._calls = Target(device=device), {}
+        for name in ("_kernels", "value"):
+            other.__dict__.pop(name, None)
+        return other
 
     @property
     def labels(self) -> list[tuple[str, str]]:
@@ -186,8 +198,8 @@ class NodeKernels:
 
     @cached_property
     def _kernels(self) -> Kernels:
-        identity = self.identity
-        return _COMPILED.setdefault(identity, Kernels(Target(), lambda: identity))
+        identity, target = self.identity, self._target
+        return _COMPILED.setdefault(f"{target.device} {identity}", Kernels(target, lambda: identity))
 
     @cached_property
     def identity(self) -> str:
