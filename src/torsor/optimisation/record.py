@@ -133,7 +133,15 @@ class Watch:
             before = signal.getsignal(signal.SIGINT)
             if before not in (signal.SIG_IGN, None):
                 self._before = signal.signal(signal.SIGINT, self._interrupt)
+        if self._outer is not None:
+            self.interrupted = self._outer.interrupted
         return self
+
+    @property
+    def _outer(self) -> "Watch | None":
+        """The watch of several searches, of which this is one."""
+        outer = getattr(self._before, "__self__", None)
+        return outer if isinstance(outer, Watch) else None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -144,9 +152,8 @@ class Watch:
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         again, self.interrupted = self.interrupted, True
-        outer = getattr(self._before, "__self__", None)
-        if isinstance(outer, Watch):  # of all searches, of which this is one
-            outer.interrupted = True
+        if self._outer is not None:
+            self._outer.interrupted = True
         if again or is_stoppable():  # compilation takes long and has no iterations at which to stop
             raise KeyboardInterrupt
 
