@@ -242,11 +242,13 @@ def test_two_starts_of_the_thesis_walk(tmp_path: Path, monkeypatch: pytest.Monke
     assert all(np.array_equal(a.x, b.x) for a, b in zip(again, found, strict=True))
     assert "metabolic_energy" not in found.quantities and faults(found.to_dict(), schema_of(found.kind)) == []
 
-    def pressed_after_the_first(start: int) -> Any:
-        return ctrl_c() if start else solve_one(start)
+    def pressed_after_the_first(*arguments: Any) -> Any:
+        solved = solve_one(*arguments)
+        ctrl_c()
+        return solved
 
-    solve_one = multistart._solve_one
-    monkeypatch.setattr(multistart, "_solve_one", pressed_after_the_first)
+    solve_one = many._solve_one
+    monkeypatch.setattr(many, "_solve_one", pressed_after_the_first)
     stopped = near_optimal_walks(problem, 3)
     assert stopped.seeds == (0,) and "1 of 3 starts (stopped)" in repr(stopped)
     assert np.array_equal(stopped.best.x, next(each.x for each, k in zip(found, found.seeds, strict=True) if k == 0))

@@ -1,6 +1,7 @@
 """Many cases of a motion problem in one batch: the derivatives and the solutions are those of each case alone."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,10 +9,11 @@ import pytest
 from torsor import library, motion
 from torsor.base.errors import ModelError
 from torsor.library import two_link
-from torsor.motion import linear_systems
+from torsor.motion import linear_systems, many, processes
 from torsor.motion.batched import Rows, solve_batch
 from torsor.motion.linear_systems import MAX_COMPILED
 from torsor.motion.many import with_case
+from torsor.motion.solve import CTRL_C
 from torsor.motion.transcription.cases import Cases, structure_of
 from torsor.optimisation import Settings
 from torsor.optimisation.barrier import FAR
@@ -198,3 +200,48 @@ def test_invalid_cases_are_rejected_before_any_is_solved(case, found):
     with pytest.raises(ModelError, match="case 1") as error:
         _reach().solve_many([{}, case])
     assert found in str(error.value)
+
+
+def _random_ends(count):
+    ends = np.random.default_rng(0).uniform([0.5, -1.5], [1.5, -0.5], (count, 2))
+    return [{"End.q": q} for q in ends]
+
+
+@pytest.mark.parametrize("settings", [{}, {"solver": "ipopt", "refine": True}], ids=["batch", "alone"])
+def test_processes_give_the_results_of_one_process(settings):
+    cases = [*_random_ends(5), {"phase.duration": (0.1, 0.2)}]
+    one, two = (_reach().solve_many(cases, workers=workers, **settings) for workers in (1, 2))
+    for a, b in zip(one, two, strict=True):
+        assert a.status == b.status and a.objective == b.objective and a.iterations == b.iterations
+        np.testing.assert_array_equal(a.x, b.x)
+        np.testing.assert_array_equal(a.outcome.multipliers, b.outcome.multipliers)
+        assert [len(phase.nodes) for phase in a.problem.stages] == [len(phase.nodes) for phase in b.problem.stages]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_keeps_the_cases_that_are_solved(monkeypatch, ctrl_c, workers):
+    problem, cases = _reach(), _random_ends(100)
+    whole, at = problem.solve_many(cases), processes.Here.at
+    monkeypatch.setattr(processes, "PAUSE", 1e-3)
+    monkeypatch.setattr(processes.Here, "at", lambda here, ended: (at(here, ended), here.is_stopped or ctrl_c()))
+    results = problem.solve_many(cases, workers=workers)
+    solved = [k for k, result in enumerate(results) if result.is_solved]
+    assert 0 < len(solved) < 100 and {result.status for result in results} == {"optimal", CTRL_C}
+    for k in solved:
+        np.testing.assert_array_equal(results[k].x, whole[k].x)
+
+
+def test_ctrl_c_ends_a_search_in_another_process(monkeypatch, ctrl_c):
+    problem, at = _reach(), processes.Here.at
+    monkeypatch.setattr(processes.Here, "at", lambda here, ended: (at(here, ended), here.is_stopped or ctrl_c()))
+    monkeypatch.setattr(many, "solve", partial(_stuck, many.solve))
+    results = problem.solve_many([{}] * 3, workers=2, solver="ipopt")
+    assert [result.status for result in results] == [CTRL_C] * 3
+
+
+def _stuck(solve, problem, start, settings):
+    """Search again and again until Ctrl-C ends a search."""
+    while True:
+        state = solve(problem, start, settings)
+        if state.result.status == CTRL_C:
+            return state

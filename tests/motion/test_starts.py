@@ -1,7 +1,6 @@
 """Initial guesses: earlier solutions are transferred exactly, seeds repeat, processes agree, sweeps continue."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 import torsor
 from refusals import refused
 from torsor import motion
-from torsor.motion import multistart
+from torsor.motion import many, processes
 from torsor.motion.solve import CTRL_C
 from torsor.motion.starts import from_profiles, from_result
 
@@ -92,7 +91,7 @@ def test_starts_may_be_an_iterator() -> None:
 def test_spawned_processes_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     p = found().problem
     forked = p.multistart(3, seed=7, workers=2)
-    monkeypatch.setattr("torsor.motion.multistart.START_METHOD", "spawn")
+    monkeypatch.setattr("torsor.motion.processes.START_METHOD", "spawn")
     spawned = p.multistart(3, seed=7, workers=2, refine=False)
     assert [each.objective for each in forked] == [each.objective for each in spawned] and forked.seeds == spawned.seeds
     assert all((a.x == b.x).all() and a.problem is p for a, b in zip(spawned, forked, strict=True))
@@ -102,7 +101,7 @@ def test_problems_that_cannot_be_pickled_are_solved_in_one_process(monkeypatch: 
     speed = motion.ExpressionConstraint(function=lambda node: node.v, upper=50.0)
     p = problem(motion.Phase((0.1, 2.0), points=6))
     p = motion.MotionProblem(robot(), p.phases, motion.Time(), [*p.constraints, speed])
-    monkeypatch.setattr("torsor.motion.multistart.START_METHOD", "spawn")
+    monkeypatch.setattr("torsor.motion.processes.START_METHOD", "spawn")
     assert p.multistart(2, workers=2).reached == p.multistart(2).reached
 
 
@@ -116,29 +115,30 @@ def test_given_starts_replace_random_ones() -> None:
 
 
 def test_ctrl_c_keeps_what_several_starts_found(monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]) -> None:
+    p, solve_one = found().problem, many._solve_one
+
+    def pressed(searches: Any, index: int, monitor: Any) -> Any:
+        if index == 1:
+            ctrl_c()
+        return solve_one(searches, index, monitor)
+
+    monkeypatch.setattr(many, "_solve_one", pressed)
+    kept = p.multistart(3, solver="ipopt")
+    assert kept.seeds == (0, 1) and kept[0].is_solved and kept[1].status == CTRL_C
+
+
+def test_ctrl_c_during_a_batch_of_starts_keeps_those_that_are_solved(
+    monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
+) -> None:
     p = found().problem
-    whole, pressed = p.multistart(3), [1]
-    solve_one = multistart._solve_one
-
-    def here(start: int) -> Any:
-        return ctrl_c() if start in pressed else solve_one(start)
-
-    def stopped(start: int) -> Any:
-        each = solve_one(start)
-        outcome = replace(each.solution.outcome, status=CTRL_C, is_solved=False)
-        return each if start == 0 else each._replace(solution=replace(each.solution, outcome=outcome))
-
-    for way, kept in ((here, {0}), (stopped, {0, 1})):  # while functions are compiled, or at an iteration
-        monkeypatch.setattr(multistart, "_solve_one", way)
-        assert set(p.multistart(3).seeds) == kept
-    pressed = [0]
-    monkeypatch.setattr(multistart, "_solve_one", here)
+    whole = p.multistart(3)
+    monkeypatch.setattr(processes.Here, "end", lambda here: here.is_stopped or ctrl_c())  # of the first
+    kept = p.multistart(3)
+    assert kept[0].is_solved and kept[-1].status == CTRL_C and kept[-1].iterations > 0
+    assert kept.best.objective == whole[whole.seeds.index(kept.seeds[0])].objective
+    monkeypatch.setattr(many, "_solve_group", lambda *_: ctrl_c() or [None] * 3)
     with pytest.raises(KeyboardInterrupt):
         p.multistart(3)
-    monkeypatch.setattr(multistart, "_solve_one", solve_one)
-    monkeypatch.setattr(multistart.Bar, "at", lambda bar, done: ctrl_c())  # after the first of several processes
-    first = p.multistart(3, workers=2)
-    assert len(first) == 1 and first.best.objective == whole[whole.seeds.index(first.seeds[0])].objective
 
 
 def test_motions_under_rising_limits_are_similar() -> None:

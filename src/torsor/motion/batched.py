@@ -361,9 +361,13 @@ def solve_batch(
     settings: Settings,
     done: Callable[[int, Outcome], None] | None = None,
     width: int | None = None,
-) -> list[BatchOutcome]:
-    """Solve programs of one structure from starts (B, n); ``done`` is called with each case that ends."""
-    return _Search(programs, starts, settings, done, width or WIDTHS[programs.device]).run()
+    stops: Callable[[], bool] | None = None,
+) -> list[BatchOutcome | None]:
+    """Solve programs of one structure from starts (B, n); ``done`` is called with each case that ends.
+
+    If ``stops`` returns true before an iteration, the cases in work end unsolved. Those that wait have no outcome.
+    """
+    return _Search(programs, starts, settings, done, width or WIDTHS[programs.device], stops).run()
 
 
 class _Search:
@@ -374,18 +378,22 @@ class _Search:
         settings: Settings,
         done: Callable[[int, Outcome], None] | None,
         width: int,
+        stops: Callable[[], bool] | None,
     ):
         self.programs, self.starts, self.settings = programs, starts, settings
-        self.done, self.width, self.began = done, width, perf_counter()
+        self.done, self.width, self.stops, self.began = done, width, stops, perf_counter()
         self.outcomes: list[BatchOutcome | None] = [None] * len(programs)
         self.waiting = np.arange(len(programs))
         self.n = starts.shape[1]
 
-    def run(self) -> list[BatchOutcome]:
+    def run(self) -> list[BatchOutcome | None]:
         """Solve all cases."""
         state = self._enter(self.width)
         self._active = self.programs.take(state.case)
         while len(state.case):
+            if self.stops is not None and self.stops():
+                self._record(state, dict.fromkeys(range(len(state.case)), ("stopped", False)))
+                break
             after = self._iterate(state)
             is_changed = len(after.case) < len(state.case)
             state = after
@@ -393,7 +401,7 @@ class _Search:
                 state, is_changed = state.joined(self._enter(self.width - len(state.case))), True
             if is_changed and len(state.case):
                 self._active = self.programs.take(state.case)
-        return [outcome for outcome in self.outcomes if outcome is not None]
+        return self.outcomes
 
     # Entering and leaving the batch
 

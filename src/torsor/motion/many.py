@@ -4,24 +4,26 @@ A case is a set of values: arguments of the function that made the problem, or n
 batch does not solve, and problems that it does not support, are solved one by one.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
-from functools import partial
+from itertools import chain
 from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from torsor.base.arrays import Array
-from torsor.base.checks import several
+from torsor.base.arrays import Array, Flags
+from torsor.base.checks import several, whole_number
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.progress import Bar
 from torsor.compiler import array_module, on_host
-from torsor.motion.batched import BatchOutcome, solve_batch
+from torsor.motion.batched import WIDTHS, BatchOutcome, solve_batch
+from torsor.motion.processes import Here, Monitor, results
 from torsor.motion.results.solution import BETWEEN, Solution, on_finer_grid
 from torsor.motion.solve import (
+    CTRL_C,
     ONLY_AT_NODES,
     SolveSettings,
     SolveState,
@@ -33,11 +35,13 @@ from torsor.motion.solve import (
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.term import Cost, Number
 from torsor.motion.transcription.cases import Cases, structure_of
-from torsor.optimisation import Outcome, Settings
+from torsor.motion.transcription.program import Program
+from torsor.optimisation import Outcome, Settings, Watch
 from torsor.robot.robot import Robot
 
 BATCH_SOLVER = "condensed"  # the method of the batch
 FINER_CASES = {"cpu": 16, "cuda": 1024}  # cases that are checked between the nodes at a time
+MAX_JOB = 4 * WIDTHS["cpu"]  # cases that a process solves together, so that processes end at about the same time
 _INERTIAL = ("mass", "com", "inertia")  # fields of links that a payload changes
 
 P = TypeVar("P", bound=ProblemStatement)
@@ -144,22 +148,17 @@ def _is_alike(one: Robot, other: Robot) -> bool:
 
 
 def solve_cases(
-    problem: ProblemStatement, cases: Sequence[Any], settings: SolveSettings, device: str = "cpu"
+    problem: ProblemStatement, cases: Sequence[Any], settings: SolveSettings, device: str = "cpu", workers: int = 1
 ) -> list[Solution]:
     """Return the solutions of all cases, in their order; batches are solved on ``device``."""
-    began = perf_counter()
+    whole_number(workers, problem.name, "workers", most=None if device == "cpu" else 1)
     problems = _with_one_robot(problem, [_made(problem, case, index) for index, case in enumerate(cases)])
     for index, own in enumerate(problems):
         _build(problem if own.robot is problem.robot else problems[0], own, index)
-    with Bar(len(cases), settings.progress, f"solving {problem.name}") as bar, threadpool_limits(1):
-        together = solve_together(problems, settings, began, bar, device)
-        ended = sum(solution is not None for solution in together)
-        solutions = list[Solution]()
-        for own, solution in zip(problems, together, strict=True):
-            if solution is None:
-                ended += 1
-            solutions.append(_alone(own, settings) if solution is None else solution)
-            bar.at(ended)
+    searches = Searches(problems, [own.guess() for own in problems], replace(settings, check=True), device)
+    found = solve_searches(searches, workers, f"solving {problem.name}")
+    pairs = zip(found, problems, searches.starts, strict=True)
+    solutions = [_unsolved(own, x, CTRL_C, settings) if each is None else each for each, own, x in pairs]
     partly = sum(solution.is_solved and ONLY_AT_NODES in solution.status for solution in solutions)
     if partly:
         message = f"{partly} of {len(solutions)} motions violate constraints between the nodes ({ONLY_AT_NODES!r})"
@@ -167,33 +166,169 @@ def solve_cases(
     return solutions
 
 
-def solve_together(
-    problems: Sequence[ProblemStatement],
-    settings: SolveSettings,
-    began: float,
-    bar: Bar | None = None,
-    device: str = "cpu",
-) -> list[Solution | None]:
-    """Return the solutions of problems that a batch solves, and None for the others."""
+class Searches:
+    """Problems, the start (n,) of each, the settings of all, and the device of the batches.
+
+    ``templates`` belongs to this process and has an entry for each structure.
+    """
+
+    def __init__(
+        self,
+        problems: Sequence[ProblemStatement],
+        starts: Sequence[Array],
+        settings: SolveSettings,
+        device: str = "cpu",
+    ):
+        self.problems, self.starts, self.settings, self.device = problems, starts, settings, device
+        self.templates: dict[Any, Template] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Searches, (self.problems, self.starts, self.settings, self.device)
+
+    def template(self, structure: Any, problem: ProblemStatement) -> "Template":
+        """Return the template of a structure."""
+        if structure not in self.templates:
+            self.templates[structure] = Template(problem.program, self.device)
+        return self.templates[structure]
+
+
+class Template:
+    """What batches of one structure share, also at the nodes of a finer grid."""
+
+    def __init__(self, program: Program, device: str):
+        self._cases = Cases.of([program], device)
+        self._fine, self.required = on_finer_grid(self._cases.program)
+        self._finer = self._cases.on(self._fine)
+
+    def cases(self, problems: Sequence[ProblemStatement]) -> Cases:
+        """Return the batch of problems."""
+        return Cases.of([problem.program for problem in problems], self._cases.device, self._cases)
+
+    def finer(self, cases: Cases) -> Cases | None:
+        """Return cases at the nodes of the finer grid; None if terms have data."""
+        return cases.on(self._fine, self._finer)
+
+
+class _Found:
+    """The solution of a search. Only its difference from the problem of the search is sent between processes."""
+
+    def __init__(self, index: int, problem: ProblemStatement, solution: Solution):
+        self.index, self._problem, self._solution = index, problem, solution
+
+    def solution(self, problem: ProblemStatement) -> Solution:
+        """Return the solution, given the problem of the search."""
+        return self._solution
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        before, after, changes = self._problem, self._solution.problem, dict[str, Any]()
+        if after is not before:
+            changes["phases"] = after.stages
+            if any(one is not other for one, other in zip(after.costs, before.costs, strict=True)):
+                changes["objective"] = after.costs
+        return _Sent, (self.index, replace(self._solution, problem=None), changes)  # type: ignore[arg-type]
+
+
+class _Sent(NamedTuple):
+    """A solution from another process, without its problem, and the fields in which that problem differs."""
+
+    index: int
+    without_problem: Solution
+    changes: dict[str, Any]
+
+    def solution(self, problem: ProblemStatement) -> Solution:
+        """Return the solution, given the problem of the search."""
+        return replace(self.without_problem, problem=problem.changed(**self.changes) if self.changes else problem)
+
+
+def solve_searches(searches: Searches, workers: int, title: str) -> list[Solution | None]:
+    """Return the solution of each search, and None for those that had not begun when Ctrl-C was pressed.
+
+    Searches with one structure are solved in batches, the others and those that a batch does not solve one by one. The
+    first search of a structure is solved in this process, which compiles the functions of all. If Ctrl-C is pressed
+    before any search has ended, while functions are compiled, KeyboardInterrupt is raised.
+    """
+    problems, settings = searches.problems, searches.settings
+    result: list[Solution | None] = [None] * len(problems)
+    with (
+        Watch() as watch,
+        Bar(len(problems), settings.progress, title) as bar,
+        threadpool_limits(1),
+    ):
+        monitor = Here(bar, watch)
+        try:
+            for found in _each(searches, workers, monitor):
+                result[found.index] = found.solution(problems[found.index])
+        except KeyboardInterrupt:
+            if not any(result):
+                raise
+    return result
+
+
+def _each(searches: Searches, workers: int, monitor: Here) -> Iterator[_Found]:
+    """Yield the solutions as they are found."""
+    left = dict.fromkeys(range(len(searches.problems)))
+    groups = _groups(searches.problems, searches.settings)
+    first = [(structure, members[:1]) for structure, members in groups.items() if workers > 1]
+    jobs = list[tuple[Any, list[int]]]()
+    for structure, members in groups.items():
+        members = members[1:] if workers > 1 else members
+        size = max(1, min(MAX_JOB, -(-len(members) // workers))) if workers > 1 else len(members)
+        jobs += [(structure, members[at : at + size]) for at in range(0, len(members), size)]
+    for found in chain.from_iterable(
+        chain(
+            results(_solve_some, searches, first, 1, monitor),
+            results(_solve_some, searches, jobs, workers, monitor),
+        )
+    ):
+        del left[found.index]
+        yield found
+    monitor.at(len(searches.problems) - len(left))
+    if workers > 1 and left and not monitor.is_stopped:
+        index = next(iter(left))
+        program, x = searches.problems[index].program, searches.starts[index]
+        with np.errstate(all="ignore"):  # compile before processes are created
+            program.value(x), program.jacobian(x), program.hessian(x, np.zeros(program.m), 1.0)
+    yield from results(_solve_one, searches, list(left), workers, monitor)
+
+
+def _groups(problems: Sequence[ProblemStatement], settings: SolveSettings) -> dict[Any, list[int]]:
+    """Return the problems that a batch can solve, by structure."""
     groups: dict[Any, list[int]] = {}
     for index, problem in enumerate(problems):
         with suppress(ModelError):  # raised again where the problem is solved alone
             structure = batch_structure(problem, settings)
             if structure is not None:
                 groups.setdefault(structure, []).append(index)
+    return groups
+
+
+def solve_together(problems: Sequence[ProblemStatement], settings: SolveSettings) -> list[Solution | None]:
+    """Return the solutions of problems that a batch solves, and None for the others."""
     result: list[Solution | None] = [None] * len(problems)
-    ended = 0
-    for members in groups.values():
-        tell = None if bar is None else partial(_tell, bar, ended)
-        batch = _solve_group([problems[index] for index in members], settings, began, tell, device)
+    for members in _groups(problems, settings).values():
+        own = [problems[index] for index in members]
+        searches = Searches(own, [problem.guess() for problem in own], settings)
+        batch = _solve_group(searches, Template(own[0].program, searches.device))
         for index, solution in zip(members, batch, strict=True):
             result[index] = solution
-        ended += len(members)
     return result
 
 
-def _tell(bar: Bar, before: int, ended: int) -> None:
-    bar.at(before + ended)
+def _solve_some(searches: Searches, job: tuple[Any, list[int]], monitor: Monitor) -> list[_Found]:
+    """Return the solutions of searches with one structure, without those that the batch does not solve."""
+    structure, members = job
+    problems, starts = [searches.problems[index] for index in members], [searches.starts[index] for index in members]
+    some = Searches(problems, starts, searches.settings, searches.device)
+    batch = _solve_group(some, searches.template(structure, problems[0]), monitor)
+    pairs = zip(members, problems, batch, strict=True)
+    return [_Found(index, problem, found) for index, problem, found in pairs if found is not None]
+
+
+def _solve_one(searches: Searches, index: int, monitor: Monitor) -> _Found:
+    """Return the solution of one search."""
+    found = _alone(searches.problems[index], searches.starts[index], replace(searches.settings, progress=False))
+    monitor.end()
+    return _Found(index, searches.problems[index], found)
 
 
 def batch_structure(problem: ProblemStatement, settings: SolveSettings) -> tuple[Any, ...] | None:
@@ -205,50 +340,64 @@ def batch_structure(problem: ProblemStatement, settings: SolveSettings) -> tuple
     return structure_of(problem.program) if is_plain and is_smooth else None
 
 
-def _alone(problem: ProblemStatement, settings: SolveSettings) -> Solution:
-    """Return the solution of one problem; if it is infeasible, the nearest motion."""
-    state = solve(problem, None, replace(settings, check=True, progress=False))
+def _alone(problem: ProblemStatement, start: Array, settings: SolveSettings) -> Solution:
+    """Return the solution of one problem; if it is infeasible, the nearest motion.
+
+    Without ``check``, the status of a start at which values are not finite states the error, which is raised otherwise.
+    """
+    try:
+        state = solve(problem, start, settings)
+    except ModelError as error:
+        if settings.check:
+            raise
+        return _unsolved(problem, start, str(error), settings)
     if state.result is not None:
         return state.result
-    program, x = problem.program, problem.guess()
-    status = f"infeasible: {state.diagnosis}"
-    outcome = Outcome(x, np.zeros(program.m), np.zeros(program.n), float(program.value(x)[0]), 0, status, False)
+    assert state.diagnosis is not None
+    reason = f"infeasible: {state.diagnosis}" if state.diagnosis.conflict else str(state.diagnosis)
+    return _unsolved(problem, start, reason, settings)
+
+
+def _unsolved(problem: ProblemStatement, x: Array, status: str, settings: SolveSettings) -> Solution:
+    """Return a start as the result of a search that did not begin."""
+    program = problem.program
+    with np.errstate(all="ignore"):
+        objective = float(program.value(x)[0])
+    objective = objective if np.isfinite(objective) else np.inf
+    outcome = Outcome(x, np.zeros(program.m), np.zeros(program.n), objective, 0, status, False)
     return Solution(problem, outcome, settings.solver, settings.tolerance)
 
 
-def _solve_group(
-    problems: Sequence[ProblemStatement],
-    settings: SolveSettings,
-    began: float,
-    tell: Callable[[int], None] | None,
-    device: str,
-) -> list[Solution | None]:
-    """Return the solutions of problems with one structure, None for those that the batch does not solve."""
-    programs = [problem.program for problem in problems]
-    starts = np.stack([problem.guess() for problem in problems])
-    cases, ended = Cases.of(programs, device), 0
+def _solve_group(searches: Searches, template: Template, monitor: Monitor | None = None) -> list[Solution | None]:
+    """Return the solutions of searches with one structure, None for those that the batch does not solve."""
+    problems, starts, settings, began = searches.problems, searches.starts, searches.settings, perf_counter()
+    cases = template.cases(problems)
+
+    def is_stopped() -> bool:
+        return monitor is not None and monitor.is_stopped
 
     def done(_: int, __: Outcome) -> None:
-        nonlocal ended
-        ended += 1
-        if tell is not None:
-            tell(ended)
+        if monitor is not None:
+            monitor.end()
 
     solver_settings = Settings(settings.tolerance, settings.iterations)
-    outcomes = solve_batch(cases, array_module(device).asarray(starts), solver_settings, done)
-    setup = perf_counter() - began
-    between = _between_nodes(cases, outcomes)
+    x = array_module(cases.device).asarray(np.stack(starts))
+    outcomes = solve_batch(cases, x, solver_settings, done, stops=is_stopped)
+    seconds = (perf_counter() - began) / len(problems)
+    between = _between_nodes(template.finer(cases), template.required, outcomes)
     results = list[Solution | None]()
-    for problem, (outcome, is_convex), worst, start in zip(problems, outcomes, between, starts, strict=True):
-        if not outcome.is_solved:
+    for problem, result, worst, start in zip(problems, outcomes, between, starts, strict=True):
+        if result is None or not (result.outcome.is_solved or is_stopped()):
             results.append(None)
             continue
-        outcome = replace(outcome, multipliers=_in_order(problem, outcome.multipliers))
-        solution = Solution(problem, outcome, BATCH_SOLVER, settings.tolerance, 0.0, setup / len(problems))
+        outcome = replace(result.outcome, multipliers=_in_order(problem, result.outcome.multipliers))
+        if not outcome.is_solved:
+            outcome = replace(outcome, status=CTRL_C)
+        solution = Solution(problem, outcome, BATCH_SOLVER, settings.tolerance, 0.0, seconds)
         state = SolveState(problem, settings, start, outcome.x, None, began, solution)
-        if not is_convex:
+        if not result.is_convex and not is_stopped():
             state = leave_saddle(state)
-        if settings.refine is not False and any(phase.is_refinable for phase in problem.stages):
+        if settings.refine is not False and any(phase.is_refinable for phase in problem.stages) and not is_stopped():
             state = refine_points(state)
         if worst > BETWEEN or state.result is not solution:
             state = mark_between_nodes(state)
@@ -265,18 +414,18 @@ def _in_order(problem: ProblemStatement, multipliers: Array) -> Array:
     return result
 
 
-def _between_nodes(cases: Cases, outcomes: Sequence[BatchOutcome]) -> Array:
+def _between_nodes(finer: Cases | None, required: Flags, outcomes: Sequence[BatchOutcome | None]) -> Array:
     """Return the largest violation (B,) of each solution on a grid ten times finer, or infinity if it is not known."""
-    program, required = on_finer_grid(cases.program)
-    finer = cases.on(program)
+    worst = np.full(len(outcomes), np.inf)
     if finer is None:
-        return np.full(len(cases), np.inf)
-    x = np.stack([outcome.x for outcome, _ in outcomes])
-    worst, needed = np.zeros(len(x)), np.asarray(required, like=finer.lower)
-    for first in range(0, len(x), FINER_CASES[cases.device]):
-        at = np.arange(first, min(first + FINER_CASES[cases.device], len(x)))
+        return worst
+    known = np.array([index for index, outcome in enumerate(outcomes) if outcome is not None], dtype=int)
+    needed, size = np.asarray(required, like=finer.lower), FINER_CASES[finer.device]
+    for first in range(0, len(known), size):
+        at = known[first : first + size]
         own = finer.take(np.asarray(at, like=finer.lower))
-        rows = own.value(np.asarray(x[at], like=finer.lower))[1]
+        x = np.stack([outcome.outcome.x for outcome in map(outcomes.__getitem__, at) if outcome is not None])
+        rows = own.value(np.asarray(x, like=finer.lower))[1]
         low, high = own.row_bounds
         outside = np.maximum(low - rows, rows - high)
         worst[at] = on_host(np.where(needed & ~(outside <= 0), outside, 0.0).max(axis=1))

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import singledispatch
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from torsor.base.archive import Archive, reading_archive, register_result
@@ -129,7 +128,7 @@ class MotionProblem(ProblemStatement):
         return result
 
     def solve_many(
-        self, cases: Sequence[Mapping[str, Any]], device: str = "cpu", **settings: Any
+        self, cases: Sequence[Mapping[str, Any]], device: str = "cpu", workers: int = 1, **settings: Any
     ) -> list["MotionResult"]:
         """Solve the problem for many cases at once, and return their results in the order of the cases.
 
@@ -141,6 +140,10 @@ class MotionProblem(ProblemStatement):
         connected phases, periodic motions, closed loops or kinked costs are solved one by one, as are cases that the
         batch does not solve, and all cases with another solver, ``seconds``, ``refine``, ``feasible_first`` or
         ``tie_break``. An infeasible case has a result whose status names the conflict.
+
+        ``workers`` is the number of processes; the results are the same for any number. After Ctrl-C, cases that are
+        not solved have the status "stopped by Ctrl-C" and their best motion so far. For processes on macOS and Windows
+        see ``multistart``.
 
         Example:
             >>> from torsor import motion
@@ -154,7 +157,7 @@ class MotionProblem(ProblemStatement):
         own = _batch_settings(self, settings)
         one_of(device, tuple(WIDTHS), self.name, "device")
         Target().changed(self.name, device=device)  # an error if there is no GPU
-        results, origin = solve_cases(self, cases, own, device), self.__dict__.get("origin")
+        results, origin = solve_cases(self, cases, own, device, workers), self.__dict__.get("origin")
         for result, case in zip(results, cases, strict=True):
             if origin is not None and not result.passes:  # refinement gives a problem other phases than its function
                 result.problem.__dict__["origin"] = origin._replace(given={**origin.given, **case})
@@ -185,12 +188,15 @@ class MotionProblem(ProblemStatement):
         """Solve from ``count`` random starts (seeds seed, seed + 1, ...), in several processes.
 
         ``starts`` replaces the random starts with given ones, each like ``start`` of ``solve``, with seeds 0, 1, and so
-        on. For ``settings`` see ``solve``; with several workers, a progress bar is shown. Control points are not
-        added, so that objectives are comparable: refine the best motion with ``solve(start=...)``. The same seeds yield
-        the same results for any number of workers. Ctrl-C ends the searches, and the results so far are returned. On
-        systems that spawn processes (macOS, Windows), call it from a script under ``if __name__ == "__main__"``.
+        on. For ``settings`` see ``solve``. The starts are solved in one batch where ``solve_many`` can solve cases so;
+        the default solver is then "condensed". Control points are not added, so that objectives are comparable: refine
+        the best motion with ``solve(start=...)``. The same seeds yield the same results for any number of workers.
+        Ctrl-C ends the searches, and the results so far are returned. On systems that spawn processes (macOS, Windows),
+        call it from a script under ``if __name__ == "__main__"``.
         """
-        solve_settings = self._settings(settings)
+        solve_settings = _batch_settings(self, settings)
+        if many.batch_structure(self, solve_settings) is None:
+            solve_settings = self._settings(settings)
         if starts is None:
             whole_number(count, self.name, "count")
             seeds = range(whole_number(seed, self.name, "seed", least=0), seed + count)
@@ -378,6 +384,7 @@ def can_batch(problem: MotionProblem, given: Mapping[str, Any]) -> bool:
 
 
 def _batch_settings(problem: MotionProblem, given: Mapping[str, Any]) -> SolveSettings:
+    given = {key: value for key, value in given.items() if value is not None}
     return problem._settings({"solver": BATCH_SOLVER, **problem.settings, **given})
 
 
@@ -390,7 +397,7 @@ def solve_together(problems: Sequence[MotionProblem], given: Mapping[str, Any]) 
         groups.setdefault(repr(settings), []).append(index)
     for members in groups.values():
         settings = all_settings[members[0]]
-        solutions = many.solve_together([problems[index] for index in members], settings, perf_counter())
+        solutions = many.solve_together([problems[index] for index in members], settings)
         for index, solution in zip(members, solutions, strict=True):
             if solution is not None:
                 results[index] = MotionResult.of(replace(solution, settings=asdict(settings)))

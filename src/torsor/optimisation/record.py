@@ -94,6 +94,14 @@ MAX_ROWS_SHOWN = 8  # iterations in the live table
 PATIENCE_SECONDS = 2.0  # seconds before a line appears on a terminal
 
 
+_stops: list[Callable[[], bool]] = []  # conditions that stop all searches of this process
+
+
+def stop_when(condition: Callable[[], bool]) -> None:
+    """Stop all searches of this process as soon as a condition holds, as by Ctrl-C."""
+    _stops.append(condition)
+
+
 class Watch:
     """A ``watch`` function for solver settings that shows progress and handles Ctrl-C.
 
@@ -125,7 +133,15 @@ class Watch:
             before = signal.getsignal(signal.SIGINT)
             if before not in (signal.SIG_IGN, None):
                 self._before = signal.signal(signal.SIGINT, self._interrupt)
+        if self._outer is not None:
+            self.interrupted = self._outer.interrupted
         return self
+
+    @property
+    def _outer(self) -> "Watch | None":
+        """The watch of several searches, of which this is one."""
+        outer = getattr(self._before, "__self__", None)
+        return outer if isinstance(outer, Watch) else None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -136,6 +152,8 @@ class Watch:
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         again, self.interrupted = self.interrupted, True
+        if self._outer is not None:
+            self._outer.interrupted = True
         if again or is_stoppable():  # compilation takes long and has no iterations at which to stop
             raise KeyboardInterrupt
 
@@ -144,6 +162,7 @@ class Watch:
         if self._display.is_due:
             self._last.append(iteration)
             self._display.show(self._table() if self._shown else self._line(iteration))
+        self.interrupted = self.interrupted or any(stop() for stop in _stops)
         if self.interrupted:
             raise StoppedError
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Self, cast
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -140,8 +140,8 @@ class Cases:
     given: tuple[Array, ...]
 
     @classmethod
-    def of(cls, programs: Sequence[Program], device: str = "cpu") -> Self:
-        """Return the batch of programs with equal ``structure_of``."""
+    def of(cls, programs: Sequence[Program], device: str = "cpu", like: "Cases | None" = None) -> "Cases":
+        """Return the batch of programs with equal ``structure_of``; ``like`` is an earlier batch of this structure."""
         programs = [program.at_nodes[0] for program in programs if program.at_nodes is not None]
         first, placed = programs[0], array_module(device).asarray
         phases = [[program.layout.phases[k] for program in programs] for k in range(len(first.layout.phases))]
@@ -155,8 +155,9 @@ class Cases:
         return cls._on(
             first,
             device,
-            placed(np.stack([program.lower for program in programs])),
-            placed(np.stack([program.upper for program in programs])),
+            like,
+            lower=placed(np.stack([program.lower for program in programs])),
+            upper=placed(np.stack([program.upper for program in programs])),
             bounds=tuple(bounds),
             known=tuple(placed(np.stack([layout.known for layout in layouts])) for layouts in phases),
             seconds=tuple(placed(np.array([layout.phase.bounds[0] for layout in layouts])) for layouts in phases),
@@ -165,18 +166,22 @@ class Cases:
         )
 
     @classmethod
-    def with_known(cls, program: Program, known: Sequence[Array], device: str = "cpu") -> Self:
+    def with_known(
+        cls, program: Program, known: Sequence[Array], device: str = "cpu", like: "Cases | None" = None
+    ) -> "Cases":
         """Return the batch of programs that differ in the known control points (B, N, P) of each phase."""
-        one, placed = cls.of([program], device), array_module(device).asarray
+        one, placed = cls.of([program], device, like), array_module(device).asarray
         same = one.take(np.zeros(len(known[0]), dtype=int, like=one.lower))
-        return cast(Self, replace(same, known=tuple(map(placed, known))))
+        return replace(same, known=tuple(map(placed, known)))
 
     @classmethod
-    def _on(cls, program: Program, device: str, *arrays: Any, **more: Any) -> Self:
-        """Return a batch with the kernels of a program on a device."""
+    def _on(cls, program: Program, device: str, like: "Cases | None", **arrays: Any) -> "Cases":
+        """Return a batch with the kernels of a program on a device, or those of another batch."""
+        if like is not None:
+            return replace(like, **arrays)
         batches = tuple(replace(batch, kernels=batch.kernels.on(device)) for batch in program.batches)
         program = replace(program, batches=batches)
-        return cls(program, Assembly(program, device), device, *arrays, **more)
+        return cls(program, Assembly(program, device), device, **arrays)
 
     def take(self, cases: Indices) -> "Cases":
         """Return the batch of some cases."""
@@ -187,8 +192,11 @@ class Cases:
         arrays = (part(getattr(self, field.name)) for field in fields(self)[3:])
         return Cases(self.program, self.assembly, self.device, *arrays)
 
-    def on(self, program: Program) -> "Cases | None":
-        """Return the same cases at the nodes of another program with the same variables; None if terms have data."""
+    def on(self, program: Program, like: "Cases | None" = None) -> "Cases | None":
+        """Return the same cases at the nodes of another program with the same variables; None if terms have data.
+
+        ``like`` is an earlier result for this program.
+        """
         if any(data.shape[2] for data in self.data):
             return None
         known = [(id(batch.kernels), batch.phase) for batch in self.program.batches]
@@ -196,7 +204,7 @@ class Cases:
         data = tuple(np.zeros((len(self), len(batch.s), 0), like=self.lower) for batch in program.batches)
         bounds, given = (tuple(values[place] for place in places) for values in (self.bounds, self.given))
         others = {name: getattr(self, name) for name in ("lower", "upper", "known", "seconds")}
-        return self._on(program, self.device, data=data, bounds=bounds, given=given, **others)
+        return self._on(program, self.device, like, data=data, bounds=bounds, given=given, **others)
 
     def __len__(self) -> int:
         return len(self.lower)

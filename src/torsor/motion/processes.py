@@ -1,0 +1,140 @@
+"""Jobs of one computation, in this process or in several.
+
+On Linux, processes are forked, so that they have the work and its compiled functions. On systems that do not fork
+(macOS, Windows) they are spawned: the work is pickled and its kernels are loaded from the disk cache. Work that cannot
+be pickled, such as a problem with a lambda function, is then done in this process. Ctrl-C is handled by the first
+process, which tells the others to end their jobs.
+"""
+
+import multiprocessing
+import pickle
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
+
+from torsor.base.progress import Bar, be_silent
+from torsor.optimisation.record import Watch, stop_when
+
+START_METHOD = "fork" if sys.platform.startswith("linux") else "spawn"
+PAUSE = 0.05  # seconds between two looks at Ctrl-C while other processes work
+
+W = TypeVar("W")
+J = TypeVar("J")
+R = TypeVar("R")
+
+
+class Monitor(Protocol):
+    """The progress of all jobs."""
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether Ctrl-C was pressed."""
+
+    def end(self) -> None:
+        """Count one more case that ended."""
+
+
+class Here:
+    """The monitor of the first process: it moves the bar, and ``watch`` handles Ctrl-C."""
+
+    def __init__(self, bar: Bar, watch: Watch):
+        self._bar, self._watch, self._ended = bar, watch, 0
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether Ctrl-C was pressed."""
+        return self._watch.interrupted
+
+    def end(self) -> None:
+        """Count one more case that ended."""
+        self.at(self._ended + 1)
+
+    def at(self, ended: int) -> None:
+        """Set the number of cases that ended."""
+        self._ended = ended
+        self._bar.at(ended)
+
+
+class _There:
+    """The monitor of another process: numbers in shared memory."""
+
+    def __init__(self, ended: Any, stop: Any):
+        self._ended, self._stop = ended, stop
+
+    @property
+    def is_stopped(self) -> bool:
+        return bool(self._stop.value)
+
+    def end(self) -> None:
+        with self._ended.get_lock():
+            self._ended.value += 1
+
+
+def results(
+    function: Callable[[W, J, Monitor], R], work: W, jobs: Sequence[J], workers: int, monitor: Here
+) -> Iterator[R]:
+    """Yield ``function(work, job, monitor)`` of each job: in order, or with several ``workers`` as they end.
+
+    After Ctrl-C, jobs that have not begun are left out. The function is one of a module.
+    """
+    workers = min(workers, len(jobs))
+    if workers > 1 and START_METHOD != "fork":
+        try:
+            pickle.dumps(work)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            workers = 1
+    if workers > 1:
+        yield from _in_processes(function, work, jobs, workers, monitor)
+        return
+    for job in jobs:
+        if monitor.is_stopped:
+            return
+        yield function(work, job, monitor)
+
+
+_work: list[tuple[Callable[..., Any], Any, _There]] = []  # of this process; forked ones inherit it
+
+
+def _in_processes(
+    function: Callable[[W, J, Monitor], R], work: W, jobs: Sequence[J], workers: int, monitor: Here
+) -> Iterator[R]:
+    context = multiprocessing.get_context(START_METHOD)
+    ended, stop = context.Value("l", 0), context.RawValue("b", 0)
+    task = function, work, _There(ended, stop)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # BLAS threads are idle at the time of the fork
+        _work.append(task)
+        try:
+            pool = context.Pool(workers, _begin, (None if START_METHOD == "fork" else task,))
+        finally:
+            _work.pop()
+        with pool:
+            found = pool.imap_unordered(_run, jobs)
+            for _ in jobs:
+                result = None
+                while result is None:
+                    try:
+                        result = found.next(PAUSE)
+                    except multiprocessing.TimeoutError:
+                        monitor.at(ended.value)
+                        stop.value = monitor.is_stopped
+                if result[0]:
+                    yield result[1]
+
+
+def _begin(task: tuple[Callable[..., Any], Any, _There] | None) -> None:
+    """Initialise a process, with its task if it was spawned."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    be_silent()
+    if task is not None:
+        _work.append(task)
+    monitor = _work[-1][2]
+    stop_when(lambda: monitor.is_stopped)
+
+
+def _run(job: Any) -> tuple[bool, Any]:
+    """Return whether a job was done, and its result."""
+    function, work, monitor = _work[-1]
+    return (False, None) if monitor.is_stopped else (True, function(work, job, monitor))
