@@ -27,11 +27,13 @@ class VariedEnds(NamedTuple):
     known: list[Array]
 
 
-def varied_ends(problem: ProblemStatement, cases: Sequence[Any], data: Mapping[str, str]) -> VariedEnds | None:
+def varied_ends(
+    problem: ProblemStatement, cases: Sequence[Any], data: Mapping[str, str], is_named: bool
+) -> VariedEnds | None:
     """Return the cases as arrays if they give only positions at ends, such as "End.q", and None otherwise.
 
-    ``data`` contains the names of data by name in the cases. Invalid positions also give None: the errors are those of
-    the problems built one by one.
+    ``data`` contains the names of data by name in the cases; with ``is_named``, cases have the names of data. Invalid
+    positions also give None: the errors are those of the problems built one by one.
     """
     constraints = several(problem.constraints)
     names = _names(cases)
@@ -39,7 +41,7 @@ def varied_ends(problem: ProblemStatement, cases: Sequence[Any], data: Mapping[s
         return None
     places, values, count = list[int](), list[Array](), problem.model.names.moving
     for name in names:
-        found = [k for k, each in enumerate(constraints) if f"{each.title}.q" == data.get(name, name)]
+        found = [k for k, each in enumerate(constraints) if f"{each.title}.q" == (name if is_named else data.get(name))]
         state = constraints[found[0]] if len(found) == 1 else None
         own = _numbers([case[name] for case in cases], count)
         if not isinstance(state, EndState) or own is None or _numbers([state.q], count) is None or found[0] in places:
