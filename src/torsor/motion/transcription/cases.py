@@ -209,6 +209,16 @@ class Cases:
     def __len__(self) -> int:
         return len(self.lower)
 
+    @cached_property
+    def bytes(self) -> int:
+        """Approximate memory of a case in work: inputs and outputs of its nodes, twice."""
+        numbers = (
+            len(batch.s) * (40 * batch.kernels.m + 5 * batch.kernels.profiles + batch.barrier.entries)
+            + len(batch.s) * batch.chain.orders**2 * len(batch.condensed_blocks.i)
+            for batch in self.program.batches
+        )
+        return 16 * sum(numbers)
+
     @property
     def n(self) -> int:
         """Number of variables of a case."""
