@@ -37,6 +37,11 @@ def bending(count: int = 40) -> np.ndarray:
     return LEG.completed(q)
 
 
+def test_joints_of_the_tree_that_are_coordinates_have_their_names() -> None:
+    assert LEG.tree.coordinate_names[:6] == ("tx", "ty", "tz", "tilt", "list", "rotation")
+    assert LEG.tree.coordinate_names[6] == "knee_joint/1" and LEG.functions["knee_joint/1"][0] == "knee"
+
+
 def test_a_motion_comes_back_from_the_markers_of_its_skeleton() -> None:
     q = bending()
     found = inverse_kinematics(LEG, LEG.markers, seen(LEG, q))
