@@ -16,7 +16,7 @@ from torsor.spatial import make_pose
 
 MARKER_COLOR = (0.96, 0.58, 0.11, 1.0)
 MARKER_RADIUS = 0.012  # m
-TORSO, HEAD_HEIGHT = "torso", 1.55  # the height of the middle of the head in heights of the shoulders
+TORSO, HEAD_HEIGHT = "torso", 1.46  # the height of the middle of the head in heights of the shoulders
 HEAD_SIZE, HEAD_COLOR = np.array([0.1, 0.13, 0.085]), (0.86, 0.67, 0.56, 0.35)
 
 

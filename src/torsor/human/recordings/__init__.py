@@ -9,7 +9,7 @@ from torsor.human.recordings.processing import fill_gaps, lowpass, overground, r
 from torsor.human.recordings.recording import Event, Gap, GroundForces, Markers, MotionTable, Recording
 
 __all__ = [
-    "Event", "Finding", "Gap", "GroundForces", "Markers", "MotionTable", "OsimModel", "Recording", "by_foot",
-    "example", "fill_gaps", "foot_markers", "inspect", "likely_axes", "load", "lowpass", "overground", "rates", "read_osim",
+    "Event", "Finding", "Gap", "GroundForces", "Markers", "MotionTable", "OsimModel", "Recording", "by_foot", "example",
+    "fill_gaps", "foot_markers", "inspect", "likely_axes", "load", "lowpass", "overground", "rates", "read_osim",
     "resample", "save", "smooth", "standing",
 ]  # fmt: skip

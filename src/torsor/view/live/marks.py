@@ -17,7 +17,7 @@ from torsor.view.scene.scene import weight
 
 CIRCLE_CORNERS = 8  # corners of circles
 ARROW_SURFACE = turned([(0.0, 0.0), (1.0, 0.0), (1.0, 0.72), (2.7, 0.72), (0.0, 1.0)], CIRCLE_CORNERS)  # length 1 on z
-ARROW_RADIUS = 0.007  # in sizes of the robot
+ARROW_RADIUS = 0.006  # in sizes of the robot
 ARROW_SLENDERNESS = 0.06  # largest radius of an arrow, in lengths of it
 MIN_ARROW = 1e-3  # shortest arrow, in sizes of the robot
 
@@ -54,7 +54,7 @@ def along(vectors: Array) -> Array:
 
 MOMENT_ARM = 0.25  # moment arm of the weight whose moment has a long arrow, in sizes of the robot
 LONG_ARROW = 0.35  # length of a long arrow, in sizes of the robot
-LONG_GROUND_ARROW = 0.6  # the same for the weight of a person on the ground
+PERSON_SIZE = 2.6  # m: the size by which ground forces are drawn, so that a person's weight has an arrow of 0.9 m
 INERTIA_COLOR: Color = (0.95, 0.6, 0.1, 0.45)
 ARROW_COLORS = {
     "reactions": (0.1, 0.45, 0.9),
@@ -160,10 +160,9 @@ class Marks:
                 root = next(k for k, link in enumerate(self.scene.robot.links) if link.mass > 0)
                 vectors[: root + 1] = np.nan
         if starts is not None and vectors is not None:
-            size = self.scene.size
+            size = PERSON_SIZE if name == "ground" else self.scene.size
             arrows = self._node(name, lambda at: Arrows(self.server, at, len(vectors), ARROW_COLORS[name], size))
-            long = LONG_GROUND_ARROW if name == "ground" else LONG_ARROW
-            arrows.place(starts, self.stretch * long * size * vectors / self._largest(name, vectors))
+            arrows.place(starts, self.stretch * LONG_ARROW * size * vectors / self._largest(name, vectors))
 
     def _largest(self, name: str, vectors: Array) -> float:
         """Return the force (N) or moment (N m) of a full-length arrow: the weight, or the initial maximum."""
