@@ -29,11 +29,12 @@ def _(gait: MeasuredGait) -> Timeline:
     if gait.dynamics is not None:
         moments = gait.dynamics.forces[:, kept]
     joints = tuple(names[k] for k in kept)
+    names_of_feet = () if gait.ground is None else gait.ground.names
     if gait.ground is not None:
         feet = gait.ground.without_unloaded()
         points = np.concatenate([feet.centers, feet.forces], axis=-1)
         ground = at_times(run.times, feet.times, points)
-    states = (run.times, run.q, run.v, run.a, moments, joints, run.external, ground)
+    states = (run.times, run.q, run.v, run.a, moments, joints, run.external, ground, names_of_feet)
     seen = None if gait.recording is None else at_times(run.times, gait.recording.times, gait.recording.positions)
     things = (*_markers(gait.motion.markers, run.robot), *_head(run.robot))
     return Timeline(run.robot, title, *states, valid=gait.valid, markers=seen, things=things)

@@ -91,9 +91,13 @@ def _share(each: Charts) -> float:
 
 
 def drawing(
-    each: Mapping[str, Sequence[Curve]], time: float, duration: float, gaps: Sequence[tuple[float, float]] = ()
+    each: Mapping[str, Sequence[Curve]],
+    time: float,
+    duration: float,
+    gaps: Sequence[tuple[float, float]] = (),
+    stances: Sequence[tuple[float, float]] = (),
 ) -> str:
-    """Return charts below each other as SVG, with dashed limits, a line at the time (s) shown, and grey gaps."""
+    """Return charts below each other as SVG: dashed limits, a line at the time (s), grey gaps and green stances."""
     count = len(each)
     height = count * HEIGHT + AXIS
 
@@ -101,9 +105,10 @@ def drawing(
         return np.asarray(LEFT + (WIDTH - LEFT - 2) * np.asarray(t) / (duration or 1.0))
 
     parts = []
-    for first, last in gaps:
+    shades = [(stances, "#2a63", "stance"), (gaps, "#8883", "no ground forces")]
+    for first, last, fill, title in ((*span, fill, title) for spans, fill, title in shades for span in spans):
         wide = f"x='{x(first):.1f}' width='{x(last) - x(first):.1f}' y='0' height='{count * HEIGHT}'"
-        parts.append(f"<rect {wide} fill='#8883'><title>no ground forces</title></rect>")
+        parts.append(f"<rect {wide} fill='{fill}'><title>{title}</title></rect>")
     for k, (title, curves) in enumerate(each.items()):
         parts += _chart(title, curves, x, k * HEIGHT)
     parts.append(f"<line x1='{x(time):.1f}' x2='{x(time):.1f}' y1='0' y2='{count * HEIGHT}' stroke='#8888'/>")

@@ -109,6 +109,7 @@ class Controls:
         ordered = sorted(stage.subjects, key=lambda each: not each.ghost)  # errors are relative to the first
         films = [(each.film, each.color, each.ghost) for each in ordered if each.film is not None]
         self.charts, self.gaps = charts(films), [gap for film, _, _ in films for gap in film.gaps]
+        self.films = [film for film, _, _ in films]
         if stage.clock.duration > 0:
             self._add_playback()
             self._add_chart()
@@ -239,7 +240,8 @@ class Controls:
             self.button.label = "Pause" if stage.clock.playing else "Play"
             if self.charted.value in self.charts:
                 shown = self.charts[self.charted.value]
-                self.chart.content = drawing(shown, stage.clock.time, stage.clock.duration, self.gaps)
+                stances = self.films[0].stances(self.charted.value)
+                self.chart.content = drawing(shown, stage.clock.time, stage.clock.duration, self.gaps, stances)
         for number, handles in self.sliders.items():
             subject = stage.subjects[number]
             if subject.posture is not None and (subject.sways or subject.led):
