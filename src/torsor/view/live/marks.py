@@ -59,7 +59,7 @@ INERTIA_COLOR: Color = (0.95, 0.6, 0.1, 0.45)
 ARROW_COLORS = {
     "reactions": (0.1, 0.45, 0.9),
     "moments": (0.55, 0.25, 0.8),
-    "ground": (0.05, 0.7, 0.25),
+    "ground": (0.1, 0.62, 0.25),
     "external": (0.85, 0.15, 0.2),
     "external moments": (0.95, 0.5, 0.55),
 }
