@@ -589,6 +589,11 @@ class _Search:
                 new, is_shared = trial.values, False
                 ok[:], todo[:] = True, False
                 return
+            if len(at) == len(ok) and is_shared:  # the first trial
+                shaped = {1: taken, 2: taken[:, None]}
+                new = {name: np.where(shaped[own.ndim], own, new[name]) for name, own in trial.values.items()}
+                ok[:], todo[:], is_shared = taken, ~taken, False
+                return
             if is_shared:
                 new, is_shared = {name: values.copy() for name, values in new.items()}, False
             chosen = at[taken]

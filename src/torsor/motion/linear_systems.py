@@ -18,7 +18,7 @@ from torsor.robot.kernels import Kernels
 from torsor.robot.target import Target
 
 MAX_COMPILED = 100_000  # largest number of operations of a factorisation that is compiled
-BLOCK = 16  # rows of the blocks of dense matrices
+MAX_BLOCK = 16  # largest number of rows of the blocks of dense matrices
 FIRST_SHIFT, SHIFT_GROWTH, NEXT_SHIFT_GROWTH = 1e-4, 100.0, 8.0
 MAX_SHIFT = 1e20  # relative to the largest diagonal entry
 
@@ -155,14 +155,14 @@ class _Compiled:
         return result
 
 
-def _block_inverse() -> ca.Function:
+def _block_inverse(size: int) -> ca.Function:
     """Return the function of a symmetric block that computes the inverse of its Cholesky factor, row by row."""
-    A = ca.SX.sym("A", BLOCK, BLOCK)
-    L, inverse = ca.SX.zeros(BLOCK, BLOCK), ca.SX.zeros(BLOCK, BLOCK)
-    for k in range(BLOCK):
+    A = ca.SX.sym("A", size, size)
+    L, inverse = ca.SX.zeros(size, size), ca.SX.zeros(size, size)
+    for k in range(size):
         pivot = ca.sqrt(A[k, k] - ca.sumsqr(L[k, :k]))
         L[k, k], inverse[k, k] = pivot, 1 / pivot
-        for i in range(k + 1, BLOCK):
+        for i in range(k + 1, size):
             L[i, k] = (A[i, k] - ca.dot(L[i, :k], L[k, :k])) * inverse[k, k]
         for j in range(k):
             inverse[k, j] = -inverse[k, k] * ca.dot(L[k, j:k], inverse[j:k, j].T)
@@ -173,8 +173,9 @@ class _Blocked:
     """Inverses of the Cholesky factors of dense matrices, by blocks."""
 
     def __init__(self, systems: Systems):
-        self._systems = systems
-        size = -(-systems.n // BLOCK) * BLOCK  # with unit rows at the end, so that all blocks have one size
+        self._systems, count = systems, -(-systems.n // MAX_BLOCK)
+        self._block = -(-systems.n // count)
+        size = count * self._block  # with unit rows at the end, so that all blocks have one size
         places = np.full((size, size), -1)
         places[: systems.n, : systems.n] = systems.places
         unit = np.arange(systems.n, size)
@@ -183,7 +184,8 @@ class _Blocked:
 
     @cached_property
     def _inverse(self) -> Any:
-        return self._systems.kernels("blocks").kernel("block inverse", _block_inverse)
+        size = self._block
+        return self._systems.kernels("blocks").kernel(f"block inverse {size}", lambda: _block_inverse(size))
 
     def _dense(self, entries: Array) -> Array:
         """Return the matrices (B, size, size)."""
@@ -194,11 +196,11 @@ class _Blocked:
 
     def factors(self, entries: Array) -> tuple[list[Array], Flags]:
         """Return the inverses of the Cholesky factors, and which of them are finite."""
-        A, edges = self._dense(entries), range(0, len(self._places), BLOCK)
+        A, size = self._dense(entries), self._block
         inverse = np.zeros_like(A)
-        for first in edges:
-            own, below = slice(first, first + BLOCK), slice(first + BLOCK, None)
-            D = self._inverse(A[:, own, own].reshape(-1, BLOCK**2)).reshape(-1, BLOCK, BLOCK)
+        for first in range(0, len(self._places), size):
+            own, below = slice(first, first + size), slice(first + size, None)
+            D = self._inverse(A[:, own, own].reshape(-1, size**2)).reshape(-1, size, size)
             A[:, below, own] = A[:, below, own] @ np.swapaxes(D, 1, 2)
             A[:, below, below] -= A[:, below, own] @ np.swapaxes(A[:, below, own], 1, 2)
             inverse[:, own, own] = D

@@ -1,7 +1,7 @@
 """The data of a motion problem: robot, phases, objective and constraints, and their nonlinear program."""
 
 import pickle
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import NoneType
@@ -346,16 +346,19 @@ class ProblemStatement:
         self.share_with(other)
         return other
 
-    def with_known(self, constraints: Sequence[Constraint | Ends], known: Sequence[Array]) -> Self:
-        """Return the problem with other end states of the same form, given the known control points of each phase.
+    def with_known(
+        self, constraints: Iterable[Sequence[Constraint | Ends]], known: Iterable[Sequence[Array]]
+    ) -> Iterator[Self]:
+        """Yield the problem with other end states of the same form, given the known control points of each phase.
 
-        The end states are not checked. The program is created when it is needed.
+        The end states are not checked. The programs are created when they are needed.
         """
-        other = object.__new__(type(self))
-        other.__dict__.update({entry.name: self.__dict__[entry.name] for entry in fields(self)})
-        other.__dict__.update({name: getattr(self, name) for name in (*_SHARED_PARTS, "stages", "costs")})
-        other.__dict__.update(constraints=constraints, _alike=(self.program, known))
-        return other
+        shared = {entry.name: self.__dict__[entry.name] for entry in fields(self)}
+        shared |= {name: getattr(self, name) for name in (*_SHARED_PARTS, "stages", "costs")}
+        for own, points in zip(constraints, known, strict=True):
+            other = object.__new__(type(self))
+            other.__dict__.update(shared, constraints=own, _alike=(self.program, points))
+            yield other
 
     def share_with(self, other: "ProblemStatement") -> None:
         """Let a problem of the same structure use the node of this one, and with equal numbers also its kernels."""

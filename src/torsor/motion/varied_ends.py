@@ -6,7 +6,6 @@ from those at the positions 0 and 1.
 """
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,11 +65,9 @@ def varied_ends(
             points = bounds.points[base.layout.phases[bounds.phase].columns[bounds.profile, bounds.points] < 0]
             if bounds.beyond(known[bounds.phase][:, bounds.profile, points]).size:
                 return None
-    made = list[ProblemStatement]()
-    for index, case in enumerate(cases):
-        positions = {place: case[name] for place, name in zip(places, names, strict=True)}
-        made.append(problem.with_known(_with_positions(constraints, positions), [own[index] for own in known]))
-    return VariedEnds(made, np.clip(starts, base.lower, base.upper), known)
+    positions = (dict(zip(places, case.values(), strict=True)) for case in cases)
+    made = problem.with_known((_with_positions(constraints, own) for own in positions), zip(*known, strict=True))
+    return VariedEnds(list(made), np.clip(starts, base.lower, base.upper), known)
 
 
 def _names(cases: Sequence[Any]) -> list[str]:
@@ -93,8 +90,9 @@ def _with_positions(constraints: Sequence[Any], positions: Mapping[int, Any]) ->
     """Return constraints with other positions of end states, by index."""
     result = list(constraints)
     for place, q in positions.items():
-        result[place] = copy(result[place])
-        object.__setattr__(result[place], "q", q)
+        state = object.__new__(type(result[place]))
+        state.__dict__.update(result[place].__dict__, q=q)
+        result[place] = state
     return tuple(result)
 
 
