@@ -1,4 +1,4 @@
-"""Draw the pictures of the cards on the landing page, docs/cards/*.png: robots, a walk, and small charts.
+"""Draw the pictures of the cards on the landing page, docs/cards/*.png, and the picture of docs/plan/motion.md.
 
 python docs/tools/cards.py                    # all of them: two minutes, half of them for the walk
 python docs/tools/cards.py control plan       # a selection
@@ -60,15 +60,27 @@ def simulate() -> None:
 
 
 def plan() -> None:
-    """Draw a Panda that passes a ball, at the start and the end."""
-    example = _code(DOCS / "simulate" / "control.md", 2)
-    actor, obstacle = Actor(example["plan"], np.eye(4)), example["ball"]
-    shown = [body(sphere(obstacle.radius, 16), make_pose(p=obstacle.center), RED)]
-    hand = example["arm"].pose(example["plan"].q, "panda_hand_tcp")[:, :3, 3]
+    """Draw the Panda of motion.md as it passes the ball; for the page, larger and with its torques."""
+    example = _code(DOCS / "plan" / "motion.md", 3)
+    arm, result, obstacle = example["arm"], example["around"], example["ball"]
+    shown = [body(sphere(obstacle.radius, 24), make_pose(p=obstacle.center), RED)]
+    hand = arm.pose(result.q, "panda_hand_tcp")[:, :3, 3]
     shown += [body(sphere(0.012, 12), make_pose(p=point), BLUE) for point in hand]
-    for part, fade in ((0.0, 0.6), (0.9999, 0.0)):
-        shown += [each._replace(colour=each.colour + fade * (1 - each.colour)) for each in actor.bodies(part)]
-    _save("plan", shown, [2.6, 1.3, 1.3], [0.15, 0.08, 0.43], 0.32)
+    for part, fade in ((0.0, 0.6), (0.5, 0.3), (0.9999, 0.0)):
+        bodies = Actor(result, np.eye(4)).bodies(part)
+        shown += [each._replace(colour=each.colour + fade * (1 - each.colour)) for each in bodies]
+    eye, target = [3.4, 0.5, 1.5], [0.25, 0.02, 0.37]
+    _save("plan", shown, eye, target, 0.27)
+    plt.rcParams |= {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "lines.linewidth": 1.5}
+    figure, (scene, axes) = plt.subplots(1, 2, figsize=(9.0, 3.4), width_ratios=[5, 4], layout="constrained")
+    scene.imshow(_image(shown, View(1000, 720, np.array(eye), np.array(target), 0.29)))
+    scene.set_axis_off()
+    lines = axes.plot(result.times, 100 * result.tau / arm.effort_limit)
+    for side in (-60.0, 60.0):
+        axes.axhline(side, color="black", linestyle="--", linewidth=0.8)
+    axes.set(xlabel="time (s)", ylabel="torque (% of the limit)", xlim=(0.0, 1.0), ylim=(-70.0, 70.0))
+    figure.legend(lines, arm.joint_names, frameon=False, fontsize=8, ncols=7, loc="outside upper center")
+    figure.savefig(DOCS / "plan" / "motion.png", dpi=130)
 
 
 def people() -> None:
@@ -92,13 +104,12 @@ def capture() -> None:
 
 
 def control() -> None:
-    """Draw the tracking of the elastic elbow of elastic_joints.md."""
+    """Draw the errors of the elastic elbow of elastic_joints.md."""
     figure = _code(DOCS / "simulate" / "elastic_joints.md", 1)["figure"]
-    curves = {line.get_label(): line.get_xydata() for line in figure.axes[0].lines}
-    axes = _chart("elbow angle, elastic joint")
-    axes.plot(*curves["gravity_pd"].T, color=LINES["other"], label="PD + gravity")
-    axes.plot(*curves["elastic_tracking"].T, color=LINES["own"], label="elastic tracking")
-    axes.plot(*curves["reference"].T, "k:", label="reference")
+    curves = {line.get_label(): line.get_xydata() for line in figure.axes[1].lines}
+    axes = _chart("tracking error, elastic joint")
+    axes.plot(*curves["rigid computed torque"].T, color=LINES["other"], label="computed torque")
+    axes.plot(*curves["elastic tracking"].T, color=LINES["own"], label="elastic tracking")
     _save_chart("control", axes)
 
 
@@ -139,9 +150,14 @@ def _code(page: Path, blocks: int) -> dict[str, Any]:
 
 
 def _save(name: str, bodies: list[Body], eye: list[float], target: list[float], fov: float) -> None:
-    picture = Picture(View(WIDTH, HEIGHT, np.array(eye), np.array(target), fov))
+    image = _image(bodies, View(WIDTH, HEIGHT, np.array(eye), np.array(target), fov))
+    image.save(DOCS / "cards" / f"{name}.png", optimize=True)
+
+
+def _image(bodies: list[Body], view: View) -> Any:
+    picture = Picture(view)
     picture.draw(bodies)
-    picture.image({}, 10).save(DOCS / "cards" / f"{name}.png", optimize=True)
+    return picture.image({}, 10)
 
 
 def _chart(title: str) -> Any:
