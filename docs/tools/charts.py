@@ -1,6 +1,7 @@
 """Draw the charts of measured speed from docs/facts.toml, and the figures of the examples in docs/simulate.
 
-The files are docs/speed.png, docs/deploy/history.png, and contact.png, control.png and lqr.png in docs/simulate:
+The files are docs/speed.png, docs/deploy/history.png, and contact.png, control.png, lqr.png and predictive_control.png
+in docs/simulate:
 
 python docs/tools/charts.py
 """
@@ -28,6 +29,7 @@ def main() -> None:
     _ratios(facts)
     _history(facts["history"])
     _contact()
+    _predictive()
     plt.rcdefaults()
     with chdir(DOCS / "simulate"):
         for page in ("elastic_joints.md", "lqr.md"):  # their code saves a figure
@@ -108,6 +110,24 @@ def _contact() -> None:
     axes.set(xlabel="time (s)", ylabel="vertical contact force (N)", xlim=(0.0, stand.times[-1]), ylim=(0.0, None))
     axes.legend(frameon=False)
     figure.savefig(DOCS / "simulate" / "contact.png", dpi=130)
+
+
+def _predictive() -> None:
+    """Draw the shoulder of predictive_control.md with both controllers."""
+    example = _run("predictive_control.md")
+    joint, law, limit = 1, example["law"], example["limit"][1]
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.0), layout="constrained")
+    for run, label, color in zip(example["runs"], ("MPC", "saturated computed torque"), ("C0", "C1"), strict=True):
+        left.plot(run.times, np.degrees(run.q[:, joint]), color=color, label=label)
+        right.plot(run.times, run.tau[:, joint], color=color)
+    times = example["runs"][0].times
+    left.plot(times, np.degrees(law.reference(times)[0][:, joint]), "k:", label="reference")
+    for side in (-limit, limit):
+        right.axhline(side, color="black", linestyle="--", linewidth=0.8)
+    left.set(xlabel="time (s)", ylabel="shoulder lift angle (°)")
+    right.set(xlabel="time (s)", ylabel="shoulder lift torque (N m)")
+    figure.legend(*left.get_legend_handles_labels(), frameon=False, ncols=3, loc="outside upper center")
+    figure.savefig(DOCS / "simulate" / "predictive_control.png", dpi=130)
 
 
 if __name__ == "__main__":
