@@ -1,4 +1,4 @@
-"""Draw the pictures of the cards on the landing page, docs/cards/*.png, and the picture of docs/plan/motion.md.
+"""Draw the pictures of the cards on the landing page, docs/cards/*.png, and those of the pages on contact and motion.
 
 python docs/tools/cards.py                    # all of them: two minutes, half of them for the walk
 python docs/tools/cards.py control plan       # a selection
@@ -47,16 +47,22 @@ def compute() -> None:
 
 
 def simulate() -> None:
-    """Draw the quadruped of contact.md as it stands, with the forces on its feet."""
+    """Draw the quadruped of contact.md as it stands, with the forces on its feet; for the page, also over time."""
     example = _code(DOCS / "simulate" / "contact.md", 1)
     robot, stand = example["robot"], example["stand"]
-    actor = Actor(stand, np.eye(4))
     links = [robot.link_names.index(f"{leg}_shank") for leg in ("fl", "fr", "hl", "hr")]
-    forces = np.einsum("nij,nj->ni", robot.poses(stand.q[-1])[links, :3, :3], stand.external[-1, links, 3:])
+    forces = np.einsum("tnij,tnj->tni", robot.poses(stand.q)[:, links, :3, :3], stand.external[:, links, 3:])
     feet = np.array([robot.pose(stand.q[-1], f"{leg}_foot")[:3, 3] for leg in ("fl", "fr", "hl", "hr")])
-    _save(
-        "simulate", [*actor.bodies(0.9999), *arrows(feet, forces / 110.0, GREEN)], [1.4, -2.1, 0.75], [0, 0, 0.2], 0.3
-    )
+    shown = [*Actor(stand, np.eye(4)).bodies(0.9999), *arrows(feet, forces[-1] / 110.0, GREEN)]
+    eye, target = [1.4, -2.1, 0.75], [0.0, 0.0, 0.2]
+    _save("simulate", shown, eye, target, 0.3)
+    figure, axes = _beside(shown, eye, [0.06, 0.0, 0.2], 0.25)
+    axes.plot(stand.times, forces[:, 0, 2], label="each front foot")
+    axes.plot(stand.times, forces[:, 2, 2], label="each hind foot")
+    axes.axhline(9.81 * robot.mass / 4, color="0.4", linestyle=":", linewidth=0.8, label="a quarter of the weight")
+    axes.set(xlabel="time (s)", ylabel="vertical contact force (N)", xlim=(0.0, stand.times[-1]), ylim=(0.0, None))
+    axes.legend(frameon=False)
+    figure.savefig(DOCS / "simulate" / "contact.png", dpi=130)
 
 
 def plan() -> None:
@@ -71,10 +77,7 @@ def plan() -> None:
         shown += [each._replace(colour=each.colour + fade * (1 - each.colour)) for each in bodies]
     eye, target = [3.4, 0.5, 1.5], [0.25, 0.02, 0.37]
     _save("plan", shown, eye, target, 0.27)
-    plt.rcParams |= {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "lines.linewidth": 1.5}
-    figure, (scene, axes) = plt.subplots(1, 2, figsize=(9.0, 3.4), width_ratios=[5, 4], layout="constrained")
-    scene.imshow(_image(shown, View(1000, 720, np.array(eye), np.array(target), 0.29)))
-    scene.set_axis_off()
+    figure, axes = _beside(shown, eye, target, 0.29)
     lines = axes.plot(result.times, 100 * result.tau / arm.effort_limit)
     for side in (-60.0, 60.0):
         axes.axhline(side, color="black", linestyle="--", linewidth=0.8)
@@ -158,6 +161,15 @@ def _image(bodies: list[Body], view: View) -> Any:
     picture = Picture(view)
     picture.draw(bodies)
     return picture.image({}, 10)
+
+
+def _beside(bodies: list[Body], eye: list[float], target: list[float], fov: float) -> tuple[Any, Any]:
+    """Return a figure with a picture on its left, and the axes of a chart on its right."""
+    plt.rcParams |= {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "lines.linewidth": 1.5}
+    figure, (scene, axes) = plt.subplots(1, 2, figsize=(9.0, 3.4), width_ratios=[5, 4], layout="constrained")
+    scene.imshow(_image(bodies, View(1000, 720, np.array(eye), np.array(target), fov)))
+    scene.set_axis_off()
+    return figure, axes
 
 
 def _chart(title: str) -> Any:

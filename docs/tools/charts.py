@@ -1,7 +1,7 @@
 """Draw the charts of measured speed from docs/facts.toml, and the figures of the examples in docs/simulate.
 
-The files are docs/speed.png, docs/deploy/history.png, and contact.png, control.png, lqr.png and predictive_control.png
-in docs/simulate:
+The files are docs/speed.png, docs/deploy/history.png, and control.png, lqr.png and predictive_control.png in
+docs/simulate:
 
 python docs/tools/charts.py
 """
@@ -15,8 +15,6 @@ import numpy as np
 from facts import DOCS, ratio, ratios, read_facts
 from matplotlib.patches import Patch
 
-import torsor
-
 COLORS = {"x86": "#3f51b5", "arm": "#f59e0b"}
 UNLIKE: dict[str, Any] = {"hatch": "///", "edgecolor": "white"}
 LABELS = {"x86": "x86-64, Intel Xeon with AVX-512", "arm": "AArch64, Neoverse N1"}
@@ -28,7 +26,6 @@ def main() -> None:
     plt.rcParams |= {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
     _ratios(facts)
     _history(facts["history"])
-    _contact()
     _predictive()
     plt.rcdefaults()
     with chdir(DOCS / "simulate"):
@@ -87,29 +84,6 @@ def _run(page: str) -> dict[str, Any]:
     for block in re.findall(r"```python\n(.*?)```", (DOCS / "simulate" / page).read_text("utf-8"), re.DOTALL):
         exec(block, names)
     return names
-
-
-def _contact() -> None:
-    """Draw the quadruped of contact.md as it stands, and the vertical forces on its feet while it lands."""
-    example = _run("contact.md")
-    robot, stand = example["robot"], example["stand"]
-    figure = torsor.view.draw(robot, stand.q[-1], elevation=12.0)
-    figure.set_size_inches(9.0, 3.6)
-    figure.set_layout_engine("none")
-    figure.axes[0].set(position=[-0.02, 0.0, 0.42, 1.0], title="")
-    axes = figure.add_axes((0.5, 0.15, 0.48, 0.78))
-    poses, weight = robot.poses(stand.q), 9.81 * robot.mass
-    for leg, name in (("fl", "each front foot"), ("fr", ""), ("hl", "each hind foot"), ("hr", "")):
-        link = robot.link_names.index(f"{leg}_shank")
-        forces = np.einsum("tij,tj->ti", poses[:, link, :3, :3], stand.external[:, link, 3:])
-        foot = robot.pose(stand.q[-1], f"{leg}_foot")[:3, 3]
-        figure.axes[0].quiver(*foot, *(0.6 / weight * forces[-1]), color="#c8202c", linewidth=2.0, zorder=5)
-        if name:
-            axes.plot(stand.times, forces[:, 2], label=name)
-    axes.axhline(weight / 4, color="0.4", linewidth=0.8, linestyle=":", label="a quarter of the weight")
-    axes.set(xlabel="time (s)", ylabel="vertical contact force (N)", xlim=(0.0, stand.times[-1]), ylim=(0.0, None))
-    axes.legend(frameon=False)
-    figure.savefig(DOCS / "simulate" / "contact.png", dpi=130)
 
 
 def _predictive() -> None:
