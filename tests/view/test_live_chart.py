@@ -55,6 +55,7 @@ def test_a_position_far_from_zero_fills_its_chart() -> None:
 
 def test_numbers_of_axes_are_round() -> None:
     assert list(ticks(43.8, 112.7, 4).values()) == ["60", "80", "100"]
+    assert list(ticks(-45.0, 45.0, 4)) == [-40.0, -20.0, 0.0, 20.0, 40.0]  # not 0 alone
     assert list(ticks(-0.0026, 0.0031, 4).values()) == ["−0.002", "0", "0.002"]
     assert list(ticks(0.0, 5.034, 5)) == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
     curve = Curve(np.array([0.0, 1.0]), np.array([-26.3, -3.0]), (-np.inf, np.inf), "red")

@@ -125,9 +125,12 @@ def ticks(low: float, high: float, steps: int) -> dict[float, str]:
     rough = (high - low) / steps
     if not rough > 0:
         return {low: short(low)}
-    power = 10.0 ** np.floor(np.log10(rough))
-    step = power * next(each for each in (1, 2, 5, 10) if each * power >= 0.9 * rough)
-    counts = range(int(np.ceil(low / step - 1e-6)), int(np.floor(high / step + 1e-6)) + 1)
+    sizes = 10.0 ** np.floor(np.log10(rough)) * np.array([0.5, 1.0, 2.0, 5.0, 10.0])
+    enough = int(np.searchsorted(sizes[1:], 0.9 * rough)) + 1
+    for step in (sizes[enough], sizes[enough - 1]):
+        counts = range(int(np.ceil(low / step - 1e-6)), int(np.floor(high / step + 1e-6)) + 1)
+        if len(counts) > 1:
+            break
     return {float(k * step): f"{k * step:.6g}".replace("-", "−") for k in counts}
 
 
