@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from gpu_on_cpu import StrictDevice
 
+from gpu_on_cpu import StrictDevice
 from torsor import library, motion
 from torsor.compiler.cuda import device as cuda_device
 from torsor.compiler.cuda import kernel as cuda_kernel

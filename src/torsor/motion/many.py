@@ -6,7 +6,7 @@ batch does not solve, and problems that it does not support, are solved one by o
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
@@ -61,12 +61,12 @@ class Origin(NamedTuple):
 
 def with_case(problem: P, case: Any, index: int) -> P:
     """Return the problem with the data of a case."""
-    other = _made(problem, case, index)
-    _build(problem, other, index)
+    other = made(problem, case, index)
+    build(problem, other, index)
     return other
 
 
-def _build(problem: ProblemStatement, other: ProblemStatement, index: int) -> None:
+def build(problem: ProblemStatement, other: ProblemStatement, index: int) -> None:
     """Build the program of a case with the symbols of another problem; raise ModelError if its data are invalid."""
     try:
         problem.share_with(other)
@@ -75,7 +75,7 @@ def _build(problem: ProblemStatement, other: ProblemStatement, index: int) -> No
         raise error.inside(f"case {index}") from None
 
 
-def _made(problem: P, case: Any, index: int) -> P:
+def made(problem: P, case: Any, index: int) -> P:
     """Return the problem of a case, without its program."""
     where = f"{problem.name}: case {index}"
     if not isinstance(case, Mapping):
@@ -119,7 +119,7 @@ def _with_data(problem: P, case: Mapping[str, Any]) -> P:
     return replace(problem, **changes)
 
 
-def _with_one_robot(problem: P, others: list[P]) -> list[P]:
+def with_one_robot(problem: P, others: list[P]) -> list[P]:
     """Return problems with one parametric robot if theirs differ only in inertial fields, which are then inputs."""
     base, robots = problem.robot, {id(other.robot): other.robot for other in others}
     plain = {key: robot for key, robot in robots.items() if isinstance(robot, Robot)}
@@ -152,9 +152,9 @@ def solve_cases(
 ) -> list[Solution]:
     """Return the solutions of all cases, in their order; batches are solved on ``device``."""
     whole_number(workers, problem.name, "workers", most=None if device == "cpu" else 1)
-    problems = _with_one_robot(problem, [_made(problem, case, index) for index, case in enumerate(cases)])
+    problems = with_one_robot(problem, [made(problem, case, index) for index, case in enumerate(cases)])
     for index, own in enumerate(problems):
-        _build(problem if own.robot is problem.robot else problems[0], own, index)
+        build(problem if own.robot is problem.robot else problems[0], own, index)
     searches = Searches(problems, [own.guess() for own in problems], replace(settings, check=True), device)
     found = solve_searches(searches, workers, f"solving {problem.name}")
     pairs = zip(found, problems, searches.starts, strict=True)
@@ -228,7 +228,8 @@ class _Found:
         return _Sent, (self.index, replace(self._solution, problem=None), changes)  # type: ignore[arg-type]
 
 
-class _Sent(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Sent:
     """A solution from another process, without its problem, and the fields in which that problem differs."""
 
     index: int
@@ -308,7 +309,7 @@ def solve_together(problems: Sequence[ProblemStatement], settings: SolveSettings
     for members in _groups(problems, settings).values():
         own = [problems[index] for index in members]
         searches = Searches(own, [problem.guess() for problem in own], settings)
-        batch = _solve_group(searches, Template(own[0].program, searches.device))
+        batch = solve_group(searches, Template(own[0].program, searches.device))
         for index, solution in zip(members, batch, strict=True):
             result[index] = solution
     return result
@@ -319,7 +320,7 @@ def _solve_some(searches: Searches, job: tuple[Any, list[int]], monitor: Monitor
     structure, members = job
     problems, starts = [searches.problems[index] for index in members], [searches.starts[index] for index in members]
     some = Searches(problems, starts, searches.settings, searches.device)
-    batch = _solve_group(some, searches.template(structure, problems[0]), monitor)
+    batch = solve_group(some, searches.template(structure, problems[0]), monitor)
     pairs = zip(members, problems, batch, strict=True)
     return [_Found(index, problem, found) for index, problem, found in pairs if found is not None]
 
@@ -368,8 +369,13 @@ def _unsolved(problem: ProblemStatement, x: Array, status: str, settings: SolveS
     return Solution(problem, outcome, settings.solver, settings.tolerance)
 
 
-def _solve_group(searches: Searches, template: Template, monitor: Monitor | None = None) -> list[Solution | None]:
-    """Return the solutions of searches with one structure, None for those that the batch does not solve."""
+def solve_group(
+    searches: Searches, template: Template, monitor: Monitor | None = None, warm: Sequence[Outcome] | None = None
+) -> list[Solution | None]:
+    """Return the solutions of searches with one structure, None for those that the batch does not solve.
+
+    ``warm`` are the outcomes of neighbouring problems, from which the searches start.
+    """
     problems, starts, settings, began = searches.problems, searches.starts, searches.settings, perf_counter()
     cases = template.cases(problems)
 
@@ -382,7 +388,8 @@ def _solve_group(searches: Searches, template: Template, monitor: Monitor | None
 
     solver_settings = Settings(settings.tolerance, settings.iterations)
     x = array_module(cases.device).asarray(np.stack(starts))
-    outcomes = solve_batch(cases, x, solver_settings, done, stops=is_stopped)
+    multipliers = None if warm is None else _multipliers(problems, warm)
+    outcomes = solve_batch(cases, x, solver_settings, done, stops=is_stopped, warm=multipliers)
     seconds = (perf_counter() - began) / len(problems)
     between = _between_nodes(template.finer(cases), template.required, outcomes)
     results = list[Solution | None]()
@@ -412,6 +419,15 @@ def _in_order(problem: ProblemStatement, multipliers: Array) -> Array:
     result = np.empty_like(multipliers)
     result[problem.program.at_nodes[1]] = multipliers
     return result
+
+
+def _multipliers(problems: Sequence[ProblemStatement], outcomes: Sequence[Outcome]) -> tuple[Array, Array]:
+    """Return the multipliers (B, m) of rows at nodes, and (B, n) of the bounds of the variables."""
+    rows = list[Array]()
+    for problem, outcome in zip(problems, outcomes, strict=True):
+        assert problem.program.at_nodes is not None
+        rows.append(outcome.multipliers[problem.program.at_nodes[1]])
+    return np.stack(rows), np.stack([outcome.bound_multipliers for outcome in outcomes])
 
 
 def _between_nodes(finer: Cases | None, required: Flags, outcomes: Sequence[BatchOutcome | None]) -> Array:
