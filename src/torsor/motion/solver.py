@@ -13,7 +13,7 @@ from torsor.motion.many import Searches, Template
 from torsor.motion.problem import MotionProblem, MotionResult, batch_settings, warn_between_nodes
 from torsor.motion.refine import with_points_of
 from torsor.motion.results.solution import Solution
-from torsor.motion.solve import warm_start
+from torsor.motion.solve import ONLY_AT_NODES, warm_start
 from torsor.motion.starts import read_start
 
 
@@ -59,7 +59,8 @@ class Solver:
             result = problem.solve(start=start, **asdict(settings))
         else:
             result = MotionResult.of(replace(found, settings=asdict(settings)))
-            warn_between_nodes(result)
+            if ONLY_AT_NODES in result.status:
+                warn_between_nodes(result)
         if result.is_solved:
             self._last = result
         return result
