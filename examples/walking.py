@@ -20,29 +20,32 @@ from torsor.human import REFERENCES, Step, Stride, animate, draw, walking
 ANGLES = "hip_flexion", "knee_flexion", "ankle_flexion", "vertical"
 MOMENTS = "hip_extension", "knee_extension", "ankle_plantarflexion", "hip_power", "knee_power", "ankle_power"
 TITLES = {"angle": "", "moment": " moment", "power": "", "force": " ground force"}
+# Published curves, by their keys in REFERENCES: children with standard deviations, and one adult.
+PEOPLE = {"children": "children, mean ± SD (Schwartz 2008)", "adult": "one adult (Falisse 2019)"}
 
 
 def draw_curves(strides: Mapping[str, Stride], names: tuple[str, ...], columns: int, path: Path) -> None:
-    """Draw curves over the stride, with mean and standard deviation of people."""
+    """Draw curves over the gait cycle, with measured ones; each band has the mean and deviation of one source."""
     rows = len(names) // columns
     figure, panels = plt.subplots(rows, columns, figsize=(3.5 * columns, 2.7 * rows + 0.7), layout="constrained")
     for axes, name in zip(panels.flat, names, strict=True):
         people = REFERENCES[name]
-        percent = np.linspace(0.0, 100.0, len(people.mean))
         for (label, stride), style in zip(strides.items(), ("-", "--"), strict=True):
             color = "#1f4e8c" if style == "-" else "#d9822b"
             axes.plot(100 * stride.s, stride.curve(people), style, color=color, linewidth=1.8, label=label)
-        if people.sd is None:
-            axes.plot(percent, people.mean, ":", color="0.3", label=f"one adult, {people.label}")
-        else:
-            axes.plot(percent, people.mean, "--", color="0.45", linewidth=1.0, label=f"mean, {people.label}")
-            band = (people.mean - people.sd, people.mean + people.sd)
-            axes.fill_between(percent, *band, color="0.85", zorder=0, label="standard deviation, Schwartz 2008")
-        axes.set(title=name.replace("_", " ") + TITLES[people.kind], ylabel=people.unit, xlim=(0.0, 100.0))
+        for each in REFERENCES.values():
+            percent = np.linspace(0.0, 100.0, len(each.mean))
+            if each.curve == name and each.source == "children" and each.sd is not None:
+                band = (each.mean - each.sd, each.mean + each.sd)
+                axes.fill_between(percent, *band, color="0.85", zorder=0, label=PEOPLE["children"])
+            elif each.curve == name and each.source == "adult":
+                axes.plot(percent, each.mean, ":", color="0.3", label=PEOPLE["adult"])
+        title = name.replace("_", " ").replace("ankle fl", "ankle dorsifl") + TITLES[people.kind]
+        axes.set(title=title, ylabel=people.unit, xlim=(0.0, 100.0))
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
     for axes in panels.flat[-columns:]:
-        axes.set_xlabel("% of stride")
+        axes.set_xlabel("gait cycle (%)")
     pairs = [pair for axes in panels.flat for pair in zip(*axes.get_legend_handles_labels(), strict=True)]
     entries = {label: line for line, label in pairs}
     figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=columns, frameon=False)

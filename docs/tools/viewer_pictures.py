@@ -1,7 +1,7 @@
 """Take the pictures of the viewer in docs/start, with a headless Chromium.
 
 python docs/tools/viewer_pictures.py viewer viewer_tracking viewer_walk viewer_platform
-python docs/tools/viewer_pictures.py viewer_measured --walk FOLDER    # markers_walk.trc and grf_walk.mot (OpenSim Moco)
+python docs/tools/viewer_pictures.py viewer_measured --walk FOLDER    # OpenSim Moco's example3DWalking
 """
 
 import re
@@ -52,7 +52,8 @@ def main() -> None:
             time.sleep(PATIENCE)
             path = DOCS / "start" / f"{name}.png"
             browser.screenshot(path)
-            Image.open(path).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+            picture = Image.open(path).convert("RGB")
+            picture.quantize(COLOURS, dither=Image.Dither.NONE, kmeans=COLOURS).save(path, optimize=True)
             viewer.stop()
 
 
@@ -71,7 +72,7 @@ def _tracking(_: Path | None) -> Any:
 
 def _walk(_: Path | None) -> Any:
     steps = [("chart", "right_knee_flexion"), ("seek", 0.48)]
-    return (Stride(walking().solve()),), {}, steps, ((-4.0, 1.4, 1.2), (0.0, 0.9, 0.45))
+    return (Stride(walking().solve()),), {}, steps, ((-3.3, 1.2, 1.1), (0.0, 0.88, 0.45))
 
 
 def _platform(_: Path | None) -> Any:
@@ -80,12 +81,12 @@ def _platform(_: Path | None) -> Any:
 
 def _measured(folder: Path | None) -> Any:
     assert folder is not None, "--walk is missing"
-    files = (recordings.load(folder / name, check=False) for name in ("markers_walk.trc", "grf_walk.mot"))
-    markers, forces = files
-    gait = measured_gait(markers.markers, forces.forces, mass=85.3)
-    x, _, z = gait.trajectory().at(0.93).q[:3]
-    eye = (x - 4.0, 1.4, z + 1.2), (x, 0.9, z + 0.45)
-    return (gait,), {}, [("chart", "right_ankle_flexion"), ("seek", 0.93)], eye
+    markers, forces = (recordings.load(folder / name, check=False) for name in ("markers_walk.trc", "grf_walk.mot"))
+    model = recordings.read_osim(folder / "subject_walk_scaled.osim")
+    gait = measured_gait(markers.markers, forces.forces, model=model)
+    x, _, z = gait.trajectory().at(0.9).q[:3]
+    eye = (x + 0.9, 1.2, z + 3.2), (x + 0.4, 0.88, z)
+    return (gait,), {}, [("chart", "ankle_angle_r"), ("seek", 0.9)], eye
 
 
 SUBJECTS: dict[str, Callable[[Path | None], tuple[tuple[Any, ...], dict[str, Any], list[Any], Eye | None]]] = {

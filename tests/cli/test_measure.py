@@ -30,6 +30,8 @@ def test_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[
     for given, words in (
         ([mot, "--mass", "80"], "0 files contain markers and 1 contain ground forces; allowed: one with markers"),
         ([trc, trc, "--mass", "80"], "2 files contain markers"),
+        ([], "no file is given;"),
+        ([trc, "--example"], "--example cannot be combined with files; fix: leave out --example, or the files"),
         (
             [trc, angles, "--mass", "80"],
             "angles.mot: the file contains neither markers nor ground forces;",
@@ -40,6 +42,16 @@ def test_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[
     ):
         assert main(["measure", *given]) == 1
         assert words in capsys.readouterr().err
+
+
+def test_the_example_that_ships_is_a_walk_with_ground_forces(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["measure", "--example", "--json", str(tmp_path / "walk.json")]) == 0
+    found = json.loads((tmp_path / "walk.json").read_text("utf-8"))
+    assert found["mass"] == pytest.approx(85.3) and found["facts"]["marker error, RMS"] == "5.5 mm (41 markers)"
+    assert max(found["curves"]["q right_knee_flexion [deg]"]) == pytest.approx(67.1, abs=0.5)
+    assert "a foot misses the plates" in capsys.readouterr().err  # before and after the two plates
 
 
 def test_a_leg_without_a_whole_stride_is_left_out_of_the_gait_cycle(

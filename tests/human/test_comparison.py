@@ -131,7 +131,8 @@ def test_the_gait_cycle_is_drawn_over_the_band_of_people_with_toe_off() -> None:
     toe_off, force = float(lines[-1].get_xdata()[0]) / 100, sides[0].curves["vertical"]
     assert 0.5 < toe_off < 0.75
     assert force.at(toe_off + 0.02) < 0.025 * force.mean.max() < force.at(toe_off - 0.02)
-    assert knee.get_xlim() == (0.0, 100.0) and figure.axes[-1].get_xlabel() == "% of the gait cycle"
+    assert knee.get_xlim() == (0.0, 100.0) and figure.axes[-1].get_xlabel() == "gait cycle (%)"
+    assert {"toe-off", "children, mean ± SD (Schwartz 2008)"} < {text.get_text() for text in figure.legends[0].texts}
 
 
 def test_a_walk_without_joint_curves_has_no_gait_cycle() -> None:

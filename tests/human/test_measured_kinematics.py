@@ -1,5 +1,7 @@
 """Inverse kinematics from markers returns the motion that made them, with exact derivatives, gaps, noise and swaps."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -131,6 +133,15 @@ def test_smoothness_reduces_noise_and_fills_gaps(walker) -> None:
     assert np.abs(smooth.q - q)[30:33].max() < 0.05
 
 
+@pytest.mark.parametrize(("noise", "poor"), [(0.005, False), (0.02, True)])
+def test_errors_above_20_mm_rms_or_40_mm_are_a_warning(walker, noise: float, poor: bool) -> None:
+    robot, markers, _, places = walker
+    noisy = places + np.random.default_rng(0).normal(scale=noise, size=places.shape)
+    with warned("allowed: up to 20 mm RMS and 40 mm") if poor else nullcontext():
+        found = inverse_kinematics(robot, markers, recording(markers, noisy))
+    assert (found.total_rms > 0.02) == poor and found.total_rms == pytest.approx(np.sqrt(np.mean(found.rms**2)))
+
+
 def test_ranges_hold(walker) -> None:
     robot, markers, q, places = walker
     from dataclasses import replace
@@ -139,7 +150,8 @@ def test_ranges_hold(walker) -> None:
     narrow = torsor.build("narrow", [robot.base, *robot.links], joints)
     seen = recording(markers, places)
     for smooth in (0.0, 1e-3):
-        found = inverse_kinematics(narrow, markers, seen, smooth=smooth)
+        with warned("the marker error is"):
+            found = inverse_kinematics(narrow, markers, seen, smooth=smooth)
         assert found.converged.all()
         assert (found.q[:, 3:] <= 0.2).all() and (found.q[:, 3:] >= -0.3).all()
     free = inverse_kinematics(narrow, markers, seen, ranges=False)

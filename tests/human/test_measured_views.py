@@ -10,6 +10,8 @@ from torsor.human.measured import MeasuredGait, marker_paths, marker_set, measur
 from torsor.human.recordings import GroundForces
 from torsor.simulation.timeline import timeline
 from torsor.view import page
+from torsor.view.live.chart import drawing
+from torsor.view.live.shots import Film
 from torsor.view.scene import Scene
 
 PARTS = ("ASI", "PSI", "TH1", "KNE", "SH1", "ANK", "HEE", "TOE")
@@ -58,6 +60,15 @@ def test_measured_markers_and_times_without_forces_are_part_of_the_view(gait: Me
     assert gait.recording is not None and line.markers is not None and line.valid is not None
     np.testing.assert_allclose(line.markers, gait.recording.positions)
     np.testing.assert_array_equal(line.valid, gait.valid)
+
+
+def test_stances_are_shaded_for_the_side_of_the_coordinate(gait: MeasuredGait) -> None:
+    line = timeline(gait)
+    film = Film(Scene.of(line.robot), line)
+    assert film.stances("right_knee_flexion") == [(0.0, pytest.approx(0.99))]
+    assert film.stances("left_knee_flexion") == [(0.0, pytest.approx(LIFTED / 100))] and film.stances("tilt") == []
+    shown = drawing({}, 0.0, 1.0, stances=film.stances("left_knee_flexion"))
+    assert shown.count("<title>stance</title>") == 1
 
 
 def test_pages_and_files_show_a_measured_gait(gait: MeasuredGait, tmp_path: Path) -> None:

@@ -53,6 +53,12 @@ def test_a_position_far_from_zero_fills_its_chart() -> None:
     assert ">80<" in shown and ">95<" in shown and shown.count(">0<") == 1  # at the start of the time axis
 
 
+def test_axes_end_at_round_numbers() -> None:
+    curve = Curve(np.array([0.0, 2.37]), np.array([-14.9, 17.3]), (-np.inf, np.inf), "red")
+    shown = drawing({"position (°)": [curve]}, 0.0, 2.37)
+    assert all(f">{label}<" in shown for label in ("−20", "20", "0.5", "1.5", "2 s"))
+
+
 def test_missing_torques_leave_an_empty_chart() -> None:
     assert "nan" not in drawing(charts([(film(np.nan), BLUE, False)])["wrist_3_joint"], 0.0, 1.0)
 

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from http.client import HTTPConnection
 from typing import Any
 from urllib.request import urlopen
@@ -12,6 +13,8 @@ import pytest
 import torsor
 from refusals import refused, warned
 from torsor.base.errors import ModelError
+from torsor.simulation import Trajectory
+from torsor.simulation.timeline import timeline
 from torsor.view.live import Viewer, show
 from torsor.view.live.server import free_port, is_own_page
 
@@ -138,6 +141,20 @@ def test_bodies_are_translucent_while_arrows_begin_inside_them(shown: Any) -> No
     assert {node.opacity for node in nodes} == {0.6}
     viewer.show("moments", shown=False)
     assert {node.opacity for node in nodes} == {None}
+
+
+def test_a_person_is_translucent_around_bones_and_has_no_arrows_of_residuals(shown: Any) -> None:
+    body = torsor.library.human().to(device="casadi")
+    still = np.zeros((2, body.nq))
+    line = timeline(Trajectory(body, np.array([0.0, 1.0]), still, still, still, still))
+    viewer = shown(replace(line, ground=np.tile([0.0, 0.0, 0.0, 0.0, 716.0, 0.0], (2, 1, 1))))
+    subject = viewer.stage.subjects[0]
+    skin, bones = subject.figure.fading, [each for each in subject.figure.batches if each not in subject.figure.fading]
+    assert {batch.node.opacity for batch in skin} == {0.35} and {batch.node.opacity for batch in bones} == {None}
+    viewer.show("moments")
+    viewer.stage.draw()
+    drawn, root = subject.marks._nodes["moments"].node.batched_scales.any(axis=1), body.link_names.index("pelvis")
+    assert not drawn[: root + 1].any() and drawn[root + 1 :].any()
 
 
 def test_up_is_against_gravity(shown: Any) -> None:

@@ -15,6 +15,7 @@ from torsor.cli.options import OutputFile, add_option, add_output, add_plot, add
 from torsor.cli.outputs import write_files, write_json
 from torsor.human.comparison.recorded import RecordedWalk, recorded_walk
 from torsor.human.recordings import GroundForces, Markers, load, overground, read_osim
+from torsor.human.recordings.loading import EXAMPLE_FILES, EXAMPLE_MASS
 
 KINDS = "a .trc or .c3d file with markers, and a .mot, .sto or .c3d file with ground reaction forces"
 FORMATS = (".csv", ".mot", ".sto", ".npz")
@@ -22,7 +23,9 @@ FORMATS = (".csv", ".mot", ".sto", ".npz")
 
 def _add_arguments(parser: ArgumentParser) -> None:
     text = "markers (.trc, .c3d) and ground forces (.mot, .sto, .c3d)"
-    parser.add_argument("files", nargs="+", metavar="FILE", help=text)
+    parser.add_argument("files", nargs="*", metavar="FILE", help=text)
+    text = "use the recording that ships with Torsor: a man of 85.3 kg (OpenSim Moco's example3DWalking)"
+    parser.add_argument("--example", action="store_true", help=text)
     add_option(parser, "--mass", ", needed without --model", type=float)
     add_option(parser, "--height", " (default: 1.741)", type=float, default=1.741)
     add_option(parser, "--sex", " (default: male)", choices=("male", "female"), default="male")
@@ -50,6 +53,8 @@ def _run(arguments: Namespace, console: Console) -> None:
     from torsor.human.measured import identify_segments, measured_gait  # other commands do not need them
     from torsor.human.measured.gait import write_measured_report
 
+    if arguments.example:
+        _use_example(arguments)
     markers, forces = _recordings(arguments)
     standing = None
     if arguments.standing is not None:
@@ -76,6 +81,16 @@ def _run(arguments: Namespace, console: Console) -> None:
     report = (arguments.report, lambda path: write_measured_report(path, gait))
     tables = [(path, gait.save) for path in arguments.output or ()]
     write_files(console, *tables, (arguments.plot, gait.plot), (arguments.cycle, partial(_plot_cycle, gait)), report)
+
+
+def _use_example(arguments: Namespace) -> None:
+    """Replace the files, and the mass if it is missing, by those of the example."""
+    if arguments.files:
+        where, fix = ", ".join(arguments.files), "leave out --example, or the files"
+        raise ModelError("cannot be combined with files", argument="--example", where=where, fix=fix)
+    arguments.files = list(EXAMPLE_FILES)
+    if arguments.mass is None and arguments.model is None:
+        arguments.mass = EXAMPLE_MASS
 
 
 def _plot_cycle(gait: Any, path: Path) -> None:
@@ -105,6 +120,8 @@ def _recordings(arguments: Namespace) -> tuple[Markers, GroundForces | None]:
             raise ModelError(
                 "the file contains neither markers nor ground forces", where=recording.source, allowed=KINDS
             )
+    if not arguments.files:
+        raise ModelError("no file is given", where="measure", allowed=KINDS, fix="name files, or use --example")
     if len(markers) != 1 or len(forces) > 1:
         text = f"{len(markers)} files contain markers and {len(forces)} contain ground forces"
         raise ModelError(text, where=", ".join(arguments.files), allowed="one with markers, at most one with forces")
@@ -143,10 +160,11 @@ def _as_dict(gait: Any, segments: Any) -> dict[str, Any]:
 
 
 _EXAMPLES = (
+    "torsor measure --example --cycle cycle.png",
     "torsor measure walk.trc forces.mot --mass 80 --height 1.8 -o walk.csv",
     "torsor measure walk.c3d --mass 62 --sex female --report walk.html",
     "torsor measure walk.trc forces.mot --model subject.osim -o angles.mot --cycle cycle.png",
 )
-_MAIN = "--mass --height --sex --standing --model --treadmill --cutoff --segments --output --plot --cycle "
+_MAIN = "--example --mass --height --sex --standing --model --treadmill --cutoff --segments --output --plot --cycle "
 _MAIN += "--report --json"
 COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES, main=_MAIN)

@@ -4,7 +4,7 @@ from torsor.compiler import cache
 from torsor.compiler.c import export_c, export_cpp
 from torsor.compiler.cache import Signature, StoredKernel, keep, recall
 from torsor.compiler.compiled import DEVICES, DTYPES, AnyKernel, compile, dtype_name
-from torsor.compiler.cuda.device import array_module, on_host
+from torsor.compiler.cuda.device import array_module, free_memory, on_host
 from torsor.compiler.cuda.kernel import CudaKernel, require_card
 from torsor.compiler.js import export_js
 from torsor.compiler.kernel import Kernel, VirtualMachine
@@ -34,6 +34,7 @@ __all__ = [
     "export_c",
     "export_cpp",
     "export_js",
+    "free_memory",
     "keep",
     "on_host",
     "read_program",

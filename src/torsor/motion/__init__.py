@@ -74,8 +74,8 @@ __all__ = [
     "Multistart", "Node", "Number", "Orientation", "Part", "Pass", "Path", "Periodic", "Phase", "Positions", "Powers",
     "Prediction", "PredictiveController", "Rates", "Reaction", "Reactions", "Reference", "Replay", "Retimed",
     "Sensitivities", "Sensitivity", "Solver", "Sphere", "Spline", "Start", "Symmetric", "Time", "TorqueRate",
-    "TorqueRates", "Torques", "Unactuated", "Velocities", "WeightFit", "WeightSensitivities", "continuation", "fit_weights",
-    "load_problem", "mpc", "pareto", "retime", "sensitivities", "switching", "weight_sensitivities",
+    "TorqueRates", "Torques", "Unactuated", "Velocities", "WeightFit", "WeightSensitivities", "continuation",
+    "fit_weights", "load_problem", "mpc", "pareto", "retime", "sensitivities", "switching", "weight_sensitivities",
 ]  # fmt: skip
 
 _subpackage = subpackages(__name__, "inverse", "sweeps")

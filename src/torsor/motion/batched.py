@@ -15,13 +15,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array, Flags, Indices
-from torsor.compiler import Signature, on_host
+from torsor.compiler import Signature, free_memory, on_host
 from torsor.compiler.cache import source_hash
 from torsor.motion.linear_systems import Factors, Systems
 from torsor.optimisation.barrier import CORRECTORS, FAR, Bounded
@@ -49,7 +49,8 @@ from torsor.optimisation.standard import MAX_GRADIENT
 from torsor.robot.kernels import Kernels
 from torsor.robot.target import Target
 
-WIDTHS = {"cpu": 64, "cuda": 4096}  # cases in work at a time
+WIDTHS = {"cpu": 64, "cuda": 32768}  # cases in work at a time
+HALVINGS = {"cpu": 1, "cuda": 8}  # step lengths that a line search tries at a time
 # Barrier parameter of a warm start: a factor of the squared largest violation, which is the change of the data, and its
 # bounds.
 WARM_MU_FACTOR, WARM_MU = 0.1, (1e-9, 1e-3)
@@ -173,6 +174,10 @@ class BatchedPrograms(Protocol):
         """Device of the arrays: "cpu" or "cuda"."""
 
     @property
+    def bytes(self) -> int:
+        """Approximate memory of a case in work."""
+
+    @property
     def lower(self) -> Array:
         """Lower bounds (B, n) of the variables."""
 
@@ -254,8 +259,7 @@ class _Filters:
     def accepts(self, theta: Array, merit: Array) -> Flags:
         """Return which pairs are better than each earlier one in violation or objective."""
         better: Flags = (theta[:, None] < self.pairs[..., 0]) | (merit[:, None] < self.pairs[..., 1])
-        is_better: Flags = np.logical_and.reduce(better, axis=1)
-        return is_better
+        return cast(Flags, better.all(axis=1))
 
     def added(self, theta: Array, merit: Array, to: Flags) -> "_Filters":
         """Return the filters with one more pair for some cases."""
@@ -374,7 +378,9 @@ def solve_batch(
     ``warm`` are multipliers of the rows (B, m) and of the bounds of the variables (B, n) near the solution. If
     ``stops`` returns true before an iteration, the cases in work end unsolved. Those that wait have no outcome.
     """
-    return _Search(programs, starts, settings, done, width or WIDTHS[programs.device], stops, warm).run()
+    if width is None:
+        width = min(WIDTHS[programs.device], max(1, free_memory(programs.device) // programs.bytes))
+    return _Search(programs, starts, settings, done, width, stops, warm).run()
 
 
 class _Search:
@@ -417,7 +423,7 @@ class _Search:
         """Return the first points of the next waiting cases."""
         first, self.waiting = self.waiting[:count], self.waiting[count:]
         cases = np.asarray(first, like=self.starts)
-        programs, ones = self.programs.take(cases), np.ones(len(cases), like=self.starts)
+        programs, ones = self.programs.take(cases), np.ones_like(cases, dtype=float)
         low, high = np.maximum(programs.lower, -FAR), np.minimum(programs.upper, FAR)
         push = START_PUSH if self.warm is None else WARM_PUSH
         x = _inside(self.starts[cases], low, high, push)
@@ -591,60 +597,84 @@ class _Search:
         total = slope[0][:, 0] + mu * (slope[1][:, 0] + point.rows.totals.slope)
         start = _Start(state.theta, state.f - mu * state.logs, total)
         primal, dual = (_length(ratio, nearest) for ratio in ratios)
-        new = {name: values.copy() for name, values in state.values().items()}
+        new, is_shared = state.values(), True
         length, filters, ok = primal.copy(), state.filter, np.zeros_like(state.is_flat)
-        todo, stills, is_first = ~ok, state.stills, True
-        final = primal.copy()
+        todo, final = ~ok, primal.copy()
 
         def take(at: Indices, trial: "_Moved", taken: Flags) -> None:
+            nonlocal new, is_shared
+            if len(at) == len(ok) and taken.all():  # all cases
+                new, is_shared = trial.values, False
+                ok[:], todo[:] = True, False
+                return
+            if len(at) == len(ok) and is_shared:  # the first trial
+                shaped = {1: taken, 2: taken[:, None]}
+                new = {name: np.where(shaped[own.ndim], own, new[name]) for name, own in trial.values.items()}
+                ok[:], todo[:], is_shared = taken, ~taken, False
+                return
+            if is_shared:
+                new, is_shared = {name: values.copy() for name, values in new.items()}, False
+            chosen = at[taken]
             for name, values in trial.values.items():
-                new[name][at[taken]] = values[taken]
-            ok[at[taken]] = True
-            todo[at[taken]] = False
+                new[name][chosen] = values[taken]
+            ok[chosen], todo[chosen] = True, False
 
+        at = np.flatnonzero(todo)
+        trial = self._moved(self._part(state), step, length, dual)
+        accepted, extends = self._accepts(state, filters, at, trial, start, length)
+        is_still = trial.change < STILL_STEP  # steps that change only multipliers are taken as they are
+        stills = np.where(is_still, state.stills + 1, 0)
+        accepted, extends = accepted | is_still, extends & ~is_still
+        filters = filters.added(start.theta, start.merit, extends)
+        take(at, trial, accepted)
+        tried = ~accepted & ~(trial.theta < start.theta)
+        if tried.any():
+            filters = self._correct(point, equations, step, at[tried], filters, start, length, take)
+        length[todo] /= 2
         while todo.any():
-            at = np.flatnonzero(todo)
-            trial = self._moved(state, step, at, length[at], dual[at])
-            accepted, extends = self._accepts(state, filters, at, trial, start, length[at])
-            if is_first:  # steps that change only multipliers are taken as they are
-                is_still = trial.change < STILL_STEP
-                stills = np.where(is_still, state.stills + 1, 0)
-                accepted, extends = accepted | is_still, extends & ~is_still
-            filters = filters.added(start.theta, start.merit, _flags(at[extends], ok))
-            final[at[accepted]] = length[at[accepted]]
-            take(at, trial, accepted)
-            if is_first:
-                tried = ~accepted & ~(trial.theta < start.theta)
-                if tried.any():
-                    filters = self._correct(point, equations, step, at[tried], filters, start, length, take)
-                is_first = False
-            length[todo] /= 2
-            at = np.flatnonzero(todo & (length <= MIN_STEP_FRACTION * primal))
-            if at.size:  # take the full step although the filter rejects it, if it reduces the error
-                shorter = np.minimum(primal, dual)[at]
-                trial = self._moved(state, step, at, shorter, shorter)
-                before = point.error(mu)[at]
-                take(at, trial, np.isfinite(trial.f) & (self._error_at(state, at, trial) <= SOFT_ERROR_FACTOR * before))
-                todo[at] = False
+            at = np.flatnonzero(todo & (length > MIN_STEP_FRACTION * primal))
+            if not at.size:
+                break
+            count = min(HALVINGS[self.programs.device], max(1, len(todo) // len(at)))
+            every, factors = np.repeat(at, count), np.asarray(0.5 ** np.arange(count), like=primal)
+            lengths = (length[at][:, None] * factors).ravel()
+            trial = self._moved(self._part(state, every), step.take(every), lengths, dual[every])
+            accepted, extends = self._accepts(state, filters, every, trial, start, lengths)
+            accepted &= lengths > MIN_STEP_FRACTION * primal[every]
+            is_accepted = accepted.reshape(-1, count)
+            longest = np.argmax(is_accepted, axis=1) + count * np.arange(len(at), like=at)
+            longest = longest[is_accepted.any(axis=1)]
+            chosen = _flags(longest, accepted)
+            filters = filters.added(start.theta, start.merit, _flags(every[chosen & extends], ok))
+            final[every[chosen]] = lengths[chosen]
+            take(every, trial, chosen)
+            length[todo] *= 0.5**count
+        at = np.flatnonzero(todo)
+        if at.size:  # take the full step although the filter rejects it, if it reduces the error
+            shorter = np.minimum(primal, dual)[at]
+            trial = self._moved(self._part(state, at), step.take(at), shorter, shorter)
+            before = point.error(mu)[at]
+            take(at, trial, np.isfinite(trial.f) & (self._error_at(state, at, trial) <= SOFT_ERROR_FACTOR * before))
         ok &= stills < MAX_STILL_STEPS
         shorts = np.where(final < SHORT_STEP, state.shorts + 1, 0)
         state = replace(state, filter=filters, shorts=shorts, stills=stills, iterations=state.iterations + 1)
         return ok, state.with_values(new)
 
-    def _moved(self, state: _State, step: "_Step", at: Indices, length: Array, dual: Array) -> "_Moved":
-        """Return the points of some cases after their steps."""
-        programs, bounded, rows = self._active, state.bounded, state.rows
-        if len(step.dx) > len(at):
-            step = step.take(at)
-        if len(at) < len(state.case):
-            programs = programs.take(at)
-            bounded, rows = tuple(values[at] for values in bounded), Rows(*(values[at] for values in rows))
+    def _part(self, state: _State, at: Indices | None = None) -> "_Part":
+        """Return the points of some cases, or of all."""
+        if at is None:
+            return _Part(self._active, state.bounded, state.rows, state.weight)
+        rows = Rows(*(values[at] for values in state.rows))
+        return _Part(self._active.take(at), tuple(values[at] for values in state.bounded), rows, state.weight[at])
+
+    def _moved(self, part: "_Part", step: "_Step", length: Array, dual: Array) -> "_Moved":
+        """Return points after their steps."""
         scalars = step.rows.mu, step.rows.corrector, length, dual
         x, z_low, z_high, logs, change = _kernel(_variable_move, self.programs)(
-            *bounded, step.dx, step.predictor, *(values[:, None] for values in scalars)
+            *part.bounded, step.dx, step.predictor, *(values[:, None] for values in scalars)
         )
-        trial = programs.moved(x, rows, step.rows, length, dual)
-        values = {"x": x, "z_low": z_low, "z_high": z_high, "f": state.weight[at] * trial.f, "theta": trial.theta}
+        trial = part.programs.moved(x, part.rows, step.rows, length, dual)
+        values = {"x": x, "z_low": z_low, "z_high": z_high, "f": part.weight * trial.f, "theta": trial.theta}
         values |= {"logs": trial.logs + logs.sum(axis=1), "violation": trial.violation}
         values |= {f"rows {name}": own for name, own in trial.rows._asdict().items()}
         return _Moved(values, np.maximum(trial.change, change.max(axis=1)), step.rows.mu)
@@ -678,16 +708,15 @@ class _Search:
     ) -> _Filters:
         """Try second-order corrections of the full steps of some cases."""
         state, own, nearest = point.state, step.take(at), np.maximum(0.99, 1 - step.rows.mu[at])
-        off, corrector, programs = point.rows.off[at], equations.corrector(at), self._active.take(at)
-        trial = self._moved(state, step, at, length[at], length[at])
+        off, corrector, part = point.rows.off[at], equations.corrector(at), self._part(state, at)
+        trial = self._moved(part, own, length[at], length[at])
         before, is_active, own_length = trial.theta, at >= 0, length[at]
-        bounded = tuple(values[at] for values in state.bounded)
         for _ in range(MAX_CORRECTIONS):
             x, w = trial.values["x"], trial.values["rows w"]
-            off = own_length[:, None] * off + programs.value(x)[1] - w
+            off = own_length[:, None] * off + part.programs.value(x)[1] - w
             corrected, ratios = corrector(own, off)
-            primal, dual = self._lengths(bounded, corrected, ratios, nearest)
-            trial = self._moved(state, corrected, at, primal, dual)
+            primal, dual = self._lengths(part.bounded, corrected, ratios, nearest)
+            trial = self._moved(part, corrected, primal, dual)
             accepted, extends = self._accepts(state, filters, at, trial, start, length[at])
             accepted &= is_active
             filters = filters.added(start.theta, start.merit, _flags(at[accepted & extends], state.is_flat))
@@ -765,6 +794,15 @@ class _Step(NamedTuple):
 
     def take(self, at: Indices) -> "_Step":
         return _Step(self.dx[at], self.predictor[at], self.bend[at], self.rows.take(at))
+
+
+class _Part(NamedTuple):
+    """The points of some cases: their programs, the variables with their bounds, the rows, and the weights of f."""
+
+    programs: BatchedPrograms
+    bounded: tuple[Array, ...]
+    rows: Rows
+    weight: Array
 
 
 class _Start(NamedTuple):

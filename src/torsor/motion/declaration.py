@@ -19,6 +19,7 @@ class Argument:
     values of a list, "+" for any number, or "1+" for one shared number or a list. Numbers are bounded by ``least`` and
     ``most`` (inclusive) or ``above`` and ``below`` (exclusive). ``unit`` is the unit in Python, sweeps and files; on
     the command line, values are in degrees if ``degrees``. The option is ``--name`` unless ``option`` names another.
+    ``data`` names the data of the problem that the value is, such as "End.q".
     """
 
     name: str
@@ -31,6 +32,7 @@ class Argument:
     option: str = ""
     degrees: bool = False
     bounds: Mapping[str, Any] = field(default_factory=dict)
+    data: str = ""
 
     @property
     def option_name(self) -> str:
@@ -74,7 +76,8 @@ class NamedProblem:
             if given.get(argument.name) is not None:
                 argument.check(given[argument.name], self.name)
         problem = self.function(*values, **given)
-        problem.__dict__["origin"] = Origin(self.function, values, given)
+        data = {argument.name: argument.data for argument in self.arguments if argument.data}
+        problem.__dict__["origin"] = Origin(self.function, values, given, data)
         return problem
 
     def __reduce__(self) -> tuple[Any, ...]:

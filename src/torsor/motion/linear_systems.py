@@ -1,12 +1,12 @@
 """Symmetric positive definite systems of one sparsity pattern, many at once, on a CPU or a GPU.
 
-The factorisation and the solution are compiled as straight-line code for the pattern, and computed for several systems
-in the lanes of vector registers or in the threads of a GPU. Large patterns are factorised as dense matrices by blocks,
-whose products are those of the array library.
+On a CPU, the factorisation and the solution are compiled as straight-line code for the pattern, and computed for
+several systems in the lanes of vector registers. Large patterns, and all patterns on a GPU, where such code is compiled
+slowly and uses few threads, are factorised as dense matrices by blocks, whose products are those of the array library.
 """
 
 from functools import cache, cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import casadi as ca
 import numpy as np
@@ -18,7 +18,7 @@ from torsor.robot.kernels import Kernels
 from torsor.robot.target import Target
 
 MAX_COMPILED = 100_000  # largest number of operations of a factorisation that is compiled
-BLOCK = 24  # rows of the blocks of large matrices
+MAX_BLOCK = 16  # largest number of rows of the blocks of dense matrices
 FIRST_SHIFT, SHIFT_GROWTH, NEXT_SHIFT_GROWTH = 1e-4, 100.0, 8.0
 MAX_SHIFT = 1e20  # relative to the largest diagonal entry
 
@@ -39,7 +39,8 @@ class Systems:
         rows, columns = np.concatenate([self.rows, self.columns]), np.concatenate([self.columns, self.rows])
         pattern = ca.Sparsity.triplet(self.n, self.n, rows.tolist(), columns.tolist())
         filled = np.bincount(pattern.ldl(True)[0].get_triplet()[0], minlength=self.n)
-        return _Compiled(self) if int(filled @ (filled + 1)) <= MAX_COMPILED else _Blocked(self)
+        is_small = int(filled @ (filled + 1)) <= MAX_COMPILED
+        return _Compiled(self) if is_small and self.device == "cpu" else _Blocked(self)
 
     def kernels(self, name: str) -> Kernels:
         """Return the compiled functions with a name on the device of the systems."""
@@ -154,14 +155,14 @@ class _Compiled:
         return result
 
 
-def _block_inverse() -> ca.Function:
+def _block_inverse(size: int) -> ca.Function:
     """Return the function of a symmetric block that computes the inverse of its Cholesky factor, row by row."""
-    A = ca.SX.sym("A", BLOCK, BLOCK)
-    L, inverse = ca.SX.zeros(BLOCK, BLOCK), ca.SX.zeros(BLOCK, BLOCK)
-    for k in range(BLOCK):
+    A = ca.SX.sym("A", size, size)
+    L, inverse = ca.SX.zeros(size, size), ca.SX.zeros(size, size)
+    for k in range(size):
         pivot = ca.sqrt(A[k, k] - ca.sumsqr(L[k, :k]))
         L[k, k], inverse[k, k] = pivot, 1 / pivot
-        for i in range(k + 1, BLOCK):
+        for i in range(k + 1, size):
             L[i, k] = (A[i, k] - ca.dot(L[i, :k], L[k, :k])) * inverse[k, k]
         for j in range(k):
             inverse[k, j] = -inverse[k, k] * ca.dot(L[k, j:k], inverse[j:k, j].T)
@@ -169,11 +170,12 @@ def _block_inverse() -> ca.Function:
 
 
 class _Blocked:
-    """Cholesky factors of dense matrices by blocks; the inverses of the diagonal blocks are kept."""
+    """Inverses of the Cholesky factors of dense matrices, by blocks."""
 
     def __init__(self, systems: Systems):
-        self._systems, self._count = systems, -(-systems.n // BLOCK)
-        size = self._count * BLOCK  # with unit rows at the end, so that all blocks have one size
+        self._systems, count = systems, -(-systems.n // MAX_BLOCK)
+        self._block = -(-systems.n // count)
+        size = count * self._block  # with unit rows at the end, so that all blocks have one size
         places = np.full((size, size), -1)
         places[: systems.n, : systems.n] = systems.places
         unit = np.arange(systems.n, size)
@@ -182,7 +184,8 @@ class _Blocked:
 
     @cached_property
     def _inverse(self) -> Any:
-        return self._systems.kernels("blocks").kernel("block inverse", _block_inverse)
+        size = self._block
+        return self._systems.kernels("blocks").kernel(f"block inverse {size}", lambda: _block_inverse(size))
 
     def _dense(self, entries: Array) -> Array:
         """Return the matrices (B, size, size)."""
@@ -192,31 +195,24 @@ class _Blocked:
         return result
 
     def factors(self, entries: Array) -> tuple[list[Array], Flags]:
-        """Return the matrices with L below the diagonal blocks, the inverses of these blocks, and which are finite."""
-        A, inverses = self._dense(entries), np.empty((len(entries), self._count, BLOCK, BLOCK), like=entries)
-        for k in range(self._count):
-            own, below = slice(k * BLOCK, (k + 1) * BLOCK), slice((k + 1) * BLOCK, None)
-            inverses[:, k] = self._inverse(A[:, own, own].reshape(-1, BLOCK**2)).reshape(-1, BLOCK, BLOCK)
-            A[:, below, own] = A[:, below, own] @ np.swapaxes(inverses[:, k], 1, 2)
+        """Return the inverses of the Cholesky factors, and which of them are finite."""
+        A, size = self._dense(entries), self._block
+        inverse = np.zeros_like(A)
+        for first in range(0, len(self._places), size):
+            own, below = slice(first, first + size), slice(first + size, None)
+            D = self._inverse(A[:, own, own].reshape(-1, size**2)).reshape(-1, size, size)
+            A[:, below, own] = A[:, below, own] @ np.swapaxes(D, 1, 2)
             A[:, below, below] -= A[:, below, own] @ np.swapaxes(A[:, below, own], 1, 2)
-        return [A, inverses], np.logical_and.reduce(np.isfinite(inverses), axis=(1, 2, 3))
+            inverse[:, own, own] = D
+            inverse[:, own, :first] = -D @ (A[:, own, :first] @ inverse[:, :first, :first])
+        return [inverse], cast(Flags, np.isfinite(inverse).all(axis=(1, 2)))
 
     def solved(self, entries: Array, factors: list[Array], right: Array) -> Array:
         """Return the solutions (B, k, n)."""
-        n, matrix = self._systems.n, self._dense(entries)
+        inverse, n = factors[0], self._systems.n
         wide = np.zeros((*right.shape[:2], len(self._places)), like=right)
         wide[..., :n] = right
-        first = self._substituted(factors, wide)
-        result: Array = (first + self._substituted(factors, wide - first @ matrix))[..., :n]
+        first = wide @ np.swapaxes(inverse, 1, 2) @ inverse
+        rest = wide - first @ self._dense(entries)
+        result: Array = (first + rest @ np.swapaxes(inverse, 1, 2) @ inverse)[..., :n]
         return result
-
-    def _substituted(self, factors: list[Array], right: Array) -> Array:
-        (L, inverses), x = factors, right.copy()
-        for k in range(self._count):
-            own, below = slice(k * BLOCK, (k + 1) * BLOCK), slice((k + 1) * BLOCK, None)
-            x[..., own] = x[..., own] @ np.swapaxes(inverses[:, k], 1, 2)
-            x[..., below] -= x[..., own] @ np.swapaxes(L[:, below, own], 1, 2)
-        for k in reversed(range(self._count)):
-            own, below = slice(k * BLOCK, (k + 1) * BLOCK), slice((k + 1) * BLOCK, None)
-            x[..., own] = (x[..., own] - x[..., below] @ L[:, below, own]) @ inverses[:, k]
-        return x

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from itertools import chain
 from time import perf_counter
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -36,6 +37,7 @@ from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.term import Cost, Number
 from torsor.motion.transcription.cases import Cases, structure_of
 from torsor.motion.transcription.program import Program
+from torsor.motion.varied_ends import varied_ends
 from torsor.optimisation import Outcome, Settings, Watch
 from torsor.robot.robot import Robot
 
@@ -48,11 +50,12 @@ P = TypeVar("P", bound=ProblemStatement)
 
 
 class Origin(NamedTuple):
-    """The function that made a problem, and its arguments."""
+    """The function that made a problem, its arguments, and the names of the data that some arguments are."""
 
     function: Callable[..., Any]
     values: tuple[Any, ...]
     given: dict[str, Any]
+    data: Mapping[str, str] = MappingProxyType({})
 
     def with_case(self, case: Mapping[str, Any]) -> Any:
         """Return the problem with other values of some arguments."""
@@ -152,12 +155,9 @@ def solve_cases(
 ) -> list[Solution]:
     """Return the solutions of all cases, in their order; batches are solved on ``device``."""
     whole_number(workers, problem.name, "workers", most=None if device == "cpu" else 1)
-    problems = with_one_robot(problem, [made(problem, case, index) for index, case in enumerate(cases)])
-    for index, own in enumerate(problems):
-        build(problem if own.robot is problem.robot else problems[0], own, index)
-    searches = Searches(problems, [own.guess() for own in problems], replace(settings, check=True), device)
+    searches = _searches(problem, cases, replace(settings, check=True), device)
     found = solve_searches(searches, workers, f"solving {problem.name}")
-    pairs = zip(found, problems, searches.starts, strict=True)
+    pairs = zip(found, searches.problems, searches.starts, strict=True)
     solutions = [_unsolved(own, x, CTRL_C, settings) if each is None else each for each, own, x in pairs]
     partly = sum(solution.is_solved and ONLY_AT_NODES in solution.status for solution in solutions)
     if partly:
@@ -166,9 +166,24 @@ def solve_cases(
     return solutions
 
 
+def _searches(problem: ProblemStatement, cases: Sequence[Any], settings: SolveSettings, device: str) -> "Searches":
+    """Return the searches of cases."""
+    with suppress(ModelError):  # the data of the problem itself may be invalid
+        if batch_structure(problem, settings) is not None:
+            origin = problem.__dict__.get("origin")
+            varied = varied_ends(problem, cases, {} if origin is None else origin.data, origin is None)
+            if varied is not None:
+                return Searches(varied.problems, list(varied.starts), settings, device, varied.known)
+    problems = with_one_robot(problem, [made(problem, case, index) for index, case in enumerate(cases)])
+    for index, own in enumerate(problems):
+        build(problem if own.robot is problem.robot else problems[0], own, index)
+    return Searches(problems, [own.guess() for own in problems], settings, device)
+
+
 class Searches:
     """Problems, the start (n,) of each, the settings of all, and the device of the batches.
 
+    ``known`` is given if the problems differ only in known control points, which are then (B, N, P) for each phase.
     ``templates`` belongs to this process and has an entry for each structure.
     """
 
@@ -178,12 +193,25 @@ class Searches:
         starts: Sequence[Array],
         settings: SolveSettings,
         device: str = "cpu",
+        known: Sequence[Array] | None = None,
     ):
-        self.problems, self.starts, self.settings, self.device = problems, starts, settings, device
+        self.problems, self.starts, self.settings, self.device, self.known = problems, starts, settings, device, known
         self.templates: dict[Any, Template] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Searches, (self.problems, self.starts, self.settings, self.device)
+        return Searches, (self.problems, self.starts, self.settings, self.device, self.known)
+
+    def take(self, members: Sequence[int]) -> "Searches":
+        """Return some of the searches."""
+        known = None if self.known is None else [points[members] for points in self.known]
+        problems, starts = [self.problems[index] for index in members], [self.starts[index] for index in members]
+        return Searches(problems, starts, self.settings, self.device, known)
+
+    def groups(self) -> dict[Any, list[int]]:
+        """Return the searches that a batch can solve, by structure."""
+        if self.known is not None:
+            return {batch_structure(self.problems[0], self.settings): list(range(len(self.problems)))}
+        return _groups(self.problems, self.settings)
 
     def template(self, structure: Any, problem: ProblemStatement) -> "Template":
         """Return the template of a structure."""
@@ -196,13 +224,17 @@ class Template:
     """What batches of one structure share, also at the nodes of a finer grid."""
 
     def __init__(self, program: Program, device: str):
+        assert program.at_nodes is not None
+        self._program, self.order = program, program.at_nodes[1]
         self._cases = Cases.of([program], device)
         self._fine, self.required = on_finer_grid(self._cases.program)
         self._finer = self._cases.on(self._fine)
 
-    def cases(self, problems: Sequence[ProblemStatement]) -> Cases:
-        """Return the batch of problems."""
-        return Cases.of([problem.program for problem in problems], self._cases.device, self._cases)
+    def cases(self, searches: Searches) -> Cases:
+        """Return the batch of searches."""
+        if searches.known is not None:
+            return Cases.with_known(self._program, searches.known, self._cases.device, self._cases)
+        return Cases.of([problem.program for problem in searches.problems], self._cases.device, self._cases)
 
     def finer(self, cases: Cases) -> Cases | None:
         """Return cases at the nodes of the finer grid; None if terms have data."""
@@ -268,7 +300,7 @@ def solve_searches(searches: Searches, workers: int, title: str) -> list[Solutio
 def _each(searches: Searches, workers: int, monitor: Here) -> Iterator[_Found]:
     """Yield the solutions as they are found."""
     left = dict.fromkeys(range(len(searches.problems)))
-    groups = _groups(searches.problems, searches.settings)
+    groups = searches.groups()
     first = [(structure, members[:1]) for structure, members in groups.items() if workers > 1]
     jobs = list[tuple[Any, list[int]]]()
     for structure, members in groups.items():
@@ -318,10 +350,9 @@ def solve_together(problems: Sequence[ProblemStatement], settings: SolveSettings
 def _solve_some(searches: Searches, job: tuple[Any, list[int]], monitor: Monitor) -> list[_Found]:
     """Return the solutions of searches with one structure, without those that the batch does not solve."""
     structure, members = job
-    problems, starts = [searches.problems[index] for index in members], [searches.starts[index] for index in members]
-    some = Searches(problems, starts, searches.settings, searches.device)
-    batch = solve_group(some, searches.template(structure, problems[0]), monitor)
-    pairs = zip(members, problems, batch, strict=True)
+    some = searches.take(members)
+    batch = solve_group(some, searches.template(structure, some.problems[0]), monitor)
+    pairs = zip(members, some.problems, batch, strict=True)
     return [_Found(index, problem, found) for index, problem, found in pairs if found is not None]
 
 
@@ -377,7 +408,7 @@ def solve_group(
     ``warm`` are the outcomes of neighbouring problems, from which the searches start.
     """
     problems, starts, settings, began = searches.problems, searches.starts, searches.settings, perf_counter()
-    cases = template.cases(problems)
+    cases = template.cases(searches)
 
     def is_stopped() -> bool:
         return monitor is not None and monitor.is_stopped
@@ -388,8 +419,11 @@ def solve_group(
 
     solver_settings = Settings(settings.tolerance, settings.iterations)
     x = array_module(cases.device).asarray(np.stack(starts))
-    multipliers = None if warm is None else _multipliers(problems, warm)
-    outcomes = solve_batch(cases, x, solver_settings, done, stops=is_stopped, warm=multipliers)
+    first = None
+    if warm is not None:
+        rows = np.stack([outcome.multipliers[template.order] for outcome in warm])
+        first = rows, np.stack([outcome.bound_multipliers for outcome in warm])
+    outcomes = solve_batch(cases, x, solver_settings, done, stops=is_stopped, warm=first)
     seconds = (perf_counter() - began) / len(problems)
     between = _between_nodes(template.finer(cases), template.required, outcomes)
     results = list[Solution | None]()
@@ -397,9 +431,10 @@ def solve_group(
         if result is None or not (result.outcome.is_solved or is_stopped()):
             results.append(None)
             continue
-        outcome = replace(result.outcome, multipliers=_in_order(problem, result.outcome.multipliers))
-        if not outcome.is_solved:
-            outcome = replace(outcome, status=CTRL_C)
+        multipliers = np.empty_like(result.outcome.multipliers)
+        multipliers[template.order] = result.outcome.multipliers
+        status = result.outcome.status if result.outcome.is_solved else CTRL_C
+        outcome = replace(result.outcome, multipliers=multipliers, status=status)
         solution = Solution(problem, outcome, BATCH_SOLVER, settings.tolerance, 0.0, seconds)
         state = SolveState(problem, settings, start, outcome.x, None, began, solution)
         if not result.is_convex and not is_stopped():
@@ -411,23 +446,6 @@ def solve_group(
         assert state.result is not None
         results.append(state.result)
     return results
-
-
-def _in_order(problem: ProblemStatement, multipliers: Array) -> Array:
-    """Return the multipliers in the order of the rows of a problem, given those of its rows at nodes."""
-    assert problem.program.at_nodes is not None
-    result = np.empty_like(multipliers)
-    result[problem.program.at_nodes[1]] = multipliers
-    return result
-
-
-def _multipliers(problems: Sequence[ProblemStatement], outcomes: Sequence[Outcome]) -> tuple[Array, Array]:
-    """Return the multipliers (B, m) of rows at nodes, and (B, n) of the bounds of the variables."""
-    rows = list[Array]()
-    for problem, outcome in zip(problems, outcomes, strict=True):
-        assert problem.program.at_nodes is not None
-        rows.append(outcome.multipliers[problem.program.at_nodes[1]])
-    return np.stack(rows), np.stack([outcome.bound_multipliers for outcome in outcomes])
 
 
 def _between_nodes(finer: Cases | None, required: Flags, outcomes: Sequence[BatchOutcome | None]) -> Array:

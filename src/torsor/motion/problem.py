@@ -161,7 +161,8 @@ class MotionProblem(ProblemStatement):
         for result, case in zip(results, cases, strict=True):
             if origin is not None and not result.passes:  # refinement gives a problem other phases than its function
                 result.problem.__dict__["origin"] = origin._replace(given={**origin.given, **case})
-        return [MotionResult.of(replace(result, settings=asdict(own))) for result in results]
+        as_dict = asdict(own)
+        return [MotionResult.of(result, settings=as_dict) for result in results]
 
     def _settings(self, given: dict[str, Any]) -> SolveSettings:
         """Return the settings of the problem, updated by those that are given and not None."""
@@ -248,9 +249,9 @@ class MotionResult(Result, Solution):
     problem: MotionProblem
 
     @classmethod
-    def of(cls, solution: Solution) -> "MotionResult":
-        """Return a solution of a ``MotionProblem`` as its result object."""
-        return cls(**{field.name: getattr(solution, field.name) for field in fields(solution)})
+    def of(cls, solution: Solution, **changes: Any) -> "MotionResult":
+        """Return a solution of a ``MotionProblem`` as its result object, with other values of some fields."""
+        return cls(**{field.name: getattr(solution, field.name) for field in fields(solution)} | changes)
 
     def sensitivity(self, name: str) -> Sensitivity:
         """Return the derivatives of the optimal motion with respect to data, without solving again.

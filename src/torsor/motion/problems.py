@@ -7,6 +7,7 @@ Example:
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -217,7 +218,8 @@ __all__ = [
 
 POINTS = Argument("points", int, "control points of each joint", metavar="N")
 _START, _END = (
-    Argument(name, float, f"joint positions at the {name} (rad)", "rad", "Q", count="+") for name in ("start", "end")
+    Argument(name, float, f"joint positions at the {name} (rad)", "rad", "Q", count="+", data=f"{name.title()}.q")
+    for name in ("start", "end")
 )
 _TORQUE_OPTION: dict[str, Any] = {"metavar": "TAU", "option": "torque"}
 _RATE_OPTION: dict[str, Any] = {"metavar": "RATE", "option": "torque_rate", "count": "1+"}
@@ -239,6 +241,6 @@ PROBLEMS: dict[str, NamedProblem] = {
         NamedProblem("ur5-time", ur5_time, (POINTS, _START, _END, _RATES)),
         NamedProblem("panda-time", panda_time, (POINTS, _START, _END, _RATES)),
         NamedProblem("path-time", path_time, (_WAYPOINTS, POINTS, _RATES)),
-        NamedProblem("elastic-arm", elastic_arm, (POINTS, _START, _END, _TORQUE)),
+        NamedProblem("elastic-arm", elastic_arm, (POINTS, replace(_START, data=""), replace(_END, data=""), _TORQUE)),
     )
 }

@@ -1,11 +1,11 @@
 """The data of a motion problem: robot, phases, objective and constraints, and their nonlinear program."""
 
 import pickle
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import NoneType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -270,6 +270,9 @@ class ProblemStatement:
     @cached_property
     def program(self) -> Program:
         """The nonlinear program."""
+        if "_alike" in self.__dict__:
+            program, points = self.__dict__["_alike"]
+            return cast(Program, program.with_known(points))
         known = self._known
         layout = Layout.of(self.stages, self.model.names, known.known, list(self.shared))
         batches = [
@@ -305,7 +308,10 @@ class ProblemStatement:
 
         A profile without a given position is 0, or has the position in ``assembly``.
         """
-        program = self.program
+        return np.clip(self._straight_lines(self.program), self.program.lower, self.program.upper)
+
+    def _straight_lines(self, program: Program) -> Array:
+        """Return the initial guess (n,) before it is limited to its bounds."""
         x, ends = np.zeros(program.n), np.cumsum([0.0, *(phase.first_duration for phase in self.stages)])
         known = self._known.positions(ends.tolist())
         for profile, positions in enumerate(known):
@@ -321,7 +327,7 @@ class ProblemStatement:
                 x[phase_layout.duration] = phase_layout.phase.first_duration
         for name, number in self.shared.items():
             x[program.layout.numbers[name]] = number.start
-        return np.clip(x, program.lower, program.upper)
+        return x
 
     def contact(self, solution: Any) -> tuple[Array, Array] | None:
         """Return forces (K, nv) that act together with contact, and the contact wrenches (K, L, 6), at given times.
@@ -339,6 +345,20 @@ class ProblemStatement:
         other = replace(self, **changes)
         self.share_with(other)
         return other
+
+    def with_known(
+        self, constraints: Iterable[Sequence[Constraint | Ends]], known: Iterable[Sequence[Array]]
+    ) -> Iterator[Self]:
+        """Yield the problem with other end states of the same form, given the known control points of each phase.
+
+        The end states are not checked. The programs are created when they are needed.
+        """
+        shared = {entry.name: self.__dict__[entry.name] for entry in fields(self)}
+        shared |= {name: getattr(self, name) for name in (*_SHARED_PARTS, "stages", "costs")}
+        for own, points in zip(constraints, known, strict=True):
+            other = object.__new__(type(self))
+            other.__dict__.update(shared, constraints=own, _alike=(self.program, points))
+            yield other
 
     def share_with(self, other: "ProblemStatement") -> None:
         """Let a problem of the same structure use the node of this one, and with equal numbers also its kernels."""

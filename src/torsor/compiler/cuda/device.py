@@ -4,6 +4,7 @@ CuPy is used instead of the driver's own Python package, because users need GPU 
 pools, the current stream and DLPack, and loading PTX takes three lines.
 """
 
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -46,6 +47,11 @@ class Device:
             capability = int(self.xp.cuda.Device(number).compute_capability)
             self._gpus[number] = GpuModel.of(capability, int(self.xp.cuda.runtime.driverGetVersion()))
         return self._gpus[number]
+
+    def free_memory(self) -> int:
+        """Return the free memory of the current GPU in bytes, with that of CuPy's pool."""
+        free = self.xp.cuda.runtime.memGetInfo()[0] + self.xp.get_default_memory_pool().free_bytes()
+        return int(free)
 
     def received(self, value: Any, dtype: str) -> Any:
         """Return a value as a real CuPy array, or None; it is copied only if necessary."""
@@ -127,6 +133,11 @@ def _is_on_gpu(value: Any) -> bool:
 def array_module(device: str) -> Any:
     """Return the module of the arrays of a device: CuPy for "cuda", else NumPy."""
     return current().xp if device == "cuda" else np
+
+
+def free_memory(device: str) -> int:
+    """Return the free memory of a device in bytes; that of the host is taken as unlimited."""
+    return current().free_memory() if device == "cuda" else sys.maxsize
 
 
 def on_host(array: Any) -> NDArray[Any]:

@@ -580,8 +580,8 @@ class RecordedWalk:
     def plot(self, path: str | Path | None = None, *others: "RecordedWalk") -> "Figure":
         """Return a figure of the sagittal joint curves over the gait cycle; save it if ``path`` is given.
 
-        The band is the mean and standard deviation of the children in Schwartz 2008. ``others`` are drawn too, such as
-        the other side. The vertical line is toe-off.
+        The band is the mean and standard deviation of the children in Schwartz 2008. ``others`` are dashed, such as
+        the other side, or the results of OpenSim for the same recording.
 
         Example:
             >>> t = np.linspace(0.0, 1.0, 101)
@@ -609,29 +609,30 @@ class RecordedWalk:
         people = next((each for each in REFERENCES.values() if (each.curve, each.source) == (name, "children")), None)
         if people is not None and people.sd is not None:
             at = np.linspace(0.0, 100.0, len(people.mean))
-            label = f"{people.label}, mean and SD"
+            label = f"children, mean ± SD ({people.label})"
             axes.fill_between(at, people.mean - people.sd, people.mean + people.sd, color="0.85", label=label)
         for walk, colour in zip((self, *others), CYCLE_COLOURS, strict=False):
             if name not in walk.curves:
                 continue
-            curve = walk.curves[name]
+            curve, style = walk.curves[name], "-" if walk is self else "--"
             at, label = np.linspace(0.0, 100.0, len(curve.mean)), f"{walk.label}, {walk.side}"
-            axes.plot(at, curve.mean, color=colour, linewidth=2.0, label=label_of_title(label))
+            axes.plot(at, curve.mean, style, color=colour, linewidth=2.0, label=label_of_title(label))
             if curve.sd is not None:
                 axes.fill_between(
                     at, curve.mean - curve.sd, curve.mean + curve.sd, color=colour, alpha=0.2, linewidth=0
                 )
+        axes.axhline(0.0, color="0.8", linewidth=0.9, zorder=0)
         if "vertical" in self.curves:
             force = self.curves["vertical"].mean
             swing = np.flatnonzero(force[len(force) // 10 :] < LOAD_THRESHOLD * force.max())  # not the heel strike
             if len(swing):
                 toe_off = 100 * (len(force) // 10 + swing[0]) / (len(force) - 1)
-                axes.axvline(toe_off, color="0.5", linewidth=0.9, zorder=0)
+                axes.axvline(toe_off, color="0.5", linewidth=0.9, zorder=0, label="toe-off")
         shown = self.curves[name]
         styled(axes, in_words(shown.curve, shown.kind), shown.unit)
         axes.set_xlim(0.0, 100.0)
         if last:
-            axes.set_xlabel("% of the gait cycle")
+            axes.set_xlabel("gait cycle (%)")
 
 
 def recorded_walk(

@@ -16,7 +16,7 @@ from torsor.human.comparison.table import DIGITS, LikenessTable
 from torsor.human.contact.schedule import Walk, described, stairs_of
 from torsor.human.contact.support import Sitting
 from torsor.human.gait.curves import COUNT, CurveSpread, StrideCurves
-from torsor.human.gait.references import REFERENCES, SOURCES, Reference
+from torsor.human.gait.references import REFERENCES, SOURCES, Reference, in_words
 from torsor.human.tasks.figures import draw_seat
 from torsor.human.terms.forces import Grounded
 from torsor.human.terms.problem import REACTION_JOINTS, load_of, presses, pressure, who
@@ -169,7 +169,7 @@ def plot(
     for place, panel in zip(places[len(curves) :], panels, strict=False):
         panel(figure.add_subplot(place), stride)
     for axes in figure.axes[-3 if sagittal else -COLUMNS :]:
-        axes.set_xlabel("% of stride", fontsize=9)
+        axes.set_xlabel("gait cycle (%)", fontsize=9)
     last = figure.add_subplot(grid[rows - 1, (len(curves) + len(panels)) % COLUMNS :])
     _legend(last, stride, shown, colours, NARROW_LEGEND if sagittal else LEGEND_CHARACTERS)
     if not sagittal:
@@ -217,7 +217,7 @@ def _compare(
     first = references[0] if references else REFERENCES[name]
     axes.plot(100 * stride.s, stride.curve(first), color=OWN_COLOUR, linewidth=2.0)
     axes.axvline(100 * stride.step.duty_factor, **TOE_OFF)
-    title = TITLES.get(name, name.replace("_", " "))
+    title = TITLES.get(name, in_words(name, "angle"))
     if references:
         likeness = LikenessTable([(first, stride.curve(first))])[name]
         title += f": r {likeness.correlation:.2f}, rms {likeness.rms:.{DIGITS[first.kind]}f}"

@@ -22,8 +22,8 @@ PELVIS = ("tilt", "list", "yaw")
 
 
 def in_words(curve: str, kind: str) -> str:
-    """Return the name of a curve as text: "hip extension moment", "vertical force", "pelvis list"."""
-    words = curve.replace("_", " ")
+    """Return the name of a curve as text: "hip extension moment", "vertical force", "ankle dorsiflexion"."""
+    words = curve.replace("_", " ").replace("ankle flexion", "ankle dorsiflexion")
     return f"{words} {kind}" if kind in ("moment", "force") else f"pelvis {words}" if words in PELVIS else words
 
 

@@ -52,7 +52,7 @@ def _(stride: StrideCurves) -> Timeline:
     title = f"{who(problem)}, {stride.step.speed:.3g} m/s"
     states = (stride.s * stride.duration, at.q, at.v, at.a, at.torques)
     ground = np.concatenate([pressure(at, body), forces], axis=-1)
-    timeline = Timeline(body, title, *states, body.coordinate_names, external, ground)
+    timeline = Timeline(body, title, *states, body.coordinate_names, external, ground, SIDES)
     way, things = at.q[-1] - at.q[0], things_of(problem, walk_of(problem)[1])
     repeats = np.abs(np.delete(way, GLOBAL.index("tz"))).max() < REPEAT_TOLERANCE  # the stride ends as it began
     return replace(timeline, things=things, ahead=way[:3].copy() if repeats else None, movie=partial(animate, stride))

@@ -161,12 +161,11 @@ class MeasuredGait:
     @property
     def facts(self) -> dict[str, str]:
         """Facts of the recording as text."""
-        whole = float(np.sqrt(np.nanmean(self.motion.errors**2)))
         frame, marker, worst = self.motion.worst
         lines = {
             "frames": f"{len(self.motion.times)}, {self.motion.times[0]:g} to {self.motion.times[-1]:g} s",
             "mass": f"{self.mass:.4g} kg",
-            "marker error, RMS": f"{1000 * whole:.1f} mm ({len(self.motion.markers.names)} markers)",
+            "marker error, RMS": f"{1000 * self.motion.total_rms:.1f} mm ({len(self.motion.markers.names)} markers)",
             "worst marker": f"{marker}, {1000 * worst:.0f} mm at frame {frame + 1}",
         }
         if self.person is not None:
@@ -254,8 +253,7 @@ class MeasuredGait:
             size = np.linalg.norm(self.dynamics.residual_force, axis=1) / self.dynamics.weight
             panel(3, 2, {"residual": 100 * size}, "residual force", "% of the weight")
         figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
-        whole = 1000 * float(np.sqrt(np.nanmean(self.motion.errors**2)))
-        how = f"{len(self.motion.markers.names)} markers, {whole:.1f} mm RMS"
+        how = f"{len(self.motion.markers.names)} markers, {1000 * self.motion.total_rms:.1f} mm RMS"
         how += ", no standing trial" if self.person is not None and not self.person.standing else ""
         grey = "" if self.valid.all() else "\ngrey: motion and ground forces disagree, a foot may miss the plates"
         figure.suptitle(label_of_title(f"{self.source}: {self.mass:.4g} kg, {how}{grey}"))

@@ -91,7 +91,8 @@ def _angles(R: Array, axes: Array) -> Array:
     return float(np.sign(np.linalg.det(axes))) * np.stack([np.unwrap(first), second, np.unwrap(third)], axis=1)
 
 
-LARGE_MARKER_ERROR = 0.04  # m: a larger marker error deserves a look (typical fits: 10 to 20 mm)
+# m: larger errors of a marker, and of all markers (RMS), deserve a look; OpenSim's guidelines have the same values.
+LARGE_MARKER_ERROR, LARGE_RMS = 0.04, 0.02
 SWAP_FRACTION = 0.25  # two markers are swapped if exchanging them leaves this fraction of their squared distances
 
 
@@ -123,6 +124,11 @@ class MeasuredMotion:
             return np.asarray(np.sqrt(total.sum(axis=1) / seen.sum(axis=1)))
 
     @property
+    def total_rms(self) -> float:
+        """The root mean square distance of all markers in all frames, in m."""
+        return float(np.sqrt(np.nanmean(self.errors**2)))
+
+    @property
     def marker_rms(self) -> dict[str, float]:
         """The root mean square distance of each marker over all frames, in m."""
         seen = np.isfinite(self.errors)
@@ -141,7 +147,7 @@ class MeasuredMotion:
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings about swapped markers, and about frames that are undetermined or did not converge.
+        """Warnings about swapped markers, a poor fit, and frames that are undetermined or did not converge.
 
         Frames are counted from 1, as in files.
         """
@@ -149,6 +155,12 @@ class MeasuredMotion:
             f"markers {a!r} and {b!r} look swapped in frames {first + 1} to {last + 1}; fix: exchange their names there"
             for first, last, a, b in self.swapped
         ]
+        frame, name, worst = self.worst
+        if not self.swapped and (self.total_rms > LARGE_RMS or worst > LARGE_MARKER_ERROR):
+            found = f"{1000 * self.total_rms:.0f} mm RMS, at most {1000 * worst:.0f} mm ({name}, frame {frame + 1})"
+            allowed = f"up to {1000 * LARGE_RMS:.0f} mm RMS and {1000 * LARGE_MARKER_ERROR:.0f} mm"
+            fix = "check the names and places of the markers, and the scaling"
+            lines.append(f"the marker error is {found}; allowed: {allowed}; fix: {fix}")
         for what, good in (("did not converge", self.converged), ("are not determined by markers", self.determined)):
             if not good.all():
                 bad = np.flatnonzero(~good)
@@ -157,9 +169,8 @@ class MeasuredMotion:
 
     def __str__(self) -> str:
         frame, name, distance = self.worst
-        whole = np.sqrt(np.nanmean(self.errors**2))
         worst = f"worst {1000 * distance:.1f} mm ({name}, frame {frame + 1})"
-        line = f"{len(self.q)} frames, {self.errors.shape[1]} markers: {1000 * whole:.1f} mm RMS, {worst}"
+        line = f"{len(self.q)} frames, {self.errors.shape[1]} markers: {1000 * self.total_rms:.1f} mm RMS, {worst}"
         return "\n".join([line, *self.warnings])
 
 

@@ -1,7 +1,8 @@
 """OpenSim skeletons as trees of revolute and prismatic joints, with positions as functions of OpenSim's coordinates.
 
 A CustomJoint moves its child by three translations and then three rotations, each a function x = f(q) of a coordinate.
-In the tree each of them is a separate joint. With the derivatives f' and f'',
+In the tree each of them is a separate joint, which has the name of its coordinate if f(q) = q. With the derivatives f'
+and f'',
 
     x = f(q)      x' = f' q'      x'' = f' q'' + f'' q'^2      tau = sum of f' tau_x
 
@@ -18,7 +19,7 @@ from torsor.formats.osim.model import GROUND, OsimCoordinate, couplings_of, pose
 from torsor.human.measured.marker_set import MarkerSet, Place
 from torsor.human.recordings import OsimModel
 from torsor.mechanism import Joint, Link
-from torsor.mechanism.curves import Curve
+from torsor.mechanism.curves import IDENTITY, Curve
 from torsor.robot.load import build
 from torsor.robot.robot import Robot
 from torsor.spatial import inverse_pose
@@ -101,14 +102,19 @@ def skeleton(model: OsimModel) -> Skeleton:
         if not steps:
             joints.append(Joint(joint.name, "fixed", joint.parent, joint.child, before @ inverse_pose(after)))
             continue
-        turns = [Joint(f"{joint.name}/{k + 1}", step.kind, "", "", axis=step.axis) for k, step in enumerate(steps)]
+        own = [step.coordinate if step.function == IDENTITY else "" for step in steps]
+        names = [
+            name if own.count(name) == 1 and name not in {"", *model.joints} else f"{joint.name}/{k + 1}"
+            for k, name in enumerate(own)
+        ]
+        turns = [Joint(name, step.kind, "", "", axis=step.axis) for name, step in zip(names, steps, strict=True)]
         between, chain = joint_chain(turns, joint.parent, joint.child, before, after, str)
         links, joints = links + between, joints + chain
         functions |= {turn.name: (step.coordinate, step.function) for turn, step in zip(turns, steps, strict=True)}
-    names = tuple(name for name in model.coordinates if any(name == used for used, _ in functions.values()))
+    used = tuple(name for name in model.coordinates if any(name == each for each, _ in functions.values()))
     tree = build(model.name, links, joints, [], model.gravity)
-    known = {name: model.coordinates[name] for name in names}
-    return Skeleton(tree, names, functions, _markers(tree, model), known, couplings_of(model, names))
+    known = {name: model.coordinates[name] for name in used}
+    return Skeleton(tree, used, functions, _markers(tree, model), known, couplings_of(model, used))
 
 
 def _markers(tree: Robot, model: OsimModel) -> MarkerSet:

@@ -16,21 +16,27 @@ from torsor.spatial import make_pose
 
 MARKER_COLOR = (0.96, 0.58, 0.11, 1.0)
 MARKER_RADIUS = 0.012  # m
+TORSO, HEAD_HEIGHT = "torso", 1.46  # the height of the middle of the head in heights of the shoulders
+HEAD_SIZE, HEAD_COLOR = np.array([0.1, 0.13, 0.085]), (0.86, 0.67, 0.56, 0.35)
 
 
 @timeline_of.register
 def _(gait: MeasuredGait) -> Timeline:
     run, title, moments, ground = gait.trajectory(), f"{gait.source}: {gait.mass:.4g} kg", None, None
-    joints = run.robot.coordinate_names[len(GLOBAL) :] if isinstance(gait.motion.body, Robot) else ()
-    if gait.dynamics is not None:  # residuals are no joint moments, and skeletons have coordinates of their own
-        moments = run.tau[:, len(GLOBAL) : len(GLOBAL) + len(joints)]
+    names = gait.motion.body.coordinate_names
+    # Residuals are no joint moments, and some coordinates of a skeleton move several joints of its tree.
+    kept = [k for k, name in enumerate(names) if name in run.robot.coordinate_names[len(GLOBAL) :]]
+    if gait.dynamics is not None:
+        moments = gait.dynamics.forces[:, kept]
+    joints = tuple(names[k] for k in kept)
+    names_of_feet = () if gait.ground is None else gait.ground.names
     if gait.ground is not None:
         feet = gait.ground.without_unloaded()
         points = np.concatenate([feet.centers, feet.forces], axis=-1)
         ground = at_times(run.times, feet.times, points)
-    states = (run.times, run.q, run.v, run.a, moments, joints, run.external, ground)
+    states = (run.times, run.q, run.v, run.a, moments, joints, run.external, ground, names_of_feet)
     seen = None if gait.recording is None else at_times(run.times, gait.recording.times, gait.recording.positions)
-    things = _markers(gait.motion.markers, run.robot)
+    things = (*_markers(gait.motion.markers, run.robot), *_head(run.robot))
     return Timeline(run.robot, title, *states, valid=gait.valid, markers=seen, things=things)
 
 
@@ -42,6 +48,16 @@ def _markers(markers: MarkerSet, tree: Robot) -> tuple[Thing, ...]:
         balls = tuple(Solid("ball", make_pose(p=at), np.full(3, MARKER_RADIUS)) for at in places)
         things.append(Thing(name, (name, places.tobytes()), MARKER_COLOR, balls, partial(_pose, link=link)))
     return tuple(things)
+
+
+def _head(tree: Robot) -> tuple[Thing, ...]:
+    """Return a head above the shoulders of an OpenSim skeleton, whose torso includes the head."""
+    arms = [joint.placement[:3, 3] for joint in tree.joints if joint.parent == TORSO]
+    if not arms:
+        return ()
+    at = np.mean(arms, axis=0) * [1.0, HEAD_HEIGHT, 1.0]
+    name, solid = "head", Solid("ball", make_pose(p=at), HEAD_SIZE)
+    return (Thing(name, (name, at.tobytes()), HEAD_COLOR, (solid,), partial(_pose, link=tree.link_names.index(TORSO))),)
 
 
 def _pose(poses: Array, link: int) -> Array:

@@ -13,6 +13,8 @@ from torsor.human.recordings.inspection import inspect
 from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, Recording
 
 KINDS = ".trc, .mot, .sto, .c3d, .csv"
+EXAMPLE, EXAMPLE_MASS = Path(__file__).with_name("example"), 85.3  # kg
+EXAMPLE_FILES = tuple(str(EXAMPLE / name) for name in ("walk.trc", "walk_grf.mot"))
 
 
 def load(
@@ -59,6 +61,20 @@ def load(
         for finding in inspect(recording):
             warn(str(finding))
     return recording
+
+
+def example() -> Recording:
+    """Return the recorded walk of a man of 85.3 kg: markers and ground forces.
+
+    It ships with Torsor and comes from OpenSim Moco's example3DWalking (Apache License 2.0).
+
+    Example:
+        >>> walk = example()
+        >>> len(walk.markers.names), walk.markers.rate, walk.forces.names
+        (41, 100.0, ('right', 'left'))
+    """
+    markers, forces = (load(path, check=False) for path in EXAMPLE_FILES)
+    return Recording(markers.source, markers.markers, forces.forces)
 
 
 def save(data: Markers | GroundForces | MotionTable, path: str | Path, *, unit: str | None = None) -> None:

@@ -166,6 +166,15 @@ class Cases:
         )
 
     @classmethod
+    def with_known(
+        cls, program: Program, known: Sequence[Array], device: str = "cpu", like: "Cases | None" = None
+    ) -> "Cases":
+        """Return the batch of programs that differ in the known control points (B, N, P) of each phase."""
+        one, placed = cls.of([program], device, like), array_module(device).asarray
+        same = one.take(np.zeros(len(known[0]), dtype=int, like=one.lower))
+        return replace(same, known=tuple(map(placed, known)))
+
+    @classmethod
     def _on(cls, program: Program, device: str, like: "Cases | None", **arrays: Any) -> "Cases":
         """Return a batch with the kernels of a program on a device, or those of another batch."""
         if like is not None:
@@ -200,6 +209,16 @@ class Cases:
     def __len__(self) -> int:
         return len(self.lower)
 
+    @cached_property
+    def bytes(self) -> int:
+        """Approximate memory of a case in work: inputs and outputs of its nodes, twice."""
+        numbers = (
+            len(batch.s) * (40 * batch.kernels.m + 5 * batch.kernels.profiles + batch.barrier.entries)
+            + len(batch.s) * batch.chain.orders**2 * len(batch.condensed_blocks.i)
+            for batch in self.program.batches
+        )
+        return 16 * sum(numbers)
+
     @property
     def n(self) -> int:
         """Number of variables of a case."""
@@ -232,7 +251,7 @@ class Cases:
             rows, cost = nodes.value(x)
             f += cost
             parts.append(rows)
-        return self.program.factor * f, np.concatenate(parts, axis=1)
+        return self.program.factor * f, _side_by_side(parts)
 
     def point(self, x: Array, rows: Rows, weight: Array, curvature: Array) -> "CasesPoint":
         """Return the derivatives at x (B, n) and rows; ``curvature`` (B,) is the weight of the rows' curvature."""
@@ -255,9 +274,9 @@ class Cases:
             names = ("w_new", "u_new", "z_low_new", "z_high_new")
             parts.append(Rows(*(result[name].reshape(len(x), -1) for name in names)))
             totals.append(result["totals"])
-        all_ = np.concatenate(totals, axis=1)
+        all_ = _side_by_side(totals)
         sums, largest = all_[..., :2].sum(axis=1).T, all_[..., 2:].max(axis=1).T
-        return Trial(_joined(parts), self.program.factor * f, *sums, *largest)
+        return Trial(Rows(*map(_side_by_side, zip(*parts, strict=True))), self.program.factor * f, *sums, *largest)
 
     @cached_property
     def parts(self) -> list[tuple["Nodes", int, int]]:
@@ -266,8 +285,9 @@ class Cases:
         return list(zip(self.nodes, edges[:-1], edges[1:], strict=True))
 
 
-def _joined(parts: Sequence[Rows]) -> Rows:
-    return parts[0] if len(parts) == 1 else Rows(*(np.concatenate(own, axis=1) for own in zip(*parts, strict=True)))
+def _side_by_side(parts: Sequence[Array]) -> Array:
+    """Return arrays (B, ...) joined along their second axis; a single one is not copied."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
 class Nodes:
@@ -403,7 +423,7 @@ class CasesPoint(RowPoint):
                 self._results.append({"jacobian": result["jacobian"], "off": result["off"]})
         self.entries = cases.assembly.entries(parts, columns)
         self.gradient, self.multiplied, self.pushed, self.repelled = total.swapaxes(0, 1)
-        all_ = np.concatenate(totals, axis=1)  # all nodes
+        all_ = _side_by_side(totals)  # all nodes
         products, z, u, slope = all_[..., :4].sum(axis=1).T
         off, dual, most = all_[..., 4:7].max(axis=1).T
         self.totals = RowTotals(products, z, u, slope, off, dual, most, all_[..., 7].min(axis=1))
@@ -424,7 +444,7 @@ class CasesPoint(RowPoint):
     def off(self) -> Array:
         """The residuals (B, m) of h - s = 0."""
         B = len(self._rows.w)
-        return np.concatenate([result["off"].reshape(B, -1) for result in self._results], axis=1)
+        return _side_by_side([result["off"].reshape(B, -1) for result in self._results])
 
     def _each(self) -> Any:
         return zip((part for part in self._cases.parts if part[0].batch.m), self._results, strict=True)
@@ -440,7 +460,7 @@ class CasesPoint(RowPoint):
             pulled += nodes.pulled(result, 1)[:, 0]
             totals.append(result["totals"])
             own["steps"] = result["ds"]
-        all_ = np.concatenate(totals, axis=1)
+        all_ = _side_by_side(totals)
         return Prediction(pulled, *all_[..., :2].sum(axis=1).T, *all_[..., 2:].max(axis=1).T)
 
     def ratios(self, dx: Array, mu: Array, correctors: Array) -> tuple[Array, Array]:
@@ -464,7 +484,7 @@ class CasesPoint(RowPoint):
             predictor.append(first.reshape(len(mu), -1))
             all_ = first + mu[:, None, None] * unit + corrector[:, None, None] * own["second"]
             ds.append(all_.reshape(len(mu), -1))
-        return RowStep(np.concatenate(predictor, axis=1), np.concatenate(ds, axis=1), mu, corrector)
+        return RowStep(_side_by_side(predictor), _side_by_side(ds), mu, corrector)
 
     def correction(self, step: RowStep, off: Array) -> Array:
         """Return J^T (B, n) times the rows of a step with other residuals (B, m)."""
@@ -483,7 +503,7 @@ class CasesPoint(RowPoint):
             parts.append(result["ds"].reshape(len(dx), -1))
             totals.append(result["totals"].max(axis=1))
         worst = np.stack(totals).max(axis=0)
-        return step._replace(ds=np.concatenate(parts, axis=1)), worst[:, 0], worst[:, 1]
+        return step._replace(ds=_side_by_side(parts)), worst[:, 0], worst[:, 1]
 
     def _corrected_inputs(
         self, nodes: Nodes, first: int, last: int, own: dict[str, Array], step: RowStep, off: Array

@@ -1,12 +1,12 @@
 """Control points that given end states determine or that terms bound, and the remaining equations."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Indices
 from torsor.base.errors import ModelError, shortened
 from torsor.motion.terms.ends import Ends, EndState
 from torsor.motion.terms.term import TOUCHING, Term
@@ -100,32 +100,50 @@ class KnownPoints:
         return solved
 
 
-def bound_control_points(
-    term: Term, model: MotionModel, layout: Layout, lower: Array, upper: Array, where: str
-) -> None:
-    """Tighten ``lower`` and ``upper`` (n,) of the control points that shape a profile while a term holds.
+class PointBounds(NamedTuple):
+    """Bounds on control points (indices ``points``) of a profile in a phase."""
+
+    phase: int
+    profile: int
+    points: Indices
+    least: float
+    most: float
+
+    def beyond(self, known: Array) -> Array:
+        """Return the values of known control points that are not within the bounds."""
+        return known[~((known >= self.least - TOUCHING) & (known <= self.most + TOUCHING))]
+
+
+def point_bounds(term: Term, model: MotionModel, layout: Layout) -> Iterator[PointBounds]:
+    """Yield the bounds of a term on the control points that shape a profile while the term holds.
 
     A spline stays within the convex hull of its control points, so bounds on these hold everywhere.
     """
     bounds, (begin, end) = term.point_bounds(model), term.during
-    where = f"{where}: {term.title}"
     for index, phase_layout in enumerate(layout.phases):
         if not bounds or not term.holds_in(index, phase_layout.phase):
             continue
         for profile, (least, most) in bounds.items():
-            name, spline = model.names[profile], phase_layout.splines[profile]
+            spline = phase_layout.splines[profile]
             first, last = spline.knots[: spline.count], spline.knots[spline.degree + 1 :]
             near = (first < end) & (last > begin) | (spline.row(begin) != 0) | (spline.row(end) != 0)
-            columns = phase_layout.columns[profile, : spline.count][near]
-            known = phase_layout.known[profile, : spline.count][near][columns < 0]
-            beyond = known[~((known >= least - TOUCHING) & (known <= most + TOUCHING))]
-            if beyond.size:
-                message = f"is given as {shortened(beyond)} at an end"
-                raise ModelError(message, argument=name, where=where, allowed=f"{least} to {most}")
-            free = columns[columns >= 0]
-            lower[free], upper[free] = np.maximum(lower[free], least), np.minimum(upper[free], most)
-            if (lower[free] > upper[free]).any():
-                message = (
-                    f"the bounds {least} to {most} on the control points of {name} contradict those of another term"
-                )
-                raise ModelError(message, where=where)
+            yield PointBounds(index, profile, np.flatnonzero(near), least, most)
+
+
+def bound_control_points(
+    term: Term, model: MotionModel, layout: Layout, lower: Array, upper: Array, where: str
+) -> None:
+    """Tighten ``lower`` and ``upper`` (n,) of the control points by the bounds of a term."""
+    where = f"{where}: {term.title}"
+    for bounds in point_bounds(term, model, layout):
+        phase_layout, name, (least, most) = layout.phases[bounds.phase], model.names[bounds.profile], bounds[3:]
+        columns = phase_layout.columns[bounds.profile, bounds.points]
+        beyond = bounds.beyond(phase_layout.known[bounds.profile, bounds.points][columns < 0])
+        if beyond.size:
+            message = f"is given as {shortened(beyond)} at an end"
+            raise ModelError(message, argument=name, where=where, allowed=f"{least} to {most}")
+        free = columns[columns >= 0]
+        lower[free], upper[free] = np.maximum(lower[free], least), np.minimum(upper[free], most)
+        if (lower[free] > upper[free]).any():
+            message = f"the bounds {least} to {most} on the control points of {name} contradict those of another term"
+            raise ModelError(message, where=where)

@@ -1,7 +1,7 @@
 """The nonlinear program of a motion problem: minimise f(x) subject to bounds on x and on rows g(x)."""
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -186,6 +186,15 @@ class Program:
     def n(self) -> int:
         """Number of variables."""
         return self.layout.size
+
+    def with_known(self, known: Sequence[Array]) -> "Program":
+        """Return the program with other values of the known control points (N, P) of each phase."""
+        pairs = zip(self.layout.phases, known, strict=True)
+        layout = replace(self.layout, phases=tuple(replace(phase, known=own) for phase, own in pairs))
+        batches = {id(batch): replace(batch, layout=layout) for batch in self.batches}
+        rates = tuple(replace(rate, batch=batches[id(rate.batch)]) for rate in self.rates)
+        linear = Linear(self.linear.equations, layout)
+        return replace(self, layout=layout, batches=tuple(batches.values()), linear=linear, rates=rates)
 
     def __reduce__(self) -> Any:
         """Raise PicklingError with the reason."""

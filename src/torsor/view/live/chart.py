@@ -91,9 +91,13 @@ def _share(each: Charts) -> float:
 
 
 def drawing(
-    each: Mapping[str, Sequence[Curve]], time: float, duration: float, gaps: Sequence[tuple[float, float]] = ()
+    each: Mapping[str, Sequence[Curve]],
+    time: float,
+    duration: float,
+    gaps: Sequence[tuple[float, float]] = (),
+    stances: Sequence[tuple[float, float]] = (),
 ) -> str:
-    """Return charts below each other as SVG, with dashed limits, a line at the time (s) shown, and grey gaps."""
+    """Return charts below each other as SVG: dashed limits, a line at the time (s), grey gaps and green stances."""
     count = len(each)
     height = count * HEIGHT + AXIS
 
@@ -101,14 +105,25 @@ def drawing(
         return np.asarray(LEFT + (WIDTH - LEFT - 2) * np.asarray(t) / (duration or 1.0))
 
     parts = []
-    for first, last in gaps:
+    shades = [(stances, "#2a63", "stance"), (gaps, "#8883", "no ground forces")]
+    for first, last, fill, title in ((*span, fill, title) for spans, fill, title in shades for span in spans):
         wide = f"x='{x(first):.1f}' width='{x(last) - x(first):.1f}' y='0' height='{count * HEIGHT}'"
-        parts.append(f"<rect {wide} fill='#8883'><title>no ground forces</title></rect>")
+        parts.append(f"<rect {wide} fill='{fill}'><title>{title}</title></rect>")
     for k, (title, curves) in enumerate(each.items()):
         parts += _chart(title, curves, x, k * HEIGHT)
     parts.append(f"<line x1='{x(time):.1f}' x2='{x(time):.1f}' y1='0' y2='{count * HEIGHT}' stroke='#8888'/>")
-    parts += [_text(LEFT, height - 3, "0", "start"), _text(WIDTH, height - 3, f"{duration:.3g} s", "end")]
+    step = _round_step(duration) if duration > 0 else 1.0
+    ticks = step * np.arange(np.floor(duration / step + 1e-9) + 1)
+    *inner, last = ticks.tolist()
+    parts += [_text(float(x(tick)), height - 3, short(tick), "middle") for tick in inner]
+    parts.append(_text(min(float(x(last)) + APART, WIDTH), height - 3, f"{short(last)} s", "end"))
     return f"<svg viewBox='0 0 {WIDTH} {height}' style='width:100%;padding:0 0.7em'>{''.join(parts)}</svg>"
+
+
+def _round_step(span: float) -> float:
+    """Return a step of 1, 2 or 5 times a power of ten, of which a span has at least three."""
+    power = 10.0 ** np.floor(np.log10(span / 3))
+    return float(max(step * power for step in (1, 2, 5) if step * power <= span / 3 * (1 + 1e-9)))
 
 
 def _text(at: float, height: float, content: str, anchor: str) -> str:
@@ -125,6 +140,8 @@ def _chart(title: str, curves: Sequence[Curve], x: Callable[[Array | float], Arr
     limits = [limit for limit in dict.fromkeys(curves[0].limits) if near[0] <= limit <= near[1]]
     low, high = min([low, *limits]), max([high, *limits])
     low, high = (low, high) if high > low else (low - 1.0, high + 1.0)
+    step = _round_step(high - low)
+    low, high = step * np.floor(low / step + 1e-9), step * np.ceil(high / step - 1e-9)
 
     def y(value: Array | float) -> Array:
         return np.asarray(top + ABOVE + (HEIGHT - ABOVE - BELOW) * (high - np.asarray(value)) / (high - low))

@@ -86,6 +86,7 @@ def legend(entries: Sequence[tuple[str, tuple[float, ...]]], notes: list[str]) -
 
 NO_TRAIL = "choose ..."
 INNER_MARKS, SEE_THROUGH = ("reactions", "moments"), 0.6  # marks inside the links, and the opacity that shows them
+PERSON_OPACITY = 0.35  # of a body around its skeleton, in front of ground forces
 SPEEDS = {f"{speed:g}x": speed for speed in (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)}
 TIME_STEPS = 1000  # of the slider of time
 SLIDER_UNITS = {"rad": ("°", 180 / np.pi, 1.0), "m": ("mm", 1000.0, 1.0)}  # unit, factor and step of sliders
@@ -108,6 +109,7 @@ class Controls:
         ordered = sorted(stage.subjects, key=lambda each: not each.ghost)  # errors are relative to the first
         films = [(each.film, each.color, each.ghost) for each in ordered if each.film is not None]
         self.charts, self.gaps = charts(films), [gap for film, _, _ in films for gap in film.gaps]
+        self.films = [film for film, _, _ in films]
         if stage.clock.duration > 0:
             self._add_playback()
             self._add_chart()
@@ -161,7 +163,9 @@ class Controls:
                 box.on_update(lambda event, name=name: show(name, bool(event.target.value)))
             stretch = self.gui.add_slider("arrow length", 0.1, 5.0, 0.1, 1.0)
             stretch.on_update(lambda event: stage.stretch(within(event.target)))
-            opacity = self.gui.add_slider("opacity", 0.1, 1.0, 0.05, 1.0)
+            usual = PERSON_OPACITY if stage.has("ground") else 1.0
+            opacity = self.gui.add_slider("opacity", 0.1, 1.0, 0.05, usual)
+            stage.fade(usual)
             opacity.on_update(lambda event: stage.fade(within(event.target)))
 
             def show(name: str, shown: bool) -> None:
@@ -236,7 +240,8 @@ class Controls:
             self.button.label = "Pause" if stage.clock.playing else "Play"
             if self.charted.value in self.charts:
                 shown = self.charts[self.charted.value]
-                self.chart.content = drawing(shown, stage.clock.time, stage.clock.duration, self.gaps)
+                stances = self.films[0].stances(self.charted.value)
+                self.chart.content = drawing(shown, stage.clock.time, stage.clock.duration, self.gaps, stances)
         for number, handles in self.sliders.items():
             subject = stage.subjects[number]
             if subject.posture is not None and (subject.sways or subject.led):

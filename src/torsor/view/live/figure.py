@@ -97,21 +97,23 @@ class Figure:
 
     def __init__(self, server: Any, path: str, scene: Scene, tint: Color | None = None):
         self.server, self.path = server, path
-        kinds = defaultdict[tuple[str, float, int], list[tuple[int, Solid, Color]]](list)
+        kinds = defaultdict[tuple[bool, str, float, int], list[tuple[int, Solid, Color]]](list)
         fine, coarse = level(scene, MAX_TRIANGLES)
         meshes = defaultdict[tuple[int, Color], list[Triangles]](list)
         for part in scene.shown:
             red, green, blue, opacity = part.color if tint is None else (*tint[:3], part.color[3] * tint[3])
             color = red, green, blue, max(opacity, MIN_BODY_OPACITY) if part.kind == "body" else opacity
+            fades = part.kind != "inner" and part.link < len(scene.robot.links)
             for solid in part.solids:
-                around = coarse if part.kind == "bone" else fine
-                kinds[solid.shape, color[3], around].append((part.link, solid, color))
+                around = coarse if part.kind in ("bone", "inner") else fine
+                kinds[fades, solid.shape, color[3], around].append((part.link, solid, color))
             if not part.solids:
                 meshes[part.link, color].append(part.surface)
         self.batches = [
             Batch(server, path + node("solids", *key), sorted(solids, key=lambda entry: entry[0]), key[-1])
             for key, solids in sorted(kinds.items())
         ]
+        self.fading = [batch for key, batch in zip(sorted(kinds), self.batches, strict=True) if key[0]]
         self._attach()
         self.links = {link: server.scene.add_frame(self._link(link), show_axes=False) for link, _ in meshes}
         self.meshes = [self._mesh(k, *key, joined(surfaces)) for k, (key, surfaces) in enumerate(meshes.items())]
@@ -144,6 +146,6 @@ class Figure:
             frame.position, frame.wxyz = positions[link + 1], turns[link + 1]
 
     def fade(self, opacity: float) -> None:
-        """Set the opacity (0 to 1) of all surfaces."""
-        for handle in (*self.meshes, *(batch.node for batch in self.batches)):
+        """Set the opacity (0 to 1) of all links, but not of inner parts and objects."""
+        for handle in (*self.meshes, *(batch.node for batch in self.fading)):
             handle.opacity = None if opacity >= 1 else opacity

@@ -54,6 +54,7 @@ def along(vectors: Array) -> Array:
 
 MOMENT_ARM = 0.25  # moment arm of the weight whose moment has a long arrow, in sizes of the robot
 LONG_ARROW = 0.35  # length of a long arrow, in sizes of the robot
+PERSON_SIZE = 2.6  # m: the size by which ground forces are drawn, so that a person's weight has an arrow of 0.9 m
 INERTIA_COLOR: Color = (0.95, 0.6, 0.1, 0.45)
 ARROW_COLORS = {
     "reactions": (0.1, 0.45, 0.9),
@@ -155,8 +156,11 @@ class Marks:
                 joints = [joint.frame[:3, 3] for joint in self.scene.robot.joints]  # in the axes of their links
                 starts = positions + rotated(turns, np.stack(joints))
             vectors = None if wrenches is None else rotated(turns, wrenches[:, part])
+            if vectors is not None and shot.ground is not None:  # residuals of a person are no joint forces
+                root = next(k for k, link in enumerate(self.scene.robot.links) if link.mass > 0)
+                vectors[: root + 1] = np.nan
         if starts is not None and vectors is not None:
-            size = self.scene.size
+            size = PERSON_SIZE if name == "ground" else self.scene.size
             arrows = self._node(name, lambda at: Arrows(self.server, at, len(vectors), ARROW_COLORS[name], size))
             arrows.place(starts, self.stretch * LONG_ARROW * size * vectors / self._largest(name, vectors))
 

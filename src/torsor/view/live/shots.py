@@ -14,6 +14,9 @@ from torsor.mechanism.mechanism import force_units
 from torsor.robot.robot import Robot
 from torsor.spatial import to_quaternion
 from torsor.view.scene import Scene, Timeline
+from torsor.view.scene.scene import weight
+
+MIN_STANCE_FORCE = 0.025  # of the weight: 20 N, the usual threshold of gait events, for a person of 80 kg
 
 
 class Drives(NamedTuple):
@@ -187,8 +190,19 @@ class Film:
         """Intervals (s) after the start in which forces are not known."""
         if self.motion.valid is None:
             return []
+        return self._intervals(~self.motion.valid)
+
+    def stances(self, coordinate: str) -> list[tuple[float, float]]:
+        """Intervals (s) after the start in which the foot on the side of a coordinate is on the ground."""
+        for k, foot in enumerate(self.motion.feet):
+            if coordinate.startswith(foot) or coordinate.endswith(f"_{foot[0]}"):
+                force = np.linalg.norm(np.asarray(self.motion.ground)[:, k, 3:], axis=-1)
+                return self._intervals(force > MIN_STANCE_FORCE * weight(self.motion.robot))
+        return []
+
+    def _intervals(self, flags: NDArray[np.bool_]) -> list[tuple[float, float]]:
         times = self.motion.times - self.motion.times[0]
-        edges = np.flatnonzero(np.diff(np.concatenate([[True], self.motion.valid, [True]])))
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]])))
         pairs = zip(edges[::2], edges[1::2], strict=True)
         return [(float(times[first]), float(times[min(end, len(times) - 1)])) for first, end in pairs]
 

@@ -125,7 +125,8 @@ class Subject:
             self.scene, self.title = self.posture.scene, title or what.name
         else:
             motion = timeline(what, title).every(MAX_SAMPLES)
-            self.scene, self.title = Scene.of(motion.robot, things=motion.things), motion.title
+            self.scene = Scene.of(motion.robot, things=motion.things, skeleton=motion.ground is not None)
+            self.title = motion.title
             self.film = Film(self.scene, motion)
         self.time = 0.0
         self.sways = self.led = False

@@ -176,6 +176,19 @@ def bones(robot: Mechanism, index: int, radius: float) -> tuple[Solid, ...]:
     return tuple(rod(start, end, radius) for end in ends if np.linalg.norm(end - start) > radius)
 
 
+DENSITY = 1000.0  # of flesh, kg/m3
+
+
+def flesh(rods: tuple[Solid, ...], mass: float) -> tuple[Solid, ...]:
+    """Return ellipsoids from end to end of the rods of a link, whose volumes have the mass (kg) of the link."""
+    halves = [0.5 * rod.size[2] for rod in rods]
+    widths = [np.sqrt(mass / len(rods) / (4 / 3 * np.pi * DENSITY * half)) for half in halves]
+    return tuple(
+        Solid("ball", rod.pose, np.array([width, width, half]))
+        for rod, width, half in zip(rods, widths, halves, strict=True)
+    )
+
+
 def joint_mark(robot: Mechanism, index: int, radius: float) -> Solid | None:
     """Return a joint mark in the child's axes: a cylinder (revolute), a box (prismatic) or a ball (others).
 

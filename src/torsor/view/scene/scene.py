@@ -94,6 +94,8 @@ def upwards(robot: Mechanism) -> Array:
 
 ROD_COLOR: Color = (0.62, 0.65, 0.69, 1.0)
 JOINT_COLOR: Color = (0.25, 0.28, 0.33, 1.0)
+IVORY: Color = (0.95, 0.92, 0.83, 1.0)
+SKIN: Color = (0.86, 0.67, 0.56, 1.0)
 SIDE_COLORS: dict[str, Color] = {"right": (0.76, 0.3, 0.27, 1.0), "left": (0.2, 0.44, 0.72, 1.0)}
 MIDDLE_COLOR: Color = (0.52, 0.55, 0.6, 1.0)
 RIGID_OPACITY = 0.3  # opacity of the shapes of a flexible link, which do not bend
@@ -120,8 +122,8 @@ class Shown:
     """A surface fixed to a link (-1: to the base), in the link's axes; ``color`` is red, green, blue, opacity (0 to 1).
 
     Indices from the number of links upwards belong to the movers of a scene, in order. ``kind`` is "visual" (a shape
-    of the description), "body" (an inertia ellipsoid) or "bone" (rods and joints). ``solids`` are the boxes, balls and
-    cylinders of the surface, if it consists of these.
+    of the description), "body" (an inertia ellipsoid), "bone" (rods and joints) or "inner" (rods and joints inside
+    other shapes). ``solids`` are the boxes, balls and cylinders of the surface, if it consists of these.
     """
 
     name: str
@@ -157,16 +159,19 @@ class Scene:
         meshes: bool = True,
         things: Sequence[Thing] = (),
         progress: Callable[[float], None] | None = None,
+        skeleton: bool = False,
     ) -> "Scene":
         """Return the scene of a robot and ``things``; ``meshes=False`` draws rods in place of meshes.
 
-        ``progress`` is called before each link, with the fraction (0 to 1) of the links that has been read.
+        ``progress`` is called before each link, with the fraction (0 to 1) of the links that has been read. With
+        ``skeleton``, links have both rods and shapes, or flesh around the rods if there are no shapes.
         """
         tree = robot.as_robot() if isinstance(robot, ParallelRobot) else robot
         bent = tuple(bodies.beams(tree))
         loads = tuple(Carried(thing, thing.pose) for thing in things if thing.pose is not None)
         fixed = [_drawn(thing.name, -1, thing.color, "visual", thing.solids) for thing in things if thing.pose is None]
-        return cls(tree, (*_shown(tree, meshes, progress), *_moved(tree, bent, loads), *fixed), (*bent, *loads))
+        links = _shown(tree, meshes, progress, skeleton)
+        return cls(tree, (*links, *_moved(tree, bent, loads), *fixed), (*bent, *loads))
 
     @property
     def places(self) -> int:
@@ -207,7 +212,7 @@ class Scene:
         return (low, high) if self.shown else (-np.ones(3), np.ones(3))
 
 
-def _shown(robot: Robot, meshes: bool, progress: Callable[[float], None] | None) -> Iterator[Shown]:
+def _shown(robot: Robot, meshes: bool, progress: Callable[[float], None] | None, skeleton: bool) -> Iterator[Shown]:
     radius, faults = bone_radius(robot), list[str]()
     for index, link in enumerate((robot.base, *robot.links), start=-1):
         if progress is not None:
@@ -224,7 +229,9 @@ def _shown(robot: Robot, meshes: bool, progress: Callable[[float], None] | None)
                 name = visual.name or f"{link.name}/{number}"
                 faded = (*color[:3], RIGID_OPACITY * color[3]) if bends else color
                 yield Shown(name, index, surface, faded, "visual", solids)
-        if not drawn:
+        if skeleton:
+            yield from _skeleton(robot, index, radius, bare=not drawn)
+        elif not drawn:
             yield from _from_numbers(robot, index, radius)
     if faults:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
@@ -297,6 +304,24 @@ def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
         yield _drawn(f"{link.name}/joint", index, JOINT_COLOR, "bone", (mark,))
     if body is not None:
         yield _drawn(f"{link.name}/body", index, (*palette(robot, index)[:3], BODY_OPACITY), "body", (body,))
+
+
+def _skeleton(robot: Robot, index: int, radius: float, bare: bool) -> Iterator[Shown]:
+    """Return the rods and the joint of a link as inner parts; a ``bare`` link also has flesh around its rods."""
+    if index < 0:
+        return
+    link, rods = robot.links[index], bodies.bones(robot, index, radius)
+    joint = (bodies.ball(1.6 * radius, robot.joints[index].frame),)
+    if rods:
+        yield _drawn(f"{link.name}/bone", index, _side_color(link.name), "inner", (*rods, *joint))
+    if rods and bare:
+        yield _drawn(f"{link.name}/flesh", index, SKIN, "visual", bodies.flesh(rods, link.mass))
+
+
+def _side_color(name: str) -> Color:
+    """Return red for right and blue for left links of a body, by Torsor's names or OpenSim's; ivory for others."""
+    sides = [side for side in SIDE_COLORS if name.startswith(side) or name.endswith(f"_{side[0]}")]
+    return SIDE_COLORS[sides[0]] if sides else IVORY
 
 
 def _drawn(name: str, index: int, color: Color, kind: str, solids: tuple[Solid, ...]) -> Shown:
