@@ -1,5 +1,7 @@
 """Many minimum-time motions at once, beside loops of IPOPT and of the condensed method with the same functions.
 
+A second table solves 100 neighbouring motions one after the other, whose goals move by 1 mrad each (``--step``).
+
     python benchmarks/many_motions.py --count 256 --single 32
 
 Random ends of the UR5 with 12 control points (49 variables, 1,452 rows). Times are processor times of one core.
@@ -10,7 +12,7 @@ from time import process_time
 
 import numpy as np
 
-from torsor.motion import PROBLEMS, MotionError
+from torsor.motion import PROBLEMS, MotionError, Solver
 
 
 def main() -> None:
@@ -18,6 +20,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=256, help="cases of the batch")
     parser.add_argument("--single", type=int, default=32, help="cases that are also solved one by one")
+    parser.add_argument("--step", type=float, default=1e-3, help="change of the goal (rad) from one motion to the next")
     parser.add_argument("--seed", type=int, default=0)
     settings = parser.parse_args()
     make = PROBLEMS["ur5-time"]
@@ -43,6 +46,29 @@ def main() -> None:
         share = np.mean([one.objective <= other * (1 + 1e-6) for one, other in pairs if np.isfinite(other)])
         solved = np.isfinite(alone).mean()
         print(f"| loop of {solver}, {settings.single} cases | {rate:.1f} | {solved:.1%} | {share:.1%} |")
+    continued(settings.step, settings.seed)
+
+
+def continued(step: float, seed: int, count: int = 100) -> None:
+    """Print iterations and times of neighbouring motions: from the last solution, and from straight lines."""
+    problem, direction = PROBLEMS["ur5-time"](points=12), np.random.default_rng(seed).normal(size=6)
+    direction /= np.abs(direction).max()
+    cases = [{"end": [1.5, -0.5, 0.5, -1.5, -1.0, 1.0] + k * step * direction} for k in range(count + 1)]
+    solver = Solver(problem)
+    print(f"\n| {count} goals, {1e3 * step:g} mrad apart | iterations | ms | objective, compared |\n|---|---|---|---|")
+    cold = list[float]()
+    for words, is_cold in (("Solver, from straight lines", True), ("Solver, from the last solution", False)):
+        iterations, objectives = list[int](), list[float]()
+        solver.solve(cases[0])
+        begun = process_time()
+        for case in cases[1:]:
+            result = solver.solve(case, problem.guess() if is_cold else None)
+            iterations.append(result.iterations)
+            objectives.append(result.objective)
+        ms = 1e3 * (process_time() - begun) / count
+        cold = cold or objectives
+        change = np.abs(np.array(objectives) / cold - 1).max()
+        print(f"| {words} | {np.mean(iterations):.1f} | {ms:.1f} | {change:.1e} |")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from torsor.human.contact.schedule import Step
 from torsor.human.gait import figures
 from torsor.human.gait.curves import Energy, Work
 from torsor.human.terms.problem import Samples
-from torsor.motion import MotionError, MotionMultistart, MotionResult, multistart
+from torsor.motion import MotionError, MotionMultistart, MotionResult, many
 from torsor.motion.results.solution import Part
 
 # Of the synthetic starts, the best first: objective, how much larger the curves are, step length (m).

@@ -136,7 +136,7 @@ def test_ctrl_c_during_a_batch_of_starts_keeps_those_that_are_solved(
     kept = p.multistart(3)
     assert kept[0].is_solved and kept[-1].status == CTRL_C and kept[-1].iterations > 0
     assert kept.best.objective == whole[whole.seeds.index(kept.seeds[0])].objective
-    monkeypatch.setattr(many, "_solve_group", lambda *_: ctrl_c() or [None] * 3)
+    monkeypatch.setattr(many, "solve_group", lambda *_: ctrl_c() or [None] * 3)
     with pytest.raises(KeyboardInterrupt):
         p.multistart(3)
 

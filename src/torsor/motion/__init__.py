@@ -11,7 +11,7 @@ A ``MotionProblem`` has a robot, one or more ``Phase``s, an objective and constr
 - Any expression of a ``Node``: ExpressionConstraint
 - Profiles: Spline, Path; free parameters of the robot: Number
 - Built-in problems: PROBLEMS; files: load_problem; solvers by name: SOLVERS
-- Several solves: continuation, pareto, ``MotionProblem.multistart``; bang-bang motions: switching
+- Several solves: Solver, continuation, pareto, ``MotionProblem.multistart``; bang-bang motions: switching
 - Derivatives of optimal motions: ``MotionResult.sensitivity``, sensitivities
 - Inverse optimal control: fit_weights, weight_sensitivities, Measured, WeightFit
 - Time-optimal timing of given paths: retime, Retimed
@@ -38,6 +38,7 @@ from torsor.motion.retiming.result import Retimed
 from torsor.motion.retiming.retime import retime
 from torsor.motion.sensitivity import Sensitivities, Sensitivity, sensitivities
 from torsor.motion.sequence import MotionSequence, continuation, pareto
+from torsor.motion.solver import Solver
 from torsor.motion.switching import BangBang, switching
 from torsor.motion.terms.distances import Capsule, Clearance, HalfSpace, Sphere
 from torsor.motion.terms.ends import End, Linked, Periodic, Start, Symmetric
@@ -72,9 +73,9 @@ __all__ = [
     "MechanicalEnergy", "Moments", "MotionError", "MotionMultistart", "MotionProblem", "MotionResult", "MotionSequence",
     "Multistart", "Node", "Number", "Orientation", "Part", "Pass", "Path", "Periodic", "Phase", "Positions", "Powers",
     "Prediction", "PredictiveController", "Rates", "Reaction", "Reactions", "Reference", "Replay", "Retimed",
-    "Sensitivities", "Sensitivity", "Sphere", "Spline", "Start", "Symmetric", "Time", "TorqueRate", "TorqueRates",
-    "Torques", "Unactuated", "Velocities", "WeightFit", "WeightSensitivities", "continuation", "fit_weights",
-    "load_problem", "mpc", "pareto", "retime", "sensitivities", "switching", "weight_sensitivities",
+    "Sensitivities", "Sensitivity", "Solver", "Sphere", "Spline", "Start", "Symmetric", "Time", "TorqueRate",
+    "TorqueRates", "Torques", "Unactuated", "Velocities", "WeightFit", "WeightSensitivities", "continuation",
+    "fit_weights", "load_problem", "mpc", "pareto", "retime", "sensitivities", "switching", "weight_sensitivities",
 ]  # fmt: skip
 
 _subpackage = subpackages(__name__, "inverse", "sweeps")

@@ -42,6 +42,7 @@ from torsor.optimisation.condensed import (
     SOFT_ERROR_FACTOR,
     START_PUSH,
     STILL_STEP,
+    WARM_PUSH,
 )
 from torsor.optimisation.program import Outcome, Settings
 from torsor.optimisation.standard import MAX_GRADIENT
@@ -50,6 +51,9 @@ from torsor.robot.target import Target
 
 WIDTHS = {"cpu": 64, "cuda": 32768}  # cases in work at a time
 HALVINGS = {"cpu": 1, "cuda": 8}  # step lengths that a line search tries at a time
+# Barrier parameter of a warm start: a factor of the squared largest violation, which is the change of the data, and its
+# bounds.
+WARM_MU_FACTOR, WARM_MU = 0.1, (1e-9, 1e-3)
 REFILL_FRACTION = 0.75  # fraction of the cases in work below which new ones enter
 
 
@@ -367,14 +371,16 @@ def solve_batch(
     done: Callable[[int, Outcome], None] | None = None,
     width: int | None = None,
     stops: Callable[[], bool] | None = None,
+    warm: tuple[Array, Array] | None = None,
 ) -> list[BatchOutcome | None]:
     """Solve programs of one structure from starts (B, n); ``done`` is called with each case that ends.
 
-    If ``stops`` returns true before an iteration, the cases in work end unsolved. Those that wait have no outcome.
+    ``warm`` are multipliers of the rows (B, m) and of the bounds of the variables (B, n) near the solution. If
+    ``stops`` returns true before an iteration, the cases in work end unsolved. Those that wait have no outcome.
     """
     if width is None:
         width = min(WIDTHS[programs.device], max(1, free_memory(programs.device) // programs.bytes))
-    return _Search(programs, starts, settings, done, width, stops).run()
+    return _Search(programs, starts, settings, done, width, stops, warm).run()
 
 
 class _Search:
@@ -386,8 +392,9 @@ class _Search:
         done: Callable[[int, Outcome], None] | None,
         width: int,
         stops: Callable[[], bool] | None,
+        warm: tuple[Array, Array] | None,
     ):
-        self.programs, self.starts, self.settings = programs, starts, settings
+        self.programs, self.starts, self.settings, self.warm = programs, starts, settings, warm
         self.done, self.width, self.stops, self.began = done, width, stops, perf_counter()
         self.outcomes: list[BatchOutcome | None] = [None] * len(programs)
         self.waiting = np.arange(len(programs))
@@ -418,23 +425,32 @@ class _Search:
         cases = np.asarray(first, like=self.starts)
         programs, ones = self.programs.take(cases), np.ones_like(cases, dtype=float)
         low, high = np.maximum(programs.lower, -FAR), np.minimum(programs.upper, FAR)
-        x = _inside(self.starts[cases], low, high)
+        push = START_PUSH if self.warm is None else WARM_PUSH
+        x = _inside(self.starts[cases], low, high, push)
         f, h = programs.value(x)
         row_low, row_high = programs.row_bounds
-        w = _inside(h, row_low, row_high)
+        w = _inside(h, row_low, row_high, push)
         is_open = row_low < row_high  # an equation has no multipliers of bounds
         z_low, z_high = (is_open & (row_low > -FAR)).astype(float), (is_open & (row_high < FAR)).astype(float)
         own_low, own_high = (low > -FAR).astype(float), (high < FAR).astype(float)
         rows = Rows(w, np.zeros_like(w), z_low, z_high)
         bounds = np.maximum(sum(z.sum(axis=1) for z in (z_low, z_high, own_low, own_high)), 1.0)
-        gaps = (w - row_low, z_low), (row_high - w, z_high), (x - low, own_low), (high - x, own_high)
-        mu: Array = sum((gap * z).sum(axis=1) for gap, z in gaps) / bounds
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = sum(np.where(z > 0, np.log(gap), 0.0).sum(axis=1) for gap, z in gaps)
         steep = np.abs(programs.point(x, rows, ones, ones).gradient).max(axis=1)
         largest = np.maximum(np.abs(f), steep)
         weight = np.where(steep > MAX_GRADIENT, MAX_GRADIENT / np.maximum(steep, 1e-300), 1.0)
         weight = np.where((largest < 1) & (largest > 1e-100), 1 / np.maximum(largest, 1e-100), weight)
+        if self.warm is not None:
+            u, z = (weight[:, None] * values[cases] for values in self.warm)
+            off = np.maximum(row_low - h, h - row_high).max(axis=1)
+            mu = np.clip(WARM_MU_FACTOR * np.maximum(off, 0.0) ** 2, *WARM_MU)[:, None]
+            w, z_low, z_high = _centred(h, u, row_low, row_high, mu)
+            x, own_low, own_high = _centred(x, z, low, high, mu)
+            f, h = programs.value(x)
+            rows = Rows(w, np.where(is_open, z_high - z_low, u), z_low, z_high)
+        gaps = (w - row_low, z_low), (row_high - w, z_high), (x - low, own_low), (high - x, own_high)
+        mu = sum((gap * z).sum(axis=1) for gap, z in gaps) / bounds
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = sum(np.where(z > 0, np.log(gap), 0.0).sum(axis=1) for gap, z in gaps)
         f, theta = weight * f, np.abs(h - w).sum(axis=1)
         violation = np.maximum(np.maximum(row_low - h, h - row_high).max(axis=1), 0.0)
         share = np.minimum(FIRST_GAP_SHARE, mu * bounds / np.maximum(np.abs(f), 1e-300))
@@ -508,6 +524,8 @@ class _Search:
         """Choose barrier parameters, and return the steps with the largest fractions (B,) that they take away."""
         state, objective, ones = point.state, point.state.f, np.ones_like(point.state.f)
         progresses = state.past.accepts(state.theta, objective)
+        if self.warm is not None:
+            progresses = progresses | (state.theta <= CLOSE_RESIDUAL * state.rows.w.shape[1])
         stops, starts = state.is_free & ~progresses, ~state.is_free & progresses
         least = np.maximum(0.1 * self.settings.tolerance / state.count, 1e-14)
         monotone = np.where(stops, np.maximum(0.8 * point.mu, least), state.mu)
@@ -736,12 +754,34 @@ def _flags(at: Indices, like: Flags) -> Flags:
     return result
 
 
-def _inside(w: Array, low: Array, high: Array) -> Array:
-    """Return w (B, w) moved inside its bounds (B, w)."""
-    span = START_PUSH * (high - low)
-    least = low + np.minimum(START_PUSH * np.maximum(1.0, np.abs(low)), span)
-    most = high - np.minimum(START_PUSH * np.maximum(1.0, np.abs(high)), span)
+def _inside(w: Array, low: Array, high: Array, push: float) -> Array:
+    """Return w (B, w) moved inside its bounds (B, w) by ``push`` times their size, or times their distance."""
+    span = push * (high - low)
+    least = low + np.minimum(push * np.maximum(1.0, np.abs(low)), span)
+    most = high - np.minimum(push * np.maximum(1.0, np.abs(high)), span)
     return np.clip(w, np.where(low > -FAR, least, -FAR), np.where(high < FAR, most, FAR))
+
+
+def _centred(w: Array, u: Array, low: Array, high: Array, mu: Array) -> tuple[Array, Array, Array]:
+    """Return values near w (B, w) and multipliers of their bounds, whose products with the distances are mu (B, 1).
+
+    ``u`` are multipliers of a nearby solution, positive at upper bounds. Of a distance and its multiplier, the larger
+    one changes little.
+    """
+    is_open = low < high
+    has_low, has_high = is_open & (low > -FAR), is_open & (high < FAR)
+    above, below = (
+        (gap - z + np.sqrt((gap - z) ** 2 + 4 * mu)) / 2
+        for gap, z in ((w - low, np.maximum(-u, 0.0)), (high - w, np.maximum(u, 0.0)))
+    )
+    is_low = has_low & (~has_high | (w - low < high - w))
+    new = np.where(is_low, low + above, np.where(has_high, high - below, w))
+    span = START_PUSH * (high - low)
+    least, most = low + np.minimum(span, above), high - np.minimum(span, below)
+    new = np.clip(new, np.where(has_low, least, -FAR), np.where(has_high, most, FAR))
+    new = np.where(is_open, new, w)
+    with np.errstate(divide="ignore"):
+        return new, np.where(has_low, mu / (new - low), 0.0), np.where(has_high, mu / (high - new), 0.0)
 
 
 class _Step(NamedTuple):

@@ -6,7 +6,7 @@ batch does not solve, and problems that it does not support, are solved one by o
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from time import perf_counter
 from types import MappingProxyType
@@ -64,12 +64,12 @@ class Origin(NamedTuple):
 
 def with_case(problem: P, case: Any, index: int) -> P:
     """Return the problem with the data of a case."""
-    other = _made(problem, case, index)
-    _build(problem, other, index)
+    other = made(problem, case, index)
+    build(problem, other, index)
     return other
 
 
-def _build(problem: ProblemStatement, other: ProblemStatement, index: int) -> None:
+def build(problem: ProblemStatement, other: ProblemStatement, index: int) -> None:
     """Build the program of a case with the symbols of another problem; raise ModelError if its data are invalid."""
     try:
         problem.share_with(other)
@@ -78,7 +78,7 @@ def _build(problem: ProblemStatement, other: ProblemStatement, index: int) -> No
         raise error.inside(f"case {index}") from None
 
 
-def _made(problem: P, case: Any, index: int) -> P:
+def made(problem: P, case: Any, index: int) -> P:
     """Return the problem of a case, without its program."""
     where = f"{problem.name}: case {index}"
     if not isinstance(case, Mapping):
@@ -122,7 +122,7 @@ def _with_data(problem: P, case: Mapping[str, Any]) -> P:
     return replace(problem, **changes)
 
 
-def _with_one_robot(problem: P, others: list[P]) -> list[P]:
+def with_one_robot(problem: P, others: list[P]) -> list[P]:
     """Return problems with one parametric robot if theirs differ only in inertial fields, which are then inputs."""
     base, robots = problem.robot, {id(other.robot): other.robot for other in others}
     plain = {key: robot for key, robot in robots.items() if isinstance(robot, Robot)}
@@ -174,9 +174,9 @@ def _searches(problem: ProblemStatement, cases: Sequence[Any], settings: SolveSe
             varied = varied_ends(problem, cases, {} if origin is None else origin.data, origin is None)
             if varied is not None:
                 return Searches(varied.problems, list(varied.starts), settings, device, varied.known)
-    problems = _with_one_robot(problem, [_made(problem, case, index) for index, case in enumerate(cases)])
+    problems = with_one_robot(problem, [made(problem, case, index) for index, case in enumerate(cases)])
     for index, own in enumerate(problems):
-        _build(problem if own.robot is problem.robot else problems[0], own, index)
+        build(problem if own.robot is problem.robot else problems[0], own, index)
     return Searches(problems, [own.guess() for own in problems], settings, device)
 
 
@@ -260,7 +260,8 @@ class _Found:
         return _Sent, (self.index, replace(self._solution, problem=None), changes)  # type: ignore[arg-type]
 
 
-class _Sent(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Sent:
     """A solution from another process, without its problem, and the fields in which that problem differs."""
 
     index: int
@@ -340,7 +341,7 @@ def solve_together(problems: Sequence[ProblemStatement], settings: SolveSettings
     for members in _groups(problems, settings).values():
         own = [problems[index] for index in members]
         searches = Searches(own, [problem.guess() for problem in own], settings)
-        batch = _solve_group(searches, Template(own[0].program, searches.device))
+        batch = solve_group(searches, Template(own[0].program, searches.device))
         for index, solution in zip(members, batch, strict=True):
             result[index] = solution
     return result
@@ -350,7 +351,7 @@ def _solve_some(searches: Searches, job: tuple[Any, list[int]], monitor: Monitor
     """Return the solutions of searches with one structure, without those that the batch does not solve."""
     structure, members = job
     some = searches.take(members)
-    batch = _solve_group(some, searches.template(structure, some.problems[0]), monitor)
+    batch = solve_group(some, searches.template(structure, some.problems[0]), monitor)
     pairs = zip(members, some.problems, batch, strict=True)
     return [_Found(index, problem, found) for index, problem, found in pairs if found is not None]
 
@@ -399,8 +400,13 @@ def _unsolved(problem: ProblemStatement, x: Array, status: str, settings: SolveS
     return Solution(problem, outcome, settings.solver, settings.tolerance)
 
 
-def _solve_group(searches: Searches, template: Template, monitor: Monitor | None = None) -> list[Solution | None]:
-    """Return the solutions of searches with one structure, None for those that the batch does not solve."""
+def solve_group(
+    searches: Searches, template: Template, monitor: Monitor | None = None, warm: Sequence[Outcome] | None = None
+) -> list[Solution | None]:
+    """Return the solutions of searches with one structure, None for those that the batch does not solve.
+
+    ``warm`` are the outcomes of neighbouring problems, from which the searches start.
+    """
     problems, starts, settings, began = searches.problems, searches.starts, searches.settings, perf_counter()
     cases = template.cases(searches)
 
@@ -413,7 +419,11 @@ def _solve_group(searches: Searches, template: Template, monitor: Monitor | None
 
     solver_settings = Settings(settings.tolerance, settings.iterations)
     x = array_module(cases.device).asarray(np.stack(starts))
-    outcomes = solve_batch(cases, x, solver_settings, done, stops=is_stopped)
+    first = None
+    if warm is not None:
+        rows = np.stack([outcome.multipliers[template.order] for outcome in warm])
+        first = rows, np.stack([outcome.bound_multipliers for outcome in warm])
+    outcomes = solve_batch(cases, x, solver_settings, done, stops=is_stopped, warm=first)
     seconds = (perf_counter() - began) / len(problems)
     between = _between_nodes(template.finer(cases), template.required, outcomes)
     results = list[Solution | None]()

@@ -154,7 +154,7 @@ class MotionProblem(ProblemStatement):
             >>> round(stronger.T, 3), round(nearer.T, 3)
             (0.203, 0.2)
         """
-        own = _batch_settings(self, settings)
+        own = batch_settings(self, settings)
         one_of(device, tuple(WIDTHS), self.name, "device")
         Target().changed(self.name, device=device)  # an error if there is no GPU
         results, origin = solve_cases(self, cases, own, device, workers), self.__dict__.get("origin")
@@ -195,7 +195,7 @@ class MotionProblem(ProblemStatement):
         Ctrl-C ends the searches, and the results so far are returned. On systems that spawn processes (macOS, Windows),
         call it from a script under ``if __name__ == "__main__"``.
         """
-        solve_settings = _batch_settings(self, settings)
+        solve_settings = batch_settings(self, settings)
         if many.batch_structure(self, solve_settings) is None:
             solve_settings = self._settings(settings)
         if starts is None:
@@ -381,10 +381,11 @@ def warn_between_nodes(result: MotionResult) -> None:
 
 def can_batch(problem: MotionProblem, given: Mapping[str, Any]) -> bool:
     """Return whether a problem can be solved in a batch with the ``given`` settings."""
-    return many.batch_structure(problem, _batch_settings(problem, given)) is not None
+    return many.batch_structure(problem, batch_settings(problem, given)) is not None
 
 
-def _batch_settings(problem: MotionProblem, given: Mapping[str, Any]) -> SolveSettings:
+def batch_settings(problem: MotionProblem, given: Mapping[str, Any]) -> SolveSettings:
+    """Return the ``given`` settings; the default solver is that of batches."""
     given = {key: value for key, value in given.items() if value is not None}
     return problem._settings({"solver": BATCH_SOLVER, **problem.settings, **given})
 
@@ -393,7 +394,7 @@ def solve_together(problems: Sequence[MotionProblem], given: Mapping[str, Any]) 
     """Return the results of problems that a batch solves with the ``given`` settings, and None for the others."""
     results: list[MotionResult | None] = [None] * len(problems)
     groups: dict[str, list[int]] = {}
-    all_settings = [_batch_settings(problem, given) for problem in problems]
+    all_settings = [batch_settings(problem, given) for problem in problems]
     for index, settings in enumerate(all_settings):
         groups.setdefault(repr(settings), []).append(index)
     for members in groups.values():

@@ -222,7 +222,7 @@ def solve(problem: ProblemStatement, start: Any, settings: SolveSettings) -> Sol
         try:
             with Stoppable(state.setup_seconds_left):
                 guess = read_start(problem, start)
-                state = replace(state, guess=guess, x=guess, warm=_warm_start(problem, start))
+                state = replace(state, guess=guess, x=guess, warm=warm_start(problem, start))
             for strategy in STRATEGIES:
                 state = strategy(state)
         except OutOfTimeError:  # during compilation
@@ -236,7 +236,7 @@ def solve(problem: ProblemStatement, start: Any, settings: SolveSettings) -> Sol
         return state
 
 
-def _warm_start(problem: ProblemStatement, start: Any) -> Outcome | None:
+def warm_start(problem: ProblemStatement, start: Any) -> Outcome | None:
     """Return the outcome of an earlier solution of the same program, for a warm start, otherwise None."""
     if not isinstance(start, Solution) or not start.is_solved or not np.isfinite(start.outcome.multipliers).all():
         return None
