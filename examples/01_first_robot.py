@@ -58,7 +58,7 @@ figure = Figure(figsize=(9, 3.2), layout="constrained")
 left, right = figure.subplots(1, 2, sharex=True)
 left.plot(t, np.degrees(path), label=robot.joint_names)
 left.set(xlabel="time (s)", ylabel="angle (°)")
-left.legend(fontsize="small", ncols=2)
+figure.legend(loc="outside upper center", ncols=6, fontsize="small")
 right.plot(t, loaded.inverse_dynamics(path, v, a))
 right.set(xlabel="time (s)", ylabel="torque with 5 kg (N m)")
 figure

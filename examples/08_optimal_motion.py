@@ -42,9 +42,11 @@ for seconds in (fastest.T, 0.8, 1.2):
     result = motion.MotionProblem(arm, phase, objective, [*ends, motion.Torques(upper=12.0)]).solve(refine=True)
     left.plot(result.times / result.T, result.q[:, 0], label=f"{result.T:.2f} s")
     right.plot(result.times / result.T, result.tau[:, 0])
-left.set(title="First joint", xlabel="fraction of the duration", ylabel="angle (rad)")
-right.set(title="Its torque (limit 12 N m)", xlabel="fraction of the duration", ylabel="torque (N m)")
-left.legend()
+left.set(title="Joint 1 angle", xlabel="time / duration", ylabel="angle (rad)")
+right.set(title="Joint 1 torque", xlabel="time / duration", ylabel="torque (N m)")
+for limit in (-12.0, 12.0):
+    right.axhline(limit, color="black", linestyle="--", linewidth=0.8)
+left.legend(title="duration")
 figure
 
 # %% [markdown]

@@ -1,4 +1,4 @@
-"""Draw the pictures of the cards on the landing page, docs/cards/*.png: robots, a walk, and small charts.
+"""Draw the pictures of the cards on the landing page, docs/cards/*.png, and those of the pages on contact and motion.
 
 python docs/tools/cards.py                    # all of them: two minutes, half of them for the walk
 python docs/tools/cards.py control plan       # a selection
@@ -47,28 +47,43 @@ def compute() -> None:
 
 
 def simulate() -> None:
-    """Draw the quadruped of contact.md as it stands, with the forces on its feet."""
+    """Draw the quadruped of contact.md as it stands, with the forces on its feet; for the page, also over time."""
     example = _code(DOCS / "simulate" / "contact.md", 1)
     robot, stand = example["robot"], example["stand"]
-    actor = Actor(stand, np.eye(4))
     links = [robot.link_names.index(f"{leg}_shank") for leg in ("fl", "fr", "hl", "hr")]
-    forces = np.einsum("nij,nj->ni", robot.poses(stand.q[-1])[links, :3, :3], stand.external[-1, links, 3:])
+    forces = np.einsum("tnij,tnj->tni", robot.poses(stand.q)[:, links, :3, :3], stand.external[:, links, 3:])
     feet = np.array([robot.pose(stand.q[-1], f"{leg}_foot")[:3, 3] for leg in ("fl", "fr", "hl", "hr")])
-    _save(
-        "simulate", [*actor.bodies(0.9999), *arrows(feet, forces / 110.0, GREEN)], [1.4, -2.1, 0.75], [0, 0, 0.2], 0.3
-    )
+    shown = [*Actor(stand, np.eye(4)).bodies(0.9999), *arrows(feet, forces[-1] / 110.0, GREEN)]
+    eye, target = [1.4, -2.1, 0.75], [0.0, 0.0, 0.2]
+    _save("simulate", shown, eye, target, 0.3)
+    figure, axes = _beside(shown, eye, [0.06, 0.0, 0.2], 0.25)
+    axes.plot(stand.times, forces[:, 0, 2], label="each front foot")
+    axes.plot(stand.times, forces[:, 2, 2], label="each hind foot")
+    axes.axhline(9.81 * robot.mass / 4, color="0.4", linestyle=":", linewidth=0.8, label="a quarter of the weight")
+    axes.set(xlabel="time (s)", ylabel="vertical contact force (N)", xlim=(0.0, stand.times[-1]), ylim=(0.0, None))
+    axes.legend(frameon=False)
+    figure.savefig(DOCS / "simulate" / "contact.png", dpi=130)
 
 
 def plan() -> None:
-    """Draw a Panda that passes a ball, at the start and the end."""
-    example = _code(DOCS / "simulate" / "control.md", 2)
-    actor, obstacle = Actor(example["plan"], np.eye(4)), example["ball"]
-    shown = [body(sphere(obstacle.radius, 16), make_pose(p=obstacle.center), RED)]
-    hand = example["arm"].pose(example["plan"].q, "panda_hand_tcp")[:, :3, 3]
+    """Draw the Panda of motion.md as it passes the ball; for the page, larger and with its torques."""
+    example = _code(DOCS / "plan" / "motion.md", 3)
+    arm, result, obstacle = example["arm"], example["around"], example["ball"]
+    shown = [body(sphere(obstacle.radius, 24), make_pose(p=obstacle.center), RED)]
+    hand = arm.pose(result.q, "panda_hand_tcp")[:, :3, 3]
     shown += [body(sphere(0.012, 12), make_pose(p=point), BLUE) for point in hand]
-    for part, fade in ((0.0, 0.6), (0.9999, 0.0)):
-        shown += [each._replace(colour=each.colour + fade * (1 - each.colour)) for each in actor.bodies(part)]
-    _save("plan", shown, [2.6, 1.3, 1.3], [0.15, 0.08, 0.43], 0.32)
+    for part, fade in ((0.0, 0.6), (0.5, 0.3), (0.9999, 0.0)):
+        bodies = Actor(result, np.eye(4)).bodies(part)
+        shown += [each._replace(colour=each.colour + fade * (1 - each.colour)) for each in bodies]
+    eye, target = [3.4, 0.5, 1.5], [0.25, 0.02, 0.37]
+    _save("plan", shown, eye, target, 0.27)
+    figure, axes = _beside(shown, eye, target, 0.29)
+    lines = axes.plot(result.times, 100 * result.tau / arm.effort_limit)
+    for side in (-60.0, 60.0):
+        axes.axhline(side, color="black", linestyle="--", linewidth=0.8)
+    axes.set(xlabel="time (s)", ylabel="torque (% of the limit)", xlim=(0.0, 1.0), ylim=(-70.0, 70.0))
+    figure.legend(lines, arm.joint_names, frameon=False, fontsize=8, ncols=7, loc="outside upper center")
+    figure.savefig(DOCS / "plan" / "motion.png", dpi=130)
 
 
 def people() -> None:
@@ -92,13 +107,12 @@ def capture() -> None:
 
 
 def control() -> None:
-    """Draw the tracking of the elastic elbow of elastic_joints.md."""
+    """Draw the errors of the elastic elbow of elastic_joints.md."""
     figure = _code(DOCS / "simulate" / "elastic_joints.md", 1)["figure"]
-    curves = {line.get_label(): line.get_xydata() for line in figure.axes[0].lines}
-    axes = _chart("elbow angle, elastic joint")
-    axes.plot(*curves["gravity_pd"].T, color=LINES["other"], label="PD + gravity")
-    axes.plot(*curves["elastic_tracking"].T, color=LINES["own"], label="elastic tracking")
-    axes.plot(*curves["reference"].T, "k:", label="reference")
+    curves = {line.get_label(): line.get_xydata() for line in figure.axes[1].lines}
+    axes = _chart("tracking error, elastic joint")
+    axes.plot(*curves["rigid computed torque"].T, color=LINES["other"], label="computed torque")
+    axes.plot(*curves["elastic tracking"].T, color=LINES["own"], label="elastic tracking")
     _save_chart("control", axes)
 
 
@@ -139,9 +153,23 @@ def _code(page: Path, blocks: int) -> dict[str, Any]:
 
 
 def _save(name: str, bodies: list[Body], eye: list[float], target: list[float], fov: float) -> None:
-    picture = Picture(View(WIDTH, HEIGHT, np.array(eye), np.array(target), fov))
+    image = _image(bodies, View(WIDTH, HEIGHT, np.array(eye), np.array(target), fov))
+    image.save(DOCS / "cards" / f"{name}.png", optimize=True)
+
+
+def _image(bodies: list[Body], view: View) -> Any:
+    picture = Picture(view)
     picture.draw(bodies)
-    picture.image({}, 10).save(DOCS / "cards" / f"{name}.png", optimize=True)
+    return picture.image({}, 10)
+
+
+def _beside(bodies: list[Body], eye: list[float], target: list[float], fov: float) -> tuple[Any, Any]:
+    """Return a figure with a picture on its left, and the axes of a chart on its right."""
+    plt.rcParams |= {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "lines.linewidth": 1.5}
+    figure, (scene, axes) = plt.subplots(1, 2, figsize=(9.0, 3.4), width_ratios=[5, 4], layout="constrained")
+    scene.imshow(_image(bodies, View(1000, 720, np.array(eye), np.array(target), fov)))
+    scene.set_axis_off()
+    return figure, axes
 
 
 def _chart(title: str) -> Any:

@@ -1,6 +1,7 @@
 """Draw the charts of measured speed from docs/facts.toml, and the figures of the examples in docs/simulate.
 
-The files are docs/speed.png, docs/deploy/history.png, and contact.png, control.png and lqr.png in docs/simulate:
+The files are docs/speed.png, docs/deploy/history.png, and control.png, lqr.png and predictive_control.png in
+docs/simulate:
 
 python docs/tools/charts.py
 """
@@ -14,8 +15,6 @@ import numpy as np
 from facts import DOCS, ratio, ratios, read_facts
 from matplotlib.patches import Patch
 
-import torsor
-
 COLORS = {"x86": "#3f51b5", "arm": "#f59e0b"}
 UNLIKE: dict[str, Any] = {"hatch": "///", "edgecolor": "white"}
 LABELS = {"x86": "x86-64, Intel Xeon with AVX-512", "arm": "AArch64, Neoverse N1"}
@@ -27,7 +26,7 @@ def main() -> None:
     plt.rcParams |= {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
     _ratios(facts)
     _history(facts["history"])
-    _contact()
+    _predictive()
     plt.rcdefaults()
     with chdir(DOCS / "simulate"):
         for page in ("elastic_joints.md", "lqr.md"):  # their code saves a figure
@@ -87,27 +86,22 @@ def _run(page: str) -> dict[str, Any]:
     return names
 
 
-def _contact() -> None:
-    """Draw the quadruped of contact.md as it stands, and the vertical forces on its feet while it lands."""
-    example = _run("contact.md")
-    robot, stand = example["robot"], example["stand"]
-    figure = torsor.view.draw(robot, stand.q[-1], elevation=12.0)
-    figure.set_size_inches(9.0, 3.6)
-    figure.set_layout_engine("none")
-    figure.axes[0].set(position=[-0.02, 0.0, 0.42, 1.0], title="")
-    axes = figure.add_axes((0.5, 0.15, 0.48, 0.78))
-    poses, weight = robot.poses(stand.q), 9.81 * robot.mass
-    for leg, name in (("fl", "each front foot"), ("fr", ""), ("hl", "each hind foot"), ("hr", "")):
-        link = robot.link_names.index(f"{leg}_shank")
-        forces = np.einsum("tij,tj->ti", poses[:, link, :3, :3], stand.external[:, link, 3:])
-        foot = robot.pose(stand.q[-1], f"{leg}_foot")[:3, 3]
-        figure.axes[0].quiver(*foot, *(0.6 / weight * forces[-1]), color="#c8202c", linewidth=2.0, zorder=5)
-        if name:
-            axes.plot(stand.times, forces[:, 2], label=name)
-    axes.axhline(weight / 4, color="0.4", linewidth=0.8, linestyle=":", label="a quarter of the weight")
-    axes.set(xlabel="time (s)", ylabel="vertical contact force (N)", xlim=(0.0, stand.times[-1]), ylim=(0.0, None))
-    axes.legend(frameon=False)
-    figure.savefig(DOCS / "simulate" / "contact.png", dpi=130)
+def _predictive() -> None:
+    """Draw the shoulder of predictive_control.md with both controllers."""
+    example = _run("predictive_control.md")
+    joint, law, limit = 1, example["law"], example["limit"][1]
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.0), layout="constrained")
+    for run, label, color in zip(example["runs"], ("MPC", "saturated computed torque"), ("C0", "C1"), strict=True):
+        left.plot(run.times, np.degrees(run.q[:, joint]), color=color, label=label)
+        right.plot(run.times, run.tau[:, joint], color=color)
+    times = example["runs"][0].times
+    left.plot(times, np.degrees(law.reference(times)[0][:, joint]), "k:", label="reference")
+    for side in (-limit, limit):
+        right.axhline(side, color="black", linestyle="--", linewidth=0.8)
+    left.set(xlabel="time (s)", ylabel="shoulder lift angle (°)")
+    right.set(xlabel="time (s)", ylabel="shoulder lift torque (N m)")
+    figure.legend(*left.get_legend_handles_labels(), frameon=False, ncols=3, loc="outside upper center")
+    figure.savefig(DOCS / "simulate" / "predictive_control.png", dpi=130)
 
 
 if __name__ == "__main__":

@@ -72,20 +72,21 @@ def platforms(facts: Facts, _: str) -> str:
 
 def speed(facts: Facts, _: str) -> str:
     """Return measured times beside those of other libraries."""
-
-    def cells(row: Facts, machine: str) -> tuple[str, str]:
-        if machine not in row:
-            return NOT_MEASURED, NOT_MEASURED
-        ns = row[machine]["ns"]
-        return f"{ns:g} ns" if ns < 1000 else f"{ns / 1000:g} µs", ratio(facts, row, machine)
-
     rows = (
-        (row["name"], f"{row['peer']}, {row['peer_call']}", *cells(row, "x86"), *cells(row, "arm"))
+        (row["name"], f"{row['peer']}, {row['peer_call']}", *cells(facts, row, "x86"), *cells(facts, row, "arm"))
         for row in facts["speed"]
     )
     head = "| one core, float64 | compared with | x86-64 | ratio | AArch64 | ratio |"
     machines = facts["machines"]
     return f"{table(head, rows)}\n\nx86-64: {machines['x86']}. AArch64: {machines['arm']}."
+
+
+def cells(facts: Facts, row: Facts, machine: str) -> tuple[str, str]:
+    """Return the time of a row and its ratio, as text."""
+    if machine not in row:
+        return NOT_MEASURED, NOT_MEASURED
+    ns = row[machine]["ns"]
+    return f"{ns:g} ns" if ns < 1000 else f"{ns / 1000:g} µs", ratio(facts, row, machine)
 
 
 def ratios(facts: Facts, row: Facts, machine: str) -> list[float]:
@@ -104,14 +105,19 @@ def ratio(facts: Facts, row: Facts, machine: str) -> str:
 
 
 def short_speed(facts: Facts, _: str) -> str:
-    """Return speeds relative to those of other libraries."""
+    """Return rows beside Pinocchio that both processors measured or in which it is faster: times and ratios."""
+
+    def cell(row: Facts, machine: str) -> str:
+        time, times = cells(facts, row, machine)
+        return time if times == NOT_MEASURED else f"{time} ({times})"
+
     rows = (
-        (row["name"], f"{row['peer']}, {row['peer_call']}", *(ratio(facts, row, each) for each in ("x86", "arm")))
+        (row["name"], row["peer_call"], cell(row, "x86"), cell(row, "arm"))
         for row in facts["speed"]
+        if row["peer"] == "Pinocchio" and ({"x86", "arm"} <= row.keys() or row.get("arm", {}).get("ratio", 1.0) < 1.0)
     )
-    machines = facts["machines"]
-    head = "| one core, float64 | compared with | x86-64 | AArch64 |"
-    return f"{table(head, rows)}\n\nx86-64: {machines['x86']}. AArch64: {machines['arm']}."
+    x86, arm = (facts["machines"][machine].partition(",")[0] for machine in ("x86", "arm"))
+    return table(f"| one core, float64 | Pinocchio | x86-64 ({x86}) | AArch64 ({arm}) |", rows)
 
 
 TABLES: dict[str, Callable[[Facts, str], str]] = {

@@ -26,7 +26,6 @@ from torsor.human.measured import measured_gait
 
 READY = "!!document.querySelector('canvas') && document.body.innerText.includes('nergies')"
 CLOSE = "document.querySelectorAll('.mantine-CloseButton-root').forEach((each) => each.click())"
-COLOURS = 256  # of a picture, for small files
 PATIENCE = 8.0  # s for the browser to draw, without a GPU
 Eye = tuple[tuple[float, ...], tuple[float, ...]]
 
@@ -46,19 +45,23 @@ def main() -> None:
             time.sleep(PATIENCE)
             browser.value(CLOSE)
             for step, *arguments in steps:
-                getattr(viewer, step)(*arguments)
+                if step == "trail":
+                    viewer.stage.trail(viewer.stage.subjects[0], *arguments)
+                else:
+                    getattr(viewer, step)(*arguments)
             for client in viewer.server.get_clients().values() if eye else ():
                 client.camera.position, client.camera.look_at = eye
             time.sleep(PATIENCE)
+            viewer.stage.sway(0, False)
+            time.sleep(PATIENCE / 4)
             path = DOCS / "start" / f"{name}.png"
             browser.screenshot(path)
-            picture = Image.open(path).convert("RGB")
-            picture.quantize(COLOURS, dither=Image.Dither.NONE, kmeans=COLOURS).save(path, optimize=True)
+            Image.open(path).convert("RGB").save(path, optimize=True)
             viewer.stop()
 
 
 def _swing(_: Path | None) -> Any:
-    return (torsor.load("ur5"),), {"swing": True}, [("show", "reactions")], None
+    return (torsor.load("ur5"),), {"swing": True}, [("trail", "ee_link")], None
 
 
 def _tracking(_: Path | None) -> Any:
@@ -67,7 +70,7 @@ def _tracking(_: Path | None) -> Any:
     names: dict[str, Any] = {}
     exec(code.replace("torsor.show(arm)", "").partition("with torsor.show")[0], names)
     steps = [("chart", "elbow_joint"), ("seek", 1.2)]
-    return (names["run"],), {"reference": names["plan"]}, steps, ((1.3, 1.3, 0.9), (0.15, -0.15, 0.3))
+    return (names["run"],), {"reference": names["plan"]}, steps, ((1.17, 1.17, 0.85), (0.07, -0.12, 0.28))
 
 
 def _walk(_: Path | None) -> Any:

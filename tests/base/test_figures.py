@@ -91,7 +91,7 @@ def test_friction_jumps_are_drawn_as_jumps(tmp_path: Path, monkeypatch: pytest.M
     seen: list[Any] = []
     monkeypatch.setattr("torsor.view.figures.saved", lambda figure, path, dpi: seen.append(figure))
     plot_motion(robot, t, *(each[:, None] for each in (q, v, a)), tmp_path / "x.png")
-    drives = next(axes for axes in seen[0].axes if axes.get_title().startswith("Drives"))
+    drives = next(axes for axes in seen[0].axes if axes.get_title().startswith("Drive forces"))
     curve, *dotted = drives.lines
     assert np.isnan(curve.get_ydata()).sum() == 3
     assert len(dotted) == 3 and all(line.get_linestyle() == ":" for line in dotted)

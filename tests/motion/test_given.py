@@ -104,7 +104,7 @@ def test_a_search_by_way_of_a_feasible_motion_ends_where_the_other_does() -> Non
 def test_a_group_that_gives_way_is_told_by_how_much() -> None:
     limits = motion.Torques(upper=10.0, name="torques"), motion.Velocities(upper=20.0, name="slow")
     asked = problem(robot(), motion.Effort(), *limits, duration=0.25, relaxation_order=[["torques"], ["slow"]])
-    with refused(what="satisfies torques (joint1 misses", error=motion.MotionError) as caught:
+    with refused(what="satisfies torques (joint1 is below its lower bound", error=motion.MotionError) as caught:
         asked.solve()
     error = caught.value
     assert error.conflict == ("torques",) and error.result is not None

@@ -6,7 +6,7 @@ import numpy as np
 
 import torsor
 from torsor.simulation import Trajectory
-from torsor.view.live.chart import Curve, charts, drawing
+from torsor.view.live.chart import Curve, charts, drawing, ticks
 from torsor.view.live.shots import Film
 from torsor.view.scene import Scene, timeline
 
@@ -53,10 +53,14 @@ def test_a_position_far_from_zero_fills_its_chart() -> None:
     assert ">80<" in shown and ">95<" in shown and shown.count(">0<") == 1  # at the start of the time axis
 
 
-def test_axes_end_at_round_numbers() -> None:
-    curve = Curve(np.array([0.0, 2.37]), np.array([-14.9, 17.3]), (-np.inf, np.inf), "red")
-    shown = drawing({"position (°)": [curve]}, 0.0, 2.37)
-    assert all(f">{label}<" in shown for label in ("−20", "20", "0.5", "1.5", "2 s"))
+def test_numbers_of_axes_are_round() -> None:
+    assert list(ticks(43.8, 112.7, 4).values()) == ["60", "80", "100"]
+    assert list(ticks(-45.0, 45.0, 4)) == [-40.0, -20.0, 0.0, 20.0, 40.0]  # not 0 alone
+    assert list(ticks(-0.0026, 0.0031, 4).values()) == ["−0.002", "0", "0.002"]
+    assert list(ticks(0.0, 5.034, 5)) == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    curve = Curve(np.array([0.0, 1.0]), np.array([-26.3, -3.0]), (-np.inf, np.inf), "red")
+    shown = drawing({"torque (N m)": [curve]}, 0.0, 5.034)
+    assert ">−20<" in shown and "26.3" not in shown and ">5 s<" in shown
 
 
 def test_missing_torques_leave_an_empty_chart() -> None:

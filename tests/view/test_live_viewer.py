@@ -13,9 +13,11 @@ import pytest
 import torsor
 from refusals import refused, warned
 from torsor.base.errors import ModelError
+from torsor.formats.meshes.triangles import sphere
 from torsor.simulation import Trajectory
 from torsor.simulation.timeline import timeline
 from torsor.view.live import Viewer, show
+from torsor.view.live.figure import grown
 from torsor.view.live.server import free_port, is_own_page
 
 from .test_scene import slide
@@ -117,16 +119,17 @@ def test_a_program_chooses_the_coordinate_of_the_charts(shown: Any) -> None:
         shown(arm).chart("joint1")
 
 
-def test_a_reference_is_a_translucent_ghost_without_marks(shown: Any) -> None:
+def test_a_reference_is_an_outline_without_marks(shown: Any) -> None:
     arm = torsor.library.two_link().to(device="casadi")
     run, plan = (torsor.simulate(arm, [angle, 0.0], duration=0.1, step=0.01) for angle in (0.3, 0.0))
     viewer = shown(run, reference=plan)
     (body, ghost), controls = viewer.stage.subjects, viewer.player.controls
-    assert {batch.node.opacity for batch in ghost.figure.batches} == {0.3}
-    assert {batch.node.opacity for batch in body.figure.batches} == {None}  # with its own colours
+    for inner, outer in zip(body.figure.batches, ghost.figure.batches, strict=True):
+        assert (inner.node.side, outer.node.side) == ("front", "back")
+        assert (outer.node.batched_scales > inner.node.batched_scales).all()  # no two surfaces coincide
     viewer.show("frames", "reactions")
     viewer.stage.fade(0.5)
-    assert not ghost.marks.shown and {batch.node.opacity for batch in ghost.figure.batches} == {0.3}
+    assert not ghost.marks.shown and {batch.node.opacity for batch in ghost.figure.batches} == {None}
     (error,) = controls.charts["joint1"]["error (°)"]
     np.testing.assert_allclose(error.values[0], np.degrees(0.3))
     assert len(controls.readouts) == 1 and "reference" in controls.head.content
@@ -281,3 +284,11 @@ def test_the_page_begins_with_our_script_and_viser_is_left_as_it_was(shown: Any)
         page = answer.read().decode()
     assert page.index("swiftshader") < page.index("<script", page.index("<script") + 1)
     assert viser.infra.WebsockServer is usual
+
+
+def test_an_outline_is_outside_a_mesh_of_either_winding() -> None:
+    ball = sphere(1.0)
+    for faces in (ball.faces, ball.faces[:, ::-1]):
+        outline = grown(ball._replace(faces=faces), 0.5)
+        assert np.linalg.norm(outline.vertices, axis=1).min() > 1.49  # along the normals of a coarse ball
+        np.testing.assert_array_equal(outline.faces, ball.faces)

@@ -21,14 +21,14 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace, console: Console) -> None:
-    robot = library.six_axis_arm()
-    start, end, duration = np.array([0, 0.8, -2.4, 0, 0.5, 0]), np.array([1.2, -0.4, -0.6, 1.0, -0.6, 2.0]), 1.5
+    robot = library.ur5()
+    start, end, duration = np.array([-0.6, -1.1, 1.4, -0.8, -1.5, 0]), np.array([1.0, -1.9, 0.9, -0.4, -1.2, 1]), 1.5
     s = np.linspace(0, 1, 151)[:, None]
     # A quintic: velocity and acceleration are zero at both ends.
     q = start + (end - start) * (10 * s**3 - 15 * s**4 + 6 * s**5)
     v = (end - start) * (30 * s**2 - 60 * s**3 + 30 * s**4) / duration
     a = (end - start) * (60 * s - 180 * s**2 + 120 * s**3) / duration**2
-    console.print("A six-axis arm (PUMA 560), half a second into a move of 1.5 s.\n")
+    console.print("A UR5 arm, half a second into a move of 1.5 s.\n")
     console.print(view.link_table(robot))
     console.print(view.joint_table(robot))
     console.print(view.state_table(robot, q[50], v[50], a[50]))

@@ -27,7 +27,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text = "robots (files or library names) and saved results (.npz)"
     parser.add_argument("what", metavar="ROBOT|RESULT", nargs="+", help=text)
     add_base(parser)
-    add_option(parser, "--reference", ": a result (.npz), which is drawn translucent", type=Path)
+    add_option(parser, "--reference", ": a result (.npz), which is drawn as an outline", type=Path)
     parser.add_argument("--swing", action="store_true", help="move the joints of robots")
     text = "simulate a controller that tracks the swing of one robot, whose model is 10 %% too light"
     parser.add_argument("--track", action="store_true", help=text)

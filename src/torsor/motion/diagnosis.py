@@ -42,9 +42,9 @@ def diagnose_conflict(problem: ProblemStatement, nearest: Outcome, relaxed: Arra
     what = f"no motion near the start satisfies {', '.join(missed.values())}"
     what += f" together with {', '.join(against.values())}" if against else ""
     conditions = _given_conditions(problem)
-    what += f" (given: {', '.join(conditions)})" if conditions else ""
+    what += f", given {', '.join(conditions)}" if conditions else ""
     largest = float(outside.max(initial=0.0))
-    what += f"; all bounds would have to be relaxed by at least {largest:.3g} of their scales"
+    what += f"; {_nearest(largest)}"
     fix = "widen one of these bounds, or give another initial guess (start=, multistart)"
     equations = int((program.row_lower == program.row_upper).sum())
     if equations > program.n:
@@ -68,7 +68,7 @@ def diagnose_group(
     largest = float(outside.max(initial=0.0))
     rest = f"even without {', '.join(without)}" if without else "while all other constraints hold"
     what = f"no motion near the start satisfies {', '.join(named.values())}, {rest}"
-    what += f"; the nearest motion that was found violates these by {largest:.3g} of their scales"
+    what += f"; {_nearest(largest)}"
     fix = "relax these constraints, or give another initial guess (start=, multistart)"
     conflict = tuple(dict.fromkeys(title for title, _ in named))
     return MotionError(what, where=problem.name, fix=fix).but(conflict=conflict, violation=largest)
@@ -88,7 +88,7 @@ def constant_violation(problem: ProblemStatement, tolerance: float) -> MotionErr
     worst = int(np.argmax(outside))
     title, conditions = program.rows[worst].title, _given_conditions(problem)
     what = f"{title} cannot be satisfied: {_violation_text(program, x, worst)} for every motion"
-    what += f" (given: {', '.join(conditions)})"
+    what += f", given {', '.join(conditions)}"
     error = MotionError(what, where=problem.name, fix="change the bound or the given values")
     return error.but(conflict=(title, *conditions), violation=float(outside[worst]))
 
@@ -96,14 +96,22 @@ def constant_violation(problem: ProblemStatement, tolerance: float) -> MotionErr
 def _violation_text(program: Program, x: Array, k: int) -> str:
     """Return the bound that row k violates, the amount and the time, as text."""
     row, value, scale = program.rows[k], program.value(x)[1][k], float(program.scales[k])
-    bound = float(program.row_upper[k] if value > program.row_upper[k] else program.row_lower[k])
-    words = f"{row.label} misses {bound * scale:.6g} by {abs(value - bound) * scale:.4g}"
+    lower, upper = float(program.row_lower[k]), float(program.row_upper[k])
+    bound = upper if value > upper else lower
+    side = "exceeds its upper bound" if value > upper else "is below its lower bound"
+    relation = "differs from" if lower == upper else side
+    words = f"{row.label} {relation} {bound * scale:.6g} by {abs(value - bound) * scale:.4g}"
     time = time_of(program, x, row)
     return words if time is None else f"{words} at {time:.4g} s"
+
+
+def _nearest(largest: float) -> str:
+    """Return the largest scaled violation of the nearest motion, as text."""
+    return f"the nearest motion found violates a constraint by {100 * largest:.3g} % of its scale (usually its bound)"
 
 
 def _given_conditions(problem: ProblemStatement) -> list[str]:
     """Return the conditions that are neither rows nor variables: given end states and durations."""
     ends = [condition.title for condition in problem.conditions if isinstance(condition, EndState)]
     fixed = [(k, phase.bounds) for k, phase in enumerate(problem.stages) if phase.bounds[0] == phase.bounds[1]]
-    return [*dict.fromkeys(ends), *(f"{T:.6g} s of phase {k}" for k, (T, _) in fixed)]
+    return [*dict.fromkeys(ends), *(f"duration {T:.6g} s of phase {k}" for k, (T, _) in fixed)]

@@ -52,11 +52,11 @@ def draw(
         'x (m)'
     """
     if isinstance(what, Robot | ParallelRobot):
-        scene = Scene.of(what, _meshes())
+        scene = Scene.of(what, has_meshes())
         postures, title, forces = home(what, q)[None], label(scene.robot.name), None
     else:
         line = timeline(what).every(INSTANTS)
-        scene, postures = Scene.of(line.robot, _meshes(), line.things), line.q
+        scene, postures = Scene.of(line.robot, has_meshes(), line.things), line.q
         title = f"{label(line.title)}\n{len(line)} instants from {line.times[0]:.3g} to {line.times[-1]:.3g} s"
         forces = arrows(line, scene)
     angles = number(elevation, "draw", "elevation"), number(azimuth, "draw", "azimuth")
@@ -114,7 +114,7 @@ def animate(
     line = timeline(result)
     if line.movie is not None:
         return line.movie(path, rate, slower, progress)
-    scene, figure = Scene.of(line.robot, _meshes(), line.things), new_figure(6.4, 5.6)
+    scene, figure = Scene.of(line.robot, has_meshes(), line.things), new_figure(6.4, 5.6)
     times, kept = _frames(line, rate * slower)
     postures, forces = line.q[kept], arrows(line, scene)
     few = postures[np.linspace(0, len(postures) - 1, min(BOX_POSTURES, len(postures))).round().astype(int)]
@@ -127,7 +127,7 @@ def animate(
     return write_movie(figure, show, len(postures), target, rate, progress=progress)
 
 
-def _meshes() -> bool:
+def has_meshes() -> bool:
     """Return whether meshes can be read; without trimesh, rods are drawn in their place."""
     return find_spec("trimesh") is not None
 
@@ -143,9 +143,11 @@ def _frames(line: Timeline, rate: float) -> tuple[Array, NDArray[np.int64]]:
 
 
 class Drawing:
-    """Three-dimensional axes with the surfaces of a robot, large enough for the postures (K, nq)."""
+    """Three-dimensional axes at a ``place`` of a figure, with a robot's surfaces in at most the postures (K, nq)."""
 
-    def __init__(self, figure: Any, scene: Scene, postures: Array, triangles: int, angles: tuple[float, float]) -> None:
+    def __init__(
+        self, figure: Any, scene: Scene, postures: Array, triangles: int, angles: tuple[float, float], place: Any = 111
+    ) -> None:
         from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
         self.scene = scene
@@ -155,7 +157,7 @@ class Drawing:
         self.corners = [surface.vertices[surface.faces] for surface in surfaces]
         up = upwards(scene.robot)
         self.sun = np.roll(LIGHT_DIRECTION, int(np.argmax(np.abs(up))) - 2) * (np.sign(up.sum()) or 1.0)
-        self.axes = figure.add_subplot(projection="3d", computed_zorder=False)
+        self.axes = figure.add_subplot(place, projection="3d", computed_zorder=False)
         self.surface = Poly3DCollection(np.zeros((0, 3, 3)))
         self.axes.add_collection3d(self.surface)
         self.quivers = list[Any]()

@@ -12,6 +12,7 @@ from torsor.view.live.figure import label, short, words
 from torsor.view.live.shots import Film
 
 WIDTH, HEIGHT = 280, 88  # of one chart
+MAX_STEPS, MAX_TIME_STEPS = 4, 5  # steps between numbers of an axis
 LEFT, ABOVE, BELOW, APART = 40, 18, 8, 10  # its margins, for numbers, and the least distance of two numbers
 AXIS = 12  # height of the numbers of the time, below the last chart
 MAX_POINTS = 300  # points of a curve
@@ -112,18 +113,30 @@ def drawing(
     for k, (title, curves) in enumerate(each.items()):
         parts += _chart(title, curves, x, k * HEIGHT)
     parts.append(f"<line x1='{x(time):.1f}' x2='{x(time):.1f}' y1='0' y2='{count * HEIGHT}' stroke='#8888'/>")
-    step = _round_step(duration) if duration > 0 else 1.0
-    ticks = step * np.arange(np.floor(duration / step + 1e-9) + 1)
-    *inner, last = ticks.tolist()
-    parts += [_text(float(x(tick)), height - 3, short(tick), "middle") for tick in inner]
-    parts.append(_text(min(float(x(last)) + APART, WIDTH), height - 3, f"{short(last)} s", "end"))
+    times = ticks(0.0, duration, MAX_TIME_STEPS)
+    for t, text in times.items():
+        shown = f"{text} s" if t == max(times) else text
+        parts.append(_text(min(float(x(t)), WIDTH - 12), height - 3, shown, "middle"))
     return f"<svg viewBox='0 0 {WIDTH} {height}' style='width:100%;padding:0 0.7em'>{''.join(parts)}</svg>"
 
 
-def _round_step(span: float) -> float:
-    """Return a step of 1, 2 or 5 times a power of ten, of which a span has at least three."""
-    power = 10.0 ** np.floor(np.log10(span / 3))
-    return float(max(step * power for step in (1, 2, 5) if step * power <= span / 3 * (1 + 1e-9)))
+def ticks(low: float, high: float, steps: int) -> dict[float, str]:
+    """Return round numbers between two others with their texts: multiples of 1, 2 or 5 times a power of ten.
+
+    Example:
+        >>> ticks(-26.3, 0.0, 4)
+        {-20.0: '−20', -10.0: '−10', 0.0: '0'}
+    """
+    rough = (high - low) / steps
+    if not rough > 0:
+        return {low: short(low)}
+    sizes = 10.0 ** np.floor(np.log10(rough)) * np.array([0.5, 1.0, 2.0, 5.0, 10.0])
+    enough = int(np.searchsorted(sizes[1:], 0.9 * rough)) + 1
+    for step in (sizes[enough], sizes[enough - 1]):
+        counts = range(int(np.ceil(low / step - 1e-6)), int(np.floor(high / step + 1e-6)) + 1)
+        if len(counts) > 1:
+            break
+    return {float(k * step): f"{k * step:.6g}".replace("-", "−") for k in counts}
 
 
 def _text(at: float, height: float, content: str, anchor: str) -> str:
@@ -140,8 +153,6 @@ def _chart(title: str, curves: Sequence[Curve], x: Callable[[Array | float], Arr
     limits = [limit for limit in dict.fromkeys(curves[0].limits) if near[0] <= limit <= near[1]]
     low, high = min([low, *limits]), max([high, *limits])
     low, high = (low, high) if high > low else (low - 1.0, high + 1.0)
-    step = _round_step(high - low)
-    low, high = step * np.floor(low / step + 1e-9), step * np.ceil(high / step - 1e-9)
 
     def y(value: Array | float) -> Array:
         return np.asarray(top + ABOVE + (HEIGHT - ABOVE - BELOW) * (high - np.asarray(value)) / (high - low))
@@ -150,7 +161,8 @@ def _chart(title: str, curves: Sequence[Curve], x: Callable[[Array | float], Arr
         return f"<line x1='{LEFT}' x2='{WIDTH}' y1='{y(value):.1f}' y2='{y(value):.1f}' {style}/>"
 
     parts = [_text(LEFT, top + 11, words(title), "start")]
-    parts += [level(0.0, "stroke='#8886'")] if low <= 0 <= high else []
+    numbers = ticks(low, high, MAX_STEPS)
+    parts += [level(value, "stroke='#8886'" if value == 0 else "stroke='#8882'") for value in numbers]
     parts += [level(limit, "stroke='#c8342c' stroke-dasharray='4 3'") for limit in limits]
     for curve in sorted(curves, key=lambda curve: curve.dashed):  # a reference is above the motion that follows it
         known = np.flatnonzero(np.isfinite(curve.values))
@@ -159,8 +171,8 @@ def _chart(title: str, curves: Sequence[Curve], x: Callable[[Array | float], Arr
             points = zip(x(curve.times[piece]), y(curve.values[piece]), strict=True)
             listed = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
             parts.append(f"<polyline points='{listed}' {style}/>")
-    written = list[float]()
-    for value in (*limits, low, high, *([0.0] if low <= 0 <= high else [])):
+    written = {limit: short(limit) for limit in limits}
+    for value, text in numbers.items():
         if all(abs(float(y(value) - y(other))) >= APART for other in written):
-            written.append(value)
-    return parts + [_text(LEFT - 4, float(y(value)) + 3, short(value), "end") for value in written]
+            written[value] = text
+    return parts + [_text(LEFT - 4, float(y(value)) + 3, text, "end") for value, text in written.items()]

@@ -56,6 +56,28 @@ MIN_BODY_OPACITY = 0.8  # opacity of inertia ellipsoids
 NO_SHADOWS = {"cast_shadow": False, "receive_shadow": False}  # shadows take most of the time of a frame
 
 
+OUTLINE = 0.003  # distance of an outline from the surfaces, in sizes of the robot
+AXIS_FACTORS = {"box": (2.0, 2.0, 2.0), "ball": (1.0, 1.0, 1.0), "cylinder": (1.0, 1.0, 2.0)}  # size per distance
+
+
+def grown(surface: Triangles, by: float) -> Triangles:
+    """Return a surface with vertices moved outwards by a distance (m); faces become counterclockwise from outside.
+
+    Example:
+        >>> from torsor.formats.meshes.triangles import sphere
+        >>> float(np.linalg.norm(grown(sphere(1.0), 0.5).vertices, axis=1).max().round(3))
+        1.5
+    """
+    corners = surface.vertices[surface.faces]
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    inverted = np.einsum("fi,fi->", across, corners[:, 0] - surface.vertices.mean(axis=0)) < 0
+    normals = np.zeros_like(surface.vertices)
+    for k in range(3):
+        np.add.at(normals, surface.faces[:, k], -across if inverted else across)
+    normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), np.finfo(float).tiny)
+    return Triangles(surface.vertices + by * normals, surface.faces[:, ::-1] if inverted else surface.faces)
+
+
 def linear(color: tuple[float, ...]) -> tuple[float, ...]:
     """Return red, green and blue as linear intensities (0 to 1), as viser expects for batched meshes."""
     return tuple(part**GAMMA for part in color[:3])
@@ -64,12 +86,17 @@ def linear(color: tuple[float, ...]) -> tuple[float, ...]:
 class Batch:
     """Solids of the same kind and opacity, each fixed to a link; their circles have ``around`` corners."""
 
-    def __init__(self, server: Any, path: str, solids: list[tuple[int, Solid, Color]], around: int):
+    def __init__(
+        self, server: Any, path: str, solids: list[tuple[int, Solid, Color]], around: int, outline: float = 0.0
+    ):
         self.links = np.array([link for link, _, _ in solids])
         self.at, self.turns = placed(np.stack([solid.pose for _, solid, _ in solids]))
         shape, opacity = unit(solids[0][1].shape, around), solids[0][2][3]
         looks: dict[str, Any] = {"opacity": None if opacity >= 1 else opacity, "lod": "off", **NO_SHADOWS}
         looks["batched_scales"] = np.stack([solid.size for _, solid, _ in solids])
+        if outline:
+            looks["batched_scales"] += outline * np.array(AXIS_FACTORS[solids[0][1].shape])
+            looks["side"] = "back"
         looks["batched_colors"] = np.array([linear(color) for _, _, color in solids])
         mesh = shape.vertices.astype(np.float32), shape.faces
         self.node = server.scene.add_batched_meshes_simple(path, *mesh, self.turns, self.at, **looks)
@@ -93,10 +120,14 @@ def rotated(turns: Array, vectors: Array) -> Array:
 
 
 class Figure:
-    """The surfaces of a robot under the node ``path``; a ``tint`` replaces all colours."""
+    """The surfaces of a robot under the node ``path``; a ``tint`` replaces all colours.
 
-    def __init__(self, server: Any, path: str, scene: Scene, tint: Color | None = None):
-        self.server, self.path = server, path
+    An outline consists of the back faces of slightly larger surfaces. A robot in the same posture hides all but their
+    edges, and no two surfaces coincide.
+    """
+
+    def __init__(self, server: Any, path: str, scene: Scene, tint: Color | None = None, outline: bool = False):
+        self.server, self.path, self.outline = server, path, outline * OUTLINE * scene.size
         kinds = defaultdict[tuple[bool, str, float, int], list[tuple[int, Solid, Color]]](list)
         fine, coarse = level(scene, MAX_TRIANGLES)
         meshes = defaultdict[tuple[int, Color], list[Triangles]](list)
@@ -110,7 +141,9 @@ class Figure:
             if not part.solids:
                 meshes[part.link, color].append(part.surface)
         self.batches = [
-            Batch(server, path + node("solids", *key), sorted(solids, key=lambda entry: entry[0]), key[-1])
+            Batch(
+                server, path + node("solids", *key), sorted(solids, key=lambda entry: entry[0]), key[-1], self.outline
+            )
             for key, solids in sorted(kinds.items())
         ]
         self.fading = [batch for key, batch in zip(sorted(kinds), self.batches, strict=True) if key[0]]
@@ -130,11 +163,12 @@ class Figure:
         return self.path + node("links", link + 1)
 
     def _mesh(self, number: int, link: int, color: Color, surface: Triangles) -> Any:
+        # Files do not agree on the winding of triangles: both sides are drawn.
+        surface, side = (grown(surface, self.outline), "back") if self.outline else (surface, "double")
         shape = surface.vertices.astype(np.float32), surface.faces
         opacity = None if color[3] >= 1 else color[3]
-        looks = {"color": color[:3], "opacity": opacity, "flat_shading": False, **NO_SHADOWS}
-        # Files do not agree on the winding of triangles: both sides are drawn.
-        return self.server.scene.add_mesh_simple(self._link(link) + node(number), *shape, side="double", **looks)
+        looks = {"color": color[:3], "opacity": opacity, "flat_shading": False, "side": side, **NO_SHADOWS}
+        return self.server.scene.add_mesh_simple(self._link(link) + node(number), *shape, **looks)
 
     def place(self, positions: Array, turns: Array) -> None:
         """Move the surfaces to the link positions (L + 1, 3) and quaternions (L + 1, 4)."""

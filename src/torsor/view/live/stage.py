@@ -110,7 +110,7 @@ SUBJECT_COLORS: tuple[Color, ...] = (
 """Colours of the subjects of a comparison, in turn."""
 
 
-GHOST_COLOR: Color = (0.95, 0.5, 0.1, 0.3)  # of the reference of other motions
+GHOST_COLOR: Color = (0.95, 0.5, 0.1, 1.0)  # of the reference of other motions
 
 
 class Subject:
@@ -137,7 +137,8 @@ class Subject:
         self.color = GHOST_COLOR if self.ghost else SUBJECT_COLORS[number % len(SUBJECT_COLORS)]
         self.path = node(f"{number + 1} {self.title}")
         self.root = server.scene.add_frame(self.path, show_axes=False)
-        self.figure = Figure(server, self.path, self.scene, self.color if tinted or self.ghost else None)
+        tint = self.color if tinted or self.ghost else None
+        self.figure = Figure(server, self.path, self.scene, tint, outline=self.ghost)
         self.marks = Marks(server, self.path, self.scene, self.color)
 
     @property
@@ -172,7 +173,7 @@ class Subject:
 
 
 MIN_CAMERA_HEIGHTS = 1.8  # least distance of the camera, in heights of what is shown
-CAMERA_HEIGHT, CAMERA_DISTANCE, CAMERA_SHIFT = 0.4, 1.35, 0.15  # above, before and beside the robot, in sizes of it
+CAMERA_HEIGHT, CAMERA_DISTANCE, CAMERA_SHIFT = 0.4, 1.15, 0.15  # above, before and beside the robot, in sizes of it
 
 
 class Stage:

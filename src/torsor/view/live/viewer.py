@@ -161,8 +161,8 @@ def show(
     is served on ``host``, by default this machine only, and on ``port`` or the next free one. ``open`` opens it in the
     browser, or below the cell in Jupyter. ``block`` waits until Ctrl-C; the default is True in scripts and False in
     interactive sessions. ``play`` starts motions at once. ``swing`` moves the coordinates of robots within the limits
-    of their drives. ``reference`` is a motion that the others should follow: it is drawn translucent, and charts show
-    the errors.
+    of their drives. ``reference`` is a motion that the others should follow: it is drawn as an outline, and charts
+    show the errors.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.two_link(), duration=0.5)
