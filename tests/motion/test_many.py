@@ -9,7 +9,7 @@ import pytest
 from torsor import library, motion
 from torsor.base.errors import ModelError
 from torsor.library import two_link
-from torsor.motion import linear_systems, many, processes
+from torsor.motion import batched, linear_systems, many, processes
 from torsor.motion.batched import Rows, solve_batch
 from torsor.motion.linear_systems import MAX_COMPILED
 from torsor.motion.many import with_case
@@ -245,3 +245,18 @@ def _stuck(solve, problem, start, settings):
         state = solve(problem, start, settings)
         if state.result.status == CTRL_C:
             return state
+
+
+def test_motions_around_obstacles_that_get_stuck_are_solved_in_the_batch(monkeypatch):
+    ends = [0.0, 1.4, -1.1, 1.3, -0.6, -0.2], [-0.9, -0.7, 0.8, -0.7, 0.0, 1.4]
+    balls = (motion.Sphere(center=center, radius=0.05) for center in ([0.81, 0.11, 0.06], [0.64, -0.19, 0.5]))
+    cases = [{"end": end, "obstacles": [ball]} for end, ball in zip(ends, balls, strict=True)]
+    make = motion.PROBLEMS["ur5-time"]
+    alone = [make(points=8, **case).solve("condensed") for case in cases]
+    monkeypatch.setattr(many, "_alone", None)
+    for result, single in zip(make(points=8, **cases[0]).solve_many(cases), alone, strict=True):
+        assert result.is_solved and result.max_violation <= 1e-6
+        assert result.objective <= single.objective * (1 + 1e-3)
+    monkeypatch.setattr(batched, "MAX_RESTARTS", 0)
+    with pytest.raises(TypeError):  # without restarts, both are left to single searches
+        make(points=8, **cases[0]).solve_many(cases)

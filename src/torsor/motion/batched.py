@@ -13,7 +13,7 @@ the same linear equations, because these are linear in both.
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, reduce
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -34,9 +34,11 @@ from torsor.optimisation.condensed import (
     MAX_CORRECTIONS,
     MAX_MEAN_RESIDUAL,
     MAX_RESIDUAL_GROWTH,
+    MAX_RESTARTS,
     MAX_SHORT_STEPS,
     MAX_STILL_STEPS,
     MIN_STEP_FRACTION,
+    RESTART_MU,
     SETTLED_DECREASE,
     SHORT_STEP,
     SOFT_ERROR_FACTOR,
@@ -54,6 +56,7 @@ HALVINGS = {"cpu": 1, "cuda": 8}  # step lengths that a line search tries at a t
 # Barrier parameter of a warm start: a factor of the squared largest violation, which is the change of the data, and its
 # bounds.
 WARM_MU_FACTOR, WARM_MU = 0.1, (1e-9, 1e-3)
+MAX_RESTORING = 60  # iterations that look for a feasible point
 REFILL_FRACTION = 0.75  # fraction of the cases in work below which new ones enter
 
 
@@ -310,6 +313,7 @@ class _State:
     shorts: Indices
     stills: Indices
     iterations: Indices
+    restarts: Indices
     filter: _Filters
     past: _Filters
 
@@ -398,6 +402,7 @@ class _Search:
         self.done, self.width, self.stops, self.began = done, width, stops, perf_counter()
         self.outcomes: list[BatchOutcome | None] = [None] * len(programs)
         self.waiting = np.arange(len(programs))
+        self.stuck = list[_State]()  # cases that restart together
         self.n = starts.shape[1]
 
     def run(self) -> list[BatchOutcome | None]:
@@ -406,13 +411,17 @@ class _Search:
         self._active = self.programs.take(state.case)
         while len(state.case):
             if self.stops is not None and self.stops():
-                self._record(state, dict.fromkeys(range(len(state.case)), ("stopped", False)))
+                for part in (state, *self.stuck):
+                    self._record(part, dict.fromkeys(range(len(part.case)), ("stopped", False)))
                 break
             after = self._iterate(state)
             is_changed = len(after.case) < len(state.case)
             state = after
-            if len(state.case) <= REFILL_FRACTION * self.width and len(self.waiting):
-                state, is_changed = state.joined(self._enter(self.width - len(state.case))), True
+            if len(state.case) <= REFILL_FRACTION * self.width:
+                if len(self.waiting):
+                    state, is_changed = state.joined(self._enter(self.width - len(state.case))), True
+                elif self.stuck:
+                    state, is_changed = state.joined(self._restarted()), True
             if is_changed and len(state.case):
                 self._active = self.programs.take(state.case)
         return self.outcomes
@@ -423,10 +432,16 @@ class _Search:
         """Return the first points of the next waiting cases."""
         first, self.waiting = self.waiting[:count], self.waiting[count:]
         cases = np.asarray(first, like=self.starts)
+        return self._begun(cases, self.starts[cases], self.warm)
+
+    def _begun(
+        self, cases: Indices, start: Array, warm: tuple[Array, Array] | None = None, centre: Array | None = None
+    ) -> _State:
+        """Return the first points of cases at given variables (B, n); ``centre`` (B,) are products of the bounds."""
         programs, ones = self.programs.take(cases), np.ones_like(cases, dtype=float)
         low, high = np.maximum(programs.lower, -FAR), np.minimum(programs.upper, FAR)
-        push = START_PUSH if self.warm is None else WARM_PUSH
-        x = _inside(self.starts[cases], low, high, push)
+        push = START_PUSH if warm is None else WARM_PUSH
+        x = _inside(start, low, high, push)
         f, h = programs.value(x)
         row_low, row_high = programs.row_bounds
         w = _inside(h, row_low, row_high, push)
@@ -439,8 +454,8 @@ class _Search:
         largest = np.maximum(np.abs(f), steep)
         weight = np.where(steep > MAX_GRADIENT, MAX_GRADIENT / np.maximum(steep, 1e-300), 1.0)
         weight = np.where((largest < 1) & (largest > 1e-100), 1 / np.maximum(largest, 1e-100), weight)
-        if self.warm is not None:
-            u, z = (weight[:, None] * values[cases] for values in self.warm)
+        if warm is not None:
+            u, z = (weight[:, None] * values[cases] for values in warm)
             off = np.maximum(row_low - h, h - row_high).max(axis=1)
             mu = np.clip(WARM_MU_FACTOR * np.maximum(off, 0.0) ** 2, *WARM_MU)[:, None]
             w, z_low, z_high = _centred(h, u, row_low, row_high, mu)
@@ -448,6 +463,11 @@ class _Search:
             f, h = programs.value(x)
             rows = Rows(w, np.where(is_open, z_high - z_low, u), z_low, z_high)
         gaps = (w - row_low, z_low), (row_high - w, z_high), (x - low, own_low), (high - x, own_high)
+        if centre is not None:
+            with np.errstate(divide="ignore"):
+                z_low, z_high, own_low, own_high = (np.where(z > 0, centre[:, None] / gap, 0.0) for gap, z in gaps)
+            rows = Rows(w, z_high - z_low, z_low, z_high)
+            gaps = (w - row_low, z_low), (row_high - w, z_high), (x - low, own_low), (high - x, own_high)
         mu = sum((gap * z).sum(axis=1) for gap, z in gaps) / bounds
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = sum(np.where(z > 0, np.log(gap), 0.0).sum(axis=1) for gap, z in gaps)
@@ -459,7 +479,7 @@ class _Search:
             cases, x, own_low, own_high, low, high, rows, bounds, weight, f, theta, logs, violation,
             mu.copy(), yes, yes.copy(), theta.copy(), share, 1e3 * np.maximum(mu, 1e-8),
             1e-4 * np.maximum(1.0, theta), 0.0 * ones, ~yes, zeros, zeros.copy(), zeros.copy(),
-            _Filters.empty(x), _Filters.empty(x),
+            zeros.copy(), _Filters.empty(x), _Filters.empty(x),
         )  # fmt: skip
 
     def _record(self, state: _State, ended: dict[int, tuple[str, bool]]) -> None:
@@ -481,6 +501,62 @@ class _Search:
             self.outcomes[case] = BatchOutcome(outcome, bool(is_convex))
             if self.done is not None:
                 self.done(int(case), outcome)
+
+    def _restarted(self) -> _State:
+        """Return the cases that are stuck at points inside the bounds, without those that have none nearby."""
+        state = reduce(_State.joined, self.stuck)
+        self.stuck = []
+        is_feasible = state.violation <= self.settings.tolerance
+        x, is_restored, count = self._restored(state, ~is_feasible)
+        state = replace(state, iterations=state.iterations + count)
+        is_good = on_host(is_feasible | is_restored)
+        ended = {int(k): ("no feasible point was found nearby", False) for k in np.flatnonzero(~is_good)}
+        if ended:
+            self._record(state, ended)
+        at = np.asarray(np.flatnonzero(is_good), like=state.case)
+        if not len(at):
+            return state.take(at)
+        begun = self._begun(state.case[at], x[at], centre=np.maximum(state.mu[at], RESTART_MU))
+        return replace(begun, iterations=state.iterations[at], restarts=state.restarts[at] + 1)
+
+    def _restored(self, state: _State, of: Flags) -> tuple[Array, Flags, Indices]:
+        """Return variables (B, n) of some cases whose residuals are a tenth of the present ones.
+
+        The method is damped least squares over the rows that are not inside their bounds. Also return which cases
+        reached such a point, and the numbers of their iterations.
+        """
+        programs, x, target = self.programs.take(state.case), state.x, 0.1 * state.theta
+        low, high = programs.row_bounds
+        is_open_row = low < high
+        zero, damping, count = np.zeros_like(state.theta), np.full_like(state.theta, 1e-4), np.zeros_like(state.case)
+
+        def residuals(x: Array) -> tuple[Array, Array]:
+            h = programs.value(x)[1]
+            w = _inside(h, low, high, START_PUSH)
+            return w, h - w
+
+        w, off = residuals(x)
+        is_open, size = of & (np.abs(off).sum(axis=1) > target), (off**2).sum(axis=1)
+        for _ in range(MAX_RESTORING):
+            if not is_open.any():
+                break
+            # With these multipliers, the stiffness of rows that are to move is 1, and that of the others 0.
+            z_low, z_high = (w - low) * (is_open_row & (off < 0)), (high - w) * (is_open_row & (off > 0))
+            point = programs.point(x, Rows(w, np.zeros_like(w), z_low, z_high), zero, zero)
+            point.entries[:, point.systems.diagonal] += damping[:, None]
+            factors = point.systems.factorised(point.entries, zero)
+            step = factors.solved(-point.pushed[:, None])[:, 0]
+            trial = np.clip(x + step, programs.lower, programs.upper)
+            new_w, new_off = residuals(trial)
+            new_size = (new_off**2).sum(axis=1)
+            is_better = is_open & (new_size < size * (1 - 1e-8))
+            x, w, off = (
+                np.where(is_better[:, None], new, old) for new, old in ((trial, x), (new_w, w), (new_off, off))
+            )
+            size, count = np.where(is_better, new_size, size), count + is_open
+            damping = np.where(is_better, np.maximum(damping / 10, 1e-12), damping * 10)
+            is_open &= (np.abs(off).sum(axis=1) > target) & (damping < 1e8)
+        return x, np.abs(off).sum(axis=1) <= target, count
 
     # One iteration
 
@@ -508,16 +584,22 @@ class _Search:
             equations = _Newton(point, factors)
             ok, after = self._search(point, equations, *self._choose(point, equations))
         is_stuck = ~(ok & factors.is_factorised) | (after.shorts >= MAX_SHORT_STEPS)
-        is_feasible = on_host(state.violation <= tolerance)
+        is_feasible, restarts, stuck = on_host(state.violation <= tolerance), on_host(state.restarts), list[int]()
         for k in np.flatnonzero(on_host(is_stuck)).tolist():
             if k not in ended:
                 is_close = bool(error[k] <= LOOSER_FACTOR * tolerance)
+                if not is_close and restarts[k] < MAX_RESTARTS:
+                    stuck.append(k)
+                    continue
                 unsolved = "no better step was found" if is_feasible[k] else "no feasible point was found nearby"
                 ended[k] = ("optimal to a looser tolerance" if is_close else unsolved), is_close
-        if not ended:
+        if not ended and not stuck:
             return after
-        self._record(state, ended)  # with the points before this step
-        others = np.setdiff1d(np.arange(len(state.case)), list(ended))
+        if ended:
+            self._record(state, ended)  # with the points before this step
+        if stuck:
+            self.stuck.append(state.take(np.asarray(np.array(stuck), like=state.case)))
+        others = np.setdiff1d(np.arange(len(state.case)), [*ended, *stuck])
         return after.take(np.asarray(others, like=state.case))
 
     def _choose(self, point: "_Point", equations: "_Newton") -> tuple["_Step", tuple[Array, Array]]:
