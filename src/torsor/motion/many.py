@@ -42,7 +42,6 @@ from torsor.optimisation import Outcome, Settings, Watch
 from torsor.robot.robot import Robot
 
 BATCH_SOLVER = "condensed"  # the method of the batch
-SLOWER = 2.0  # factor of the durations of second starts
 FINER_CASES = {"cpu": 16, "cuda": 1024}  # cases that are checked between the nodes at a time
 MAX_JOB = 4 * WIDTHS["cpu"]  # cases that a process solves together, so that processes end at about the same time
 _INERTIAL = ("mass", "com", "inertia")  # fields of links that a payload changes
@@ -425,8 +424,6 @@ def solve_group(
         rows = np.stack([outcome.multipliers[template.order] for outcome in warm])
         first = rows, np.stack([outcome.bound_multipliers for outcome in warm])
     outcomes = solve_batch(cases, x, solver_settings, done, stops=is_stopped, warm=first)
-    if not is_stopped():
-        _solve_slower(cases, x, outcomes, solver_settings, is_stopped)
     seconds = (perf_counter() - began) / len(problems)
     between = _between_nodes(template.finer(cases), template.required, outcomes)
     results, is_ordered = list[Solution | None](), bool((np.diff(template.order) == 1).all())
@@ -456,24 +453,6 @@ def solve_group(
         assert state.result is not None
         results.append(state.result)
     return results
-
-
-def _solve_slower(
-    cases: Cases, x: Array, outcomes: list[BatchOutcome | None], settings: Settings, stops: Callable[[], bool]
-) -> None:
-    """Solve the cases that were not solved from starts (B, n) again, from starts with longer durations."""
-    unsolved = [k for k, result in enumerate(outcomes) if result is not None and not result.outcome.is_solved]
-    durations = [layout.duration for layout in cases.program.layout.phases if layout.duration >= 0]
-    if not unsolved or not durations:
-        return
-    at = np.asarray(unsolved, like=x)
-    slower, some = x[at], cases.take(at)
-    slower[:, durations] = np.minimum(SLOWER * slower[:, durations], some.upper[:, durations])
-    for k, again in zip(unsolved, solve_batch(some, slower, settings, stops=stops), strict=True):
-        before = outcomes[k]
-        if before is not None and again is not None and again.outcome.is_solved:
-            iterations = before.outcome.iterations + again.outcome.iterations
-            outcomes[k] = again._replace(outcome=replace(again.outcome, iterations=iterations))
 
 
 def _between_nodes(finer: Cases | None, required: Flags, outcomes: Sequence[BatchOutcome | None]) -> Array:
