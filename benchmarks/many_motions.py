@@ -3,12 +3,17 @@
 A second table solves 100 neighbouring motions one after the other, whose goals move by 1 mrad each (``--step``).
 
     python benchmarks/many_motions.py --count 256 --single 32
+    python benchmarks/many_motions.py --workers 16 --gpu 32768
 
-Random ends of the UR5 with 12 control points (49 variables, 1,452 rows). Times are processor times of one core.
+Random ends of the UR5 with 12 control points (49 variables, 1,452 rows). Times are processor times of one core; those
+of several processes (``--workers``, 64 cases each) and of a GPU (``--gpu``, its number of cases) are wall-clock times
+of a second call, after compilation.
 """
 
 import argparse
-from time import process_time
+import warnings
+from time import perf_counter, process_time
+from typing import Any
 
 import numpy as np
 
@@ -21,8 +26,11 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=256, help="cases of the batch")
     parser.add_argument("--single", type=int, default=32, help="cases that are also solved one by one")
     parser.add_argument("--step", type=float, default=1e-3, help="change of the goal (rad) from one motion to the next")
+    parser.add_argument("--workers", type=int, default=0, help="processes of a further batch")
+    parser.add_argument("--gpu", type=int, default=0, help="cases of a batch on a GPU")
     parser.add_argument("--seed", type=int, default=0)
     settings = parser.parse_args()
+    warnings.filterwarnings("ignore", "ur5-time")  # a few motions violate bounds between the nodes
     make = PROBLEMS["ur5-time"]
     ends = np.random.default_rng(settings.seed).uniform(-1.5, 1.5, (settings.count, 6))
     cases = [{"end": end} for end in ends]
@@ -34,6 +42,22 @@ def main() -> None:
     rate, solved = settings.count / (process_time() - begun), np.mean([result.is_solved for result in batch])
     print("| method | solved a second | solved | the batch is as good or better |\n|---|---|---|---|")
     print(f"| solve_many, {settings.count} cases | {rate:.1f} | {solved:.1%} | |")
+    more: list[tuple[str, int, dict[str, Any]]] = []
+    if settings.workers:
+        many = 64 * settings.workers
+        more.append((f"solve_many, {many} cases, {settings.workers} processes", many, {"workers": settings.workers}))
+    if settings.gpu:
+        more.append((f"solve_many, {settings.gpu} cases, GPU", settings.gpu, {"device": "cuda"}))
+    for words, count, where in more:
+        ends = np.random.default_rng(settings.seed).uniform(-1.5, 1.5, (count, 6))
+        cases_there = [{"end": end} for end in ends]
+        problem.solve_many(cases_there, **where)  # compiles, and allocates memory
+        begun = perf_counter()
+        results = problem.solve_many(cases_there, **where)
+        rate, solved = count / (perf_counter() - begun), np.mean([result.is_solved for result in results])
+        pairs = zip(results, batch, strict=False)  # the first cases are the same
+        share = np.mean([one.objective <= other.objective * (1 + 1e-6) for one, other in pairs])
+        print(f"| {words} | {rate:.1f} | {solved:.2%} | {share:.1%} as good as that of one core |")
     for solver in ("condensed", "ipopt"):
         begun, alone = process_time(), list[float]()
         for case in cases[: settings.single]:
