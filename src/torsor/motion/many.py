@@ -426,20 +426,27 @@ def solve_group(
     outcomes = solve_batch(cases, x, solver_settings, done, stops=is_stopped, warm=first)
     seconds = (perf_counter() - began) / len(problems)
     between = _between_nodes(template.finer(cases), template.required, outcomes)
-    results = list[Solution | None]()
+    results, is_ordered = list[Solution | None](), bool((np.diff(template.order) == 1).all())
     for problem, result, worst, start in zip(problems, outcomes, between, starts, strict=True):
         if result is None or not (result.outcome.is_solved or is_stopped()):
             results.append(None)
             continue
-        multipliers = np.empty_like(result.outcome.multipliers)
-        multipliers[template.order] = result.outcome.multipliers
-        status = result.outcome.status if result.outcome.is_solved else CTRL_C
-        outcome = replace(result.outcome, multipliers=multipliers, status=status)
+        outcome = result.outcome
+        if not is_ordered:
+            multipliers = np.empty_like(outcome.multipliers)
+            multipliers[template.order] = outcome.multipliers
+            outcome = replace(outcome, multipliers=multipliers)
+        if not outcome.is_solved:
+            outcome = replace(outcome, status=CTRL_C)
         solution = Solution(problem, outcome, BATCH_SOLVER, settings.tolerance, 0.0, seconds)
+        refines = settings.refine is not False and any(phase.is_refinable for phase in problem.stages)
+        if result.is_convex and not refines and worst <= BETWEEN:
+            results.append(solution)
+            continue
         state = SolveState(problem, settings, start, outcome.x, None, began, solution)
         if not result.is_convex and not is_stopped():
             state = leave_saddle(state)
-        if settings.refine is not False and any(phase.is_refinable for phase in problem.stages) and not is_stopped():
+        if refines and not is_stopped():
             state = refine_points(state)
         if worst > BETWEEN or state.result is not solution:
             state = mark_between_nodes(state)

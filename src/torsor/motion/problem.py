@@ -1,7 +1,7 @@
 """Motion problems and their results, the two main user classes, which refer to each other."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import singledispatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -251,7 +251,7 @@ class MotionResult(Result, Solution):
     @classmethod
     def of(cls, solution: Solution, **changes: Any) -> "MotionResult":
         """Return a solution of a ``MotionProblem`` as its result object, with other values of some fields."""
-        return cls(**{field.name: getattr(solution, field.name) for field in fields(solution)} | changes)
+        return cls(**{name: getattr(solution, name) for name in solution.__dataclass_fields__} | changes)
 
     def sensitivity(self, name: str) -> Sensitivity:
         """Return the derivatives of the optimal motion with respect to data, without solving again.
