@@ -17,9 +17,9 @@ A ``MotionProblem`` has a robot, one or more ``Phase``s, an objective and constr
 - Time-optimal timing of given paths: retime, Retimed
 - Model predictive control: mpc, PredictiveController, Prediction
 
-Modules import downwards only, from the top: problems, sweeps, switching, inverse; problem (``MotionProblem``,
-``MotionResult``); sensitivity; many, multistart, files; solve (the strategies), refine, diagnosis, starts; results;
-statement (the data of a problem and its nonlinear program); terms and transcription.
+Modules import downwards only, from the top: problems, sweeps, switching, inverse, solver; problem (``MotionProblem``,
+``MotionResult``); sensitivity, multistart; many, files; processes; solve (the strategies), refine, diagnosis, starts;
+results; statement (the data of a problem and its nonlinear program); terms and transcription.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -8,7 +8,7 @@ objective. All are inserted between existing ones, so that the current motion ca
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -36,6 +36,7 @@ MIN_RANGE = 1e-3
 INTERVAL_SAMPLES = 5  # moments at which the acceleration of an interval is sampled
 JERK_DEGREE = 5  # spline degree from which jerks are continuous and may switch between bounds
 
+P = TypeVar("P", bound=ProblemStatement)
 SolveAgain = Callable[[ProblemStatement, Solution, int], Solution]
 
 
@@ -155,7 +156,7 @@ def with_more_points(result: Solution, iterations: int, solve_again: SolveAgain)
     return replace(result, outcome=outcome, passes=shown, setup_seconds=setup, solve_seconds=seconds)
 
 
-def with_points_of(problem: ProblemStatement, result: Solution) -> ProblemStatement:
+def with_points_of(problem: P, result: Solution) -> P:
     """Return a problem with the control points that refinement added to a similar problem, as a better start."""
     before = result.problem.stages
     if not np.isfinite(result.distance) or len(before) != len(problem.stages):

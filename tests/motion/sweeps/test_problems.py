@@ -16,7 +16,7 @@ from refusals import refused
 from torsor import motion
 from torsor.cli.predictions import NAMED
 from torsor.motion import sweeps
-from torsor.motion.batched import WIDTH
+from torsor.motion.batched import WIDTHS
 from torsor.motion.sweeps.subjects import Subject, Variation
 
 REACH = """
@@ -101,7 +101,7 @@ def test_a_case_solved_with_others_is_the_case_solved_alone(reach: Path) -> None
         for name in (*figures, "error", "warning"):
             np.testing.assert_array_equal(together[name][number], one[name][0])
     problem = Subject("reach", Variation(motion.load_problem(reach)))
-    assert problem.width(cases[0]) == WIDTH and problem.width(cases[3]) == 1
+    assert problem.width(cases[0]) == WIDTHS["cpu"] and problem.width(cases[3]) == 1
 
 
 def test_several_parts_of_an_objective_are_columns_that_add_up_to_it(reach: Path) -> None:
