@@ -7,6 +7,7 @@ from gpu_on_cpu import StrictDevice
 from torsor import library, motion
 from torsor.compiler.cuda import device as cuda_device
 from torsor.compiler.cuda import kernel as cuda_kernel
+from torsor.motion import batched
 
 
 @pytest.fixture
@@ -20,13 +21,15 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setattr(module, "current", lambda: device)
 
 
-def _problem(**more: object) -> motion.MotionProblem:
+def _problem() -> motion.MotionProblem:
     terms = [motion.Start(q=[0, -2], v=0), motion.End(q=[1, -1], v=0), motion.Torques(upper=10.0)]
     phase = motion.Phase((0.1, 2.0), points=6, nodes=16)
     return motion.MotionProblem(library.two_link(), phase, motion.Time(), terms)
 
 
-def test_solutions_on_a_gpu_are_those_of_a_cpu(gpu: None) -> None:
+@pytest.mark.parametrize("last", [0, 2])
+def test_solutions_on_a_gpu_are_those_of_a_cpu(gpu: None, monkeypatch: pytest.MonkeyPatch, last: int) -> None:
+    monkeypatch.setattr(batched, "LAST", last)  # cases that the CPU finishes
     ends = np.random.default_rng(0).uniform([0.5, -1.5], [1.5, -0.5], (3, 2))
     cases = [{"End.q": end} for end in ends]
     for one, other in zip(_problem().solve_many(cases, device="cuda"), _problem().solve_many(cases), strict=True):

@@ -52,6 +52,7 @@ from torsor.robot.kernels import Kernels
 from torsor.robot.target import Target
 
 WIDTHS = {"cpu": 64, "cuda": 32768}  # cases in work at a time
+LAST = 48  # cases at the end of a batch on a GPU that are finished by the CPU, which computes few cases faster
 HALVINGS = {"cpu": 1, "cuda": 8}  # step lengths that a line search tries at a time
 # Barrier parameter of a warm start: a factor of the squared largest violation, which is the change of the data, and its
 # bounds.
@@ -197,6 +198,9 @@ class BatchedPrograms(Protocol):
     def take(self, cases: Indices) -> "BatchedPrograms":
         """Return some of the programs."""
 
+    def on_cpu(self) -> "BatchedPrograms":
+        """Return the programs with arrays of the CPU."""
+
     def value(self, x: Array) -> tuple[Array, Array]:
         """Return f (B,) and the rows (B, m) at x (B, n)."""
 
@@ -336,11 +340,15 @@ class _State:
 
     def take(self, kept: Indices) -> "_State":
         """Return some of the cases."""
+        return self.mapped(lambda values: values[kept])
+
+    def mapped(self, function: Callable[[Any], Any]) -> "_State":
+        """Return the state with a function of each of its arrays."""
 
         def part(value: Any) -> Any:
             if isinstance(value, _Filters):
-                return _Filters(value.pairs[kept])
-            return Rows(*(own[kept] for own in value)) if isinstance(value, Rows) else value[kept]
+                return _Filters(function(value.pairs))
+            return Rows(*map(function, value)) if isinstance(value, Rows) else function(value)
 
         return _State(*(part(getattr(self, field.name)) for field in fields(self)))
 
@@ -407,9 +415,19 @@ class _Search:
 
     def run(self) -> list[BatchOutcome | None]:
         """Solve all cases."""
-        state = self._enter(self.width)
+        return self._run(self._enter(self.width))
+
+    def _run(self, state: _State) -> list[BatchOutcome | None]:
+        """Solve all cases, given those in work."""
         self._active = self.programs.take(state.case)
-        while len(state.case):
+        while len(state.case) or self.stuck:
+            if self.programs.device != "cpu" and not len(self.waiting) and len(state.case) <= LAST:
+                self._finish(state)
+                break
+            if not len(state.case):
+                state = self._restarted()
+                self._active = self.programs.take(state.case)
+                continue
             if self.stops is not None and self.stops():
                 for part in (state, *self.stuck):
                     self._record(part, dict.fromkeys(range(len(part.case)), ("stopped", False)))
@@ -425,6 +443,23 @@ class _Search:
             if is_changed and len(state.case):
                 self._active = self.programs.take(state.case)
         return self.outcomes
+
+    def _finish(self, state: _State) -> None:
+        """Solve the last cases of a batch on the CPU."""
+        state = reduce(_State.joined, [state, *self.stuck])
+        cases, own = on_host(state.case), state.mapped(on_host)
+        is_stuck = np.arange(len(cases)) >= len(cases) - sum(len(part.case) for part in self.stuck)
+
+        def done(k: int, outcome: Outcome) -> None:
+            if self.done is not None:
+                self.done(int(cases[k]), outcome)
+
+        programs = self.programs.take(state.case).on_cpu()
+        search = _Search(programs, own.x, self.settings, done, WIDTHS["cpu"], self.stops, None)
+        search.waiting, own = search.waiting[:0], replace(own, case=np.arange(len(cases)))
+        search.stuck = [own.take(np.flatnonzero(is_stuck))] if is_stuck.any() else []
+        for case, outcome in zip(cases.tolist(), search._run(own.take(np.flatnonzero(~is_stuck))), strict=True):
+            self.outcomes[case] = outcome
 
     # Entering and leaving the batch
 

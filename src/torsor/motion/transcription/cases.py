@@ -18,7 +18,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from torsor.base.arrays import Array, Indices
-from torsor.compiler import array_module
+from torsor.compiler import array_module, on_host
 from torsor.motion.batched import Prediction, RowPoint, Rows, RowStep, RowTotals, Trial
 from torsor.motion.linear_systems import Systems
 from torsor.motion.transcription.batch import Batch
@@ -191,6 +191,15 @@ class Cases:
 
         arrays = (part(getattr(self, field.name)) for field in fields(self)[3:])
         return Cases(self.program, self.assembly, self.device, *arrays)
+
+    def on_cpu(self) -> "Cases":
+        """Return the same cases with arrays of the CPU."""
+        arrays = {field.name: getattr(self, field.name) for field in fields(self)[3:]}
+        copied = {
+            name: tuple(map(on_host, value)) if isinstance(value, tuple) else on_host(value)
+            for name, value in arrays.items()
+        }
+        return self._on(self.program, "cpu", None, **copied)
 
     def on(self, program: Program, like: "Cases | None" = None) -> "Cases | None":
         """Return the same cases at the nodes of another program with the same variables; None if terms have data.
