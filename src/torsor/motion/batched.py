@@ -41,6 +41,7 @@ from torsor.optimisation.condensed import (
     SOFT_ERROR_FACTOR,
     START_PUSH,
     STILL_STEP,
+    WARM_PUSH,
 )
 from torsor.optimisation.program import Outcome, Settings
 from torsor.optimisation.standard import MAX_GRADIENT
@@ -356,9 +357,13 @@ def solve_batch(
     settings: Settings,
     done: Callable[[int, Outcome], None] | None = None,
     width: int = WIDTH,
+    warm: tuple[Array, Array] | None = None,
 ) -> list[BatchOutcome]:
-    """Solve programs of one structure from starts (B, n); ``done`` is called with each case that ends."""
-    return _Search(programs, starts, settings, done, width).run()
+    """Solve programs of one structure from starts (B, n); ``done`` is called with each case that ends.
+
+    ``warm`` are initial multipliers of the rows (B, m) and of the bounds of the variables (B, n).
+    """
+    return _Search(programs, starts, settings, done, width, warm).run()
 
 
 class _Search:
@@ -369,8 +374,9 @@ class _Search:
         settings: Settings,
         done: Callable[[int, Outcome], None] | None,
         width: int,
+        warm: tuple[Array, Array] | None,
     ):
-        self.programs, self.starts, self.settings = programs, starts, settings
+        self.programs, self.starts, self.settings, self.warm = programs, starts, settings, warm
         self.done, self.width, self.began = done, width, perf_counter()
         self.outcomes: list[BatchOutcome | None] = [None] * len(programs)
         self.waiting = np.arange(len(programs))
@@ -397,23 +403,30 @@ class _Search:
         cases, self.waiting = self.waiting[:count], self.waiting[count:]
         programs, B = self.programs.take(cases), len(cases)
         low, high = np.maximum(programs.lower, -FAR), np.minimum(programs.upper, FAR)
-        x = _inside(self.starts[cases], low, high)
+        push = START_PUSH if self.warm is None else WARM_PUSH
+        x = _inside(self.starts[cases], low, high, push)
+        low, high = np.where(low < high, low, -FAR), np.where(low < high, high, FAR)  # fixed variables do not move
         f, h = programs.value(x)
         row_low, row_high = programs.row_bounds
-        w = _inside(h, row_low, row_high)
+        w = _inside(h, row_low, row_high, push)
         is_open = row_low < row_high  # an equation has no multipliers of bounds
         z_low, z_high = (is_open & (row_low > -FAR)).astype(float), (is_open & (row_high < FAR)).astype(float)
         own_low, own_high = (low > -FAR).astype(float), (high < FAR).astype(float)
         rows = Rows(w, np.zeros_like(w), z_low, z_high)
         bounds = np.maximum(sum(z.sum(axis=1) for z in (z_low, z_high, own_low, own_high)), 1.0)
-        gaps = (w - row_low, z_low), (row_high - w, z_high), (x - low, own_low), (high - x, own_high)
-        mu = np.asarray(sum((gap * z).sum(axis=1) for gap, z in gaps) / bounds)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = sum(np.where(z > 0, np.log(gap), 0.0).sum(axis=1) for gap, z in gaps)
         steep = np.abs(programs.point(x, rows, np.ones(B), np.ones(B)).gradient).max(axis=1, initial=0.0)
         largest = np.maximum(np.abs(f), steep)
         weight = np.where(steep > MAX_GRADIENT, MAX_GRADIENT / np.maximum(steep, 1e-300), 1.0)
         weight = np.where((largest < 1) & (largest > 1e-100), 1 / np.maximum(largest, 1e-100), weight)
+        if self.warm is not None:
+            u, z = (weight[:, None] * values[cases] for values in self.warm)
+            z_low, z_high = z_low * np.maximum(-u, WARM_PUSH), z_high * np.maximum(u, WARM_PUSH)
+            own_low, own_high = own_low * np.maximum(-z, WARM_PUSH), own_high * np.maximum(z, WARM_PUSH)
+            rows = Rows(w, u, z_low, z_high)
+        gaps = (w - row_low, z_low), (row_high - w, z_high), (x - low, own_low), (high - x, own_high)
+        mu = np.asarray(sum((gap * z).sum(axis=1) for gap, z in gaps) / bounds)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = sum(np.where(z > 0, np.log(gap), 0.0).sum(axis=1) for gap, z in gaps)
         f, theta = weight * f, np.abs(h - w).sum(axis=1)
         violation = np.maximum(np.maximum(row_low - h, h - row_high).max(axis=1, initial=0.0), 0.0)
         share = np.minimum(FIRST_GAP_SHARE, mu * bounds / np.maximum(np.abs(f), 1e-300))
@@ -425,10 +438,11 @@ class _Search:
             _Filters.empty(B), _Filters.empty(B),
         )  # fmt: skip
 
-    def _left(self, state: _State, ended: dict[int, tuple[str, bool]]) -> _State:
+    def _left(self, point: "_Point", ended: dict[int, tuple[str, bool]]) -> _State:
         """Record the outcomes of cases that ended (by place in the batch), and return the others."""
+        state, all_z = point.state, point.bound_multipliers
         for k, (status, is_solved) in ended.items():
-            case, weight, z = int(state.case[k]), state.weight[k], state.z_high[k] - state.z_low[k]
+            case, weight, z = int(state.case[k]), state.weight[k], all_z[k]
             outcome = Outcome(
                 state.x[k].copy(), state.rows.u[k] / weight, z / weight, float(state.f[k] / weight),
                 int(state.iterations[k]), status, is_solved,
@@ -459,7 +473,7 @@ class _Search:
             is_solved, limit = bool(error[k] <= tolerance), "stopped at the iteration limit"
             ended[k] = ("optimal" if is_solved else "values are not finite" if is_bad[k] else limit), is_solved
         if len(ended) == len(state.case):
-            return self._left(state, ended)
+            return self._left(point, ended)
         with np.errstate(all="ignore"):
             equations = _Newton(point, factors)
             ok, after = self._search(point, equations, *self._choose(point, equations))
@@ -470,7 +484,7 @@ class _Search:
                 ended[k] = ("optimal to a looser tolerance" if is_close else unsolved), is_close
         if not ended:
             return after
-        self._left(state, ended)  # with the points before this step
+        self._left(point, ended)  # with the points before this step
         return after.take(np.array([k for k in range(len(state.case)) if k not in ended], dtype=int))
 
     def _choose(self, point: "_Point", equations: "_Newton") -> tuple["_Step", tuple[Array, Array]]:
@@ -680,11 +694,11 @@ def _flags(at: Indices, count: int) -> Flags:
     return result
 
 
-def _inside(w: Array, low: Array, high: Array) -> Array:
-    """Return w (B, w) moved inside its bounds (B, w)."""
-    span = START_PUSH * (high - low)
-    least = low + np.minimum(START_PUSH * np.maximum(1.0, np.abs(low)), span)
-    most = high - np.minimum(START_PUSH * np.maximum(1.0, np.abs(high)), span)
+def _inside(w: Array, low: Array, high: Array, push: float) -> Array:
+    """Return w (B, w) moved inside its bounds (B, w) by ``push`` times their size, or times their distance."""
+    span = push * (high - low)
+    least = low + np.minimum(push * np.maximum(1.0, np.abs(low)), span)
+    most = high - np.minimum(push * np.maximum(1.0, np.abs(high)), span)
     return np.clip(w, np.where(low > -FAR, least, -FAR), np.where(high < FAR, most, FAR))
 
 
@@ -734,10 +748,10 @@ class _Point:
     def __init__(self, state: _State, programs: BatchedPrograms, curvature: Array):
         self.state, self.curvature = state, curvature
         rows = self.rows = programs.point(state.x, state.rows, state.weight, curvature)
-        self.gradient = rows.gradient
-        stiffness, self.repulsion, products, most, least, dual = _kernel(_variable_point)(
-            *state.bounded, rows.gradient + rows.multiplied
-        )
+        self.gradient, lagrangian = rows.gradient, rows.gradient + rows.multiplied
+        stiffness, self.repulsion, products, most, least, dual = _kernel(_variable_point)(*state.bounded, lagrangian)
+        self.bound_multipliers, fixed = state.z_high - state.z_low, rows.systems.fixed
+        self.bound_multipliers[:, fixed], dual[:, fixed] = -lagrangian[:, fixed], 0.0
         self.entries = rows.entries
         self.entries[:, rows.systems.diagonal] += stiffness
         totals = rows.totals

@@ -21,14 +21,18 @@ MAX_COMPILED = 100_000  # largest number of operations of a factorisation that i
 
 
 class Systems:
-    """Systems A x = r with a symmetric ``pattern`` (n, n), and the entries (B, nnz) of the lower triangles of A."""
+    """Systems A x = r with a symmetric ``pattern`` (n, n), and the entries (B, nnz) of the lower triangles of A.
 
-    def __init__(self, pattern: Flags):
-        self.n = len(pattern)
+    The unknowns ``fixed`` are 0: their rows and columns are those of the unit matrix.
+    """
+
+    def __init__(self, pattern: Flags, fixed: Indices | None = None):
+        self.n, self.fixed = len(pattern), np.zeros(0, dtype=int) if fixed is None else fixed
         self.rows, self.columns = np.nonzero(np.tril(pattern | np.eye(self.n, dtype=bool)))
         self.places = np.full(pattern.shape, -1)
         self.places[self.rows, self.columns] = self.places[self.columns, self.rows] = np.arange(len(self.rows))
         self.diagonal: Indices = np.diagonal(self.places).copy()
+        self._fixed_entries = np.flatnonzero(np.isin(self.rows, self.fixed) | np.isin(self.columns, self.fixed))
 
     @cached_property
     def method(self) -> "_Method":
@@ -48,6 +52,8 @@ class Systems:
 
         ``last`` (B,) are the last shifts, from which larger ones are tried. ``entries`` are changed accordingly.
         """
+        entries[:, self._fixed_entries] = 0.0
+        entries[:, self.diagonal[self.fixed]] = 1.0
         factors, ok = self.method.factors(entries)
         shifts, is_convex = last.copy(), ok.copy()
         waiting = {int(k): iter(_shifts(entries[k, self.diagonal], float(last[k]))) for k in np.flatnonzero(~ok)}
@@ -98,7 +104,8 @@ class Factors:
         return Factors(self._systems, self._entries[at], [values[at] for values in self._factors], *arrays)
 
     def solved(self, right: Array) -> Array:
-        """Return the solutions (B, k, n) for right-hand sides (B, k, n), refined once."""
+        """Return the solutions (B, k, n) for right-hand sides (B, k, n), which are changed; refined once."""
+        right[..., self._systems.fixed] = 0.0
         return self._systems.method.solved(self._entries, self._factors, right)
 
 

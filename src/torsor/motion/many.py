@@ -14,13 +14,14 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Indices
 from torsor.base.checks import several
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.progress import Bar
 from torsor.motion.batched import BatchOutcome, solve_batch
 from torsor.motion.results.solution import BETWEEN, Solution, on_finer_grid
 from torsor.motion.solve import (
+    LOOSE_TOLERANCE,
     ONLY_AT_NODES,
     SolveSettings,
     SolveState,
@@ -32,6 +33,7 @@ from torsor.motion.solve import (
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.term import Cost, Number
 from torsor.motion.transcription.cases import Cases, structure_of
+from torsor.motion.wide.cases import WideCases, wide_structure_of
 from torsor.optimisation import Outcome, Settings
 from torsor.robot.robot import Robot
 
@@ -190,11 +192,12 @@ def _tell(bar: Bar, before: int, ended: int) -> None:
 
 def batch_structure(problem: ProblemStatement, settings: SolveSettings) -> tuple[Any, ...] | None:
     """Return a key that is equal for problems that can be solved in one batch; None if a problem cannot be batched."""
-    is_plain = not (settings.feasible_first or settings.tie_break or settings.refine or problem.relaxation_order)
+    is_plain = not (settings.feasible_first or settings.tie_break or settings.refine)
     is_plain = is_plain and settings.solver == BATCH_SOLVER and not np.isfinite(settings.seconds)
     costs: Sequence[Cost] = problem.costs
-    is_smooth = all(cost.smoother() is cost and cost.scaled(1.0) is cost for cost in costs)
-    return structure_of(problem.program) if is_plain and is_smooth else None
+    if not is_plain or any(cost.scaled(1.0) is not cost for cost in costs):
+        return None
+    return structure_of(problem.program) or wide_structure_of(problem.program)
 
 
 def _alone(problem: ProblemStatement, settings: SolveSettings) -> Solution:
@@ -212,9 +215,19 @@ def _solve_group(
     problems: Sequence[ProblemStatement], settings: SolveSettings, began: float, tell: Callable[[int], None] | None
 ) -> list[Solution | None]:
     """Return the solutions of problems with one structure, None for those that the batch does not solve."""
-    programs = [problem.program for problem in problems]
-    starts = np.stack([problem.guess() for problem in problems])
-    cases, ended = Cases.of(programs), 0
+    starts, ended = np.stack([problem.guess() for problem in problems]), 0
+    limits = Settings(settings.tolerance, settings.iterations)
+    before, solver_settings = _solve_smoother(problems, starts, limits)
+    kept = [k for k, outcome in enumerate(before) if outcome is None or outcome.is_solved]
+    if not kept:
+        return [None] * len(problems)
+    batch, warm = _batch_of([problems[k] for k in kept]), None
+    found = [outcome for k in kept if (outcome := before[k]) is not None]
+    starts_now = starts[kept]
+    if found:
+        starts_now = np.stack([outcome.x for outcome in found])
+        multipliers = np.stack([outcome.multipliers for outcome in found])[:, batch.order] * batch.units
+        warm = multipliers, np.stack([outcome.bound_multipliers for outcome in found])
 
     def done(_: int, __: Outcome) -> None:
         nonlocal ended
@@ -222,16 +235,16 @@ def _solve_group(
         if tell is not None:
             tell(ended)
 
-    solver_settings = Settings(settings.tolerance, settings.iterations)
-    outcomes = solve_batch(cases, starts, solver_settings, done)
+    outcomes = solve_batch(batch.cases, starts_now, solver_settings, done, warm=warm)
     setup = perf_counter() - began
-    between = _between_nodes(cases, outcomes)
-    results = list[Solution | None]()
-    for problem, (outcome, is_convex), worst, start in zip(problems, outcomes, between, starts, strict=True):
+    between = _between_nodes(batch.cases, outcomes)
+    results: list[Solution | None] = [None] * len(problems)
+    for place, (k, (outcome, is_convex), worst) in enumerate(zip(kept, outcomes, between, strict=True)):
+        problem, start, earlier = problems[k], starts[k], before[k]
         if not outcome.is_solved:
-            results.append(None)
             continue
-        outcome = replace(outcome, multipliers=_in_order(problem, outcome.multipliers))
+        iterations = outcome.iterations + (0 if earlier is None else earlier.iterations)
+        outcome = replace(outcome, multipliers=batch.multipliers(place, outcome), iterations=iterations)
         solution = Solution(problem, outcome, BATCH_SOLVER, settings.tolerance, 0.0, setup / len(problems))
         state = SolveState(problem, settings, start, outcome.x, None, began, solution)
         if not is_convex:
@@ -240,20 +253,53 @@ def _solve_group(
             state = refine_points(state)
         if worst > BETWEEN or state.result is not solution:
             state = mark_between_nodes(state)
-        assert state.result is not None
-        results.append(state.result)
+        results[k] = state.result
     return results
 
 
-def _in_order(problem: ProblemStatement, multipliers: Array) -> Array:
-    """Return the multipliers in the order of the rows of a problem, given those of its rows at nodes."""
-    assert problem.program.at_nodes is not None
-    result = np.empty_like(multipliers)
-    result[problem.program.at_nodes[1]] = multipliers
-    return result
+class _Batch(NamedTuple):
+    """The batch of some problems, the indices (m,) of its rows in their programs, and these in its units (B, m)."""
+
+    cases: Cases | WideCases
+    order: Indices
+    units: Array
+
+    def multipliers(self, place: int, outcome: Outcome) -> Array:
+        """Return the multipliers of the program of the case at a place in the batch."""
+        result = np.empty_like(outcome.multipliers)
+        result[self.order] = outcome.multipliers / self.units[place]
+        return result
 
 
-def _between_nodes(cases: Cases, outcomes: Sequence[BatchOutcome]) -> Array:
+def _batch_of(problems: Sequence[ProblemStatement]) -> _Batch:
+    programs = [problem.program for problem in problems]
+    first = programs[0]
+    if structure_of(first) is None:
+        wide = WideCases.of(programs)
+        return _Batch(wide, np.arange(first.m), wide.units)
+    assert first.at_nodes is not None
+    return _Batch(Cases.of(programs), first.at_nodes[1], np.ones((len(programs), first.m)))
+
+
+def _solve_smoother(
+    problems: Sequence[ProblemStatement], starts: Array, settings: Settings
+) -> tuple[list[Outcome | None], Settings]:
+    """Return the outcomes of the problems with smoother costs, None if there are none, and the remaining limits."""
+    costs = [[cost.smoother() for cost in problem.costs] for problem in problems]
+    if all(one is other for one, other in zip(costs[0], problems[0].costs, strict=True)):
+        return [None] * len(problems), settings
+    smoother = [problem.changed(objective=own) for problem, own in zip(problems, costs, strict=True)]
+    batch, tolerance = _batch_of(smoother), max(LOOSE_TOLERANCE, settings.tolerance)
+    loose = replace(settings, tolerance=tolerance, iterations=max(1, settings.iterations // 2))
+    outcomes = [outcome for outcome, _ in solve_batch(batch.cases, starts, loose)]
+    found: list[Outcome | None] = [
+        replace(outcome, multipliers=batch.multipliers(k, outcome)) for k, outcome in enumerate(outcomes)
+    ]
+    most = max(outcome.iterations for outcome in outcomes)
+    return found, replace(settings, iterations=max(1, settings.iterations - most))
+
+
+def _between_nodes(cases: Cases | WideCases, outcomes: Sequence[BatchOutcome]) -> Array:
     """Return the largest violation (B,) of each solution on a grid ten times finer, or infinity if it is not known."""
     program, required = on_finer_grid(cases.program)
     finer = cases.on(program)

@@ -30,9 +30,13 @@ def structure_of(program: Program) -> tuple[Any, ...] | None:
         return None
     program = program.at_nodes[0]
     is_closed = any(batch.kernels.node.model.is_closed for batch in program.batches)
-    is_fixed = bool((program.lower == program.upper).any())
-    if program.rates or is_closed or is_fixed or not program.n or not program.m:
+    if program.rates or is_closed or not program.n or not program.m:
         return None
+    return nodes_structure(program), kinds_of_bounds(program)
+
+
+def nodes_structure(program: Program) -> tuple[Any, ...]:
+    """Return a key that is equal for programs with the same variables, kernels and nodes."""
     layouts = tuple(
         (phase.columns.tobytes(), phase.duration, phase.ticks, *((s.degree, s.inner.tobytes()) for s in phase.splines))
         for phase in program.layout.phases
@@ -40,37 +44,52 @@ def structure_of(program: Program) -> tuple[Any, ...] | None:
     batches = tuple(
         (batch.kernels.identity, batch.phase, batch.s.tobytes(), batch.weights.tobytes()) for batch in program.batches
     )
-    bounds = (program.lower, program.upper, program.row_lower, program.row_upper)
-    kinds = *(np.isfinite(side) for side in bounds), program.row_lower == program.row_upper
-    return layouts, batches, tuple(kind.tobytes() for kind in kinds), program.factor
+    return layouts, batches, program.factor
+
+
+def kinds_of_bounds(program: Program) -> tuple[bytes, ...]:
+    """Return which bounds exist, and which are equal."""
+    pairs = (program.lower, program.upper), (program.row_lower, program.row_upper)
+    kinds = [kind for low, high in pairs for kind in (np.isfinite(low), np.isfinite(high), low == high)]
+    return tuple(kind.tobytes() for kind in kinds)
 
 
 class Assembly:
     """The sparsity pattern of the condensed matrices, and the places of the derivatives of the nodes in them."""
 
     def __init__(self, program: Program):
-        n, pattern = program.n, np.zeros((program.n, program.n), dtype=bool)
+        self._program = program
+
+    @cached_property
+    def systems(self) -> Systems:
+        """The systems of the condensed matrices."""
+        program, pattern = self._program, np.zeros((self._program.n,) * 2, dtype=bool)
         for batch in program.batches:
             pattern.ravel()[batch.condensed_blocks.places.to] = True
             pattern[batch.others] = pattern[:, batch.others] = True
-        self.systems = Systems(pattern)
-        self._scatters, self._columns = [], []
-        for batch in program.batches:
+        return Systems(pattern, np.flatnonzero(program.lower == program.upper))
+
+    @cached_property
+    def _places(self) -> list[tuple[csr_array, Indices]]:
+        """For each batch, the scatter matrix of the blocks, and the places of the columns of T and the numbers."""
+        result = []
+        for batch in self._program.batches:
             blocks = batch.condensed_blocks
-            row, column = np.divmod(blocks.places.to, n)
+            row, column = np.divmod(blocks.places.to, self._program.n)
             lower = row >= column
             places = self.systems.places[row[lower], column[lower]], blocks.places.taken[lower]
             shape = len(self.systems.rows), blocks.size
-            self._scatters.append(csr_array((np.ones(len(places[0])), places), shape=shape))
+            scatter = csr_array((np.ones(len(places[0])), places), shape=shape)
             columns = self.systems.places[batch.others]
             for k in range(len(batch.others)):  # entries among T and the numbers are added once
                 columns[k, batch.others[:k]] = -1
-            self._columns.append(columns)
+            result.append((scatter, columns))
+        return result
 
     def entries(self, parts: Sequence[Array], columns: Sequence[Array]) -> Array:
         """Return the entries (B, nnz) of the matrices: parts of block sums, and columns (B, specials, n), by batch."""
         total = np.zeros((len(parts[0]), len(self.systems.rows)))
-        for scatter, part, places, column in zip(self._scatters, parts, self._columns, columns, strict=True):
+        for (scatter, places), part, column in zip(self._places, parts, columns, strict=True):
             total += (scatter @ part.T).T
             for k, to in enumerate(places):
                 used = to >= 0
