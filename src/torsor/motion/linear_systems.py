@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import casadi as ca
 import numpy as np
+from scipy.linalg.blas import dsymm
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from torsor.base.arrays import Array, Flags, Indices
@@ -165,22 +166,27 @@ class _Lapack:
     """Cholesky factors of dense matrices, one by one."""
 
     def __init__(self, systems: Systems):
-        self._systems = systems
+        self._systems, self._lower = systems, systems.rows * systems.n + systems.columns
 
     def factors(self, entries: Array) -> tuple[list[Array], Flags]:
         """Return lower factors (B, n, n), and which matrices have one."""
-        factors, ok = self._systems.dense(entries), np.ones(len(entries), dtype=bool)
+        factors, ok = self._matrices(entries), np.ones(len(entries), dtype=bool)
         for k, own in enumerate(factors):
-            factors[k], info = dpotrf(own, lower=1, clean=0)
-            ok[k] = not info and np.isfinite(factors[k, -1, -1])
+            _, info = dpotrf(own.T, lower=0, clean=0, overwrite_a=1)  # in place: LAPACK sees the transpose
+            ok[k] = not info and np.isfinite(own[-1, -1])
         return [factors], ok
+
+    def _matrices(self, entries: Array) -> Array:
+        """Return the lower triangles (B, n, n)."""
+        result = np.zeros((len(entries), self._systems.n**2))
+        result[:, self._lower] = entries
+        return result.reshape(len(entries), self._systems.n, -1)
 
     def solved(self, entries: Array, factors: list[Array], right: Array) -> Array:
         """Return the solutions (B, k, n)."""
-        matrix = self._systems.dense(entries)
-
-        def solve(rights: Array) -> Array:
-            return np.stack([dpotrs(L, r.T, lower=1)[0].T for L, r in zip(factors[0], rights, strict=True)])
-
-        result = solve(right)
-        return np.asarray(result + solve(right - result @ matrix))
+        result = np.empty_like(right)
+        for own, lower, r, x in zip(self._matrices(entries), factors[0], right, result, strict=True):
+            x[:] = dpotrs(lower.T, r.T, lower=0)[0].T
+            left = dsymm(-1.0, own.T, x.T, 1.0, r.T)  # the upper triangle of the transpose
+            x += dpotrs(lower.T, left, lower=0)[0].T
+        return result

@@ -23,6 +23,18 @@ class Window(NamedTuple):
     count: int
 
 
+class _Product(NamedTuple):
+    """Derivatives with respect to control points: a basis (K, P, orders) times those of rows (kind 0) or squares (1).
+
+    ``index`` selects pairs of a row and a profile (None: all), and ``at`` is the place of the result.
+    """
+
+    kind: int
+    basis: Array
+    index: Indices | None
+    at: slice
+
+
 class NodeBlocks:
     """The derivatives of the rows and squares of a batch, whose first row is row ``first`` of the program."""
 
@@ -32,22 +44,31 @@ class NodeBlocks:
         self.batch = batch
         self.jacobian, self.hessian = (make(layout.duration >= 0) for make in (kernels.jacobian, kernels.hessian))
         self.second = Blocks(chain, *self.hessian.blocks)
-        (row, profile), numbers = self.jacobian.pairs, np.array([*batch.layout.numbers.values()], dtype=int)
-        N, others = kernels.count, np.array(batch.others, dtype=int)
-        row = np.concatenate([row, m + np.repeat(np.arange(q), N)])
-        profile = np.concatenate([profile, np.tile(np.arange(N), q)])
-        self._groups, sources = list[tuple[Array, Indices]](), list[Array]()
-        for group in chain.groups:
-            index = np.flatnonzero(np.isin(profile, group.profiles))
-            node, point, pair = np.indices((K, group.B.shape[2], len(index)))
-            column = layout.columns[profile[index][pair], group.first[node] + point]
-            sources.append(np.stack([node, row[index][pair], column]).reshape(3, -1))
-            self._groups.append((np.ascontiguousarray(group.B.transpose(1, 2, 0)), index))
+        numbers, others = np.array([*batch.layout.numbers.values()], dtype=int), np.array(batch.others, dtype=int)
+        by_profile = (
+            (*self.jacobian.pairs,),
+            (m + np.repeat(np.arange(q), kernels.count), np.tile(np.arange(kernels.count), q)),
+        )
+        self._products, sources = list[_Product](), list[Array]()
+        for kind, (row, profile) in enumerate(by_profile):
+            for group in chain.groups if len(row) else []:
+                index = np.flatnonzero(np.isin(profile, group.profiles))
+                is_main = 2 * len(index) > len(row)  # computed for all pairs, so that none have to be selected
+                taken = np.arange(len(row)) if is_main else index
+                node, point, pair = np.indices((K, group.B.shape[2], len(taken)))
+                column = layout.columns[profile[taken][pair], group.first[node] + point]
+                column = np.where(np.isin(profile, group.profiles)[taken][pair], column, -1)
+                first_source = sum(part.shape[1] for part in sources)
+                sources.append(np.stack([node, row[taken][pair], column]).reshape(3, -1))
+                at = slice(first_source, first_source + node.size)
+                basis = np.ascontiguousarray(group.B.transpose(1, 2, 0))
+                self._products.append(_Product(kind, basis, None if is_main else index, at))
         specials = (
             (self.jacobian.timed, np.full(len(self.jacobian.timed), layout.duration)),
             (self.jacobian.entries[0], numbers[self.jacobian.entries[1]]),
             (m + np.repeat(np.arange(q), len(others)), np.tile(others, q)),
         )
+        self._specials = sum(part.shape[1] for part in sources)
         for rows, columns in specials:
             node, entry = np.indices((K, len(rows)))
             sources.append(np.stack([node, rows[entry], columns[entry]]).reshape(3, -1))
@@ -66,19 +87,25 @@ class NodeBlocks:
             self.windows.append(Window(span, rows_at, columns, at, count * (m + q)))
             gathers.append(gather)
             size = at.stop
+        self._count = len(node)
         self._gather = np.concatenate([np.zeros(0, dtype=int), *gathers])
         self.size = size
 
     def fill(self, out: Array, first: Mapping[str, Array], second: Mapping[str, Array]) -> None:
         """Write the blocks (B, size), given the derivatives of the nodes."""
         B, K, D, q = len(out), len(self.batch.s), self.batch.kernels.orders, self.batch.kernels.square_count
-        squares = second["squares"] if q else np.zeros((B, K, 0))
-        edge = D * q * self.batch.kernels.count
-        rows = [first[name] if name in first else np.zeros((B, K, 0)) for name in ("rows", "timed", "shared")]
-        pairs = np.concatenate([rows[0].reshape(B, K, D, -1), squares[..., :edge].reshape(B, K, D, -1)], axis=-1)
-        parts = [basis @ (pairs if len(self._groups) == 1 else pairs[..., index]) for basis, index in self._groups]
-        parts += [rows[1], rows[2], squares[..., edge:], np.zeros((B, 1))]
-        np.take(np.concatenate([part.reshape(B, -1) for part in parts], axis=1), self._gather, axis=1, out=out)
+        squares, edge = second["squares"] if q else np.zeros((B, K, 0)), D * q * self.batch.kernels.count
+        rows, timed, shared = (first.get(name, np.zeros((B, K, 0))) for name in ("rows", "timed", "shared"))
+        pairs = rows.reshape(B, K, D, -1), squares[..., :edge].reshape(B, K, D, -1)
+        sources = np.empty((B, self._count + 1))
+        for kind, basis, index, at in self._products:
+            own = pairs[kind] if index is None else pairs[kind][..., index]
+            np.matmul(basis, own, out=sources[:, at].reshape(B, K, basis.shape[1], -1))
+        edges = np.cumsum([self._specials, *(K * part.shape[2] for part in (timed, shared, squares[..., edge:]))])
+        for part, (begin, end) in zip((timed, shared, squares[..., edge:]), pairwise(edges.tolist()), strict=True):
+            sources[:, begin:end] = part.reshape(B, -1)
+        sources[:, -1] = 0.0
+        np.take(sources, self._gather, axis=1, out=out, mode="clip")
 
     def block(self, values: Array, window: Window) -> Array:
         """Return a block (B, count, columns) of values (B, size)."""

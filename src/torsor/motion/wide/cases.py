@@ -14,6 +14,7 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
+from scipy.linalg.blas import dsyrk
 from scipy.sparse import csr_array
 
 from torsor.base.arrays import Array, Indices
@@ -388,8 +389,8 @@ class _Parts:
                 blocks, values = form.blocks[rate.index], self._values[rate.index][some]
                 c = weight[some, None] * at.c[some]
                 for boundary in boundaries:
-                    _square(rate.across(blocks, values, boundary, c), parts[:, next(left)])
-            _square(np.sqrt(stiffness[some, form.linear_rows, None]) * linear[some], parts[:, next(left)])
+                    _add_square(rate.across(blocks, values, boundary, c), parts[:, next(left)])
+            _add_square(np.sqrt(stiffness[some, form.linear_rows, None]) * linear[some], parts[:, next(left)])
             self.entries[some] = form.entries(parts)
         blocks = [
             Block(window.rows, window.columns, own.block(values, window)[:, : window.rows.stop - window.rows.start])
@@ -425,16 +426,16 @@ class _Parts:
         for index, window in enumerate(own.windows):
             nodes_at = slice(window.nodes.start * q, window.nodes.stop * q)
             roots = np.sqrt(np.concatenate([self._stiffness[some, window.rows], squares[:, nodes_at]], axis=1))
-            product = _square(roots[..., None] * own.block(self._values[k][some], window), parts[:, next(left)])
-            for rate, at in zip(self._cases.rates, self._rates, strict=True):
-                c = self._weight[some, None] * at.c[some]
+            at = next(left)
+            _add_square(roots[..., None] * own.block(self._values[k][some], window), parts[:, at])
+            for rate, at_rate in zip(self._cases.rates, self._rates, strict=True):
+                c = self._weight[some, None] * at_rate.c[some]
                 steps = rate.inside(own, self._values[k][some], index, c) if rate.index == k else None
                 if steps is not None:
-                    product += steps.swapaxes(1, 2) @ steps
+                    _add_square(steps, parts[:, at], is_first=False)
 
 
-def _square(block: Array, out: Array) -> Array:
-    """Write the products (B, columns, columns) of blocks (B, rows, columns) with themselves, and return them."""
-    result = out.reshape(len(block), block.shape[2], block.shape[2])
-    assert result.base is not None
-    return np.matmul(block.swapaxes(1, 2), block, out=result)
+def _add_square(block: Array, out: Array, is_first: bool = True) -> None:
+    """Add the lower triangles of products of blocks (B, rows, columns) with themselves to ``out`` (B, columns^2)."""
+    for own, total in zip(block, out.reshape(len(block), block.shape[2], -1), strict=True):
+        dsyrk(1.0, own.T, beta=0.0 if is_first else 1.0, c=total.T, overwrite_c=1)
