@@ -221,11 +221,10 @@ def _solve_group(
     kept = [k for k, outcome in enumerate(before) if outcome is None or outcome.is_solved]
     if not kept:
         return [None] * len(problems)
-    batch, warm = _batch_of([problems[k] for k in kept]), None
     found = [outcome for k in kept if (outcome := before[k]) is not None]
-    starts_now = starts[kept]
+    starts_now, warm = np.stack([outcome.x for outcome in found]) if found else starts, None
+    batch = _batch_of([problems[k] for k in kept], starts_now)
     if found:
-        starts_now = np.stack([outcome.x for outcome in found])
         multipliers = np.stack([outcome.multipliers for outcome in found])[:, batch.order] * batch.units
         warm = multipliers, np.stack([outcome.bound_multipliers for outcome in found])
 
@@ -271,11 +270,12 @@ class _Batch(NamedTuple):
         return result
 
 
-def _batch_of(problems: Sequence[ProblemStatement]) -> _Batch:
+def _batch_of(problems: Sequence[ProblemStatement], starts: Array) -> _Batch:
+    """Return the batch of problems that start from starts (B, n)."""
     programs = [problem.program for problem in problems]
     first = programs[0]
     if structure_of(first) is None:
-        wide = WideCases.of(programs)
+        wide = WideCases.of(programs, starts)
         return _Batch(wide, np.arange(first.m), wide.units)
     assert first.at_nodes is not None
     return _Batch(Cases.of(programs), first.at_nodes[1], np.ones((len(programs), first.m)))
@@ -289,7 +289,7 @@ def _solve_smoother(
     if all(one is other for one, other in zip(costs[0], problems[0].costs, strict=True)):
         return [None] * len(problems), settings
     smoother = [problem.changed(objective=own) for problem, own in zip(problems, costs, strict=True)]
-    batch, tolerance = _batch_of(smoother), max(LOOSE_TOLERANCE, settings.tolerance)
+    batch, tolerance = _batch_of(smoother, starts), max(LOOSE_TOLERANCE, settings.tolerance)
     loose = replace(settings, tolerance=tolerance, iterations=max(1, settings.iterations // 2))
     outcomes = [outcome for outcome, _ in solve_batch(batch.cases, starts, loose)]
     found: list[Outcome | None] = [

@@ -131,6 +131,13 @@ class RowJacobian:
         blocks = [block._replace(values=block.values[at]) for block in self._blocks]
         return RowJacobian(blocks, self._inverse[at], self._n)
 
+    def steepest(self) -> Array:
+        """Return the largest derivative (B, m) of each row."""
+        result = np.zeros_like(self._inverse)
+        for rows, _, values in self._blocks:
+            result[:, rows] = np.abs(values).max(axis=2, initial=0.0)
+        return result * self._inverse
+
     def times(self, x: Array) -> Array:
         """Return J x (B, k, m) of k vectors (B, k, n)."""
         result = np.empty((*x.shape[:2], self._inverse.shape[1]))

@@ -29,6 +29,7 @@ from torsor.motion.wide.blocks import Block, Boundary, NodeBlocks, RowJacobian
 from torsor.motion.wide.linear import LinearRows, linear_structure
 from torsor.motion.wide.rates import BatchedRates, RatesAt, rates_structure
 from torsor.optimisation.barrier import FAR, Bounded
+from torsor.optimisation.standard import MAX_GRADIENT
 from torsor.robot.kernels import Kernels
 from torsor.robot.target import Target
 
@@ -153,30 +154,47 @@ class Form:
 
 @dataclass(frozen=True, eq=False)
 class WideCases:
-    """The programs of B cases with the structure of ``program``; ``at_nodes`` are the cases without linear rows."""
+    """The programs of B cases with the structure of ``program``; ``at_nodes`` are the cases without linear rows.
+
+    The rows are those of the programs, divided by ``units`` (B, m), so that they are not steep at the start.
+    """
 
     program: Program
     form: Form
     at_nodes: Cases
     linear: LinearRows
     rates: tuple[BatchedRates, ...]
+    units: Array
 
     @classmethod
-    def of(cls, programs: Sequence[Program]) -> "WideCases":
-        """Return the batch of programs with equal ``wide_structure_of``."""
+    def of(cls, programs: Sequence[Program], starts: Array) -> "WideCases":
+        """Return the batch of programs with equal ``wide_structure_of``, scaled at starts (B, n)."""
         linear, rates = LinearRows.of(programs, FAR), BatchedRates.all_of(programs)
         at_nodes = Cases.of([_at_nodes(program) for program in programs])
-        return cls(programs[0], Form(programs[0], linear, rates), at_nodes, linear, rates)
+        form, ones = Form(programs[0], linear, rates), np.ones((len(programs), programs[0].m))
+        plain = cls(programs[0], form, at_nodes, linear, rates, ones)
+        low, high = plain.row_bounds
+        point = plain.point(starts, Rows(low, *[np.zeros_like(ones)] * 3), ones[:, 0], ones[:, 0])
+        most = np.where(low == high, 1.0, MAX_GRADIENT)  # equations are stiff
+        return replace(plain, units=np.maximum(1.0, point.steepest / most))
 
     def take(self, cases: Indices) -> "WideCases":
         """Return the batch of some cases."""
         rates = tuple(rate.take(cases) for rate in self.rates)
-        return replace(self, at_nodes=self.at_nodes.take(cases), linear=self.linear.take(cases), rates=rates)
+        return replace(
+            self,
+            at_nodes=self.at_nodes.take(cases),
+            linear=self.linear.take(cases),
+            rates=rates,
+            units=self.units[cases],
+        )
 
     def on(self, program: Program) -> "WideCases | None":
         """Return the same cases at the nodes of another program with the same variables; None if terms have data."""
         at_nodes = self.at_nodes.on(_at_nodes(program))
-        return None if at_nodes is None else replace(self, program=program, at_nodes=at_nodes, rates=())
+        if at_nodes is None:
+            return None
+        return replace(self, program=program, at_nodes=at_nodes, rates=(), units=np.ones((len(self), program.m)))
 
     def __len__(self) -> int:
         return len(self.at_nodes)
@@ -194,10 +212,9 @@ class WideCases:
     @cached_property
     def row_bounds(self) -> tuple[Array, Array]:
         """Lower and upper bounds (B, m) of the rows."""
-        low, high = (
-            np.concatenate([own, self.linear.bounds[:, side]], axis=1)
-            for side, own in enumerate(self.at_nodes.row_bounds)
-        )
+        both = zip(self.at_nodes.row_bounds, self.linear.bounds.swapaxes(0, 1), strict=False)
+        sides = [np.concatenate(pair, axis=1) for pair in both]
+        low, high = (np.where(np.abs(side) < FAR, side / self.units, side) for side in sides)
         return low, high
 
     @cached_property
@@ -205,13 +222,7 @@ class WideCases:
         """The inverse scales (B, m) of the rows."""
         pairs = zip(self.at_nodes.program.batches, self.at_nodes.bounds, strict=True)
         parts = [np.tile(own[:, 2], len(batch.s)) for batch, own in pairs]
-        return np.concatenate([*parts, self.linear.bounds[:, 2]], axis=1)
-
-    @cached_property
-    def units(self) -> Array:
-        """The scaled rows (B, m) in units of those of the programs."""
-        ones = np.ones((len(self), self.form.linear_rows.start))
-        return np.concatenate([ones, self.linear.units], axis=1)
+        return np.concatenate([*parts, self.linear.bounds[:, 2]], axis=1) / self.units
 
     def durations(self, x: Array) -> list[Array]:
         """Return the duration (B,) of each phase."""
@@ -221,9 +232,10 @@ class WideCases:
         """Return f (B,) and the scaled rows (B, m) at x (B, n)."""
         f, rows = self.at_nodes.value(x)
         linear = self.linear.value(x, self.durations(x)) * self.linear.bounds[:, 2]
+        rows = np.concatenate([rows, linear], axis=1) / self.units
         for rate in self.rates_at(x, rows):
             f = f + self.program.factor * rate.value
-        return f, np.concatenate([rows, linear], axis=1)
+        return f, rows
 
     def rates_at(self, x: Array, rows: Array) -> list[RatesAt]:
         """Return the costs of row rates, given the scaled rows (B, m)."""
@@ -311,6 +323,11 @@ class WidePoint(RowPoint):
     def systems(self) -> Systems:
         """The systems of the condensed matrices."""
         return self._cases.form.systems
+
+    @property
+    def steepest(self) -> Array:
+        """The largest derivative (B, m) of each row."""
+        return self._jacobian.steepest()
 
     @property
     def off(self) -> Array:

@@ -24,8 +24,7 @@ class LinearRows:
 
     ``columns`` are the indices in x of all variables on which the rows depend. ``paces`` (B, count) belong to
     ``paced``, pairs of a row and the index of a shared number (-1: none). ``bounds`` (B, 3, e) are the scaled lower and
-    upper bounds, and the inverse scales. Rows are scaled to gradients of at most 1 with respect to control points,
-    because equations are stiff; ``units`` (B, e) are these rows in units of the program's.
+    upper bounds, and the inverse scales.
     """
 
     layout: Layout
@@ -35,7 +34,6 @@ class LinearRows:
     parts: tuple[tuple[Array, Array], ...]
     paces: Array
     bounds: Array
-    units: Array
 
     @classmethod
     def of(cls, programs: Sequence[Program], most: float) -> "LinearRows":
@@ -51,10 +49,6 @@ class LinearRows:
         sides = [
             (own.row_lower[own.m - m :], own.row_upper[own.m - m :], 1 / own.scales[own.m - m :]) for own in programs
         ]
-        steep = sum(np.abs(A).max(axis=2, initial=0.0) for A, _ in parts) * np.array(
-            [inverse for _, _, inverse in sides]
-        )
-        units = np.maximum(steep, 1.0)
         return cls(
             first.layout,
             columns,
@@ -62,16 +56,13 @@ class LinearRows:
             keys,
             parts,
             np.array([[pace for _, _, pace in one.paces] for one in linears]).reshape(len(programs), -1),
-            np.clip(np.array(sides) / units[:, None], -most, most),
-            units,
+            np.clip(np.array(sides), -most, most),
         )
 
     def take(self, at: Indices) -> "LinearRows":
         """Return the rows of some cases."""
         parts = tuple((A[at], b[at]) for A, b in self.parts)
-        return LinearRows(
-            self.layout, self.columns, self.paced, self.keys, parts, self.paces[at], self.bounds[at], self.units[at]
-        )
+        return LinearRows(self.layout, self.columns, self.paced, self.keys, parts, self.paces[at], self.bounds[at])
 
     @property
     def m(self) -> int:
