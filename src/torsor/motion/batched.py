@@ -41,7 +41,6 @@ from torsor.optimisation.condensed import (
     SOFT_ERROR_FACTOR,
     START_PUSH,
     STILL_STEP,
-    WARM_PUSH,
 )
 from torsor.optimisation.program import Outcome, Settings
 from torsor.optimisation.standard import MAX_GRADIENT
@@ -49,6 +48,7 @@ from torsor.robot.kernels import Kernels
 from torsor.robot.target import Target
 
 WIDTH = 64  # cases in work at a time
+WARM_PUSH = 1e-3  # distance of a start with multipliers from its bounds, and least multiplier
 REFILL_FRACTION = 0.75  # fraction of the cases in work below which new ones enter
 
 

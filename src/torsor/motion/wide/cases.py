@@ -174,7 +174,7 @@ class WideCases:
         form, ones = Form(programs[0], linear, rates), np.ones((len(programs), programs[0].m))
         plain = cls(programs[0], form, at_nodes, linear, rates, ones)
         low, high = plain.row_bounds
-        point = plain.point(starts, Rows(low, *[np.zeros_like(ones)] * 3), ones[:, 0], ones[:, 0])
+        point = plain.point(starts, Rows((low + high) / 2, *[np.zeros_like(ones)] * 3), ones[:, 0], ones[:, 0])
         most = np.where(low == high, 1.0, MAX_GRADIENT)  # equations are stiff
         return replace(plain, units=np.maximum(1.0, point.steepest / most))
 
@@ -454,5 +454,8 @@ class _Parts:
 
 def _add_square(block: Array, out: Array, is_first: bool = True) -> None:
     """Add the lower triangles of products of blocks (B, rows, columns) with themselves to ``out`` (B, columns^2)."""
+    if not block.size:
+        out[:] = 0.0 if is_first else out
+        return
     for own, total in zip(block, out.reshape(len(block), block.shape[2], -1), strict=True):
         dsyrk(1.0, own.T, beta=0.0 if is_first else 1.0, c=total.T, overwrite_c=1)
