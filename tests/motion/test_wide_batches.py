@@ -75,7 +75,9 @@ def _held(**changes):
 def _lift(**changes):
     ends = motion.Start(q=0.0, v=0.0), motion.End(q=[1.0, 0.5], v=0.0)
     terms = [*ends, motion.Torques(upper=60.0)]
-    return motion.MotionProblem(two_link(), motion.Phase(1.0, points=7), RoundedTorques(), terms, name="lift", **changes)
+    return motion.MotionProblem(
+        two_link(), motion.Phase(1.0, points=7), RoundedTorques(), terms, name="lift", **changes
+    )
 
 
 CASES = {

@@ -16,7 +16,7 @@ from torsor.human.comparison.table import DIGITS, LikenessTable
 from torsor.human.contact.schedule import Walk, described, stairs_of
 from torsor.human.contact.support import Sitting
 from torsor.human.gait.curves import COUNT, CurveSpread, StrideCurves
-from torsor.human.gait.references import REFERENCES, SOURCES, Reference
+from torsor.human.gait.references import REFERENCES, SOURCES, Reference, in_words
 from torsor.human.tasks.figures import draw_seat
 from torsor.human.terms.forces import Grounded
 from torsor.human.terms.problem import REACTION_JOINTS, load_of, presses, pressure, who
@@ -182,6 +182,26 @@ def plot(
     people = "; dashed and shaded: people, mean and standard deviation" if shown else ""
     figure.suptitle(label_of_title(f"{what}\n{how}\n{legend}{people}; vertical line: toe-off"))
     return saved(figure, path, dpi=70 if sagittal else 80)
+
+
+def plot_bands(curves: Mapping[str, Reference], strides: Sequence[StrideCurves], path: str | Path | None) -> "Figure":
+    """Return a figure of the sagittal curves of several strides, with their means and standard deviations."""
+    rows = -(-len(SAGITTAL_CURVES) // COLUMNS)
+    figure = new_figure(14.0, 2.45 * rows + 0.6)
+    for k, name in enumerate(SAGITTAL_CURVES):
+        axes, spread = figure.add_subplot(rows, COLUMNS, k + 1), curves[name]
+        for stride in strides:
+            own = stride.curve(spread)
+            axes.plot(np.linspace(0.0, 100.0, len(own)), own, color="0.6", linewidth=0.6)
+        at, sd = np.linspace(0.0, 100.0, len(spread.mean)), np.zeros(1) if spread.sd is None else spread.sd
+        axes.fill_between(at, spread.mean - sd, spread.mean + sd, color=OWN_COLOUR, alpha=0.3, linewidth=0)
+        axes.plot(at, spread.mean, color=OWN_COLOUR, linewidth=1.8)
+        _style(axes, in_words(name, spread.kind), spread.unit)
+    for axes in figure.axes[-COLUMNS:]:
+        axes.set_xlabel("% of stride", fontsize=9)
+    side = strides[0].side
+    figure.suptitle(f"{len(strides)} {side} strides\nblue: mean and standard deviation, grey: each walk")
+    return saved(figure, path, dpi=80)
 
 
 def _style(axes: Any, title: str, unit: str) -> None:

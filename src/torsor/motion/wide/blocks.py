@@ -13,25 +13,25 @@ from torsor.motion.transcription.batch import Batch, Blocks
 class Window(NamedTuple):
     """A block: its nodes, its rows in the program, its columns (indices in x), and its place in the array of a batch.
 
-    The rows at the nodes are followed by the squares of the integrand at the nodes, ``count`` rows in all.
+    The rows at the nodes are followed by the squares of the integrand at the nodes, ``height`` rows in all.
     """
 
     nodes: slice
     rows: slice
     columns: Indices
     at: slice
-    count: int
+    height: int
 
 
 class _Product(NamedTuple):
     """Derivatives with respect to control points: a basis (K, P, orders) times those of rows (kind 0) or squares (1).
 
-    ``index`` selects pairs of a row and a profile (None: all), and ``at`` is the place of the result.
+    ``chosen`` selects pairs of a row and a profile (None: all), and ``at`` is the place of the result.
     """
 
     kind: int
     basis: Array
-    index: Indices | None
+    chosen: Indices | None
     at: slice
 
 
@@ -42,7 +42,8 @@ class NodeBlocks:
         chain, kernels = batch.chain, batch.kernels
         layout, K, m, q = chain.phase_layout, len(chain.s), kernels.m, kernels.square_count
         self.batch = batch
-        self.jacobian, self.hessian = (make(layout.duration >= 0) for make in (kernels.jacobian, kernels.hessian))
+        by_T = layout.duration >= 0
+        self.jacobian, self.hessian = kernels.jacobian(by_T), kernels.hessian(by_T)
         self.second = Blocks(chain, *self.hessian.blocks)
         numbers, others = np.array([*batch.layout.numbers.values()], dtype=int), np.array(batch.others, dtype=int)
         by_profile = (
@@ -109,7 +110,7 @@ class NodeBlocks:
 
     def block(self, values: Array, window: Window) -> Array:
         """Return a block (B, count, columns) of values (B, size)."""
-        return values[:, window.at].reshape(len(values), window.count, len(window.columns))
+        return values[:, window.at].reshape(len(values), window.height, len(window.columns))
 
 
 class Block(NamedTuple):

@@ -409,14 +409,14 @@ class _Parts:
                     _add_square(rate.across(blocks, values, boundary, c), parts[:, next(left)])
             _add_square(np.sqrt(stiffness[some, form.linear_rows, None]) * linear[some], parts[:, next(left)])
             self.entries[some] = form.entries(parts)
-        blocks = [
+        all_blocks = [
             Block(window.rows, window.columns, own.block(values, window)[:, : window.rows.stop - window.rows.start])
             for own, values in zip(form.blocks, self._values, strict=True)
             for window in own.windows
             if own.batch.m
         ]
-        blocks.append(Block(form.linear_rows, cases.linear.columns, linear))
-        self.jacobian = RowJacobian(blocks, cases.inverse, form.n)
+        all_blocks.append(Block(form.linear_rows, cases.linear.columns, linear))
+        self.jacobian = RowJacobian(all_blocks, cases.inverse, form.n)
 
     def _add_nodes(self, k: int, inputs: dict[str, Array], some: slice, parts: Array, left: Iterator[slice]) -> None:
         """Add the derivatives at the nodes of batch k of some cases."""

@@ -67,7 +67,7 @@ class LinearRows:
     @property
     def m(self) -> int:
         """Number of rows of a case."""
-        return self.bounds.shape[2]
+        return int(self.bounds.shape[2])
 
     def _sums(self, x: Array) -> list[Array]:
         """Return A x + b (B, e) of each part."""
