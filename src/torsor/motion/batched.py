@@ -21,7 +21,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array, Flags, Indices
-from torsor.compiler import Signature, free_memory, on_host
+from torsor.compiler import Signature, on_host
 from torsor.compiler.cache import source_hash
 from torsor.motion.linear_systems import Factors, Systems
 from torsor.optimisation.barrier import CORRECTORS, FAR, Bounded
@@ -56,7 +56,7 @@ LAST = 48  # cases at the end of a batch on a GPU that are finished by the CPU, 
 HALVINGS = {"cpu": 1, "cuda": 8}  # step lengths that a line search tries at a time
 # Barrier parameter of a warm start: a factor of the squared largest violation, which is the change of the data, and its
 # bounds.
-WARM_MU_FACTOR, WARM_MU = 0.1, (1e-9, 1e-3)
+WARM_MU_FACTOR, MIN_WARM_MU, MAX_WARM_MU = 0.1, 1e-9, 1e-3
 MAX_RESTORING = 60  # iterations that look for a feasible point
 REFILL_FRACTION = 0.75  # fraction of the cases in work below which new ones enter
 
@@ -178,8 +178,8 @@ class BatchedPrograms(Protocol):
         """Device of the arrays: "cpu" or "cuda"."""
 
     @property
-    def bytes(self) -> int:
-        """Approximate memory of a case in work."""
+    def width(self) -> int:
+        """Number of cases in work at a time."""
 
     @property
     def lower(self) -> Array:
@@ -376,6 +376,17 @@ class BatchOutcome(NamedTuple):
     is_convex: bool
 
 
+class Warm(NamedTuple):
+    """Multipliers near the solution, of the rows (B, m) and of the bounds of the variables (B, n).
+
+    ``mu`` is the least barrier parameter at the start.
+    """
+
+    rows: Array
+    bounds: Array
+    mu: float = MIN_WARM_MU
+
+
 def solve_batch(
     programs: BatchedPrograms,
     starts: Array,
@@ -383,15 +394,14 @@ def solve_batch(
     done: Callable[[int, Outcome], None] | None = None,
     width: int | None = None,
     stops: Callable[[], bool] | None = None,
-    warm: tuple[Array, Array] | None = None,
+    warm: Warm | None = None,
 ) -> list[BatchOutcome | None]:
     """Solve programs of one structure from starts (B, n); ``done`` is called with each case that ends.
 
-    ``warm`` are multipliers of the rows (B, m) and of the bounds of the variables (B, n) near the solution. If
-    ``stops`` returns true before an iteration, the cases in work end unsolved. Those that wait have no outcome.
+    If ``stops`` returns true before an iteration, the cases in work end unsolved. Those that wait have no outcome.
     """
     if width is None:
-        width = min(WIDTHS[programs.device], max(1, free_memory(programs.device) // programs.bytes))
+        width = programs.width
     return _Search(programs, starts, settings, done, width, stops, warm).run()
 
 
@@ -404,7 +414,7 @@ class _Search:
         done: Callable[[int, Outcome], None] | None,
         width: int,
         stops: Callable[[], bool] | None,
-        warm: tuple[Array, Array] | None,
+        warm: Warm | None,
     ):
         self.programs, self.starts, self.settings, self.warm = programs, starts, settings, warm
         self.done, self.width, self.stops, self.began = done, width, stops, perf_counter()
@@ -469,14 +479,13 @@ class _Search:
         cases = np.asarray(first, like=self.starts)
         return self._begun(cases, self.starts[cases], self.warm)
 
-    def _begun(
-        self, cases: Indices, start: Array, warm: tuple[Array, Array] | None = None, centre: Array | None = None
-    ) -> _State:
+    def _begun(self, cases: Indices, start: Array, warm: Warm | None = None, centre: Array | None = None) -> _State:
         """Return the first points of cases at given variables (B, n); ``centre`` (B,) are products of the bounds."""
         programs, ones = self.programs.take(cases), np.ones_like(cases, dtype=float)
         low, high = np.maximum(programs.lower, -FAR), np.minimum(programs.upper, FAR)
         push = START_PUSH if warm is None else WARM_PUSH
         x = _inside(start, low, high, push)
+        low, high = np.where(low < high, low, -FAR), np.where(low < high, high, FAR)  # fixed variables do not move
         f, h = programs.value(x)
         row_low, row_high = programs.row_bounds
         w = _inside(h, row_low, row_high, push)
@@ -490,9 +499,9 @@ class _Search:
         weight = np.where(steep > MAX_GRADIENT, MAX_GRADIENT / np.maximum(steep, 1e-300), 1.0)
         weight = np.where((largest < 1) & (largest > 1e-100), 1 / np.maximum(largest, 1e-100), weight)
         if warm is not None:
-            u, z = (weight[:, None] * values[cases] for values in warm)
+            u, z = (weight[:, None] * values[cases] for values in warm[:2])
             off = np.maximum(row_low - h, h - row_high).max(axis=1)
-            mu = np.clip(WARM_MU_FACTOR * np.maximum(off, 0.0) ** 2, *WARM_MU)[:, None]
+            mu = np.clip(WARM_MU_FACTOR * np.maximum(off, 0.0) ** 2, warm.mu, MAX_WARM_MU)[:, None]
             w, z_low, z_high = _centred(h, u, row_low, row_high, mu)
             x, own_low, own_high = _centred(x, z, low, high, mu)
             f, h = programs.value(x)
@@ -517,14 +526,13 @@ class _Search:
             zeros.copy(), _Filters.empty(x), _Filters.empty(x),
         )  # fmt: skip
 
-    def _record(self, state: _State, ended: dict[int, tuple[str, bool]]) -> None:
-        """Record the outcomes of cases that ended, by place in the batch."""
+    def _record(self, state: _State, ended: dict[int, tuple[str, bool]], z: Array | None = None) -> None:
+        """Record the outcomes of cases that ended, by place in the batch; z (B, n) are multipliers of the bounds."""
         at = np.asarray(np.array(list(ended)), like=state.case)
-        weight = state.weight[at]
+        z, weight = state.z_high - state.z_low if z is None else z, state.weight[at]
         parts = (
-            state.case[at], state.x[at], state.rows.u[at] / weight[:, None],
-            (state.z_high[at] - state.z_low[at]) / weight[:, None], state.f[at] / weight, state.iterations[at],
-            state.violation[at], state.is_convex[at],
+            state.case[at], state.x[at], state.rows.u[at] / weight[:, None], z[at] / weight[:, None],
+            state.f[at] / weight, state.iterations[at], state.violation[at], state.is_convex[at],
         )  # fmt: skip
         seconds = perf_counter() - self.began
         for (status, is_solved), case, x, u, z, f, iterations, violation, is_convex in zip(
@@ -613,7 +621,7 @@ class _Search:
             is_solved, limit = bool(error[k] <= tolerance), "stopped at the iteration limit"
             ended[k] = ("optimal" if is_solved else "values are not finite" if is_bad[k] else limit), is_solved
         if len(ended) == len(state.case):
-            self._record(state, ended)
+            self._record(state, ended, point.bound_multipliers)
             return state.take(state.case[:0])
         with np.errstate(all="ignore"):
             equations = _Newton(point, factors)
@@ -631,7 +639,7 @@ class _Search:
         if not ended and not stuck:
             return after
         if ended:
-            self._record(state, ended)  # with the points before this step
+            self._record(state, ended, point.bound_multipliers)  # with the points before this step
         if stuck:
             self.stuck.append(state.take(np.asarray(np.array(stuck), like=state.case)))
         others = np.setdiff1d(np.arange(len(state.case)), [*ended, *stuck])
@@ -956,10 +964,12 @@ class _Point:
     def __init__(self, state: _State, programs: BatchedPrograms, curvature: Array):
         self.state, self.curvature = state, curvature
         rows = self.rows = programs.point(state.x, state.rows, state.weight, curvature)
-        self.gradient = rows.gradient
+        self.gradient, lagrangian = rows.gradient, rows.gradient + rows.multiplied
         stiffness, self.repulsion, products, most, least, dual = _kernel(_variable_point, programs)(
-            *state.bounded, rows.gradient + rows.multiplied
+            *state.bounded, lagrangian
         )
+        self.bound_multipliers, fixed = state.z_high - state.z_low, rows.systems.fixed
+        self.bound_multipliers[:, fixed], dual[:, fixed] = -lagrangian[:, fixed], 0.0
         self.entries = rows.entries
         self.entries[:, rows.systems.diagonal] += stiffness
         totals = rows.totals

@@ -1,8 +1,8 @@
 """Symmetric positive definite systems of one sparsity pattern, many at once, on a CPU or a GPU.
 
 On a CPU, the factorisation and the solution are compiled as straight-line code for the pattern, and computed for
-several systems in the lanes of vector registers. Large patterns, and all patterns on a GPU, where such code is compiled
-slowly and uses few threads, are factorised as dense matrices by blocks, whose products are those of the array library.
+several systems in the lanes of vector registers; large systems are factorised one by one by LAPACK. On a GPU, where
+such code compiles slowly and uses few threads, matrices are factorised by blocks, with products of the array library.
 """
 
 from functools import cache, cached_property
@@ -10,6 +10,8 @@ from typing import Any, Protocol, cast
 
 import casadi as ca
 import numpy as np
+from scipy.linalg.blas import dsymm
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from torsor.base.arrays import Array, Flags, Indices
 from torsor.compiler import array_module
@@ -24,14 +26,21 @@ MAX_SHIFT = 1e20  # relative to the largest diagonal entry
 
 
 class Systems:
-    """Systems A x = r with a symmetric ``pattern`` (n, n), and the entries (B, nnz) of the lower triangles of A."""
+    """Systems A x = r with a symmetric ``pattern`` (n, n), and the entries (B, nnz) of the lower triangles of A.
 
-    def __init__(self, pattern: Flags, device: str = "cpu"):
-        self.n, self.device = len(pattern), device
+    The unknowns ``fixed`` are 0: their rows and columns are those of the unit matrix.
+    """
+
+    def __init__(self, pattern: Flags, fixed: Indices | None = None, device: str = "cpu"):
+        self.n, self.device, placed = len(pattern), device, array_module(device).asarray
+        fixed = np.zeros(0, dtype=int) if fixed is None else fixed
         self.rows, self.columns = np.nonzero(np.tril(pattern | np.eye(self.n, dtype=bool)))
         self.places = np.full(pattern.shape, -1)
         self.places[self.rows, self.columns] = self.places[self.columns, self.rows] = np.arange(len(self.rows))
-        self.diagonal: Indices = array_module(device).asarray(np.diagonal(self.places).copy())
+        self.diagonal: Indices = placed(np.diagonal(self.places).copy())
+        self.fixed: Indices = placed(fixed)
+        of_fixed = np.isin(self.rows, fixed) | np.isin(self.columns, fixed)
+        self._fixed_entries: Indices = placed(np.flatnonzero(of_fixed))
 
     @cached_property
     def method(self) -> "_Method":
@@ -39,8 +48,9 @@ class Systems:
         rows, columns = np.concatenate([self.rows, self.columns]), np.concatenate([self.columns, self.rows])
         pattern = ca.Sparsity.triplet(self.n, self.n, rows.tolist(), columns.tolist())
         filled = np.bincount(pattern.ldl(True)[0].get_triplet()[0], minlength=self.n)
-        is_small = int(filled @ (filled + 1)) <= MAX_COMPILED
-        return _Compiled(self) if is_small and self.device == "cpu" else _Blocked(self)
+        if self.device != "cpu":
+            return _Blocked(self)
+        return _Compiled(self) if int(filled @ (filled + 1)) <= MAX_COMPILED else _Lapack(self)
 
     def kernels(self, name: str) -> Kernels:
         """Return the compiled functions with a name on the device of the systems."""
@@ -51,6 +61,8 @@ class Systems:
 
         ``last`` (B,) are the last shifts, from which larger ones are tried. ``entries`` are changed accordingly.
         """
+        entries[:, self._fixed_entries] = 0.0
+        entries[:, self.diagonal[self.fixed]] = 1.0
         factors, ok = self.method.factors(entries)
         shifts, is_convex, at = last.copy(), ok.copy(), np.flatnonzero(~ok)
         if at.size:
@@ -152,6 +164,36 @@ class _Compiled:
         B, k, n = right.shape
         kernel: Any = self._kernels.kernel(f"solution {k}", lambda: self._solution(k))
         result: Array = kernel(entries, *factors, right.reshape(B, k * n)).reshape(B, k, n)
+        return result
+
+
+class _Lapack:
+    """Cholesky factors of dense matrices, one by one."""
+
+    def __init__(self, systems: Systems):
+        self._systems, self._lower = systems, systems.rows * systems.n + systems.columns
+
+    def factors(self, entries: Array) -> tuple[list[Array], Flags]:
+        """Return lower factors (B, n, n), and which matrices have one."""
+        factors, ok = self._matrices(entries), np.ones(len(entries), dtype=bool)
+        for k, own in enumerate(factors):
+            _, info = dpotrf(own.T, lower=0, clean=0, overwrite_a=1)  # in place: LAPACK sees the transpose
+            ok[k] = not info and np.isfinite(own[-1, -1])
+        return [factors], ok
+
+    def _matrices(self, entries: Array) -> Array:
+        """Return the lower triangles (B, n, n)."""
+        result = np.zeros((len(entries), self._systems.n**2))
+        result[:, self._lower] = entries
+        return result.reshape(len(entries), self._systems.n, -1)
+
+    def solved(self, entries: Array, factors: list[Array], right: Array) -> Array:
+        """Return the solutions (B, k, n)."""
+        result = np.empty_like(right)
+        for own, lower, r, x in zip(self._matrices(entries), factors[0], right, result, strict=True):
+            x[:] = dpotrs(lower.T, r.T, lower=0)[0].T
+            left = dsymm(-1.0, own.T, x.T, 1.0, r.T)  # the upper triangle of the transpose
+            x += dpotrs(lower.T, left, lower=0)[0].T
         return result
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import chain
 from time import perf_counter
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -21,11 +21,12 @@ from torsor.base.checks import several, whole_number
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.progress import Bar
 from torsor.compiler import array_module, on_host
-from torsor.motion.batched import WIDTHS, BatchOutcome, solve_batch
+from torsor.motion.batched import MIN_WARM_MU, WIDTHS, BatchOutcome, Warm, solve_batch
 from torsor.motion.processes import Here, Monitor, results
 from torsor.motion.results.solution import BETWEEN, Solution, on_finer_grid
 from torsor.motion.solve import (
     CTRL_C,
+    LOOSE_TOLERANCE,
     ONLY_AT_NODES,
     SolveSettings,
     SolveState,
@@ -39,10 +40,12 @@ from torsor.motion.terms.term import Cost, Number
 from torsor.motion.transcription.cases import Cases, structure_of
 from torsor.motion.transcription.program import Program
 from torsor.motion.varied_ends import varied_ends
+from torsor.motion.wide.cases import WideCases, wide_structure_of
 from torsor.optimisation import Outcome, Settings, Watch
 from torsor.robot.robot import Robot
 
 BATCH_SOLVER = "condensed"  # the method of the batch
+SMOOTHER_MU = 1e-4  # least barrier parameter of searches from solutions with smoother costs
 FINER_CASES = {"cpu": 16, "cuda": 1024}  # cases that are checked between the nodes at a time
 MAX_JOB = 4 * WIDTHS["cpu"]  # cases that a process solves together, so that processes end at about the same time
 _INERTIAL = ("mass", "com", "inertia")  # fields of links that a payload changes
@@ -225,21 +228,27 @@ class Template:
     """What batches of one structure share, also at the nodes of a finer grid."""
 
     def __init__(self, program: Program, device: str):
+        self._program, self.order, self._cases = program, np.arange(program.m), None
+        if structure_of(program) is None:
+            self._fine, self.required = on_finer_grid(program)
+            return
         assert program.at_nodes is not None
-        self._program, self.order = program, program.at_nodes[1]
+        self.order = program.at_nodes[1]
         self._cases = Cases.of([program], device)
         self._fine, self.required = on_finer_grid(self._cases.program)
         self._finer = self._cases.on(self._fine)
 
-    def cases(self, searches: Searches) -> Cases:
+    def cases(self, searches: Searches) -> Cases | WideCases:
         """Return the batch of searches."""
+        if self._cases is None:
+            return WideCases.of([problem.program for problem in searches.problems], np.stack(searches.starts))
         if searches.known is not None:
             return Cases.with_known(self._program, searches.known, self._cases.device, self._cases)
         return Cases.of([problem.program for problem in searches.problems], self._cases.device, self._cases)
 
-    def finer(self, cases: Cases) -> Cases | None:
+    def finer(self, cases: Cases | WideCases) -> Cases | WideCases | None:
         """Return cases at the nodes of the finer grid; None if terms have data."""
-        return cases.on(self._fine, self._finer)
+        return cases.on(self._fine) if isinstance(cases, WideCases) else cases.on(self._fine, self._finer)
 
 
 class _Found:
@@ -379,11 +388,12 @@ def _solve_one(searches: Searches, index: int, monitor: Monitor) -> _Found:
 
 def batch_structure(problem: ProblemStatement, settings: SolveSettings) -> tuple[Any, ...] | None:
     """Return a key that is equal for problems that can be solved in one batch; None if a problem cannot be batched."""
-    is_plain = not (settings.feasible_first or settings.tie_break or settings.refine or problem.relaxation_order)
+    is_plain = not (settings.feasible_first or settings.tie_break or settings.refine)
     is_plain = is_plain and settings.solver == BATCH_SOLVER and not np.isfinite(settings.seconds)
     costs: Sequence[Cost] = problem.costs
-    is_smooth = all(cost.smoother() is cost and cost.scaled(1.0) is cost for cost in costs)
-    return structure_of(problem.program) if is_plain and is_smooth else None
+    if not is_plain or any(cost.scaled(1.0) is not cost for cost in costs):
+        return None
+    return structure_of(problem.program) or wide_structure_of(problem.program)
 
 
 def _alone(problem: ProblemStatement, start: Array, settings: SolveSettings) -> Solution:
@@ -415,14 +425,18 @@ def _unsolved(problem: ProblemStatement, x: Array, status: str, settings: SolveS
 
 
 def solve_group(
-    searches: Searches, template: Template, monitor: Monitor | None = None, warm: Sequence[Outcome] | None = None
+    searches: Searches,
+    template: Template,
+    monitor: Monitor | None = None,
+    warm: Sequence[Outcome] | None = None,
+    mu: float = MIN_WARM_MU,
 ) -> list[Solution | None]:
     """Return the solutions of searches with one structure, None for those that the batch does not solve.
 
-    ``warm`` are the outcomes of neighbouring problems, from which the searches start.
+    ``warm`` are the outcomes of neighbouring problems, from which the searches start with barrier parameters of at
+    least ``mu``.
     """
     problems, starts, settings, began = searches.problems, searches.starts, searches.settings, perf_counter()
-    cases = template.cases(searches)
 
     def is_stopped() -> bool:
         return monitor is not None and monitor.is_stopped
@@ -431,27 +445,19 @@ def solve_group(
         if monitor is not None:
             monitor.end()
 
-    solver_settings = Settings(settings.tolerance, settings.iterations)
-    x = array_module(cases.device).asarray(np.stack(starts))
-    first = None
-    if warm is not None:
-        rows = np.stack([outcome.multipliers[template.order] for outcome in warm])
-        first = rows, np.stack([outcome.bound_multipliers for outcome in warm])
-    outcomes = solve_batch(cases, x, solver_settings, done, stops=is_stopped, warm=first)
+    smoother = _smoother(searches) if warm is None else None
+    if smoother is not None:
+        return _solve_from_smoother(searches, smoother, template, monitor)
+    limits = Settings(settings.tolerance, settings.iterations)
+    cases, outcomes = _outcomes(searches, template, limits, done, is_stopped, warm, mu)
     seconds = (perf_counter() - began) / len(problems)
     between = _between_nodes(template.finer(cases), template.required, outcomes)
-    results, is_ordered = list[Solution | None](), bool((np.diff(template.order) == 1).all())
+    results = list[Solution | None]()
     for problem, result, worst, start in zip(problems, outcomes, between, starts, strict=True):
         if result is None or not (result.outcome.is_solved or is_stopped()):
             results.append(None)
             continue
-        outcome = result.outcome
-        if not is_ordered:
-            multipliers = np.empty_like(outcome.multipliers)
-            multipliers[template.order] = outcome.multipliers
-            outcome = replace(outcome, multipliers=multipliers)
-        if not outcome.is_solved:
-            outcome = replace(outcome, status=CTRL_C)
+        outcome = result.outcome if result.outcome.is_solved else replace(result.outcome, status=CTRL_C)
         solution = Solution(problem, outcome, BATCH_SOLVER, settings.tolerance, 0.0, seconds)
         refines = settings.refine is not False and any(phase.is_refinable for phase in problem.stages)
         if result.is_convex and not refines and worst <= BETWEEN:
@@ -469,7 +475,63 @@ def solve_group(
     return results
 
 
-def _between_nodes(finer: Cases | None, required: Flags, outcomes: Sequence[BatchOutcome | None]) -> Array:
+def _outcomes(
+    searches: Searches,
+    template: Template,
+    limits: Settings,
+    done: Callable[[int, Outcome], None] | None,
+    stops: Callable[[], bool],
+    warm: Sequence[Outcome] | None = None,
+    mu: float = MIN_WARM_MU,
+) -> tuple[Cases | WideCases, list[BatchOutcome | None]]:
+    """Return the batch of searches, and its outcomes with multipliers of the rows of the programs."""
+    cases, first = template.cases(searches), None
+    x = array_module(cases.device).asarray(np.stack(searches.starts))
+    if warm is not None:
+        rows = np.stack([outcome.multipliers[template.order] for outcome in warm]) * on_host(cases.units)
+        first = Warm(rows, np.stack([outcome.bound_multipliers for outcome in warm]), mu)
+    outcomes = solve_batch(cases, x, limits, done, stops=stops, warm=first)
+    if isinstance(cases, Cases) and (np.diff(template.order) == 1).all():
+        return cases, outcomes
+    for k, (result, units) in enumerate(zip(outcomes, on_host(cases.units), strict=True)):
+        if result is not None:
+            multipliers = np.empty_like(result.outcome.multipliers)
+            multipliers[template.order] = result.outcome.multipliers / units
+            outcomes[k] = result._replace(outcome=replace(result.outcome, multipliers=multipliers))
+    return cases, outcomes
+
+
+def _smoother(searches: Searches) -> Searches | None:
+    """Return the searches with smoother costs, or None if the costs are smooth."""
+    costs = [[cost.smoother() for cost in problem.costs] for problem in searches.problems[:1]]
+    if all(one is other for one, other in zip(costs[0], searches.problems[0].costs, strict=True)):
+        return None
+    problems = [problem.changed(objective=[cost.smoother() for cost in problem.costs]) for problem in searches.problems]
+    return Searches(problems, searches.starts, searches.settings, searches.device)
+
+
+def _solve_from_smoother(
+    searches: Searches, smoother: Searches, template: Template, monitor: Monitor | None
+) -> list[Solution | None]:
+    """Return the solutions of searches that start from loose solutions with smoother costs."""
+    settings, result = searches.settings, cast(list[Solution | None], [None] * len(searches.problems))
+    loose = Settings(max(LOOSE_TOLERANCE, settings.tolerance), max(1, settings.iterations // 2))
+    there = Template(smoother.problems[0].program, smoother.device)
+    _, before = _outcomes(smoother, there, loose, None, lambda: monitor is not None and monitor.is_stopped)
+    found = {k: each.outcome for k, each in enumerate(before) if each is not None and each.outcome.is_solved}
+    if not found:
+        return result
+    own, most = searches.take(list(found)), max(outcome.iterations for outcome in found.values())
+    starts, left = [outcome.x for outcome in found.values()], max(1, settings.iterations - most)
+    some = Searches(own.problems, starts, replace(settings, iterations=left), own.device, own.known)
+    for k, solution in zip(found, solve_group(some, template, monitor, list(found.values()), SMOOTHER_MU), strict=True):
+        if solution is not None:
+            iterations = found[k].iterations + solution.outcome.iterations
+            result[k] = replace(solution, outcome=replace(solution.outcome, iterations=iterations))
+    return result
+
+
+def _between_nodes(finer: Cases | WideCases | None, required: Flags, outcomes: Sequence[BatchOutcome | None]) -> Array:
     """Return the largest violation (B,) of each solution on a grid ten times finer, or infinity if it is not known."""
     worst = np.full(len(outcomes), np.inf)
     if finer is None:

@@ -184,6 +184,26 @@ def plot(
     return saved(figure, path, dpi=70 if sagittal else 80)
 
 
+def plot_bands(curves: Mapping[str, Reference], strides: Sequence[StrideCurves], path: str | Path | None) -> "Figure":
+    """Return a figure of the sagittal curves of several strides, with their means and standard deviations."""
+    rows = -(-len(SAGITTAL_CURVES) // COLUMNS)
+    figure = new_figure(14.0, 2.45 * rows + 0.6)
+    for k, name in enumerate(SAGITTAL_CURVES):
+        axes, spread = figure.add_subplot(rows, COLUMNS, k + 1), curves[name]
+        for stride in strides:
+            own = stride.curve(spread)
+            axes.plot(np.linspace(0.0, 100.0, len(own)), own, color="0.6", linewidth=0.6)
+        at, sd = np.linspace(0.0, 100.0, len(spread.mean)), np.zeros(1) if spread.sd is None else spread.sd
+        axes.fill_between(at, spread.mean - sd, spread.mean + sd, color=OWN_COLOUR, alpha=0.3, linewidth=0)
+        axes.plot(at, spread.mean, color=OWN_COLOUR, linewidth=1.8)
+        _style(axes, in_words(name, spread.kind), spread.unit)
+    for axes in figure.axes[-COLUMNS:]:
+        axes.set_xlabel("% of stride", fontsize=9)
+    side = strides[0].side
+    figure.suptitle(f"{len(strides)} {side} strides\nblue: mean and standard deviation, grey: each walk")
+    return saved(figure, path, dpi=80)
+
+
 def _style(axes: Any, title: str, unit: str) -> None:
     axes.set_title(title, fontsize=10)
     axes.set_ylabel(unit, fontsize=9)

@@ -117,7 +117,7 @@ class BarrierKernels:
     def _condensed(self, stiffness: ca.SX) -> tuple[dict[str, ca.SX], list[ca.SX], list[Indices]]:
         """Return the "blocks" of the condensed matrix, its columns of T and the numbers, and the pattern."""
         outputs, patterns = self.own.make_hessian(self._by_T, stiffness)
-        mixed = ca.reshape(outputs["mixed"], self.count, -1).T
+        mixed = ca.reshape(outputs["mixed"], self.count, self.own.profiles).T
         columns = ca.vertcat(mixed, ca.reshape(outputs["corner"], self.count, self.count))
         return {"blocks": outputs["blocks"]}, ca.horzsplit(columns) if self.count else [], patterns
 

@@ -18,8 +18,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from torsor.base.arrays import Array, Indices
-from torsor.compiler import array_module, on_host
-from torsor.motion.batched import Prediction, RowPoint, Rows, RowStep, RowTotals, Trial
+from torsor.compiler import array_module, free_memory, on_host
+from torsor.motion.batched import WIDTHS, Prediction, RowPoint, Rows, RowStep, RowTotals, Trial
 from torsor.motion.linear_systems import Systems
 from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.program import Program
@@ -34,9 +34,13 @@ def structure_of(program: Program) -> tuple[Any, ...] | None:
         return None
     program = program.at_nodes[0]
     is_closed = any(batch.kernels.node.model.is_closed for batch in program.batches)
-    is_fixed = bool((program.lower == program.upper).any())
-    if program.rates or is_closed or is_fixed or not program.n or not program.m:
+    if program.rates or is_closed or not program.n or not program.m:
         return None
+    return nodes_structure(program), kinds_of_bounds(program)
+
+
+def nodes_structure(program: Program) -> tuple[Any, ...]:
+    """Return a key that is equal for programs with the same variables, kernels and nodes."""
     layouts = tuple(
         (phase.columns.tobytes(), phase.duration, phase.ticks, *((s.degree, s.inner.tobytes()) for s in phase.splines))
         for phase in program.layout.phases
@@ -44,19 +48,22 @@ def structure_of(program: Program) -> tuple[Any, ...] | None:
     batches = tuple(
         (batch.kernels.identity, batch.phase, batch.s.tobytes(), batch.weights.tobytes()) for batch in program.batches
     )
-    bounds = (program.lower, program.upper, program.row_lower, program.row_upper)
-    kinds = *(np.isfinite(side) for side in bounds), program.row_lower == program.row_upper
-    return layouts, batches, tuple(kind.tobytes() for kind in kinds), program.factor
+    return layouts, batches, program.factor
+
+
+def kinds_of_bounds(program: Program) -> tuple[bytes, ...]:
+    """Return which bounds exist, and which are equal."""
+    pairs = (program.lower, program.upper), (program.row_lower, program.row_upper)
+    kinds = [kind for low, high in pairs for kind in (np.isfinite(low), np.isfinite(high), low == high)]
+    return tuple(kind.tobytes() for kind in kinds)
 
 
 class Constants:
     """The arrays of a batch of nodes that are the same for all cases, on a device."""
 
     def __init__(self, batch: Batch, device: str):
-        def placed(array: Any) -> Any:
-            return array_module(device).asarray(array)
-
-        layout = batch.chain.phase_layout
+        placed, layout = array_module(device).asarray, batch.chain.phase_layout
+        self._batch, self._placed = batch, placed
         self.s, self.weights = placed(batch.s), placed(batch.weights)
         self.points = placed(layout.columns.T.copy())  # (P, N)
         self.others = placed(np.array(batch.others, dtype=int))
@@ -67,9 +74,13 @@ class Constants:
             (placed(group.rows), placed(group.profiles), placed(points))
             for group, points in zip(batch.chain.groups, columns, strict=True)
         ]
-        self.blocks = [
-            (orders, None if blocks is None else placed(blocks), placed(product))
-            for orders, blocks, product in batch.condensed_blocks.products
+
+    @cached_property
+    def blocks(self) -> list[tuple[slice, Any, Any]]:
+        """The ``products`` of the blocks of the condensed matrix."""
+        return [
+            (orders, None if blocks is None else self._placed(blocks), self._placed(product))
+            for orders, blocks, product in self._batch.condensed_blocks.products
         ]
 
 
@@ -77,31 +88,40 @@ class Assembly:
     """The sparsity pattern of the condensed matrices, and the places of the derivatives of the nodes in them."""
 
     def __init__(self, program: Program, device: str):
-        n, pattern = program.n, np.zeros((program.n, program.n), dtype=bool)
+        self._program, self._device = program, device
+        self.constants = {id(batch): Constants(batch, device) for batch in program.batches}
+
+    @cached_property
+    def systems(self) -> Systems:
+        """The systems of the condensed matrices."""
+        program, pattern = self._program, np.zeros((self._program.n,) * 2, dtype=bool)
         for batch in program.batches:
             pattern.ravel()[batch.condensed_blocks.places.to] = True
             pattern[batch.others] = pattern[:, batch.others] = True
-        self.systems = Systems(pattern, device)
-        self.constants = {id(batch): Constants(batch, device) for batch in program.batches}
-        self._scatters, self._columns, xp = [], [], array_module(device)
-        for batch in program.batches:
+        return Systems(pattern, np.flatnonzero(program.lower == program.upper), self._device)
+
+    @cached_property
+    def _places(self) -> list[tuple[Any, list[tuple[Indices, Indices]]]]:
+        """For each batch, the scatter matrix of the blocks, and the places of the columns of T and the numbers."""
+        result, xp = [], array_module(self._device)
+        for batch in self._program.batches:
             blocks = batch.condensed_blocks
-            row, column = np.divmod(blocks.places.to, n)
+            row, column = np.divmod(blocks.places.to, self._program.n)
             lower = row >= column
             places = self.systems.places[row[lower], column[lower]], blocks.places.taken[lower]
             shape = len(self.systems.rows), blocks.size
             scatter = csr_array((np.ones(len(places[0])), places), shape=shape)
-            self._scatters.append(scatter if device == "cpu" else xp.asarray(_summed(scatter)))
             columns = self.systems.places[batch.others]
             for k in range(len(batch.others)):  # entries among T and the numbers are added once
                 columns[k, batch.others[:k]] = -1
-            used = [(to[to >= 0], np.flatnonzero(to >= 0)) for to in columns]
-            self._columns.append([(xp.asarray(to), xp.asarray(taken)) for to, taken in used])
+            used = [(xp.asarray(to[to >= 0]), xp.asarray(np.flatnonzero(to >= 0))) for to in columns]
+            result.append((scatter if self._device == "cpu" else xp.asarray(_summed(scatter)), used))
+        return result
 
     def entries(self, parts: Sequence[Array], columns: Sequence[Array]) -> Array:
         """Return the entries (B, nnz) of the matrices: parts of block sums, and columns (B, specials, n), by batch."""
         total = np.zeros((len(parts[0]), len(self.systems.rows)), like=parts[0])
-        for scatter, part, places, column in zip(self._scatters, parts, self._columns, columns, strict=True):
+        for (scatter, places), part, column in zip(self._places, parts, columns, strict=True):
             if isinstance(scatter, csr_array):
                 total += (scatter @ part.T).T
             else:
@@ -218,15 +238,22 @@ class Cases:
     def __len__(self) -> int:
         return len(self.lower)
 
-    @cached_property
-    def bytes(self) -> int:
-        """Approximate memory of a case in work: inputs and outputs of its nodes, twice."""
+    @property
+    def width(self) -> int:
+        """Number of cases in work at a time: on a GPU, twice the inputs and outputs of their nodes fit into memory."""
+        if self.device == "cpu":
+            return WIDTHS["cpu"]
         numbers = (
             len(batch.s) * (40 * batch.kernels.m + 5 * batch.kernels.profiles + batch.barrier.entries)
             + len(batch.s) * batch.chain.orders**2 * len(batch.condensed_blocks.i)
             for batch in self.program.batches
         )
-        return 16 * sum(numbers)
+        return min(WIDTHS["cuda"], max(1, free_memory("cuda") // (16 * sum(numbers))))
+
+    @property
+    def units(self) -> Array:
+        """Divisors (B, m) of the rows, which are those of the programs."""
+        return np.ones((len(self), sum(batch.m for batch in self.program.batches)), like=self.lower)
 
     @property
     def n(self) -> int:

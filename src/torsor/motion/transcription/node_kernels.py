@@ -190,6 +190,11 @@ class NodeKernels:
         return [(term.title, label) for term, bound in pairs for label in bound.labels]
 
     @property
+    def square_count(self) -> int:
+        """Number of squares in the integrand."""
+        return int(self._squares.numel())
+
+    @property
     def _inputs(self) -> dict[str, ca.SX]:
         node = self.node
         inputs = {f"y_{k}": node.y[k] for k in range(self.orders)} | {"T": node.T, "numbers": node.numbers, "s": node.s}

@@ -49,14 +49,14 @@ class RowRates:
         return self.batch.layout.phases[self.batch.phase]
 
     @cached_property
-    def _columns(self) -> list[int]:
+    def columns(self) -> list[int]:
         """Indices in x of those of T, the clock and the speed that are variables."""
         layout, numbers = self._phase_layout, self.batch.layout.numbers
         duration = [layout.duration] if layout.duration >= 0 else []
         return [*duration, *layout.ticks, *([numbers[self.per]] if self.per in numbers else [])]
 
     def _coefficients(self, x: Array) -> tuple[Array, Array, Array]:
-        """Return c (K - 1,), and its first (K - 1, P) and second (K - 1, P, P) derivatives in ``_columns``.
+        """Return c (K - 1,), and its first (K - 1, P) and second (K - 1, P, P) derivatives in ``columns``.
 
         c is a product of powers, so its derivatives are those of its logarithm, which is a sum.
         """
@@ -68,7 +68,7 @@ class RowRates:
         ticks = [np.diff(clock.numeric(s, direction) - s) / h for direction in np.eye(len(layout.ticks))]
         slopes, bends = ([], []) if layout.duration < 0 else ([np.full(len(h), -2 / T)], [np.full(len(h), 2 / T**2)])
         slopes += [-tick for tick in ticks]
-        speeds = [x[column] for column in self._columns[len(slopes) :]]
+        speeds = [x[column] for column in self.columns[len(slopes) :]]
         for speed in speeds:
             c /= speed
             slopes.append(np.full(len(h), -1 / speed))
@@ -116,13 +116,13 @@ class RowRates:
         """Return the gradient (n,)."""
         (c, first, _), d, A = self._coefficients(x), self._steps(x), self._slopes(x)
         result = A.transposed_times((2 * c[:, None] * d).ravel())
-        result[self._columns] += first.T @ (d**2).sum(axis=1)
+        result[self.columns] += first.T @ (d**2).sum(axis=1)
         return result
 
     def hessian(self, x: Array) -> tuple[Array, Array]:
         """Return the Hessian (n, n) without the row curvature, and the multipliers (K m,) that add it."""
         (c, first, second), d, A = self._coefficients(x), self._steps(x), self._slopes(x)
-        columns = self._columns
+        columns = self.columns
         total = A.gram(np.repeat(2 * c, len(self.chosen)))
         # (n, P): A^T times the derivative of 2 c d with respect to p
         mixed = A.transposed_times((2 * d[:, :, None] * first[:, None, :]).reshape(d.size, len(columns)))
