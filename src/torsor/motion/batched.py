@@ -38,7 +38,6 @@ from torsor.optimisation.condensed import (
     MAX_SHORT_STEPS,
     MAX_STILL_STEPS,
     MIN_STEP_FRACTION,
-    RESTART_MU,
     SETTLED_DECREASE,
     SHORT_STEP,
     SOFT_ERROR_FACTOR,
@@ -58,6 +57,7 @@ HALVINGS = {"cpu": 1, "cuda": 8}  # step lengths that a line search tries at a t
 # bounds.
 WARM_MU_FACTOR, MIN_WARM_MU, MAX_WARM_MU = 0.1, 1e-9, 1e-3
 MAX_RESTORING = 60  # iterations that look for a feasible point
+RESTART_MU = 1e-3  # smallest barrier parameter after a restart; smaller ones more often lead to worse optima
 REFILL_FRACTION = 0.75  # fraction of the cases in work below which new ones enter
 
 
