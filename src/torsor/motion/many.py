@@ -18,7 +18,7 @@ from torsor.base.arrays import Array, Indices
 from torsor.base.checks import several
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.progress import Bar
-from torsor.motion.batched import BatchOutcome, solve_batch
+from torsor.motion.batched import WIDTH, BatchOutcome, solve_batch
 from torsor.motion.results.solution import BETWEEN, Solution, on_finer_grid
 from torsor.motion.solve import (
     LOOSE_TOLERANCE,
@@ -33,6 +33,7 @@ from torsor.motion.solve import (
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.term import Cost, Number
 from torsor.motion.transcription.cases import Cases, structure_of
+from torsor.motion.wide.cases import WIDTH as WIDE_WIDTH
 from torsor.motion.wide.cases import WideCases, wide_structure_of
 from torsor.optimisation import Outcome, Settings
 from torsor.robot.robot import Robot
@@ -234,7 +235,7 @@ def _solve_group(
         if tell is not None:
             tell(ended)
 
-    outcomes = solve_batch(batch.cases, starts_now, solver_settings, done, warm=warm)
+    outcomes = solve_batch(batch.cases, starts_now, solver_settings, done, batch.width, warm)
     setup = perf_counter() - began
     between = _between_nodes(batch.cases, outcomes)
     results: list[Solution | None] = [None] * len(problems)
@@ -257,11 +258,15 @@ def _solve_group(
 
 
 class _Batch(NamedTuple):
-    """The batch of some problems, the indices (m,) of its rows in their programs, and these in its units (B, m)."""
+    """The batch of some problems, the indices (m,) of its rows in their programs, and these in its units (B, m).
+
+    ``width`` is the number of cases in work at a time.
+    """
 
     cases: Cases | WideCases
     order: Indices
     units: Array
+    width: int = WIDTH
 
     def multipliers(self, place: int, outcome: Outcome) -> Array:
         """Return the multipliers of the program of the case at a place in the batch."""
@@ -276,7 +281,7 @@ def _batch_of(problems: Sequence[ProblemStatement], starts: Array) -> _Batch:
     first = programs[0]
     if structure_of(first) is None:
         wide = WideCases.of(programs, starts)
-        return _Batch(wide, np.arange(first.m), wide.units)
+        return _Batch(wide, np.arange(first.m), wide.units, WIDE_WIDTH)
     assert first.at_nodes is not None
     return _Batch(Cases.of(programs), first.at_nodes[1], np.ones((len(programs), first.m)))
 
@@ -291,7 +296,7 @@ def _solve_smoother(
     smoother = [problem.changed(objective=own) for problem, own in zip(problems, costs, strict=True)]
     batch, tolerance = _batch_of(smoother, starts), max(LOOSE_TOLERANCE, settings.tolerance)
     loose = replace(settings, tolerance=tolerance, iterations=max(1, settings.iterations // 2))
-    outcomes = [outcome for outcome, _ in solve_batch(batch.cases, starts, loose)]
+    outcomes = [outcome for outcome, _ in solve_batch(batch.cases, starts, loose, width=batch.width)]
     found: list[Outcome | None] = [
         replace(outcome, multipliers=batch.multipliers(k, outcome)) for k, outcome in enumerate(outcomes)
     ]
