@@ -263,7 +263,7 @@ class Nodes:
     def _points(self, x: Array, known: Array | None) -> Array:
         """Return control points (..., P, N) of variables x (..., n); known points are 0 without ``known``."""
         padded = np.concatenate([x, np.zeros((*x.shape[:-1], 1))], axis=-1)
-        points = padded[..., self._layout.columns.T]  # the index -1 is the added 0
+        points = np.take(padded, self._layout.columns.T, axis=-1)  # contiguous; the index -1 is the added 0
         return points if known is None else np.asarray(points + known.swapaxes(-1, -2))
 
     def inputs(self, x: Array) -> dict[str, Array]:
