@@ -28,7 +28,7 @@ def walks(count: int, seed: int) -> None:
     sizes = np.random.default_rng(seed).uniform([1.6, 60.0, 1.0], [1.9, 85.0, 1.5], (count, 3))
 
     def made() -> list[MotionProblem]:
-        free = {"length": "free", "width": "free", "timing": "free"}
+        free: dict[str, Any] = {"length": "free", "width": "free", "timing": "free"}
         return [walking(human(height, mass), Step(speed=v, **free), "free") for height, mass, v in sizes.tolist()]
 
     made()[0].solve(check=False, iterations=2)  # compiles

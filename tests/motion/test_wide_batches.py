@@ -8,12 +8,13 @@ import pytest
 
 from torsor import motion
 from torsor.library import two_link
-from torsor.motion.batched import Rows
+from torsor.motion.batched import Rows, solve_batch
 from torsor.motion.many import batch_structure, with_case
 from torsor.motion.solve import SolveSettings
 from torsor.motion.terms.term import Cost
 from torsor.motion.transcription.cases import structure_of
 from torsor.motion.wide.cases import WideCases
+from torsor.optimisation import Settings
 from torsor.optimisation.barrier import EQUATION_STIFFNESS, FAR
 
 PLAIN = SolveSettings(solver="condensed")
@@ -159,3 +160,25 @@ def test_solutions_of_a_batch_are_those_of_each_case_alone(name):
 def test_only_rows_at_nodes_without_row_rates_are_computed_in_fused_kernels():
     fused = {name: structure_of(make().program) is not None for name, (make, _) in CASES.items()}
     assert fused == {"paced": False, "through": False, "held": True, "lift": True}
+
+
+def test_a_case_does_not_depend_on_those_beside_it():
+    problems = [with_case(_paced(), case, k) for k, case in enumerate(CASES["paced"][1])]
+    starts = np.stack([problem.guess() for problem in problems])
+    cases = WideCases.of([problem.program for problem in problems], starts)
+    whole = solve_batch(cases, starts, Settings())
+    for width in (1, 2):
+        for one, other in zip(whole, solve_batch(cases, starts, Settings(), width=width), strict=True):
+            np.testing.assert_array_equal(one.outcome.x, other.outcome.x)
+            np.testing.assert_array_equal(one.outcome.multipliers, other.outcome.multipliers)
+
+
+def test_a_batch_that_starts_at_a_solution_with_its_multipliers_needs_few_iterations():
+    problem = _paced()
+    starts = problem.guess()[None]
+    cases = WideCases.of([problem.program], starts)
+    (cold,) = solve_batch(cases, starts, Settings())
+    warm = cold.outcome.multipliers[None], cold.outcome.bound_multipliers[None]
+    (again,) = solve_batch(cases, cold.outcome.x[None], Settings(), warm=warm)
+    assert again.outcome.iterations < cold.outcome.iterations / 2
+    assert again.outcome.objective == pytest.approx(cold.outcome.objective, rel=1e-5)

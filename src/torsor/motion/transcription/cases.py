@@ -361,7 +361,7 @@ class Nodes:
     def _points(self, x: Array, known: Array | None) -> Array:
         """Return control points (..., P, N) of variables x (..., n); known points are 0 without ``known``."""
         padded = np.concatenate([x, np.zeros((*x.shape[:-1], 1), like=x)], axis=-1)
-        points: Array = padded[..., self.constants.points]  # the index -1 is the added 0
+        points: Array = np.take(padded, self.constants.points, axis=-1)  # contiguous; the index -1 is the added 0
         return points if known is None else points + known.swapaxes(-1, -2)
 
     def inputs(self, x: Array) -> dict[str, Array]:

@@ -100,7 +100,7 @@ class NodeBlocks:
         pairs = rows.reshape(B, K, D, -1), squares[..., :edge].reshape(B, K, D, -1)
         sources = np.empty((B, self._count + 1))
         for kind, basis, index, at in self._products:
-            own = pairs[kind] if index is None else pairs[kind][..., index]
+            own = pairs[kind] if index is None else np.take(pairs[kind], index, axis=3)
             np.matmul(basis, own, out=sources[:, at].reshape(B, K, basis.shape[1], -1))
         edges = np.cumsum([self._specials, *(K * part.shape[2] for part in (timed, shared, squares[..., edge:]))])
         for part, (begin, end) in zip((timed, shared, squares[..., edge:]), pairwise(edges.tolist()), strict=True):
@@ -143,7 +143,7 @@ class RowJacobian:
         """Return J x (B, k, m) of k vectors (B, k, n)."""
         result = np.empty((*x.shape[:2], self._inverse.shape[1]))
         for rows, columns, values in self._blocks:
-            result[..., rows] = x[..., columns] @ values.swapaxes(1, 2)
+            result[..., rows] = np.take(x, columns, axis=2) @ values.swapaxes(1, 2)
         result *= self._inverse[:, None]
         return result
 

@@ -71,7 +71,7 @@ class LinearRows:
 
     def _sums(self, x: Array) -> list[Array]:
         """Return A x + b (B, e) of each part."""
-        own = x[:, self.columns, None]
+        own = np.take(x, self.columns, axis=1)[..., None]
         return [(A @ own)[..., 0] + b for A, b in self.parts]
 
     def value(self, x: Array, T: Sequence[Array]) -> Array:

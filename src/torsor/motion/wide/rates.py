@@ -56,7 +56,7 @@ class BatchedRates:
         layout, s = self.own.batch.layout.phases[self.own.batch.phase], self.own.batch.s
         clock, ticks, columns = layout.phase.timing, list(layout.ticks), self.own.columns
         bases = np.array([np.diff(clock.numeric(s, one) - s) for one in np.eye(len(ticks))]).reshape(-1, len(s) - 1)
-        h = np.diff(s) + x[:, ticks] @ bases  # linear in the clock variables
+        h = np.diff(s) + (np.take(x, ticks, axis=1)[:, None] @ bases)[:, 0]  # linear in the clock variables
         d = np.diff(rows[..., self.own.chosen], axis=1)
         c = self.weight[:, None] / (T[:, None] ** 2 * h)
         shape, by_T = (*h.shape, 1), int(layout.duration >= 0)
