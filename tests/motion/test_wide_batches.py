@@ -8,7 +8,7 @@ import pytest
 
 from torsor import motion
 from torsor.library import two_link
-from torsor.motion.batched import Rows, solve_batch
+from torsor.motion.batched import Rows, Warm, solve_batch
 from torsor.motion.many import batch_structure, with_case
 from torsor.motion.solve import SolveSettings
 from torsor.motion.terms.term import Cost
@@ -178,7 +178,7 @@ def test_a_batch_that_starts_at_a_solution_with_its_multipliers_needs_few_iterat
     starts = problem.guess()[None]
     cases = WideCases.of([problem.program], starts)
     (cold,) = solve_batch(cases, starts, Settings())
-    warm = cold.outcome.multipliers[None], cold.outcome.bound_multipliers[None]
+    warm = Warm(cold.outcome.multipliers[None], cold.outcome.bound_multipliers[None])
     (again,) = solve_batch(cases, cold.outcome.x[None], Settings(), warm=warm)
     assert again.outcome.iterations < cold.outcome.iterations / 2
     assert again.outcome.objective == pytest.approx(cold.outcome.objective, rel=1e-5)
