@@ -3,7 +3,7 @@
 A second table solves 100 neighbouring motions one after the other, whose goals move by 1 mrad each (``--step``).
 
     python benchmarks/many_motions.py --count 256 --single 32
-    python benchmarks/many_motions.py --workers 16 --gpu 32768
+    python benchmarks/many_motions.py --workers 16 --gpu 65536
 
 Random ends of the UR5 with 12 control points (49 variables, 1,452 rows). Times are processor times of one core; those
 of several processes (``--workers``, 64 cases each) and of a GPU (``--gpu``, its number of cases) are wall-clock times
