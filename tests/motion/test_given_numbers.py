@@ -1,7 +1,7 @@
 """Numbers of a problem are inputs of its kernels: other weights, obstacles, paths and payloads compile nothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -228,6 +228,22 @@ def test_robots_with_other_payloads_are_one_batch_and_compile_once(compiled):
         assert result.robot.links[1].mass == load.links[1].mass
     (same,) = problem.solve_many([{"robot": library.two_link()}])
     assert same.problem.robot is ARM
+
+
+def test_robots_with_other_link_lengths_are_one_batch_and_compile_once(compiled):
+    def longer(by):
+        placement = ARM.joints[1].placement.copy()
+        placement[0, 3] += by
+        return replace(ARM, joints=(ARM.joints[0], replace(ARM.joints[1], placement=placement)))
+
+    problem, arms = _problem(), [longer(by) for by in (0.0, 0.1, 0.2)]
+    problem.solve_many([{"robot": arm} for arm in arms[:2]])
+    count = len(compiled)
+    results = problem.solve_many([{"robot": arm} for arm in arms], tolerance=1e-8)
+    assert count == len(compiled) > 0
+    for arm, result in zip(arms, results, strict=True):
+        np.testing.assert_allclose(result.T, _problem(robot=arm).solve("condensed", tolerance=1e-8).T, rtol=1e-7)
+    assert results[0].T < results[1].T < results[2].T
 
 
 def test_robots_that_differ_in_more_than_payloads_have_their_own_kernels():

@@ -127,7 +127,7 @@ def _with_data(problem: P, case: Mapping[str, Any]) -> P:
 
 
 def with_one_robot(problem: P, others: list[P]) -> list[P]:
-    """Return problems with one parametric robot if theirs differ only in inertial fields, which are then inputs."""
+    """Return problems with one parametric robot if theirs differ only in numbers (``_is_alike``), which are inputs."""
     base, robots = problem.robot, {id(other.robot): other.robot for other in others}
     plain = {key: robot for key, robot in robots.items() if isinstance(robot, Robot)}
     if not isinstance(base, Robot) or len(plain) < len(robots) or {id(base)} == set(robots):
@@ -135,9 +135,11 @@ def with_one_robot(problem: P, others: list[P]) -> list[P]:
     if not all(_is_alike(base, robot) for robot in plain.values()):
         return others
     loaded = [k for k, link in enumerate(base.links) if any(robot.links[k] != link for robot in plain.values())]
-    if not loaded:
+    moved = [k for k, joint in enumerate(base.joints) if any(robot.joints[k] != joint for robot in plain.values())]
+    if not loaded and not moved:
         return [replace(other, robot=base) for other in others]
     paths = [f"links.{base.links[k].name}.{name}" for k in loaded for name in _INERTIAL]
+    paths += [f"joints.{base.joints[k].name}.origin" for k in moved]
     model, numbers = base.parametric(paths), dict[int, dict[str, Number]]()
     for key, robot in plain.items():
         pairs = zip(model.names, robot.parametric(paths).values.tolist(), strict=True)
@@ -146,12 +148,17 @@ def with_one_robot(problem: P, others: list[P]) -> list[P]:
 
 
 def _is_alike(one: Robot, other: Robot) -> bool:
-    """Return whether two robots differ only in ``_INERTIAL`` fields of their links."""
-    if len(one.links) != len(other.links):
+    """Return whether two robots differ only in ``_INERTIAL`` fields of links, and in positions of joints."""
+    if len(one.links) != len(other.links) or len(one.joints) != len(other.joints):
         return False
+    joints = []
+    for a, b in zip(one.joints, other.joints, strict=True):
+        placement = a.placement.copy()
+        placement[:3, 3] = b.placement[:3, 3]
+        joints.append(replace(a, placement=placement))
     pairs = zip(one.links, other.links, strict=True)
     links = [replace(a, **{name: getattr(b, name) for name in (*_INERTIAL, "source")}) for a, b in pairs]
-    return replace(one, links=tuple(links)) == other
+    return replace(one, links=tuple(links), joints=tuple(joints)) == other
 
 
 def solve_cases(

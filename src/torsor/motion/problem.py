@@ -134,12 +134,12 @@ class MotionProblem(ProblemStatement):
 
         A case of a built-in problem is a dict of its arguments, such as ``{"end": q}``. A case of any other problem is
         a dict of named data: "TERM.FIELD" with the title of a term, "phase.FIELD" with the name of a phase (by default
-        "phase"), the name of a shared number, or "robot" for a robot with another payload. For ``settings`` see
-        ``solve``; the default solver is "condensed". Cases with the same structure, such as other ends, bounds,
-        weights, obstacles and payloads, are solved together, many times faster than one by one. Problems with closed
-        loops or with smoothed energies of unspecified width are solved one by one, as are cases that the batch does not
-        solve, and all cases with another solver, ``seconds``, ``refine``, ``feasible_first`` or ``tie_break``. An
-        infeasible case has a result whose status names the conflict.
+        "phase"), the name of a shared number, or "robot" for a robot with other payloads or joint positions. For
+        ``settings`` see ``solve``; the default solver is "condensed". Cases with the same structure, such as other
+        ends, bounds, weights, obstacles and payloads, are solved together, many times faster than one by one. Problems
+        with closed loops or with smoothed energies of unspecified width are solved one by one, as are cases that the
+        batch does not solve, and all cases with another solver, ``seconds``, ``refine``, ``feasible_first`` or
+        ``tie_break``. An infeasible case has a result whose status names the conflict.
 
         ``workers`` is the number of processes; the results are the same for any number. After Ctrl-C, cases that are
         not solved have the status "stopped by Ctrl-C" and their best motion so far. For processes on macOS and Windows
