@@ -108,7 +108,8 @@ class Factors:
         return Factors(self._systems, self._entries[at], [values[at] for values in self._factors], *arrays)
 
     def solved(self, right: Array) -> Array:
-        """Return the solutions (B, k, n) for right-hand sides (B, k, n), refined once."""
+        """Return the solutions (B, k, n) for right-hand sides (B, k, n), which are changed; refined once."""
+        right[..., self._systems.fixed] = 0.0
         return self._systems.method.solved(self._entries, self._factors, right)
 
 
