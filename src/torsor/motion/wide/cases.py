@@ -33,7 +33,7 @@ from torsor.optimisation.standard import MAX_GRADIENT
 from torsor.robot.kernels import Kernels
 from torsor.robot.target import Target
 
-AT_A_TIME = 4  # cases whose matrices are computed at a time
+AT_A_TIME = 2  # cases whose matrices are computed at a time, so that they fit into a cache
 WIDTH = 16  # cases in work at a time; the Jacobian of a walk takes 6 MB
 
 
