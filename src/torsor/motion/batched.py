@@ -421,7 +421,6 @@ class _Search:
         self.outcomes: list[BatchOutcome | None] = [None] * len(programs)
         self.waiting = np.arange(len(programs))
         self.stuck = list[_State]()  # cases that restart together
-        self.n = starts.shape[1]
 
     def run(self) -> list[BatchOutcome | None]:
         """Solve all cases."""

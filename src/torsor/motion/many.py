@@ -4,9 +4,8 @@ A case is a set of values: arguments of the function that made the problem, or n
 batch does not solve, and problems that it does not support, are solved one by one.
 """
 
-import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from itertools import chain
 from time import perf_counter
@@ -21,6 +20,7 @@ from torsor.base.checks import several, whole_number
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.progress import Bar
 from torsor.compiler import array_module, on_host
+from torsor.compiler.program import uncollected
 from torsor.motion.batched import MIN_WARM_MU, WIDTHS, BatchOutcome, Warm, solve_batch
 from torsor.motion.processes import Here, Monitor, results
 from torsor.motion.results.solution import BETWEEN, Solution, on_finer_grid
@@ -290,18 +290,6 @@ class _Sent:
         return replace(self.without_problem, problem=problem.changed(**self.changes) if self.changes else problem)
 
 
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Delay the garbage collection, which takes a tenth of the time while thousands of results are created."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 def solve_searches(searches: Searches, workers: int, title: str) -> list[Solution | None]:
     """Return the solution of each search, and None for those that had not begun when Ctrl-C was pressed.
 
@@ -380,7 +368,7 @@ def _solve_some(searches: Searches, job: tuple[Any, list[int]], monitor: Monitor
     """Return the solutions of searches with one structure, without those that the batch does not solve."""
     structure, members = job
     some = searches.take(members)
-    with _without_collection():
+    with uncollected():  # thousands of results would be searched repeatedly
         batch = solve_group(some, searches.template(structure, some.problems[0]), monitor)
     pairs = zip(members, some.problems, batch, strict=True)
     return [_Found(index, problem, found) for index, problem, found in pairs if found is not None]
