@@ -141,8 +141,8 @@ class MotionProblem(ProblemStatement):
         batch does not solve, and all cases with another solver, ``seconds``, ``refine``, ``feasible_first`` or
         ``tie_break``. An infeasible case has a result whose status names the conflict.
 
-        With ``device="cuda"``, batches are solved on a GPU, except for periodic motions and connected phases. Batches of
-        a few hundred cases are faster on a CPU. Needs CuPy (``pip install "torsor[gpu]"``).
+        With ``device="cuda"``, batches are solved on a GPU, except for periodic motions and connected phases. A CPU is
+        faster for a few hundred cases. Needs CuPy (``pip install "torsor[gpu]"``).
 
         ``workers`` is the number of processes; the results are the same for any number. After Ctrl-C, cases that are
         not solved have the status "stopped by Ctrl-C" and their best motion so far. For processes on macOS and Windows
