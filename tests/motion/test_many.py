@@ -1,13 +1,18 @@
 """Many cases of a motion problem in one batch: the derivatives and the solutions are those of each case alone."""
 
+import multiprocessing
+import os
+import signal
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 
+from refusals import refused, warned
 from torsor import library, motion
 from torsor.base.errors import ModelError
+from torsor.base.progress import Bar
 from torsor.library import two_link
 from torsor.motion import batched, linear_systems, many, processes
 from torsor.motion.batched import Rows, solve_batch
@@ -15,7 +20,7 @@ from torsor.motion.linear_systems import MAX_COMPILED
 from torsor.motion.many import with_case
 from torsor.motion.solve import CTRL_C
 from torsor.motion.transcription.cases import Cases, structure_of
-from torsor.optimisation import Settings
+from torsor.optimisation import Settings, Watch
 from torsor.optimisation.barrier import FAR
 
 MULTIPLIERS = "multipliers", "bound_multipliers"
@@ -260,3 +265,44 @@ def test_motions_around_obstacles_that_get_stuck_are_solved_in_the_batch(monkeyp
     monkeypatch.setattr(batched, "MAX_RESTARTS", 0)
     with pytest.raises(TypeError):  # without restarts, both are left to single searches
         make(points=8, **cases[0]).solve_many(cases)
+
+
+def test_a_case_with_values_that_are_not_finite_has_a_status_and_leaves_the_others_alone():
+    good, huge = _reach().solve_many([{"End.q": [1.2, -0.9]}, {"End.q": [1e300, 0.0]}])
+    assert good.status == "optimal"
+    assert not huge.is_solved and "not a number" in huge.status
+
+
+def test_data_of_cases_are_copied():
+    end = np.array([1.0, -1.0])
+    results = []
+    for _ in range(2):
+        results += _reach().solve_many([{"End.q": end}])
+        end += 0.1
+    assert results[0].problem.conditions[1].q.tolist() == [1.0, -1.0]
+
+
+def test_problems_that_are_not_batched_keep_their_solver():
+    reach = _reach()
+    costs = motion.Time(), motion.MechanicalEnergy(weight=0.1)
+    problem = motion.MotionProblem(reach.robot, reach.phases, costs, reach.constraints)
+    (result,) = problem.solve_many([{"End.q": [1.2, -0.9]}])
+    assert result.is_solved and result.solver == problem.solve(check=False).solver
+
+
+@pytest.mark.parametrize("cases", [None, {"End.q": [1.0, -1.0]}, "End.q"])
+def test_cases_that_are_no_list_are_refused(cases):
+    with refused(argument="cases", allowed="a list of dicts"):
+        _reach().solve_many(cases)
+
+
+def _ended_by_the_system(work, job, monitor):
+    if job == 1 and multiprocessing.parent_process() is not None:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return job
+
+
+def test_jobs_of_a_process_that_was_killed_are_done_in_the_first_one():
+    with Bar(3, False, "jobs") as bar, Watch() as watch, warned(what="a process ended unexpectedly"):
+        found = sorted(processes.results(_ended_by_the_system, None, range(3), 2, processes.Here(bar, watch)))
+    assert found == [0, 1, 2]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.checks import one_of
+from torsor.base.checks import instance_of, one_of, several
 from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import SIDES
 from torsor.human.gait.curves import PERCENTS, quantities
@@ -18,7 +18,7 @@ from torsor.human.gait.references import Reference
 from torsor.human.gait.stride import Stride
 from torsor.human.terms.problem import walk_of
 from torsor.motion import MotionProblem, MotionResult
-from torsor.motion.problem import solve_together
+from torsor.motion.problem import solve_together, warn_between_nodes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,10 +89,14 @@ def cohort(problems: Sequence[MotionProblem], side: str = "right", **settings: A
         >>> walks.plot("cohort.png")  # doctest: +SKIP
     """
     one_of(side, SIDES, WHERE, "side")
+    problems = several(problems)
     for problem in problems:
+        instance_of(problem, MotionProblem, WHERE, "problems", allowed="walks (torsor.human.walking)")
         walk_of(problem)  # raises ModelError if the problem is not a walk
         problems[0].share_with(problem)
     found = solve_together(problems, settings)
     pairs = zip(problems, found, strict=True)
-    results = [problem.solve(check=False, **settings) if own is None else own for problem, own in pairs]
+    results = [problem.solve(**{**settings, "check": False}) if own is None else own for problem, own in pairs]
+    for result in filter(None, found):
+        warn_between_nodes(result)
     return Cohort(tuple(results), side)

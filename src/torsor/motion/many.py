@@ -4,7 +4,7 @@ A case is a set of values: arguments of the function that made the problem, or n
 batch does not solve, and problems that it does not support, are solved one by one.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from itertools import chain
@@ -16,7 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from torsor.base.arrays import Array, Flags
-from torsor.base.checks import several, whole_number
+from torsor.base.checks import number, several, whole_number
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.progress import Bar
 from torsor.compiler import array_module, on_host
@@ -87,6 +87,7 @@ def made(problem: P, case: Any, index: int) -> P:
     where = f"{problem.name}: case {index}"
     if not isinstance(case, Mapping):
         raise ModelError(f"is {case!r}", value=case, where=where, allowed="a dict of names and values")
+    case = {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in case.items()}
     origin = problem.__dict__.get("origin")
     try:
         other: P = origin.with_case(case) if origin is not None else _with_data(problem, case)
@@ -112,7 +113,7 @@ def _with_data(problem: P, case: Mapping[str, Any]) -> P:
         if key == "robot":
             changes["robot"], is_known = value, True
         elif key in allowed:
-            numbers[key], changes["numbers"], is_known = Number(*[float(value)] * 3), numbers, True
+            numbers[key], changes["numbers"], is_known = Number(*[number(value, problem.name, key)] * 3), numbers, True
         for kind, (members, default) in parts.items():
             for k, member in enumerate(members):
                 title = (member.name or default) if default else member.title
@@ -166,6 +167,9 @@ def solve_cases(
 ) -> list[Solution]:
     """Return the solutions of all cases, in their order; batches are solved on ``device``."""
     whole_number(workers, problem.name, "workers", most=None if device == "cpu" else 1)
+    if isinstance(cases, (str, Mapping)) or not isinstance(cases, Iterable):
+        raise ModelError(argument="cases", value=cases, where=problem.name, allowed="a list of dicts")
+    cases = list(cases)
     searches = _searches(problem, cases, replace(settings, check=True), device)
     found = solve_searches(searches, workers, f"solving {problem.name}")
     pairs = zip(found, searches.problems, searches.starts, strict=True)
@@ -394,13 +398,12 @@ def batch_structure(problem: ProblemStatement, settings: SolveSettings) -> tuple
 def _alone(problem: ProblemStatement, start: Array, settings: SolveSettings) -> Solution:
     """Return the solution of one problem; if it is infeasible, the nearest motion.
 
-    Without ``check``, the status of a start at which values are not finite states the error, which is raised otherwise.
+    The status of a start at which values are not finite states the error.
     """
     try:
-        state = solve(problem, start, settings)
+        with np.errstate(all="ignore"):
+            state = solve(problem, start, settings)
     except ModelError as error:
-        if settings.check:
-            raise
         return _unsolved(problem, start, str(error), settings)
     if state.result is not None:
         return state.result

@@ -1,6 +1,7 @@
 """Motion problems and their results, the two main user classes, which refer to each other."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import singledispatch
 from pathlib import Path
@@ -157,7 +158,7 @@ class MotionProblem(ProblemStatement):
             >>> round(stronger.T, 3), round(nearer.T, 3)
             (0.203, 0.2)
         """
-        own = batch_settings(self, settings)
+        own = self._batch_settings(settings)
         one_of(device, tuple(WIDTHS), self.name, "device")
         Target().changed(self.name, device=device)  # an error if there is no GPU
         results, origin = solve_cases(self, cases, own, device, workers), self.__dict__.get("origin")
@@ -166,6 +167,14 @@ class MotionProblem(ProblemStatement):
                 result.problem.__dict__["origin"] = origin._replace(given={**origin.given, **case})
         as_dict = asdict(own)
         return [MotionResult.of(result, settings=as_dict) for result in results]
+
+    def _batch_settings(self, given: dict[str, Any]) -> SolveSettings:
+        """Return the settings of the batch if it can solve the problem, and those of ``solve`` otherwise."""
+        settings = batch_settings(self, given)
+        with suppress(ModelError):  # the data of the problem itself may be invalid
+            if many.batch_structure(self, settings) is None:
+                return self._settings(given)
+        return settings
 
     def _settings(self, given: dict[str, Any]) -> SolveSettings:
         """Return the settings of the problem, updated by those that are given and not None."""
@@ -198,9 +207,7 @@ class MotionProblem(ProblemStatement):
         Ctrl-C ends the searches, and the results so far are returned. On systems that spawn processes (macOS, Windows),
         call it from a script under ``if __name__ == "__main__"``.
         """
-        solve_settings = batch_settings(self, settings)
-        if many.batch_structure(self, solve_settings) is None:
-            solve_settings = self._settings(settings)
+        solve_settings = self._batch_settings(settings)
         if starts is None:
             whole_number(count, self.name, "count")
             seeds = range(whole_number(seed, self.name, "seed", least=0), seed + count)

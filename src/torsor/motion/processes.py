@@ -12,8 +12,11 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Protocol, TypeVar
 
+from torsor.base.errors import warn
 from torsor.base.progress import Bar, be_silent
 from torsor.optimisation.record import Watch, stop_when
 
@@ -79,7 +82,7 @@ def results(
 
     After Ctrl-C, jobs that have not begun are left out. The function is one of a module.
     """
-    workers = min(workers, len(jobs))
+    workers = 1 if multiprocessing.current_process().daemon else min(workers, len(jobs))  # these have no children
     if workers > 1 and START_METHOD != "fork":
         try:
             pickle.dumps(work)
@@ -102,26 +105,36 @@ def _in_processes(
 ) -> Iterator[R]:
     context = multiprocessing.get_context(START_METHOD)
     ended, stop = context.Value("l", 0), context.RawValue("b", 0)
-    task = function, work, _There(ended, stop)
+    task, lost = (function, work, _There(ended, stop)), list[J]()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # BLAS threads are idle at the time of the fork
         _work.append(task)
         try:
-            pool = context.Pool(workers, _begin, (None if START_METHOD == "fork" else task,))
+            pool = ProcessPoolExecutor(workers, context, _begin, (None if START_METHOD == "fork" else task,))
+            waiting = {pool.submit(_run, job): job for job in jobs}  # the processes are forked here
         finally:
             _work.pop()
-        with pool:
-            found = pool.imap_unordered(_run, jobs)
-            for _ in jobs:
-                result = None
-                while result is None:
+        try:
+            while waiting:
+                done = wait(waiting, PAUSE, FIRST_COMPLETED).done
+                monitor.at(ended.value)
+                stop.value = monitor.is_stopped
+                for future in done:
+                    job = waiting.pop(future)
                     try:
-                        result = found.next(PAUSE)
-                    except multiprocessing.TimeoutError:
-                        monitor.at(ended.value)
-                        stop.value = monitor.is_stopped
-                if result[0]:
-                    yield result[1]
+                        is_done, result = future.result()
+                    except BrokenProcessPool:
+                        lost.append(job)
+                        continue
+                    if is_done:
+                        yield result
+        finally:
+            stop.value = True
+            pool.shutdown(wait=True, cancel_futures=True)
+    if lost:
+        message = f"a process ended unexpectedly: {len(lost)} of {len(jobs)} jobs are done in this process"
+        warn(message, where="workers", fix="use fewer workers if the memory is full")
+        yield from results(function, work, lost, 1, monitor)
 
 
 def _begin(task: tuple[Callable[..., Any], Any, _There] | None) -> None:

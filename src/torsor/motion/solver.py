@@ -8,6 +8,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from torsor.base.arrays import Array
+from torsor.base.checks import instance_of
 from torsor.motion import many
 from torsor.motion.many import Searches, Template
 from torsor.motion.problem import MotionProblem, MotionResult, batch_settings, warn_between_nodes
@@ -38,6 +39,7 @@ class Solver:
     """
 
     def __init__(self, problem: MotionProblem, **settings: Any) -> None:
+        instance_of(problem, MotionProblem, "Solver", "problem", allowed="a MotionProblem")
         self.problem, self._settings = problem, batch_settings(problem, settings)
         self._last: MotionResult | None = None
         self._bases = {id(problem.robot): problem}  # a problem with each robot

@@ -91,7 +91,7 @@ def _with_positions(constraints: Sequence[Any], positions: Mapping[int, Any]) ->
     result = list(constraints)
     for place, q in positions.items():
         state = object.__new__(type(result[place]))
-        state.__dict__.update(result[place].__dict__, q=q)
+        state.__dict__.update(result[place].__dict__, q=q.copy() if isinstance(q, np.ndarray) else q)
         result[place] = state
     return tuple(result)
 
