@@ -484,11 +484,11 @@ def _outcomes(
 ) -> tuple[Cases | WideCases, list[BatchOutcome | None]]:
     """Return the batch of searches, and its outcomes with multipliers of the rows of the programs."""
     cases, first = template.cases(searches), None
-    x = array_module(cases.device).asarray(np.stack(searches.starts))
+    placed = array_module(cases.device).asarray
     if warm is not None:
-        rows = np.stack([outcome.multipliers[template.order] for outcome in warm]) * on_host(cases.units)
-        first = Warm(rows, np.stack([outcome.bound_multipliers for outcome in warm]), mu)
-    outcomes = solve_batch(cases, x, limits, done, stops=stops, warm=first)
+        rows = placed(np.stack([outcome.multipliers[template.order] for outcome in warm])) * cases.units
+        first = Warm(rows, placed(np.stack([outcome.bound_multipliers for outcome in warm])), mu)
+    outcomes = solve_batch(cases, placed(np.stack(searches.starts)), limits, done, stops=stops, warm=first)
     if isinstance(cases, Cases) and (np.diff(template.order) == 1).all():
         return cases, outcomes
     for k, (result, units) in enumerate(zip(outcomes, on_host(cases.units), strict=True)):
@@ -501,8 +501,7 @@ def _outcomes(
 
 def _smoother(searches: Searches) -> Searches | None:
     """Return the searches with smoother costs, or None if the costs are smooth."""
-    costs = [[cost.smoother() for cost in problem.costs] for problem in searches.problems[:1]]
-    if all(one is other for one, other in zip(costs[0], searches.problems[0].costs, strict=True)):
+    if all(cost.smoother() is cost for cost in searches.problems[0].costs):
         return None
     problems = [problem.changed(objective=[cost.smoother() for cost in problem.costs]) for problem in searches.problems]
     return Searches(problems, searches.starts, searches.settings, searches.device)
