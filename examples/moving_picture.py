@@ -35,7 +35,7 @@ BLUE, GREEN, STONE = (0.10, 0.42, 0.85), (0.12, 0.74, 0.30), (0.80, 0.82, 0.84)
 PLACES = -1.65, 0.05, 1.6  # m, along x of the world
 INSTANTS = 0.0, 0.2, 0.4, 0.6, 0.8  # parts of the stride
 SPACING, YAW = 1.25, -0.3  # m between the men of the strip, and by how much they turn to the eye, in rad
-LABELS = "An arm with its joint forces", "A predicted walk with ground forces", "A parallel robot with its leg forces"
+LABELS = "An arm with its joint forces", "A tuned walk with ground forces", "A parallel robot with its leg forces"
 WAYPOINTS = [
     [0.0, -1.5, 1.7, -1.2, -1.4, 0.0],
     [1.1, -0.9, 1.2, -1.6, -1.2, 0.8],

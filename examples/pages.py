@@ -57,7 +57,7 @@ def platform() -> Page:
 
 def walk() -> Page:
     """Return the page of a predicted walk, one stride at 1.2 m/s."""
-    return page(Stride(walking().solve()), title="A predicted walk: 73 kg, 1.2 m/s")
+    return page(Stride(walking().solve()), title="A tuned walk: 73 kg, 1.2 m/s")
 
 
 PAGES = {"walking": walk, "platform": platform}

@@ -117,7 +117,7 @@ def short_speed(facts: Facts, _: str) -> str:
         if row["peer"] == "Pinocchio" and ({"x86", "arm"} <= row.keys() or row.get("arm", {}).get("ratio", 1.0) < 1.0)
     )
     x86, arm = (facts["machines"][machine].partition(",")[0] for machine in ("x86", "arm"))
-    return table(f"| one core, float64 | Pinocchio | x86-64 ({x86}) | AArch64 ({arm}) |", rows)
+    return table(f"| one core, float64 | calls to Pinocchio | x86-64 ({x86}) | AArch64 ({arm}) |", rows)
 
 
 TABLES: dict[str, Callable[[Facts, str], str]] = {

@@ -86,7 +86,8 @@ def simulate(
     - ``method="rk4"`` takes fixed steps of order 4, no longer than ``step``, so that a whole number of them fits in
       the duration or control period. All rollouts are integrated at once.
     - ``method="implicit"`` takes symplectic fixed steps of order 2 that are stable for springs and dampers of any
-      stiffness. They conserve energy and do not damp stiff oscillations that the step does not resolve.
+      stiffness. Energy does not drift, the momentum of a floating robot is conserved, and stiff oscillations that the
+      step does not resolve are not damped.
     - ``method="sdirk"`` takes L-stable fixed steps of order 2, which damp such oscillations. It does not support loops.
     - ``method="adaptive"`` needs ``torsor[simulate]``. Its steps are chosen by ``rtol`` and ``atol``. It is also
       suitable for stiff systems. Rollouts are integrated one after the other, and functions get the arrays of one

@@ -147,7 +147,7 @@ class MeasuredGait:
         for name, value in self.facts.items():
             facts.add_row(name, value)
         head = ["joint", "angle, deg"] + ([] if self.dynamics is None else ["moment, N m/kg", "power, W/kg"])
-        shown = titled_table("Minimum and maximum while motion and forces agree", *head)
+        shown = titled_table("Minimum and maximum in the valid interval", *head)
         for side in SIDES:
             for joint in JOINTS:
                 kinds = [self.angle] if self.dynamics is None else [self.angle, self.moment, self.power]
@@ -175,7 +175,7 @@ class MeasuredGait:
             kept = self.dynamics.only(self.valid) if self.valid.any() else self.dynamics
             force, moment = kept.residual
             spans = ", ".join(f"{self.times[a]:.2f} to {self.times[b]:.2f}" for a, b in runs(self.valid))
-            lines["motion and forces agree, s"] = spans or "never"
+            lines["valid interval, s"] = spans or "none"
             residual = f"{100 * force:.1f} % of the weight, {moment * kept.weight:.1f} N m"
             lines["residual in this interval, RMS"] = residual
         return lines

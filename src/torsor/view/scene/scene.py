@@ -139,7 +139,7 @@ class Scene:
     """The surfaces of a robot or parallel robot, made by ``of``.
 
     Links are drawn with the shapes of their description. A link without shapes is drawn as rods between its joints,
-    or as its inertia ellipsoid if it has no rods. Flexible links are drawn bent. ``movers`` (rods of flexible links,
+    or as its inertia ellipsoid if these coincide. Flexible links are drawn bent. ``movers`` (rods of flexible links,
     carried objects) have their own places after those of the links.
 
     Example:
