@@ -29,7 +29,7 @@ def test_known_points_guesses_and_programs_are_those_of_each_problem(end):
         x = rng.uniform(0.2, 0.4, alone.program.n)
         for one, other in zip(varied.problems[index].program.value(x), alone.program.value(x), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
-        assert varied.problems[index].conditions[1].q is case["End.q"]
+        np.testing.assert_array_equal(varied.problems[index].conditions[1].q, case["End.q"])
 
 
 @pytest.mark.parametrize(
