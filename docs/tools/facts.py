@@ -47,7 +47,7 @@ def limits_here(facts: Facts, page: str) -> str:
 def extras(facts: Facts, _: str) -> str:
     """Return the extras, what they install and what it is for."""
     rows = ((", ".join(f"`{name}`" for name in row["names"]), row["brings"], row["use"]) for row in facts["extras"])
-    return table("| extra | installs | for |", rows)
+    return table("| extra | installs | needed for |", rows)
 
 
 def formats(facts: Facts, _: str) -> str:
