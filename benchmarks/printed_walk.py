@@ -2,9 +2,9 @@
 
     python benchmarks/printed_walk.py [--only NAME ...]
 
-Prints the Markdown table of docs/theory/walking.md, one row per reading. The status, the number of iterations and the
-processor time of each search are on stderr. One process, one core (set OMP_NUM_THREADS=1), tolerance 1e-5: seconds to
-minutes per row.
+Prints the Markdown table of docs/theory/walking.md, one row per interpretation. The status, the number of iterations
+and the processor time of each search are on stderr. One process, one core (set OMP_NUM_THREADS=1), tolerance 1e-5:
+seconds to minutes per row.
 """
 
 import argparse
@@ -138,7 +138,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names))
     chosen = parser.parse_args().only
     warnings.simplefilter("ignore")  # these walks are optimal at the nodes only
-    print("| reading | band | effort | $r$ | force peaks |\n|---|---|---|---|---|", flush=True)
+    print("| interpretation | band | effort | $r$ | force peaks |\n|---|---|---|---|---|", flush=True)
     for reading in READINGS:
         if reading.name in chosen:
             print(row(reading), flush=True)

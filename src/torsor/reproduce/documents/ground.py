@@ -154,7 +154,7 @@ def _fatigue() -> Outcome:
     more = lifts(tired, RESTS[0])[0]
     rows = [
         zero(
-            f"strength of {weakest} after {done} lifts, minus that of the differential equation",
+            f"strength of {weakest} after {done} lifts, minus that from the differential equation",
             remaining[-1][weakest] - expected,
             tolerance=BY_DIFFERENCES,
         ),
