@@ -1,6 +1,6 @@
 """Measure elementary functions in one process: vectors of this package, the C library lane by lane, and NumPy.
 
-Prints two tables of docs/deploy/compiler.md as Markdown. The first has nanoseconds per value (batches of 4096 states of
+Prints two tables. The first has nanoseconds per value (batches of 4096 states of
 8 values, fastest of many calls) and the instructions of each function for one vector on two processors. The second
 compares thirty tanh that are called with thirty that are inlined.
 """
