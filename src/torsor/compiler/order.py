@@ -19,8 +19,8 @@ def ordered(program: Program, quick: bool = False) -> Program:
     """Return a program with its operations in the best of three orders, the one with the fewest live values.
 
     These are the original order and two greedy orders: forwards from the inputs, and backwards from the results. Sine
-    and cosine of an angle are computed together, and inputs come just before their first use. ``quick`` tries only the
-    forward order, which is the best one for large functions with many results.
+    and cosine of an angle are computed together, and inputs come just before their first use. With ``quick``, only the
+    forward order is tried, which is the best one for large functions with many results.
     """
     graph = _Graph(program)
     if quick:

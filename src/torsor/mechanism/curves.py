@@ -163,8 +163,9 @@ class Cam(Flexible):
     """Data of a "flexible" joint whose rotation or translation is a function f of its coordinate.
 
     ``turns`` is (True,) for a rotation about the joint axis and (False,) for a translation along it. The function (rad
-    or m) is a polynomial, highest power first, and a sum of truncated ``powers`` (x, factor, n), each factor max(q - x,
-    0)^n (``Curve``). If ``inner_polynomial`` is given, q is replaced by that function of the coordinate.
+    or m) is a polynomial, highest power first, and a sum of truncated ``powers`` (x, factor, n), each of which is
+    factor * max(q - x, 0)^n (``Curve``). If ``inner_polynomial`` is given, q is replaced by that function of the
+    coordinate.
 
     Example:
         >>> from torsor.mechanism import Joint

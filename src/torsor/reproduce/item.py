@@ -228,7 +228,7 @@ def only(what: str, ours: str) -> Row:
 
 
 def verdict(item: Item, outcome: Outcome) -> Verdict:
-    """Return the verdict of an item from the verdicts of its rows; only figures, which define symbols, lack rows."""
+    """Return the verdict of an item from the verdicts of its rows; only figures that define symbols have no rows."""
     states = {row.verdict for row in outcome.rows} - {None}
     if not states:
         return Verdict.DEFINES if item.kind is Kind.FIGURE and outcome.draw else Verdict.FAILS

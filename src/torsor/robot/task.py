@@ -24,7 +24,7 @@ class Task(Accessor):
     def jacobian_rate(
         self, q: ArrayLike, v: ArrayLike, place: Place, axes: str = "local", point: Maybe = None, out: Out = None
     ) -> Array:
-        """Return the time derivative (..., 6, nv) of the components of ``jacobian``; same ``axes`` and ``point``.
+        """Return the time derivative (..., 6, nv) of the components of ``jacobian`` with these ``axes`` and ``point``.
 
         Example:
             >>> torsor.library.two_link().task.jacobian_rate([0.0, 0.0], [0.0, 1.0], "link2")[3].round(9).tolist()
@@ -133,7 +133,7 @@ class Task(Accessor):
 
         J is ``jacobian(q, place, axes, point)``. Where J loses rank, some directions have infinite mass, and entries
         are infinite or NaN; near such a configuration they are very large. The same holds for all entries if a robot
-        can never move in all rows.
+        can never move in all these directions.
 
         Example:
             >>> arm = torsor.library.free_flying_arm()

@@ -79,7 +79,7 @@ RULES = {
 
 
 class Known(NamedTuple):
-    """The cosine and sine of the angle ratio x[place] + offset, where x is one input."""
+    """The cosine and sine of the angle ratio * x[place] + offset, where x is one input."""
 
     place: int
     ratio: float
