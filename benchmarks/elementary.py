@@ -74,7 +74,7 @@ def fastest(calls: list[Callable[[], object]]) -> list[float]:
 
 
 def function_of(operation: int, entries: int) -> ca.Function:
-    """Return a function that applies an operation to each of its entries."""
+    """Return a function that applies an operation to each entry."""
     x, y = ca.SX.sym("x", entries), ca.SX.sym("y", entries)
     if operation in BINARY:
         return ca.Function("f", [x, y], [ca.vertcat(*(ca.SX.binary(operation, x[k], y[k]) for k in range(entries)))])

@@ -35,7 +35,7 @@ DERIVATIVES = "inverse_dynamics_derivatives"
 
 
 def measured(call: Callable[[], object], repeats: int = 15) -> float:
-    """Return the median time (s) of a warm call on the GPU, measured by events."""
+    """Return the median time (s) of a warm call on the GPU, measured with events."""
     for _ in range(3):
         call()
     times = []

@@ -88,7 +88,7 @@ def bias() -> None:
 
 
 def masses() -> None:
-    """Print the errors of the masses of a Panda from 60 s with 5 % torque noise."""
+    """Print the errors of the masses of a Panda, identified from 60 s of data with 5 % torque noise."""
     real = torsor.library.panda()
     motion = excite(real, 10.0, 5, effort=0.9 * real.effort_limit)(np.arange(60_000) * 1e-3)
     tau, true = real.inverse_dynamics(*motion), np.array([link.mass for link in real.links])
@@ -107,7 +107,7 @@ def masses() -> None:
 
 
 def log_to_result() -> None:
-    """Print the warm time from a log (60 s at 1 kHz, six joints) to a physically consistent robot."""
+    """Print the warm time to identify a physically consistent robot from a log (60 s at 1 kHz, six joints)."""
     robot, t = torsor.library.ur5(), np.arange(60_000) * 1e-3
     q, v, a = excite(robot, 10.0, 5, lower=-2.0, upper=2.0, velocity=2.5, iterations=20)(t)
     rng = np.random.default_rng(0)

@@ -1,9 +1,10 @@
 """Online scaling of the UR5 against the offline optimum: lost time, values relative to bounds, and cost per sample.
 
 Run: ``OMP_NUM_THREADS=1 python benchmarks/online_scaling.py [repeats]``. Torques and velocities are within the robot's
-limits, torque rates within ten times the torque limits per second. The offline optimum is ``path_time`` with 60 control
-points, refined until bounds hold between its nodes. A control period is 1 ms. The same motion is repeated. The cost of
-each sample (feed, step and search) is the least of all repeats, because other processes disturb individual repeats.
+limits, and torque rates are within ten times the torque limits per second. The offline optimum is ``path_time`` with 60
+control points, refined until bounds hold between its nodes. A control period is 1 ms. The same motion is repeated. The
+cost of each sample (feed, step and search) is the least of all repeats, because other processes disturb individual
+repeats.
 """
 
 import sys

@@ -163,7 +163,7 @@ def _six(inertia: Array) -> str:
 
 
 def casadi_in_c(function: ca.Function, inputs: tuple[Array, ...]) -> Callable[[], Any] | None:
-    """Return a function that runs CasADi's own C code, compiled by gcc for this machine, on a batch; None if no gcc."""
+    """Return a function that runs CasADi's own C code, compiled here by gcc, on a batch; None if gcc is missing."""
     compiler = shutil.which("gcc")
     if compiler is None:
         return None

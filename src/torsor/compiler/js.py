@@ -52,7 +52,7 @@ class JsScalar:
         return text if self.double else f"Math.fround({text})"
 
     def element(self, array: str, entry: int) -> str:
-        """Return an array element; arguments are read from an offset, the scratch array is not."""
+        """Return an array element; arguments are read from an offset, but the scratch array is not."""
         if array == source.SCRATCH:
             return f"{array}[{entry}]"
         return f"{array}[{array}$ + {entry}]" if entry else f"{array}[{array}$]"

@@ -30,7 +30,7 @@ _DRIVES = ("rotor_inertia", "coulomb", "viscous")  # one per velocity
 
 @dataclass(frozen=True)
 class Number:
-    """One number: ``part`` is "links", "joints" or "gravity", ``index`` is the link or joint (-1 for gravity)."""
+    """One number: ``part`` is "links", "joints" or "gravity"; ``index`` is the link or joint (-1 for gravity)."""
 
     part: str
     index: int

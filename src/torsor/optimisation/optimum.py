@@ -170,7 +170,8 @@ def _longest_moves(program: NonlinearProgram, x: Array, sides: Array, directions
 def polished(program: NonlinearProgram, outcome: Outcome) -> Optimum | None:
     """Return the optimum near an outcome, by Newton steps on its active set, or None if there is none nearby.
 
-    The active set is corrected: inequalities with a multiplier of the wrong sign are released, violated ones are held.
+    The active set is corrected: inequalities with a multiplier of the wrong sign are released, and violated ones are
+    held.
     """
     x, sides = outcome.x.copy(), active_sides(program, outcome)
     for _ in range(MAX_SET_CHANGES):

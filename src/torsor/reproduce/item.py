@@ -118,7 +118,7 @@ def number(
 
     ``tolerance`` is absolute; the default is half a unit in the last printed digit. ``predicted`` is the number that
     the item's reason predicts for the document, computed by the item. A larger difference is explained if the predicted
-    number agrees with the printed one, otherwise it is a failure.
+    number agrees with the printed one; otherwise it is a failure.
     """
     value = float(printed)
     limit = (_half_digit(printed) if tolerance is None else tolerance) * (1 + 1e-9)

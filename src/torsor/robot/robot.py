@@ -494,7 +494,7 @@ class Robot(Mechanism):
         axes: str = "world",
         point: Maybe = None,
     ) -> Array:
-        """Return the ``external`` array (..., L, 6) of a force (..., 3), N, and a moment (..., 3), N m.
+        """Return the ``external`` array (..., L, 6) of a force (..., 3) in N and a moment (..., 3) in N m.
 
         The environment applies the force at the origin of the place, or at ``point`` (..., 3) in the place's axes. The
         moment is about that point. ``axes`` are the axes of the components: base axes ("world" or "aligned") or place

@@ -88,7 +88,7 @@ class Equations:
         return value.applyfunc(lambda item: item.xreplace(inline)) if is_matrix else value.xreplace(inline)
 
     def lines(self, digits: int = DIGITS) -> list[tuple[str, str]]:
-        """Return the (left, right) sides of the equations as LaTeX: M_{12} = M_{21} = ..., then those of their symbols."""
+        """Return the (left, right) sides of the equations as LaTeX: M_{12} = M_{21} = ..., then of the symbols."""
         texts = {symbol: self.letters.latex.get(symbol, sp.latex(symbol)) for symbol, _ in self.subexpressions}
         texts = self.letters.latex | texts
         meanings, rows = dict(self.subexpressions), list[tuple[str, Expression]]()

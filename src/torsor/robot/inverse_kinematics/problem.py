@@ -208,7 +208,7 @@ class Problem:
 
     @cached_property
     def check(self) -> Callable[..., tuple[Array, Array]]:
-        """The kernel (q, data) -> unweighted residuals of targets and closure; gradient (n) of the cost."""
+        """The kernel that maps (q, data) to the unweighted residuals of targets and closure, and the gradient (n)."""
 
         def make() -> ca.Function:
             q, data = ca.SX.sym("q", self.robot.nq), ca.SX.sym("data", self.data_size)

@@ -93,8 +93,8 @@ def nearest(problem: Problem, q: Array, data: Array, first: int, count: int = CA
 class PoseTable:
     """A table of postures, indexed by the pose of one place; for many targets, two lookups replace a search.
 
-    A cell is a part of the position box combined with a part of the rotations, which are divided by the largest
-    quaternion component and the ratios of the others to it. Each cell holds the posture that is farthest from limits
+    A cell is a part of the position box combined with a part of the rotations, which are classified by the largest
+    quaternion component and by the ratios of the others to it. Each cell holds the posture that is farthest from limits
     and singularities.
     """
 
@@ -185,8 +185,8 @@ def chased(
 ) -> Found:
     """Return the end points of searches from q (K, nq); a search is finished at a cost of ``enough``.
 
-    Stuck searches end early, or, if ``patient`` is True, only when they no longer move. Searches with the same number
-    in ``rivals`` (K,) all end when one is finished.
+    Stuck searches end early; if ``patient`` is True, they end only when they no longer move. Searches with the same
+    number in ``rivals`` (K,) all end when one is finished.
     """
     kernel, best, cost = fast(chase(problem)), np.empty_like(q), np.full(len(q), np.inf)
 
@@ -274,7 +274,7 @@ def _restart(run: Runner, best: Found, todo: Indices, again: int, base: Array, d
 
 
 def chosen_starts(problem: Problem, base: Array, data: Array, several: int = 1) -> Array:
-    """Return starts (K * several, nq): from a table for many poses of one place, or the nearest of some postures."""
+    """Return starts (K * several, nq): from a table for many poses of one place, or the nearest of several postures."""
     one_pose = len(problem.targets) == 1 and isinstance(problem.targets[0], Pose)
     if len(data) >= TABLE_FROM and one_pose and not problem.robot.loops and min(problem.places_in_q) >= 0:
         table = problem.once("table", lambda: PoseTable(problem))

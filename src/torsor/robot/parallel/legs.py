@@ -163,7 +163,8 @@ def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
 def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length: float) -> tuple[Limb, Array, Tree]:
     """Return the leg as a ``Limb``, its positions (nq,) with the platform at home, and its tree with all inertias.
 
-    ``before`` are the numbers of positions and velocities of the preceding legs, ``length`` (m) is the robot's size.
+    ``before`` are the numbers of positions and velocities of the preceding legs, and ``length`` (m) is the robot's
+    size.
     """
     where, prefix = f"leg {leg.name!r}", f"{leg.name}/"
     ground = build("ground", [Link("base")], [], gravity=carriage.gravity).with_frame("stand", "base", leg.base)

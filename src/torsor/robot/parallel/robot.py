@@ -291,7 +291,7 @@ class ParallelRobot(Assembled):
 
     @property
     def closed(self) -> Closed:
-        """The closed loops of ``as_robot``: q holds pose and legs, the active coordinates are the drives.
+        """The closed loops of ``as_robot``: q holds pose and legs, and the active coordinates are the drives.
 
         Example:
             >>> torsor.library.three_rrr().closed.mobility().dof
