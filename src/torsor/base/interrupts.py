@@ -1,7 +1,7 @@
 """Reliable Ctrl-C during long work in foreign code.
 
 CasADi's conversions discard a KeyboardInterrupt raised inside them, and the work would continue. Inside ``Stoppable``,
-an interrupt is repeated until it takes effect, at the latest at the end. A time limit interrupts the work
+an interrupt is repeated until it takes effect, at the latest when the work ends. A time limit interrupts the work
 in the same way.
 """
 

@@ -1,6 +1,6 @@
 """Progress of long computations on standard error: a bar, a status line, live text from a solver.
 
-By default, a display appears on a terminal only, and only after a second. Rich is imported when the first display
+By default, a display appears only on a terminal, and only after a second. Rich is imported when the first display
 appears. The command line also prints the status as plain lines if standard error is not a terminal.
 """
 

@@ -49,7 +49,7 @@ def arranged(program: Program, order: Iterable[int]) -> Program:
 
 
 def alive(program: Program) -> int:
-    """Return the largest number of simultaneously live values: inputs count from their first use; constants do not count."""
+    """Return the largest number of simultaneously live values: inputs count from first use; constants do not count."""
     graph = _Graph(program)
     left, begun, now, most = list(map(len, graph.users)), set[int](), 0, 0
     for index, operation in enumerate(program.operations):

@@ -1,7 +1,7 @@
 """Functions of one coordinate: polynomials and splines with two derivatives, for numbers and symbols.
 
-The motions of OpenSim joints are polynomials, cubic splines and piecewise linear functions. Each can be written as a
-polynomial plus truncated powers, without branches and straight beyond the ends of a spline:
+The motions of OpenSim joints are polynomials, cubic splines and piecewise linear functions. Each can be written without
+branches as a polynomial plus truncated powers, which is straight beyond the ends of a spline:
 
     f(q) = p(q) + sum of c max(q - x, 0)^n        n = 1, 2, 3
 """

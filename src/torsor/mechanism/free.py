@@ -1,6 +1,6 @@
 """Free parameters of a mechanism: numbers named by paths such as "links.hand.mass", read and replaced.
 
-A path is "links.LINK.FIELD", "joints.JOINT.FIELD" or "gravity". LINK and JOINT are a name or an index. A suffix ".x",
+A path is "links.LINK.FIELD", "joints.JOINT.FIELD" or "gravity". LINK and JOINT are names or indices. A suffix ".x",
 ".yz" or ".0" selects one component of the field.
 """
 

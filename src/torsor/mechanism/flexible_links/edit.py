@@ -49,7 +49,7 @@ def with_rod(
       may be omitted.
     - ``radius`` (m): radius of a round rod, which determines the inertia of its sections.
     - ``damping`` (s): ratio of damping to stiffness.
-    - ``curvature`` (3,) rad/m: curvature of the rod at rest, about x, y, z.
+    - ``curvature`` (3,), in rad/m: curvature of the rod at rest, about x, y, z.
     - ``sections``: the number of small bodies at the points of a Gauss quadrature, the links ``name/1`` to ``name/N``;
       ``name/tip`` is the end.
 
