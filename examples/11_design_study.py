@@ -37,7 +37,7 @@ def problem(robot: torsor.Robot, torque: float, speed: float, start: list[float]
 
 
 def posture(point: np.ndarray, length: float) -> list[float]:
-    """Return the joint angles, elbow up, at which the payload is at a point."""
+    """Return the joint angles, elbow up, at which the payload is at a given point."""
     elbow = np.arccos((point @ point - length**2 - FOREARM**2) / (2 * length * FOREARM))
     inner = np.arctan2(FOREARM * np.sin(elbow), length + FOREARM * np.cos(elbow))
     return [float(np.arctan2(point[1], point[0]) + inner), float(-elbow)]

@@ -6,7 +6,7 @@ dw with barrier parameter mu changes a multiplier by
 
     dz = mu b - c second b - z dw b - z      second = p dz_p,  dz_p = -z (1 + p b)
 
-at a lower bound, where p is the step without a barrier, and c the weight of the second-order products; at an upper
+at a lower bound, where p is the step without a barrier, and c is the weight of the second-order products; at an upper
 bound, dw and p have the other sign.
 
 A slack with equal bounds is that of an equation h = b. It does not move, and its multiplier is estimated by the

@@ -1,4 +1,4 @@
-"""IPOPT, an interior-point method for sparse programs, as shipped with CasADi (Waechter and Biegler 2006)."""
+"""IPOPT, an interior-point method for sparse programs (Waechter and Biegler 2006), as shipped with CasADi."""
 
 from typing import Any
 

@@ -73,7 +73,7 @@ class Condensed:
     """A factorised system; ``solve`` returns dx and dy for given right-hand sides.
 
     The regularisation ``shift`` is raised until the matrix is positive definite in the null space of the equations.
-    Raises LinAlgError if no shift is sufficient.
+    LinAlgError is raised if no shift is sufficient.
     """
 
     def __init__(self, matrix: Array, equations: Array, regularisation: Regularisation, spaces: Spaces):

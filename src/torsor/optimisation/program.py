@@ -26,7 +26,7 @@ class Iteration(NamedTuple):
 
 
 class StoppedError(Exception):
-    """Raised by a ``watch`` function to stop the solver."""
+    """An exception that a ``watch`` function raises to stop the solver."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 The QP for a step d, with the Hessian H of the Lagrangian made convex, is
 
     minimise 1/2 d^T H d + gradient . d + weight t   subject to rows + J d within their bounds, relaxed by t times
-    their present violation, 0 <= t <= 1
+    their current violation, 0 <= t <= 1
 
 It is always feasible with d = 0, t = 1 (Powell 1978). Steps are shortened until the merit function f + penalty x the
 sum of violations decreases. The length of a shortened step limits the following ones.

@@ -213,7 +213,7 @@ BOUND, WEIGHT = 10.0, 0.01  # N and N m; u
 
 @cache
 def slide(ends: str = "as printed", is_scaled: bool = True, points: int = 5, nodes: int | None = None) -> Any:
-    """Return the motion for one interpretation of the problem; the default has nearly the printed time.
+    """Return the motion for one interpretation of the problem; the default yields nearly the printed time.
 
     ``is_scaled`` divides force and torque in the objective by their bounds, as in eq. 5.1 of the thesis.
     """

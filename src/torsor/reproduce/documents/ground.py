@@ -113,7 +113,7 @@ def loads(result: MotionResult) -> JointLoads:
 
 
 def lifts(each: JointLoads, rest: float) -> tuple[int, str, list[dict[str, float]]]:
-    """Return the number of possible lifts, the joint that is too weak for the next lift, and strengths after each."""
+    """Return the number of possible lifts, the joint that is too weak for another, and the strengths after each."""
     peaks = {name: float(np.abs(fractions).max()) for name, fractions in each.fractions.items()}
     remaining = fatigued(each, MOST_LIFTS, rest)
     for done, left in enumerate(remaining, 1):
