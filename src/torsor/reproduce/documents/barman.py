@@ -314,9 +314,7 @@ SHIFTS = (
     "the number of control points is not printed, and spline torques need time to switch: with 28 points, they "
     "reach the lower bound at the printed times"
 )
-VALLEYS = (
-    "with the weight of the links, normal to the plane, joint 1 carries more than joint 2 throughout, as printed"
-)
+VALLEYS = "with the weight of the links, normal to the plane, joint 1 carries more than joint 2 throughout, as printed"
 F, N = Kind.FIGURE, Kind.NUMBER
 SHORT: dict[str, Any] = {"seconds": 1, "first": 2}
 LONG: dict[str, Any] = {"seconds": 2, "first": 4}
