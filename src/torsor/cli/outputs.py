@@ -244,5 +244,5 @@ def write_motion(arguments: Namespace, console: Console, motion: Any) -> None:
 
 
 def is_table(file: Path | None) -> bool:
-    """Return whether an output is a table with one row per instant."""
+    """Return whether an output is a table with one row per sample."""
     return file is not None and file.suffix.lower() == ".csv"

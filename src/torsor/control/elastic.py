@@ -95,23 +95,25 @@ def mixed(
 ) -> Controller:
     """Return the inverse-dynamics controller of Hua et al. 2022 (eqs. 37-49), for rigid and elastic joints.
 
-    ``K_D`` (N m s/rad) and ``Lambda`` (1/s) are one number or one per joint, ``K_D_motor`` and ``Lambda_motor`` one
-    number or one per elastic joint. tau (nv) is zero at elastic joints, which their springs drive. With e = q_d - q,
-    q_r' = q_d' + Lambda e, sigma = q_r' - q' and M, C, g of the load (g includes friction and springs of the joints):
+    ``K_D`` (N m s/rad) and ``Lambda`` (1/s) are one number or one per joint; ``K_D_motor`` and ``Lambda_motor`` are
+    one number or one per elastic joint. tau (nv) is zero at elastic joints, which their springs drive. With e = q_d -
+    q, q_r' = q_d' + Lambda e, sigma = q_r' - q' and M, C, g of the load (g includes friction and springs of the
+    joints):
 
         tau_c = M q_r'' + C q_r' + g + K_D sigma,   theta_d = q + tau_c / K  of the elastic joints
         theta_r' = theta_d' + Lambda_motor (theta_d - theta) + sigma,   sigma_m = theta_r' - theta'
         tau_m = S^T q'' + B theta_r'' + C_2 q' + K (theta_d - q) + K_D_motor sigma_m + the motor's friction
 
-    Then M sigma' + C sigma + K_D sigma = K (theta_d - theta), zero in rigid rows, and B sigma_m' + K_D_motor sigma_m +
-    K (theta_d - theta) = 0. This is stable by the Lyapunov function of eq. 51. The accelerations q'' and theta'' of the
-    closed loop are known functions of the state, so theta_d' and theta_d'' are exact and no filter is needed.
+    Then M sigma' + C sigma + K_D sigma = K (theta_d - theta), which is zero in rigid rows, and B sigma_m' + K_D_motor
+    sigma_m + K (theta_d - theta) = 0. Stability follows from the Lyapunov function of eq. 51. The accelerations q'' and
+    theta'' of the closed loop are known functions of the state, so theta_d' and theta_d'' are exact and no filter is
+    needed.
 
     Rigid rows contain S theta'' + C_1 theta' in full. In elastic rows these terms (the coupling of rotor spin with the
-    rotation of the carrier) are neglected in theta_d, which would otherwise need the fourth derivative of theta. They
-    are zero if no elastic joint moves the motor of an elastic joint, as in the robot of Hua et al. Otherwise a warning
-    is issued, and the equations above hold only if these terms are small compared with the inertia of the links. The
-    springs must be linear and undamped.
+    rotation of the carrier) are neglected in theta_d, because theta_d would otherwise require the fourth derivative of
+    theta. They are zero if no elastic joint moves the motor of an elastic joint, as in the robot of Hua et al.
+    Otherwise a warning is issued, and the equations above hold only if these terms are small compared with the inertia
+    of the links. The springs must be linear and undamped.
 
     Example:
         >>> arm = torsor.library.elastic_arm()

@@ -2,8 +2,8 @@
 
 Pairs with a closed form are computed by compiled functions for all postures at once, all others by coal. The gradient
 follows from the witness points, which lie on a line along the unit normal n from the first shape to the second. The
-derivative for a joint is its twist times the line's Pluecker coordinates (p x n, n): positive if it carries the second
-shape, negative if it carries the first, and zero if it carries both.
+derivative for a joint is its twist times the line's Pluecker coordinates (p x n, n): positive if the joint carries the
+second shape, negative if it carries the first, and zero if it carries both.
 """
 
 from collections import defaultdict

@@ -37,9 +37,9 @@ def differentiate(
     applied forward and backward. Derivatives are exact in the frequency domain: X' = 2 pi i f H X.
 
     ``periodic`` samples cover one or more whole periods, without the first sample of the next period. Other samples are
-    extended by point reflection at both ends, after subtraction of a cubic with their values and curvatures there. With
-    ``ends="straight"`` the line through the first and last sample is subtracted instead. Results within about 1 /
-    cutoff of the ends are less accurate.
+    extended by point reflection at both ends, after subtraction of a cubic that has the same values and curvatures
+    there. With ``ends="straight"`` the line through the first and last sample is subtracted instead. Results within
+    about 1 / cutoff of the ends are less accurate.
 
     Example:
         >>> t = np.arange(200) * 0.01

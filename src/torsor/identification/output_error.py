@@ -1,7 +1,7 @@
 """Maximum likelihood by output error: the parameters whose simulated motion fits the measured positions best.
 
 The motion is simulated from the measured forces in short windows (multiple shooting), each from its own unknown state
-x0 = (q, v), and compared with the positions, where sigma is the encoder noise:
+x0 = (q, v), and compared with the measured positions. With the encoder noise sigma, the method solves
 
     minimise over beta and all x0   sum of ((q_measured - q(t; x0, beta)) / sigma)^2
 

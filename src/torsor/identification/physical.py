@@ -36,7 +36,7 @@ NO_PHYSICAL_PARAMETERS = "Newton's method found no physical parameters"
 
 
 class UnphysicalError(ModelError):
-    """An estimate without physically consistent parameters near it."""
+    """The error for an estimate without physically consistent parameters near it."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -65,7 +65,7 @@ class Identified(Result):
     nv) are the forces of the estimate for the ``measurements``. ``parameters`` (p,) are all parameters of the
     physically consistent estimate, or None without ``physical``. ``settings`` are the arguments of ``identify``.
     ``drives`` are forces beyond the robot parameters, if any. ``lag`` is the number of samples over which residuals are
-    correlated, for which the covariance accounts; 0 for white noise. ``held_out`` (nv,) are residuals of the held-out
+    correlated (0 for white noise); the covariance accounts for it. ``held_out`` (nv,) are residuals of the held-out
     samples, in percent of their forces, and ``unseen`` is the estimate with these samples as measurements. With a
     bandwidth, ``measurements`` and ``predicted`` are filtered.
 
@@ -351,7 +351,7 @@ class Identified(Result):
     def plot(self, path: str | Path | None = None) -> "Figure":
         """Plot measured forces, predicted forces and residuals, one panel per coordinate, and return the figure.
 
-        ``path`` saves the figure. Requires matplotlib: ``torsor[plot]``.
+        With ``path``, the figure is also saved. This requires matplotlib (``torsor[plot]``).
 
         Example:
             >>> robot = torsor.library.two_link()

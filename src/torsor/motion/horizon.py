@@ -8,9 +8,9 @@ x and b are errors from a target, so x_next = A x + G b + (d, 0), and the object
 A step has 3 n bounded values: n torques, and z at its end. Torque bounds hold, and z beyond a bound has a penalty.
 
 A Riccati recursion eliminates the steps, from the last to the first. A torque at its bound is an equation with a
-multiplier. Bounds join or leave the active set until all signs are right. This takes one pass if the first set, that of
-the last program, is right, and a few if it is nearly so. Otherwise, a primal-dual barrier method finds a set near the
-optimum.
+multiplier. Bounds join or leave the active set until all signs are correct. This takes one pass if the first set, which
+is that of the previous program, is correct, and a few passes if it is nearly correct. Otherwise, a primal-dual barrier
+method finds a set near the optimum.
 """
 
 from functools import cache
@@ -113,11 +113,11 @@ def signs(n: int) -> ca.Function:
 
 
 def barrier(n: int) -> ca.Function:
-    """Return the rows of a pass of the barrier method, with the complementarity ``mu`` as its aim.
+    """Return the rows of a pass of the barrier method, with the complementarity ``mu`` as its target.
 
     ``inner`` are the distances t from the upper and lower bounds, then their multipliers m. With the compliance c of a
     penalty, t = high - value + c m, and Newton's method for t m = mu gives m_next = (value_next - high + (mu + t m) /
-    m) / (t / m + c). Both sides of a row together are one with a goal and a softness.
+    m) / (t / m + c). Together, both sides of a row act as one condition with a goal and a softness.
     """
     inputs = symbols(n, "inner", "mu", "target_next", "limits")
     inner, mu, target_next, limits = inputs.values()

@@ -150,8 +150,9 @@ class SolveState:
     """The state of a solve: the problem, the starting point of the solver, and the results of the strategies so far.
 
     ``guess`` (n,) is the initial guess, ``x`` (n,) the point from which the solver starts, ``warm`` the outcome with
-    the initial multipliers, ``began`` the ``perf_counter`` time at the start. ``result`` is the best solution so far,
-    ``nearest`` the outcome with the smallest sum of violations, and ``diagnosis`` the reason why no motion is feasible.
+    the initial multipliers, and ``began`` the ``perf_counter`` time at the start. ``result`` is the best solution so
+    far, ``nearest`` is the outcome with the smallest sum of violations, and ``diagnosis`` is the reason why no motion
+    is feasible.
     """
 
     problem: ProblemStatement
@@ -171,7 +172,7 @@ class SolveState:
 
     @property
     def setup_seconds_left(self) -> float:
-        """The time (s) left for compilation: a second more, because there is no result without it."""
+        """The time (s) left for compilation, until one second after the limit, because there is no result without it."""
         return self.began + self.settings.seconds + GRACE_SECONDS - perf_counter()
 
     @property

@@ -46,7 +46,7 @@ class Solver:
         self._templates: dict[Any, Template] = {}
 
     def solve(self, case: Mapping[str, Any] | None = None, start: Any = None) -> MotionResult:
-        """Return the motion of a case, which is as in ``MotionProblem.solve_many``; by default the problem itself.
+        """Return the motion of a case (see ``MotionProblem.solve_many``), by default of the problem itself.
 
         ``start`` replaces the last solution (see ``MotionProblem.solve``). If the case is infeasible, a
         ``MotionError`` is raised, and the next case starts from the last solution before it.

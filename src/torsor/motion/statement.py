@@ -332,7 +332,7 @@ class ProblemStatement:
     def contact(self, solution: Any) -> tuple[Array, Array] | None:
         """Return forces (K, nv) that act together with contact, and the contact wrenches (K, L, 6), at given times.
 
-        Return None if nothing touches the robot. Problems whose terms describe contact override this.
+        Return None if nothing touches the robot. Problems whose terms describe contact override this method.
         """
         return None
 

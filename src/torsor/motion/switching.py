@@ -6,8 +6,8 @@ as unknowns z, the forward dynamics leads from the start to a state y(T; z), and
 
     y(T; z) - (q_end, v_end) = 0
 
-are 2 nv equations. Newton's method solves them if the number of unknowns is the same; usually there are 2 nv - 1
-switches. The motion is an extremal if there are costates p(t) whose switching functions, p_v^T M^-1 for each torque,
+are 2 nv equations. Newton's method solves them if there are as many unknowns as equations; usually there are 2 nv -
+1 switches. The motion is an extremal if there are costates p(t) whose switching functions, p_v^T M^-1 for each torque,
 have the sign of the bound that the torque reaches (Pontryagin's principle).
 """
 

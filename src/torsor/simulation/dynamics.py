@@ -130,7 +130,10 @@ def imposed(prescribed: Prescribed | None, q: ca.SX, v: ca.SX, given: ca.SX | No
 def step_function(
     name: str, robot: Robot, inputs: dict[str, ca.SX], q_next: ca.SX, v_next: ca.SX, choice: ClosureChoice | None
 ) -> ca.Function:
-    """Return the step (t, q, v, ..., h) -> (q_next, v_next); with a ``choice``, it closes loops and adds the margin."""
+    """Return the step (t, q, v, ..., h) -> (q_next, v_next).
+
+    With a ``choice``, it closes the loops and also returns the margin of the equations.
+    """
     ends = {"q_next": q_next, "v_next": v_next}
     if choice is not None:
         projected = projected_end(lean(Tree.of(robot)), inputs["q"], q_next, v_next, choice)

@@ -52,7 +52,7 @@ class Choices:
         return choice
 
     def during(self, t: float, index: Index, q: Array) -> ClosureChoice:
-        """Return such equations at time t of a rollout; raise SimulationError if no equations are independent."""
+        """Return well-conditioned equations at time t of a rollout; raise SimulationError if none are independent."""
         try:
             return self.at(q)
         except ModelError:

@@ -49,7 +49,7 @@ def simulate(
     rest in the posture "default", which MJCF and OpenSim files define, or else in the neutral posture. Times are in s.
     Quaternions may have any nonzero length.
 
-    ``controller`` returns the generalised forces (..., nv), in N m and N. It is one of the following:
+    ``controller`` defines the generalised forces (..., nv), in N m and N. It is one of the following:
 
     - a constant array with the leading axes of the initial state;
     - samples (times, tau), with tau (T, nv), which are interpolated linearly;
@@ -90,13 +90,13 @@ def simulate(
       step does not resolve are not damped.
     - ``method="sdirk"`` takes L-stable fixed steps of order 2, which damp such oscillations. It does not support loops.
     - ``method="adaptive"`` needs ``torsor[simulate]``. Its steps are chosen by ``rtol`` and ``atol``. It is also
-      suitable for stiff systems. Rollouts are integrated one after the other, and functions get the arrays of one
-      rollout.
+      suitable for stiff systems. Rollouts are integrated one after the other, and functions receive the arrays of
+      one rollout.
 
-    Samples are recorded every ``record`` seconds, and at the end; steps are shortened so that they end there. With a
-    control period, the nearest step is recorded, with a warning. By default, every step is recorded, or every k-th step
-    to limit memory to 1 GiB ("adaptive": every ``step`` seconds). ``events`` are functions ``event(t, q, v)`` whose
-    sign changes from one step to the next are located to 1e-10 s; they may have the attributes ``terminal`` and
+    Samples are recorded every ``record`` seconds, and at the end; steps are shortened so that they end at these times.
+    With a control period, the nearest step is recorded, with a warning. By default, every step is recorded, or every
+    k-th step to limit memory to 1 GiB ("adaptive": every ``step`` seconds). ``events`` are functions ``event(t, q, v)``
+    whose sign changes from one step to the next are located to 1e-10 s; they may have the attributes ``terminal`` and
     ``direction``, as in SciPy. ``progress`` shows a progress bar; by default, it appears if the simulation takes a long
     time and stderr is a terminal. Ctrl-C ends the simulation and returns the samples so far. A diverging motion raises
     a ``SimulationError`` whose ``trajectory`` contains the samples so far.

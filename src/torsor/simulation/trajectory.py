@@ -278,10 +278,10 @@ class Trajectory(Samples):
         """Return the trajectory of a .npz file, which contains its robot, or of a .csv file, for the given robot.
 
         A table of any other layout needs ``columns``: {"time": name, "q": names, "v": ..., "a": ..., "tau": ...},
-        column names or indices from 0, in the order of the coordinates. ``units`` are {"q": "deg", "time": "ms"}, one
-        for all columns of a quantity or a list; SI and radians by default. The ``delimiter`` is detected by default;
-        ``rate`` (Hz) replaces a time column. Missing v and a are computed by second-order finite differences (first
-        order for a near the ends), and a missing tau by inverse dynamics.
+        column names or indices from 0, in the order of the coordinates. ``units``, such as {"q": "deg", "time": "ms"},
+        contains one unit for all columns of a quantity, or a list; the defaults are SI units and radians. The
+        ``delimiter`` is detected by default; ``rate`` (Hz) replaces a time column. Missing v and a are computed by
+        second-order finite differences (first order for a near the ends), and a missing tau by inverse dynamics.
 
         Example:
             >>> import tempfile
@@ -306,8 +306,8 @@ class Trajectory(Samples):
         """Draw quantities over time and return the figure; with ``path``, save it too.
 
         ``what`` names them: q, v, a, tau, energy, reactions (norms of the forces), closure (largest residual). Each
-        unit has its own panels, with at most eight curves. Nearby limits of joints and drives are dotted.
-        Needs matplotlib: ``torsor[plot]``.
+        unit has its own panels, with at most eight curves. Limits of joints and drives that are close to
+        a curve are dotted lines. This requires matplotlib (``torsor[plot]``).
 
         Example:
             >>> figure = torsor.simulate(torsor.library.two_link(), duration=0.1).plot(what=("q", "energy"))

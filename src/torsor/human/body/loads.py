@@ -98,7 +98,7 @@ MAX_MASS = 600.0  # kg: heavier than any load that a person has lifted
 
 @dataclass(frozen=True)
 class Backpack:
-    """A backpack with a ``mass`` (kg), whose centre of mass is ``behind`` (m) the upper trunk.
+    """A backpack with a ``mass`` (kg), whose centre of mass is a distance ``behind`` (m) behind the upper trunk.
 
     ``height`` (m) is the height of the centre of mass above the lowest joint of the upper trunk. ``size`` (m) is the
     edge length of a homogeneous cube with the same inertia.

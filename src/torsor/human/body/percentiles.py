@@ -81,7 +81,7 @@ def size_of_percentile(
 ) -> tuple[float, float]:
     """Return height (m) and mass (kg) at given percentiles (%) of a population.
 
-    ``age`` (years) selects the adult age group, or the children. Without it, the percentiles refer to all adults.
+    ``age`` (years) selects the adult age group, or children. Without it, the percentiles refer to all adults.
     The default population is "CDC" below 20 years, otherwise "NHANES".
 
     Example:

@@ -58,7 +58,7 @@ def segment_of(link: str) -> str:
 
 
 def offset_factors(body: Robot) -> dict[str, Array]:
-    """Return, for each segment, the joint origin components (links, 3) that its factor scales: 0 or 1.
+    """Return, for each segment, a mask (links, 3) of 0 and 1: 1 for the joint origin components that its factor scales.
 
     The "pelvis" factor scales the distance between the hips, the "shoulders" factor the shoulder width. All other
     segments, such as the feet, are scaled uniformly.
@@ -81,8 +81,8 @@ def resized(body: Robot, factors: Mapping[str, float]) -> Robot:
 
     Segments are pelvis (distance between the hips), thigh, shank, foot, trunk, shoulders (shoulder width), upper_arm,
     forearm, hand and head. A limb segment may be given for one side ("left_thigh"). Masses do not change. Centres of
-    mass and radii of gyration remain fractions of the length, as in de Leva's tables (1996). The standing height
-    follows the length of the longer leg.
+    mass and radii of gyration remain the same fractions of the segment length, as in de Leva's tables (1996). The
+    standing height follows the length of the longer leg.
 
     Example:
         >>> body = torsor.library.human()
@@ -295,7 +295,8 @@ class Person:
     def body(self) -> Robot:
         """Return the body, a ``library.human`` with the lengths and strengths of the person.
 
-        A warning is issued if the person is outside the tables, or if lengths contradict the height.
+        A warning is issued if the person is outside the tables, or if the given lengths are inconsistent with the
+        height.
 
         Example:
             >>> child = Person.of_percentile(sex="female", age=8).body()
@@ -353,8 +354,8 @@ def person_of(body: Robot, carried: float = 0.0) -> Person:
     """Return the person that a body (``library.human``) represents; the body may include a carried mass (kg).
 
     The sex is determined from the relative position of the thigh's centre of mass, and the height from the height of
-    the vertex. ``strength`` contains the factors of all strengths that differ from young people of the same weight and
-    height. For children from 6 years, ``age`` is determined from the masses of head and thighs.
+    the vertex. ``strength`` contains the factors of all strengths that differ from those of young people of the same
+    weight and height. For children from 6 years, ``age`` is determined from the masses of the head and thighs.
 
     Example:
         >>> person = person_of(torsor.library.human(1.62, 58.0, "female"))
@@ -427,9 +428,9 @@ def described_person(
 ) -> Person:
     """Return a person from partial data.
 
-    A missing height (m) or mass (kg) is taken from its percentile (%). Without a percentile it is the median of the
-    ``population`` and ``age`` (years), if one of these or the other percentile is given, otherwise 1.741 m or 73 kg.
-    For lengths and strengths see ``Person``.
+    A missing height (m) or mass (kg) is taken from its percentile (%). Without a percentile, it is the median for
+    the ``population`` and ``age`` (years) if one of these or the other percentile is given; otherwise it is 1.741 m or
+    73 kg. For lengths and strengths see ``Person``.
 
     Example:
         >>> person = described_person(sex="female", age=10, mass=40.0)

@@ -76,7 +76,7 @@ class Step:
 
     On stairs each foot lands a ``rise`` (m) higher than the other one, or lower if it is negative. The length is then
     the tread depth. ``landing`` is the part of the foot that touches the ground first: "heel", or "forefoot", the
-    default on stairs (McFadyen and Winter 1988), where the leading foot stands on ball and toes until ``flat``.
+    default on stairs (McFadyen and Winter 1988), where the leading foot stands on its ball and toes until ``flat``.
 
     Example:
         >>> Step().duration
@@ -377,7 +377,7 @@ MAX_FROUDE_NUMBER = 3.0  # Froude number: race walkers stay below 2.1, and a sti
 
 
 def check_step(step: Step, body: Robot, where: str, *, leaps: bool = False) -> None:
-    """Raise ModelError if the body cannot take a step (a running step with ``leaps``)."""
+    """Raise ModelError if the body cannot take a step (a running step if ``leaps`` is true)."""
     leg = leg_length(body)
     for name, most in (
         ("length", MAX_RUNNING_STEP_LENGTHS if leaps else MAX_STEP_LENGTHS),
@@ -439,7 +439,7 @@ def tread(step: Step, foot: Foot) -> tuple[float, float]:
     """Return the back and front ends (m) of the tread under a foot, measured from its heel.
 
     The foot stands in the middle. If the tread is too short, the toes are close to the next riser when going up, so
-    that the heel overhangs the edge. Going down, the heel is close to the previous riser.
+    that the heel overhangs the edge. When going down, the heel is close to the previous riser.
     """
     length, room = float(step.length), float(step.length) - foot.length
     short = RISER_GAP - room if step.rise > 0 else -RISER_GAP
@@ -448,7 +448,7 @@ def tread(step: Step, foot: Foot) -> tuple[float, float]:
 
 
 def edges(step: Step, foot: Foot) -> tuple[Edge, ...]:
-    """Return the edges that the left foot passes in swing and, going up, the edge of the following tread."""
+    """Return the edges that the left foot passes in swing and, when going up, the edge of the following tread."""
     (back, front), rise, length = tread(step, foot), step.rise, float(step.length)
     if rise > 0:
         return tuple(Edge(round(back + k * length, 12), k * rise, 1.0) for k in range(3))
@@ -664,7 +664,7 @@ class Run(FreeWalk):
         )
 
     def flight(self, points: int) -> Array:
-        """Return the knots (K,) of the pelvis in flight including both ends, at which the residual force is zero.
+        """Return the knots (K,) of the pelvis spline in flight, including both ends; the residual force is zero there.
 
         Accelerations of cubic splines are linear between knots. Zero wrenches at all knots determine the pelvis
         accelerations for any joint motion: there is one equation per acceleration.

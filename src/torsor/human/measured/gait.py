@@ -74,7 +74,7 @@ class MeasuredGait:
 
     @property
     def times(self) -> Array:
-        """Times (K,) in s of the dynamics, or of the motion if there is no dynamics."""
+        """Times (K,) in s of the dynamics, or of the motion if ``dynamics`` is None."""
         return self.motion.times if self.dynamics is None else self.dynamics.times
 
     @cached_property
@@ -123,7 +123,7 @@ class MeasuredGait:
 
     @cached_property
     def valid(self) -> Flags:
-        """Whether motion and ground forces agree (K,): the residual force is below a quarter of body weight."""
+        """Whether motion and ground forces agree (K,), that is, whether the residual force is below a quarter of body weight."""
         if self.dynamics is None:
             return np.ones(len(self.times), dtype=bool)
         return np.asarray(np.linalg.norm(self.dynamics.residual_force, axis=1) < LARGE_RESIDUAL * self.dynamics.weight)
@@ -181,7 +181,7 @@ class MeasuredGait:
         return lines
 
     def columns(self) -> list[Column]:
-        """Return the columns of a .csv file: angles, moments and powers of all coordinates, foot forces."""
+        """Return the columns of a .csv file: angles, moments and powers of all coordinates, and foot forces."""
         names = self.motion.body.coordinate_names
         slides = [name.endswith(SLIDES) for name in names]
         q = np.where(slides, self._q, np.degrees(self._q))

@@ -18,7 +18,7 @@ Moved = TypeVar("Moved", Markers, GroundForces)
 
 
 def overground(data: Moved, speed: float) -> Moved:
-    """Return markers or ground forces of a treadmill trial with the belt ``speed`` (m/s) added along the walk.
+    """Return markers or forces of a treadmill trial with the belt ``speed`` (m/s) added along the walking direction.
 
     Use the same speed for markers and forces of a trial; the belt moves backward relative to the person. Forces do not
     change, their centres of pressure move forward with time, and plate corners are dropped. Joint moments do not depend

@@ -90,7 +90,7 @@ def checked_values(values: ArrayLike, shape: tuple[int, ...], where: str, what: 
 
 
 class TimedData:
-    """The base class of markers, ground forces and tables: unique ``names``, increasing ``times`` (K,), a rate."""
+    """The base class of markers, ground forces and tables: unique ``names``, increasing ``times`` (K,), and a rate."""
 
     names: tuple[str, ...]
     times: Array
@@ -421,7 +421,7 @@ class MotionTable(TimedData):
         self._check()
 
     def column(self, name: str) -> Array:
-        """Return a column (K,); a coordinate may be named without its path, "knee_angle_r".
+        """Return a column (K,); a coordinate may be named without its path, as in "knee_angle_r".
 
         Example:
             >>> motion = MotionTable(["/jointset/knee_r/knee_angle_r/value"], [0.0], [[0.5]])
@@ -439,7 +439,7 @@ class MotionTable(TimedData):
 
     @property
     def angles(self) -> list[int]:
-        """The columns that are angles by name: not a translation, force, moment or position."""
+        """The columns whose names indicate angles, and not translations, forces, moments or positions."""
         bare = [name.removesuffix("/speed") for name in self.short_names]
         return [k for k, name in enumerate(bare) if not name.endswith(_NO_ANGLES) and not _GROUND.search(name)]
 

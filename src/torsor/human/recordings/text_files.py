@@ -46,9 +46,9 @@ _SIDE_LETTERS = {"right": "r", "left": "l"}
 def forces_of(table: MotionTable, axes: str = OPENSIM) -> GroundForces | None:
     """Return the ground forces in a table, or None if there are none.
 
-    A plate or foot has nine columns: one name ending with vx, vy, vz (N) and px, py, pz (m), and the same name with
-    "torque" or "moment" in place of "force" and x, y, z at its end (N m): ground_force_r_vx and ground_torque_r_x,
-    1_ground_force_vx and 1_ground_torque_x. Without torques the free moments are 0.
+    A plate or foot has nine columns: a name ending with vx, vy, vz (N) and px, py, pz (m), and the same name with
+    "torque" or "moment" in place of "force", ending with x, y, z (N m). Examples are ground_force_r_vx with
+    ground_torque_r_x, and 1_ground_force_vx with 1_ground_torque_x. Without torques the free moments are 0.
     """
     stems = [name[:-2] for name in table.names if name.endswith("vx") and "force" in name.lower()]
     stems = [stem for stem in stems if all(f"{stem}{end}" in table.names for end in _ENDS)]

@@ -203,7 +203,7 @@ class Balance(Grounded, Constraint):
 class Slipping(Grounded, Cost):
     """The integral of the squared ground power at slipping feet, divided by body weight times 0.03 m/s.
 
-    Without it, slipping feet let the ground do work at no metabolic cost.
+    Without this term, the ground could do work on slipping feet at no metabolic cost.
     """
 
     def squares(self, node: Node) -> ca.SX:

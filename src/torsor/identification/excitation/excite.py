@@ -59,7 +59,7 @@ MIN_NOISE_RATIO = 1e-4  # minimum noise as a fraction of the forces, for noise-f
 
 
 class Measured(NamedTuple):
-    """Samples of a robot: total forces ``acting`` (N, n), with wrenches, ``weights``, and ``residuals`` if known."""
+    """Samples of a robot: total forces ``acting`` (N, n) (with wrenches), ``weights``, and ``residuals`` if known."""
 
     data: Measurements
     acting: Array

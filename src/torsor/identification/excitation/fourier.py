@@ -163,7 +163,8 @@ class Excitation(Result):
     def plot(self, path: str | Path | None = None) -> "Figure":
         """Plot positions, velocities, accelerations and forces of one period with their limits.
 
-        The forces are computed with the given robot. ``path`` saves the figure. Requires matplotlib: ``torsor[plot]``.
+        The forces are computed with the given robot. With ``path``, the figure is also saved. This requires matplotlib
+        (``torsor[plot]``).
 
         Example:
             >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)

@@ -89,7 +89,7 @@ class WeightedProgram:
 def cost_groups(problem: ProblemStatement, groups: Mapping[str, Sequence[str]] | None) -> dict[str, list[Cost]]:
     """Return the objective terms that share a weight, by the name of the weight.
 
-    ``groups`` is {name of a weight: titles of its terms}; by default each term has its own weight. Raises ModelError
+    ``groups`` is {name of a weight: titles of its terms}; by default each term has its own weight. ModelError is raised
     if a term is in no group or in two, or if the problem has fewer than two weights.
     """
     where, titles = f"{problem.name}: weights", [cost.title for cost in problem.costs]
@@ -163,7 +163,7 @@ class Optima:
     def solved(self, weights: Array, start: Array) -> Solved | None:
         """Return the optimum for weights (k,) near variables (n,), or None if the solver finds none.
 
-        With zero multipliers an interior-point method stays near its start, which it otherwise moves away from bounds.
+        With zero multipliers, an interior-point method stays near its start; otherwise it first moves away from bounds.
         If there are several local optima, the optimum near the data is needed.
         """
         n, m = self.program.n, self.program.m

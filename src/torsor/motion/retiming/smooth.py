@@ -5,8 +5,8 @@ derivative along the path. It is the jerk for a = q', b = q'', and the torque ra
 the loads in ``control/scaling``, whose interior-point method over quadratic splines x(s) is used here for the full path
 at once.
 
-The splines describe the progress p of ``path.stretched``: near rest, where x(s) would be the power 4/3 of s, the
-rate of p is nearly constant.
+The splines describe the progress p of ``path.stretched``: near rest, where x(s) would be proportional to s^(4/3),
+the rate of p is nearly constant.
 """
 
 import math

@@ -157,11 +157,11 @@ _starting = threading.Lock()  # the environment is shared by all threads
 
 
 class WorkerDiedError(BrokenExecutor):
-    """A process that ended while computing a case, because it was killed, ran out of memory or crashed."""
+    """The error for a process that ended while computing a case: it was killed, ran out of memory or crashed."""
 
 
 class CannotStartError(ModelError):
-    """Worker processes that end before they can compute anything."""
+    """The error for worker processes that end before they can compute anything."""
 
 
 class _Job(NamedTuple):

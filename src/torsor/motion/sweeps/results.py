@@ -156,7 +156,8 @@ class Results:
     ) -> "Figure":
         """Plot one row per result and one column per varying parameter, with one point per case; return the figure.
 
-        By default the first eight numeric results and four numeric parameters are drawn; ``path`` saves the figure.
+        By default the first eight numeric results and four numeric parameters are drawn. With ``path``, the figure is
+        also saved.
         """
         columns = self.columns
         numbers = [name for name, column in columns.items() if column.kind == "number"]
@@ -199,7 +200,7 @@ class Results:
 
 
 def read(path: str | Path) -> Results:
-    """Open the results file of a ``torsor.sweep``, even while a study is writing to it."""
+    """Open the results file of ``torsor.sweep``, even while a study is writing to it."""
     results = Results(Path(path))
     results._chosen(None)  # raises if the file is invalid
     return results

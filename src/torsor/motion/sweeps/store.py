@@ -111,7 +111,7 @@ class Store(ABC):
 
 
 class Writing:
-    """The exclusive right to write to a file, which one study at a time holds until its process ends.
+    """The exclusive right to write to a file, which only one study at a time holds until its process ends.
 
     It is a lock on an empty SQLite file next to the results, because SQLite can lock files on all systems.
     """

@@ -199,9 +199,9 @@ class _Limits(Constraint):
 class Positions(_Limits):
     """Bounds on positions of the coordinates (rad, m), by default the robot's ``lower`` and ``upper``.
 
-    A bound of None is the robot's bound. ``hull`` bounds control points instead of the curve at nodes. The curve stays
-    within their convex hull, so the bounds provably hold at every moment and need no rows. However, the motion may stay
-    farther from a bound than necessary.
+    A bound of None is the robot's bound. With ``hull``, control points are bounded instead of the curve at nodes. The
+    curve stays within their convex hull, so the bounds provably hold at every moment and need no rows. However, the
+    motion may stay farther from a bound than necessary.
 
     Example:
         >>> Positions(upper={"joint2": 1.5}, hull=True).hull

@@ -27,7 +27,7 @@ _alone = threading.Lock()
 
 @contextmanager
 def own_page(viser: Any, title: str) -> Iterator[None]:
-    """Make servers created in this context serve viser's page with our script and title, from a temporary folder.
+    """Make servers created in this context serve viser's page with Torsor's script and title, from a temporary folder.
 
     viser has no setting for its page folder, so its server class is wrapped temporarily.
     """

@@ -159,10 +159,10 @@ def show(
     ``what`` consists of robots, which get sliders, and results (trajectories, motions, strides, measured gaits,
     identifications), which are played. Several are shown together with one clock; ``names`` are their titles. The page
     is served on ``host``, by default this machine only, and on ``port`` or the next free one. ``open`` opens it in the
-    browser, or below the cell in Jupyter. ``block`` waits until Ctrl-C; the default is True in scripts and False in
-    interactive sessions. ``play`` starts motions at once. ``swing`` moves the coordinates of robots within the limits
-    of their drives. ``reference`` is a motion that the others should follow: it is drawn as an outline, and charts
-    show the errors.
+    browser, or below the cell in Jupyter. With ``block``, ``show`` returns only after Ctrl-C; the default is True in
+    scripts and False in interactive sessions. ``play`` starts motions at once. ``swing`` moves the coordinates of
+    robots within the limits of their drives. ``reference`` is a motion that the others should follow: it is drawn as an
+    outline, and charts show the errors.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.two_link(), duration=0.5)
