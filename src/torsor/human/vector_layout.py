@@ -12,7 +12,7 @@ from torsor.base.arrays import Array
 
 
 class VectorLayout:
-    """Ordered names with their numbers of entries, to pack parts into one vector and unpack it."""
+    """Ordered names with their numbers of entries, for packing parts into one vector and unpacking it."""
 
     def __init__(self, sizes: Mapping[str, int] | None = None, **more: int):
         self.sizes = {**(sizes or {}), **more}

@@ -204,7 +204,7 @@ class ClosedRobot(Mechanism):
 
     @cached_property
     def own_mode(self) -> bool:
-        """Whether the loops close in the same mode without measured positions of its passive joints."""
+        """Whether the loops close in the same mode without measured positions of the passive joints."""
         drives = self.first[None, self.mechanism.closed.closure.active_positions]
         try:
             positions = Closing(self.mechanism, _start(self.given, self.mechanism)).positions(drives)

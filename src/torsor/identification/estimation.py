@@ -199,7 +199,7 @@ def _end(quiet: Flags) -> int:
 
 
 def meat(scores: Array, parts: list[slice], lag: int) -> Array:
-    """Return S (b, b) of scores g (N, b) whose autocorrelation ends at ``lag``; see the comment above it.
+    """Return S (b, b) of scores g (N, b) whose autocorrelation ends at ``lag``; see the comment above the function.
 
     The flat-top kernel is twice the triangle of width 2 m minus the triangle of width m. A triangle of width m is the
     mean of products of sums over windows of m samples. Directions with less than a tenth of the white-noise variance

@@ -99,10 +99,10 @@ def identify(
 
     With a ``bandwidth`` (Hz), forces and regressor are passed through the same low-pass filter and decimated.
     ``robust``, "huber" or "bisquare", bounds the influence of outliers. ``noise`` is "white", "correlated" (in time) or
-    "auto", which tests the residuals for correlation. It affects the standard deviations, not the values.
-    ``instruments`` are q, v, a of the same samples without measurement noise, such as the controller reference. They
-    remove the bias caused by noise in the motion (instrumental variables, IDIM-IV). With "simulation", they are the
-    simulated motion of the last estimate as it follows the measured positions, iterated until convergence (requires
+    "auto", which tests the residuals for correlation. This setting affects only the standard deviations, not the
+    values. ``instruments`` are q, v, a of the same samples without measurement noise, such as the controller reference.
+    They remove the bias caused by noise in the motion (instrumental variables, IDIM-IV). With "simulation", they are
+    the simulated motion of the last estimate as it follows the measured positions, iterated until convergence (requires
     equally spaced times). ``held_out`` is the fraction of samples at the end that is not used for the estimate;
     ``.held_out`` contains their residuals.
 

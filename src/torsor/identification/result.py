@@ -351,7 +351,7 @@ class Identified(Result):
     def plot(self, path: str | Path | None = None) -> "Figure":
         """Plot measured forces, predicted forces and residuals, one panel per coordinate, and return the figure.
 
-        With ``path``, the figure is also saved. This requires matplotlib (``torsor[plot]``).
+        With ``path``, the figure is also saved. Plotting requires matplotlib (``torsor[plot]``).
 
         Example:
             >>> robot = torsor.library.two_link()

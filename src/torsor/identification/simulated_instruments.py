@@ -11,7 +11,8 @@ bandwidth with which the model, with any parameters, explains the forces best. T
 neither force noise nor encoder noise above this bandwidth. Such noise causes the bias of least squares, because
 acceleration noise grows with the square of the frequency. Estimate and simulation are repeated until convergence. An
 estimate that this controller cannot stabilise, because its mass matrices are not positive definite, is assumed to
-follow the reference exactly. In the method of Janot, Vandanjon and Gautier (2014, IDIM-IV), the controller is known.
+follow the reference exactly. In the original method of Janot, Vandanjon and Gautier (2014, IDIM-IV), the controller is
+known.
 """
 
 from collections.abc import Sequence

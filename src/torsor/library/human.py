@@ -1,7 +1,7 @@
 """A human skeleton with 55 degrees of freedom: free base, spine, neck, arms and legs (Barman 2020, chapter V).
 
-x points to the left, y up, z forward; in the standing posture with hanging arms, all links have these axes. Joints with
-several axes are successive revolute joints with massless links between them. The segments are taken from de Leva
+x points to the left, y up and z forward; in the standing posture with hanging arms, all links have these axes. Joints
+with several axes are successive revolute joints with massless links between them. The segments are taken from de Leva
 (1996). Where the skeleton has more joints, segments are split so that their mass and centre of mass are preserved.
 """
 

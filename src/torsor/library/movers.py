@@ -87,8 +87,8 @@ def eel(links: int = 12, length: float = 0.1, radius: float = 0.03, density: flo
 def quadruped() -> Robot:
     """Return a 12 kg quadruped: a floating-base trunk and four legs with three joints each.
 
-    x points forward, y to the left, z up. With all joints at zero the legs hang straight down, 0.4 m long. The legs are
-    fl, fr, hl and hr. Each has the joints abduct (about x), hip and knee (about y), and a frame foot.
+    x points forward, y to the left and z up. With all joints at zero the legs hang straight down, 0.4 m long. The legs
+    are fl, fr, hl and hr. Each has the joints abduct (about x), hip and knee (about y), and a frame foot.
 
     Example:
         >>> robot = quadruped()

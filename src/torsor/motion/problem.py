@@ -85,9 +85,9 @@ class MotionProblem(ProblemStatement):
         limit) stop the solver, as does Ctrl-C. The result is then the best motion so far, with a status that states the
         reason. If the time limit is reached during compilation, a ``MotionError`` is raised.
 
-        Phases without given ``points`` get more control points until the objective is an estimated 0.5 % from its limit
-        (``MotionResult.distance``), unless ``refine`` is False. If the motion is a saddle point of the Lagrangian, the
-        problem is solved again along negative curvature (``MotionResult.curvature``).
+        Phases without given ``points`` are given more control points until the objective is within an estimated 0.5 %
+        of its limit (``MotionResult.distance``), unless ``refine`` is False. If the motion is a saddle point of the
+        Lagrangian, the problem is solved again along negative curvature (``MotionResult.curvature``).
 
         ``refine`` adds nodes, and control points for equations, until all rows also hold on a grid ten times finer: to
         1e-4 of the row scales if it is True, or to the given number. Refinement ends after 8 rounds, at ten times the
@@ -144,7 +144,7 @@ class MotionProblem(ProblemStatement):
         ``tie_break``. An infeasible case has a result whose status names the conflict.
 
         With ``device="cuda"``, batches are solved on a GPU, except for periodic motions and connected phases. A CPU is
-        faster for a few hundred cases. This requires CuPy (``pip install "torsor[gpu]"``).
+        faster for a few hundred cases. GPU batches require CuPy (``pip install "torsor[gpu]"``).
 
         ``workers`` is the number of processes; the results are the same for any number. After Ctrl-C, cases that are
         not solved have the status "stopped by Ctrl-C" and their best motion so far. For processes on macOS and Windows
@@ -297,7 +297,7 @@ class MotionResult(Result, Solution):
         """Plot quantities over time with their bounds and return the figure; with ``path``, save it too.
 
         ``what`` selects the quantities: q, v, a, j, tau, tau_rate, reactions (force magnitudes). The default is q, v,
-        tau, reactions, and tau_rate if it is bounded. Each unit has separate panels. This requires matplotlib.
+        tau, reactions, and tau_rate if it is bounded. Each unit has separate panels. Plotting requires matplotlib.
         """
         return report.plot(self, path, what)
 

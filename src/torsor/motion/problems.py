@@ -74,8 +74,9 @@ def stanford_rates(points: int = 10, force: float = 200.0, rate: float = 1000.0)
     """Return the minimum-time move of Guarino Lo Bianco 2009, Table III (Stanford arm), with limited force rates.
 
     The torque rates of real drives are limited, which is the subject of Guarino Lo Bianco 2009. ``force`` (N m, or N
-    for the slide) bounds all six forces and ``rate`` (N m/s, N/s) their rates. The arm starts and ends at rest without
-    acceleration, so forces start and end at their static values. Splines have degree 5, with smooth force rates.
+    for the slide) bounds all six forces, and ``rate`` (N m/s, N/s) bounds their rates. The arm starts and ends at rest
+    without acceleration, so forces start and end at their static values. Splines have degree 5, with smooth force
+    rates.
     """
     for what, bound in (("force", force), ("rate", rate)):
         positive(bound, "stanford-rates", what)

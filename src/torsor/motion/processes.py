@@ -36,7 +36,7 @@ class Monitor(Protocol):
         """Whether Ctrl-C was pressed."""
 
     def end(self) -> None:
-        """Count one more case that ended."""
+        """Count one more finished case."""
 
 
 class Here:
@@ -51,11 +51,11 @@ class Here:
         return self._watch.interrupted
 
     def end(self) -> None:
-        """Count one more case that ended."""
+        """Count one more finished case."""
         self.at(self._ended + 1)
 
     def at(self, ended: int) -> None:
-        """Set the number of cases that ended."""
+        """Set the number of finished cases."""
         self._ended = ended
         self._bar.at(ended)
 

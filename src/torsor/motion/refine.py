@@ -1,8 +1,8 @@
 """Refinement: add nodes and control points, and solve the problem again.
 
 Nodes are added where rows are violated on a finer grid. Equations at more nodes would make the problem infeasible,
-so they also need control points. Phases without a given number of control points get more where they reduce the
-objective. All are inserted between existing ones, so that the current motion can still be represented.
+so they also need control points. Phases without a given number of control points are given more where these reduce
+the objective. All are inserted between existing ones, so that the current motion can still be represented.
 """
 
 from collections.abc import Callable

@@ -172,7 +172,7 @@ class SolveState:
 
     @property
     def setup_seconds_left(self) -> float:
-        """The time (s) left for compilation, until one second after the limit, because there is no result without it."""
+        """The time (s) left for compilation, until one second after the limit: without it, there is no result."""
         return self.began + self.settings.seconds + GRACE_SECONDS - perf_counter()
 
     @property

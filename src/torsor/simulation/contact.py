@@ -48,14 +48,14 @@ class Contact:
     shapes, links or frames that touch the ground; None selects all moving shapes. ``pairs`` are pairs of names whose
     shapes touch each other, or "all" for all pairs that are not allowed collisions.
 
-    ``kind="compliant"``: the normal force at a point with depth x (m) and approach velocity x' (m/s) is k x^n max(0,
-    1 + d x') (Hunt and Crossley 1975), with the ``stiffness`` k (N/m^n), ``exponent`` n and ``dissipation`` d
-    (s/m); n = 1.5 is Hertzian contact of round bodies. Friction is regularised Coulomb friction: mu times the normal
-    force, opposite to the slip velocity u, times u / sqrt(|u|^2 + s^2) with ``slip`` s (m/s). Forces are continuous
-    functions of the state, and energy never grows.
+    With ``kind="compliant"``, the normal force at a point with depth x (m) and approach velocity x' (m/s) is k x^n
+    max(0, 1 + d x') (Hunt and Crossley 1975), with the ``stiffness`` k (N/m^n), ``exponent`` n and ``dissipation`` d
+    (s/m); n = 1.5 corresponds to Hertzian contact of round bodies. Friction is regularised Coulomb friction: mu times
+    the normal force, opposite to the slip velocity u, times u / sqrt(|u|^2 + s^2) with ``slip`` s (m/s). Forces are
+    continuous functions of the state, and energy never grows.
 
-    ``kind="hard"``: impulses keep shapes apart at the end of each step, with a Coulomb cone of ``friction``. They are
-    computed in ``sweeps`` iterations of the projected Gauss-Seidel method. Points are as stiff as a spring
+    With ``kind="hard"``, impulses keep shapes apart at the end of each step, with a Coulomb cone of ``friction``. They
+    are computed in ``sweeps`` iterations of the projected Gauss-Seidel method. Points are as stiff as a spring
     (``stiffness``, N/m), and penetration decays with the time constant ``relaxation`` (s); any values are stable. There
     is no restitution, and sticking contacts do not creep. ``trajectory.settings["contact"]`` contains the ``residual``,
     the largest velocity error (m/s) that the sweeps leave at a point, and the ``mean_residual``; ``simulate`` warns if

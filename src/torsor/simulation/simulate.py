@@ -79,9 +79,9 @@ def simulate(
     ignored. With loops, the other coordinates start with the velocities nearest to v0 that keep the loops closed. The
     methods "implicit" and "sdirk" do not support prescribed motion.
 
-    ``contact`` (``torsor.simulation.Contact``) lets shapes touch the ground and each other, with friction. Its wrenches
-    are part of ``external`` of the result. Shapes that overlap at the start raise an error. If a step is too long for
-    the contact stiffness, a warning names the largest stable step.
+    ``contact`` (``torsor.simulation.Contact``) defines which shapes may touch the ground and each other, with friction.
+    Its wrenches are part of ``external`` of the result. Shapes that overlap at the start raise an error. If a step is
+    too long for the contact stiffness, a warning names the largest stable step.
 
     - ``method="rk4"`` takes fixed steps of order 4, no longer than ``step``, so that a whole number of them fits in
       the duration or control period. All rollouts are integrated at once.

@@ -307,7 +307,7 @@ class Trajectory(Samples):
 
         ``what`` names them: q, v, a, tau, energy, reactions (norms of the forces), closure (largest residual). Each
         unit has its own panels, with at most eight curves. Limits of joints and drives that are close to
-        a curve are dotted lines. This requires matplotlib (``torsor[plot]``).
+        a curve are drawn as dotted lines. Plotting requires matplotlib (``torsor[plot]``).
 
         Example:
             >>> figure = torsor.simulate(torsor.library.two_link(), duration=0.1).plot(what=("q", "energy"))

@@ -67,7 +67,7 @@ class Symbols:
 
 @dataclass(frozen=True, eq=False)
 class Contact:
-    """Base class of contacts: ``friction`` coefficient, largest normal force ``most`` (N), slip ``damping`` (1/s).
+    """Base class of contacts: ``friction`` coefficient, largest normal force ``most`` (N), and slip ``damping`` (1/s).
 
     The ``size`` forces of a contact are in the ``axes`` of its Jacobian; linear forces come last.
     """
@@ -183,7 +183,7 @@ MIN_HALF_ANGLE_COSINE = 1e-6
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Task:
-    """Base class of tasks: ``weight`` (inf: a hard constraint), ``bandwidth`` w (rad/s), ``damping`` d, ``name``.
+    """Base class of tasks: ``weight`` (inf: a hard constraint), ``bandwidth`` w (rad/s), ``damping`` d, and ``name``.
 
     Tasks with a lower ``priority`` number strictly come first: the others use the remaining freedom. ``goal`` is
     the name of the target's field, and ``target_shape`` is the shape of the target.
@@ -227,7 +227,7 @@ class Task:
         return self.target_shape
 
     def where(self, robot: Robot) -> str:
-        """Return the robot and the task, for messages."""
+        """Return the names of the robot and the task, for messages."""
         return f"{robot.name}: task {self.label!r}"
 
     def check(self, robot: Robot) -> None:
@@ -280,7 +280,7 @@ class _FrameTask(Task):
 
 @dataclass(frozen=True, eq=False)
 class FramePosition(_FrameTask):
-    """A task that moves the origin of a link or frame to ``position`` (3), in m in base axes.
+    """A task that moves the origin of a link or frame to ``position`` (3) (m, base axes).
 
     The target is constant or a function of time.
 
@@ -401,7 +401,7 @@ class FrameDirection(_FrameTask):
 
 @dataclass(frozen=True, eq=False)
 class CenterOfMass(Task):
-    """A task that moves the centre of mass to ``position`` (3), in m in base axes: constant or a function of time.
+    """A task that moves the centre of mass to ``position`` (3) (m, base axes): constant or a function of time.
 
     Example:
         >>> CenterOfMass(lambda t: [0.1 * ca.sin(t), 0.0, 0.9], weight=10.0).label

@@ -60,8 +60,8 @@ def segment_of(link: str) -> str:
 def offset_factors(body: Robot) -> dict[str, Array]:
     """Return, for each segment, a mask (links, 3) of 0 and 1: 1 for the joint origin components that its factor scales.
 
-    The "pelvis" factor scales the distance between the hips, the "shoulders" factor the shoulder width. All other
-    segments, such as the feet, are scaled uniformly.
+    The "pelvis" factor scales the distance between the hips, and the "shoulders" factor scales the shoulder width. All
+    other segments, such as the feet, are scaled uniformly.
     """
     masks = {name: np.zeros((len(body.joints), 3)) for name in SEGMENTS}
     for k, joint in enumerate(body.joints):

@@ -1,6 +1,7 @@
 """The support of a motion: the stances of the feet, and the force distribution among feet and rails.
 
-x points to the left, y up from the ground, z forward. Times s are fractions of the duration of the motion, from 0 to 1.
+x points to the left, y up from the ground, and z forward. Times s are fractions of the duration of the motion, from 0
+to 1.
 """
 
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from torsor.robot.robot import Robot
 
 @dataclass(frozen=True)
 class Rails:
-    """Two rails or armrests, one for each hand, whose hand forces are results of the optimisation.
+    """Two rails or armrests, one for each hand, whose forces on the hands are results of the optimisation.
 
     Each hand is at a ``height`` (m) above the ground, a distance ``ahead`` (m) in front of the heels, and a distance
     ``apart`` (m) from the other hand. The force on each hand is at most the fraction ``share`` of body weight. A hand

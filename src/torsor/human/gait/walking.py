@@ -152,9 +152,9 @@ def walking(
 
     As printed: the version "printed" has exactly the objective and the constraints printed in Barman 2020 (eqs. 5.1 to
     5.10); no motion is known that satisfies it. The version "nearest" adds tolerances for heights (2 mm) and velocities
-    (2 mm/s) of the points in contact (eq. 5.4). ``printed_gait`` shows the conflict, and ``printed_differences`` the
-    differences between the versions. Neither version supports ``habits``, ``objective``, ``curves``, a box, ``planar``
-    or ``steps=2``.
+    (2 mm/s) of the points in contact (eq. 5.4). ``printed_gait`` shows the conflict, and ``printed_differences``
+    returns the differences between the versions. Neither version supports ``habits``, ``objective``, ``curves``, a box,
+    ``planar`` or ``steps=2``.
 
     Example:
         >>> problem = walking()

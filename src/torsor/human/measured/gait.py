@@ -123,7 +123,7 @@ class MeasuredGait:
 
     @cached_property
     def valid(self) -> Flags:
-        """Whether motion and ground forces agree (K,), that is, whether the residual force is below a quarter of body weight."""
+        """Whether motion and ground forces agree (K,), so that the residual force is below a quarter of body weight."""
         if self.dynamics is None:
             return np.ones(len(self.times), dtype=bool)
         return np.asarray(np.linalg.norm(self.dynamics.residual_force, axis=1) < LARGE_RESIDUAL * self.dynamics.weight)

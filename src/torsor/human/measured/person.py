@@ -59,9 +59,9 @@ class Calibrated:
 class Knowledge:
     """Prior knowledge of a person before the recording.
 
-    ``spread`` (M,) is the accuracy of the marker positions on their links (m), ``masks`` (F, links, 3) the lengths that
-    each factor scales, ``ends`` (F, M, 3) the distances by which it moves markers on their links, and ``factors`` (F,
-    2) the expected factors and their accuracy.
+    ``spread`` (M,) is the accuracy of the marker positions on their links (m), and ``masks`` (F, links, 3) are the
+    lengths that each factor scales. ``ends`` (F, M, 3) are the distances by which a factor moves markers on their
+    links, and ``factors`` (F, 2) are the expected factors and their accuracy.
     """
 
     spread: Array

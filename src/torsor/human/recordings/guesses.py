@@ -151,8 +151,9 @@ def span_of(forces: GroundForces, contact: Contact) -> str:
 def by_foot(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence[str]] | None = None) -> GroundForces:
     """Return the plate forces as forces on the "right" and "left" foot; each contact is assigned to the nearer foot.
 
-    A foot on two plates gets the sum of both forces, with the centre of pressure of the sum. Contacts that are far from
-    both feet (another person, or a wrong plate) are omitted with a warning. Markers and forces must have the same axes.
+    A foot on two plates is assigned the sum of both forces, with the centre of pressure of the sum. Contacts that are
+    far from both feet (another person, or a wrong plate) are omitted with a warning. Markers and forces must have the
+    same axes.
 
     Example:
         >>> t = np.arange(100) / 1000

@@ -1,4 +1,4 @@
-"""Reading and writing of recording files by their suffix."""
+"""Reading and writing of recording files; the suffix selects the format."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -231,8 +231,8 @@ class TaskSettings:
         ``aims`` are the constraints of the task itself, ``body`` includes the ``load``, and ``guess`` contains the
         first and last postures of the initial guess. ``trunk`` replaces the strengths of spine flexion, ``hands`` are
         hand forces, and ``peak`` is the weight of the peak hip and knee moments. The hands hold the rails of the
-        support within the times ``on_rails``. If the problem is infeasible, torques are relaxed first, then balance
-        and aims. With ``relax_aims_first``, the aims are relaxed first, then torques and balance.
+        support within the times ``on_rails``. If the problem is infeasible, torques are relaxed first, then balance,
+        then the aims. With ``relax_aims_first``, the aims are relaxed first, then torques, then balance.
         """
         body = self.body if body is None else body
         ground: dict[str, Any] = {"body": body, "support": support, "friction": FRICTION}

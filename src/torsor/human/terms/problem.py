@@ -267,7 +267,7 @@ def pressure(samples: Samples, body: Robot) -> Array:
 def presses(result: MotionResult, s: Array) -> Array:
     """Return the points (m) and ground forces (N) (K, 2, 6) on both feet at times s (K,); with a seat, (K, 3, 6).
 
-    With rails, their forces on both hands follow. Values are NaN where a foot, the seat or a hand is unloaded. Times
+    With rails, the rail forces on both hands follow. Values are NaN where a foot, the seat or a hand is unloaded. Times
     are fractions of the duration.
     """
     samples, term = sampled(result, s), grounded_term(result.problem)

@@ -146,7 +146,7 @@ class FirstLook:
     def plot(self, path: str | Path | None = None) -> Figure:
         """Plot positions, forces and spectra of each coordinate, and return the figure; with ``path``, save it too.
 
-        Suspicious coordinates have a red title. This requires matplotlib (``torsor[plot]``).
+        Suspicious coordinates have a red title. Plotting requires matplotlib (``torsor[plot]``).
         """
         names = self.robot.coordinate_names
         drawn = new_figure(14.0, 1.8 * len(names) + 1.2)

@@ -184,7 +184,7 @@ class LogMap:
     spectrum), and ``force_cutoff`` (Hz) the cutoff of a force filter (default: none). ``every`` decimates the samples
     after filtering. Steps longer than ``gap`` (s; default: five median steps) separate segments that are differentiated
     separately. Rows with a missing number raise ModelError, or are skipped (``missing="skip"``). Forces of at least
-    ``saturation`` (n,), as logged in SI units, get weight 0.
+    ``saturation`` (n,), as logged in SI units, have weight 0.
 
     ``wrenches`` {link or frame: {"force": 3 columns, "moment": 3 columns, "axes": "local" or "world", "origin": [x, y,
     z]}} are measured environment wrenches, N and N m. Without "moment" (three-axis sensors), the moment is zero about

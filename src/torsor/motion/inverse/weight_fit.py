@@ -49,8 +49,8 @@ class WeightFit(Result):
     distances from them, in their scales. ``nearest`` is the distance of the nearest motion that the constraints allow,
     over all data, and ``explained`` is the fraction of the variance over time that the prediction explains.
     ``x_by_weights`` (n, k) and ``data_by_weights`` (R, k) are the exact derivatives of variables and distances with
-    respect to the weights, ``residuals`` (R,) the distances, and ``history`` (steps, 1 + k) the sum of their squares
-    and the weights after each step. For ``flat`` and ``weak`` see ``WeightSensitivities``.
+    respect to the weights, ``residuals`` (R,) are the distances, and ``history`` (steps, 1 + k) contains the sum of
+    their squares and the weights after each step. For ``flat`` and ``weak`` see ``WeightSensitivities``.
     """
 
     motion: MotionResult

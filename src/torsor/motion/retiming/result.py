@@ -324,7 +324,8 @@ class Retimed(Result):
     def plot(self, path: str | Path | None = None) -> "Figure":
         """Plot positions, velocities, accelerations and forces with their bounds; with ``path``, save the figure.
 
-        Jerks, force rates and reactions are included if they are bounded. This requires matplotlib (``torsor[plot]``).
+        Jerks, force rates and reactions are included if they are bounded. Plotting requires matplotlib
+        (``torsor[plot]``).
         """
         robot, bounds, times = self.robot, self.bounds, np.linspace(0.0, self.duration, PLOT_POINTS)
         at, names, unit_names = self.at(times), robot.coordinate_names, units(robot)[1]

@@ -390,7 +390,7 @@ class Here(Executor):
 
 
 class Pool:
-    """An executor with the properties that a sweep needs: its capacity, and the errors that mean a lost worker.
+    """An executor with the properties that a sweep needs: its capacity, and the errors that indicate a lost worker.
 
     ``executor`` is None for ``workers`` processes on this machine (0: this process), an executor of
     ``concurrent.futures``, a function that returns one, a ``distributed.Client``, or the address of its scheduler.

@@ -163,7 +163,7 @@ class Scene:
     ) -> "Scene":
         """Return the scene of a robot and ``things``; ``meshes=False`` draws rods in place of meshes.
 
-        ``progress`` is called before each link, with the fraction (0 to 1) of the links that has been read. With
+        ``progress`` is called before each link, with the fraction (0 to 1) of the links that have been read. With
         ``skeleton``, links have both rods and shapes, or flesh around the rods if there are no shapes.
         """
         tree = robot.as_robot() if isinstance(robot, ParallelRobot) else robot
