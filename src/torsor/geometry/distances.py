@@ -95,8 +95,8 @@ class DistanceModel:
     """Distances between given pairs of shapes, prepared once; ``model(q)`` accepts any number of postures.
 
     ``pairs`` are pairs of indices into ``shapes``. With ``within`` (m), pairs without a closed form whose bounding
-    spheres are farther apart than that get the distance between these spheres. It is a lower bound that is much faster
-    to compute than the distance; normal, points and gradient then refer to the spheres.
+    spheres are farther apart than that are assigned the distance between these spheres. It is a lower bound that is
+    much faster to compute than the distance; normal, points and gradient then refer to the spheres.
     """
 
     def __init__(

@@ -306,7 +306,7 @@ class DriveParameters:
         return closed_base_parameters(closure, seed, among, measured, known, closing.start)
 
     def replaced(self, values: ArrayLike) -> ClosedRobot:
-        """Return the drives of the robot with other parameters (p,).
+        """Return the drives of the robot with different parameters (p,).
 
         If the loops are closed in a different mode, that mode becomes the new home posture.
         """

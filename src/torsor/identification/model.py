@@ -166,7 +166,7 @@ class Model:
         return np.asarray(whole - self.Y @ self.base.values)
 
     def changed(self, parameters: Array) -> Array:
-        """Return the forces (N, nv) of the robot with other parameters (p,)."""
+        """Return the forces (N, nv) of the robot with different parameters (p,)."""
         moved = self._regressor @ (parameters - self.robot.inertial.values)
         return np.asarray(self.known + self.Y @ self.base.values + moved)
 

@@ -41,7 +41,7 @@ class UnphysicalError(ModelError):
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A least-squares estimate: base parameters ``beta`` (b,) = ``M`` (b, p) pi, and ``root`` (b, b), defined above."""
+    """A least-squares estimate: base parameters ``beta`` (b,) = ``M`` (b, p) pi, and ``root`` (b, b) (see the module)."""
 
     M: Array
     beta: Array

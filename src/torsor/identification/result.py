@@ -269,7 +269,7 @@ class Identified(Result):
     def validate(
         self, data: Measurements | Trajectory | Sequence[Any], temperature: ArrayLike | None = None
     ) -> "Identified":
-        """Return the estimate with other measurements, for their residuals, reports and figures.
+        """Return the estimate with different measurements, for their residuals, reports and figures.
 
         For ``data`` and ``temperature`` see ``identify``; the filter of its ``bandwidth`` applies.
 

@@ -70,7 +70,7 @@ def backward(n: int) -> ca.Function:
 def forward(n: int) -> ca.Function:
     """Return the state at the end of a step, and its torques with their multipliers, divided by the pivots.
 
-    Such a multiplier is about the torque by which the bound would be exceeded without it.
+    Such a multiplier is approximately the torque by which the bound would be exceeded without it.
     """
     inputs = symbols(n, "z", "model", "factors", "target", "target_next")
     z, packed, factors, target, target_next = inputs.values()

@@ -62,7 +62,7 @@ class Origin(NamedTuple):
     data: Mapping[str, str] = MappingProxyType({})
 
     def with_case(self, case: Mapping[str, Any]) -> Any:
-        """Return the problem with other values of some arguments."""
+        """Return the problem with different values of some arguments."""
         return self.function(*self.values, **{**self.given, **case})
 
 

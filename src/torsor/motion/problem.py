@@ -80,10 +80,10 @@ class MotionProblem(ProblemStatement):
         """Solve the problem and return the motion.
 
         ``solver`` is "ipopt" (the default) or another of ``motion.SOLVERS``. ``start`` is None for straight lines, an
-        earlier result (a warm start, also with other phases), profiles (K, N) at equal time steps, or variables (n,).
-        ``tolerance`` (1e-6) applies to optimality and to the scaled rows. ``iterations`` (500) and ``seconds`` (no
-        limit) stop the solver, as does Ctrl-C. The result is then the best motion so far, with a status that states the
-        reason. If the time limit is reached during compilation, a ``MotionError`` is raised.
+        earlier result (a warm start, also with different phases), profiles (K, N) at equal time steps, or variables
+        (n,). ``tolerance`` (1e-6) applies to optimality and to the scaled rows. ``iterations`` (500) and ``seconds``
+        (no limit) stop the solver, as does Ctrl-C. The result is then the best motion so far, with a status that states
+        the reason. If the time limit is reached during compilation, a ``MotionError`` is raised.
 
         Phases without given ``points`` are given more control points until the objective is within an estimated 0.5 %
         of its limit (``MotionResult.distance``), unless ``refine`` is False. If the motion is a saddle point of the
@@ -136,12 +136,12 @@ class MotionProblem(ProblemStatement):
 
         A case of a built-in problem is a dict of its arguments, such as ``{"end": q}``. A case of any other problem is
         a dict of named data: "TERM.FIELD" with the title of a term, "phase.FIELD" with the name of a phase (by default
-        "phase"), the name of a shared number, or "robot" for a robot with other payloads or joint positions. For
+        "phase"), the name of a shared number, or "robot" for a robot with different payloads or joint positions. For
         ``settings`` see ``solve``; the default solver is "condensed". Cases with the same structure, which may differ
         in ends, bounds, weights, obstacles and payloads, are solved together, many times faster than one by one.
         Problems with closed loops or with smoothed energies of unspecified width are solved one by one, as are cases
-        that the batch does not solve, and all cases with another solver, ``seconds``, ``refine``, ``feasible_first`` or
-        ``tie_break``. An infeasible case has a result whose status names the conflict.
+        that the batch does not solve, and all cases with a different solver, ``seconds``, ``refine``,
+        ``feasible_first`` or ``tie_break``. An infeasible case has a result whose status names the conflict.
 
         With ``device="cuda"``, batches are solved on a GPU, except for periodic motions and connected phases. A CPU is
         faster for a few hundred cases. GPU batches require CuPy (``pip install "torsor[gpu]"``).
@@ -261,7 +261,7 @@ class MotionResult(Result, Solution):
 
     @classmethod
     def of(cls, solution: Solution, **changes: Any) -> "MotionResult":
-        """Return a solution of a ``MotionProblem`` as its result object, with other values of some fields."""
+        """Return a solution of a ``MotionProblem`` as its result object, with different values of some fields."""
         return cls(**{name: getattr(solution, name) for name in solution.__dataclass_fields__} | changes)
 
     def sensitivity(self, name: str) -> Sensitivity:

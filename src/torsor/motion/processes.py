@@ -78,7 +78,7 @@ class _There:
 def results(
     function: Callable[[W, J, Monitor], R], work: W, jobs: Sequence[J], workers: int, monitor: Here
 ) -> Iterator[R]:
-    """Yield ``function(work, job, monitor)`` of each job: in order, or with several ``workers`` as they end.
+    """Yield ``function(work, job, monitor)`` for each job: in order or, with several ``workers``, as they end.
 
     After Ctrl-C, jobs that have not begun are left out. The function must be defined at module level.
     """

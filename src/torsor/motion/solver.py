@@ -23,7 +23,8 @@ class Solver:
 
     It keeps the compiled functions and the structure of the linear systems. The interior-point method starts with the
     multipliers of the last solution and a small barrier parameter, so that small changes of the data need few
-    iterations. For ``settings`` and for problems that are solved by another method see ``MotionProblem.solve_many``.
+    iterations. For ``settings`` and for problems that are solved by a different method see
+    ``MotionProblem.solve_many``.
 
     Example:
         >>> from torsor import motion

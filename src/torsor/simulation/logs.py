@@ -142,7 +142,7 @@ def _check_kinds(robot: Mechanism, name: str, given: Sequence[str], where: str) 
 def motion_of(robot: Robot, log: Mapping[str, Array], where: str) -> tuple[Array, Array, Array, Array, Array]:
     """Return (times, q, v, a, tau) of a log.
 
-    Missing v and a are computed by second-order differences, missing tau by inverse dynamics.
+    Missing v and a are computed by second-order differences, and a missing tau is computed by inverse dynamics.
     """
     times, q = log["time"], log["q"]
     pairs = zip(robot.joints, robot.coordinates, strict=True)

@@ -1,4 +1,4 @@
-"""The motion that viewers play, from any result: times, states, drive forces and ground reaction forces."""
+"""The motion that viewers play, created from any result: times, states, drive forces and ground reaction forces."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

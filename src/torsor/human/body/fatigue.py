@@ -11,8 +11,8 @@ recruitment. For a constant load, the solutions are exponentials. They are used 
 constant load can be sustained for -ln(1 - R (1 - L) / (F L)) / R seconds, and indefinitely if L <= R / (F + R).
 
 The rates are taken from Frey-Law, Looft and Heitsman (2012), table 1, as quoted in the MyoSuite documentation, with
-r = 15. They were fitted to isometric loads. There are no rates for the hips, which use the general rates. The loads are
-net joint torques from inverse dynamics, in which co-contraction cancels, so real people fatigue sooner.
+r = 15. They were fitted to isometric loads. There are no rates for the hips, so the general rates are used. The loads
+are net joint torques from inverse dynamics, in which co-contraction cancels, so real people fatigue sooner.
 """
 
 import math

@@ -16,7 +16,7 @@ MAX_HAND_FORCE = 3000.0  # N: more than a person can exert with two hands
 
 @dataclass(frozen=True, eq=False)
 class HandForces:
-    """Forces (N) on the knuckles of both hands at ``times`` (K,) (s), linear in between and constant beyond them.
+    """Forces (N) on the knuckles of both hands at ``times`` (K,) (s), linear between and constant outside them.
 
     ``right`` and ``left`` (K, 3) are in base axes: x to the left, y up, z forward. They are exerted by the load on the
     hand. Pushing a cart forward with 100 N results in (0, 0, -50) on each hand, and holding 10 kg in (0, -49, 0).

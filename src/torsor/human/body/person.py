@@ -252,7 +252,7 @@ class Person:
         strength: Mapping[str, float] | None = None,
         largest_torque: Mapping[str, float] | None = None,
     ) -> "Person":
-        """Return a person at percentiles (%) of stature and mass; at 95, only 5 % of people are taller or heavier.
+        """Return a person at percentiles (%) of stature and mass; at 95 %, only 5 % of people are taller or heavier.
 
         ``population`` is "NHANES" (adults in the United States), "ANSUR II" (soldiers) or "CDC" (children from 2 to 20
         years). The default is "CDC" below 20 years, otherwise "NHANES". ``age`` selects the decade. The two percentiles
@@ -273,12 +273,12 @@ class Person:
 
     @property
     def curves(self) -> StrengthCurves:
-        """The strength curves for this sex and age, for ``walking(person.body(), curves=person.curves)``."""
+        """The strength curves for this sex and age, for use in ``walking(person.body(), curves=person.curves)``."""
         group = age_group(self.age)
         return StrengthCurves(self.sex, group, group)
 
     def factor(self, name: str) -> float:
-        """Return the strength of a coordinate relative to the average of young people of this weight and height.
+        """Return the strength of a coordinate relative to the average for young people of this weight and height.
 
         Example:
             >>> round(Person(1.62, 58.0, "female", age=70, strength={"all": 1.1}).factor("spine1_flexion"), 3)

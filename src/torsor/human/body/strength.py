@@ -91,7 +91,7 @@ def with_strength(
     torques: Mapping[str, float] | None = None,
     where: str = "strength",
 ) -> Robot:
-    """Return a body (``library.human``) with other strengths (``effort_limit``).
+    """Return a body (``library.human``) with different strengths (``effort_limit``).
 
     ``factors`` {joint: factor} multiply the strengths, and ``torques`` {joint: N m} replace them. A joint is a
     coordinate ("left_knee_flexion"), a coordinate of both sides ("knee_flexion"), or, for factors, "left", "right" or
@@ -198,7 +198,7 @@ def age_ratio(name: str, sex: str, age: str) -> float:
     """Return the strength of an age group at a coordinate relative to that of young people of the same sex.
 
     For hip, knee and ankle flexion the result is the mean ratio of the largest torques C1 in extension and
-    flexion. Other joints were not measured and use the mean of these three.
+    flexion. Other joints were not measured; the mean of these three is used for them.
     """
     column, young = (SEXES.index(sex) * len(AGES) + AGES.index(group) for group in (age, "young"))
     joints = [joint for joint in CURVED_JOINTS if name.endswith(joint)] or CURVED_JOINTS
@@ -227,7 +227,7 @@ class Curve(NamedTuple):
 
     ``peak`` (N m) is the largest isometric torque (C1 times weight times height), at the ``angle`` C3 (rad). ``width``
     is C2 (1/rad). ``slow`` C4 and ``fast`` C5 (rad/s) are the velocities at which 75 % and 50 % of ``peak`` remain.
-    ``stretched`` C6 (s/rad) is the coefficient of eccentric velocities.
+    ``stretched`` C6 (s/rad) is the coefficient for eccentric velocities.
 
     Example:
         >>> knee = StrengthCurves().of(library.human(), "knee_flexion").extend
@@ -280,7 +280,7 @@ class JointStrength(NamedTuple):
 
 @dataclass(frozen=True)
 class StrengthCurves:
-    """Strength curves of a group of people: ``sex`` is "male" or "female", ``age`` "young", "middle" or "old".
+    """Strength curves of a group of people: ``sex`` is "male" or "female", and ``age`` is "young", "middle" or "old".
 
     The age groups are 18 to 25, 55 to 65, and above 65 years. Hip flexion, knee flexion and ankle flexion
     (dorsiflexion) have curves. Plantarflexion is limited to 118 N m for 73 kg and 1.741 m; walking may use all of

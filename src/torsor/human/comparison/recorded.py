@@ -35,7 +35,7 @@ G = 9.81  # m/s2
 
 
 class Scale(NamedTuple):
-    """A factor to comparison units: degrees, N m/kg, W/kg, % of body weight; ``absolute`` also needs the mass."""
+    """A factor to convert to comparison units: degrees, N m/kg, W/kg, % of body weight; ``absolute`` also needs the mass."""
 
     kind: str
     factor: float
@@ -68,7 +68,7 @@ JOINT_RANGE = (15.0, 150.0)  # range of motion of a knee or a hip in a stride (d
 
 
 def said(word: str, kind: str, where: str) -> Scale:
-    """Return the scale of a unit name."""
+    """Return the scale for a unit name."""
     scale_of_word = WORDS.get(word.lower().replace(" ", ""))
     if scale_of_word is None or scale_of_word.kind != kind:
         allowed = listing([unit for unit, scale in WORDS.items() if scale.kind == kind])
@@ -155,7 +155,7 @@ class Signal(NamedTuple):
 
 
 def check_length(times: Array, where: str) -> None:
-    """Raise ModelError if times (K,) span less than any stride."""
+    """Raise ModelError if the times (K,) are too short for one stride."""
     if times[-1] - times[0] < STRIDE_TIMES[0]:
         what = f"the recording from {times[0]:g} to {times[-1]:g} s is too short for one stride"
         raise ModelError(what, where=where, allowed=f"{STRIDE_TIMES[0]:g} s or more")

@@ -68,7 +68,7 @@ class Step:
     toe tips until ``toe_off``, and then swings. Double support lasts from 0 to ``toe_off``, while the fraction of the
     force on the leading foot rises smoothly from 0 to 1. ``knee`` is the time of peak knee flexion in swing. In double
     support the trailing foot pushes forward and the leading foot brakes. With ``push=1`` their lines of force meet at
-    about the height of the centre of mass; with 0 they are parallel.
+    about the height of the centre of mass; with ``push=0`` they are parallel.
 
     ``length``, ``width`` and ``speed`` may be "free", or bounds (lower, upper). They are then results of the
     optimisation. With ``timing="free"``, the default for a free length, the times are results too; "given" keeps them
@@ -315,7 +315,7 @@ def leg_length(body: Robot) -> float:
 
 
 def froude_number(body: Robot, speed: float) -> float:
-    """Return the Froude number of a speed (m/s), with the gravity of the body.
+    """Return the Froude number of a speed (m/s), for the leg length and gravity of a body.
 
     Example:
         >>> body = torsor.library.human()
@@ -340,7 +340,7 @@ def walking_limit(body: Robot) -> float:
 def similar_step(body: Robot, step: Step | None = None) -> Step:
     """Return the step at which a body walks with the same Froude number as the default body with ``step``.
 
-    Lengths are proportional to the leg length, speeds to its square root. ``step`` needs a given length and speed.
+    Lengths are proportional to the leg length, speeds to its square root. ``step`` must have a given length and speed.
 
     Example:
         >>> child = torsor.human.Person.of_percentile(age=6).body()

@@ -3,7 +3,7 @@
 Strengths are assumed to be normally distributed. The fraction Phi((mean - M) / deviation) of people can exert a moment
 M, where the mean and deviation describe the isometric joint strength in its direction, at the joint angle. The value
 for the task is the minimum over joints and time. Strengths are isometric, as is usual in ergonomics: people who are too
-weak for a fast motion may still do it slowly.
+weak for a fast motion may still perform it slowly.
 
 The strengths of hips, knees and ankles are the means and standard deviations of Anderson, Madigan and Nussbaum (2007)
 by sex and age, with the angle dependence of ``StrengthCurves``, held constant beyond 100 degrees of flexion. The trunk

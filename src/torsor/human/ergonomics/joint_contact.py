@@ -144,8 +144,8 @@ class JointContact(NamedTuple):
 def joint_contact(motion: MotionResult | Stride, side: str = "right") -> JointContact:
     """Return the estimated joint contact forces of a leg in a predicted human motion, or over a stride.
 
-    For a result, the samples are at ``result.times``. For a ``Stride``, they are its 401 samples, and the leg is the
-    one on its side.
+    For a result, the samples are at ``result.times``. For a ``Stride``, they are its 401 samples, and the leg is on
+    the side of the stride.
 
     Example:
         >>> joint_contact(None, "middle")

@@ -37,7 +37,7 @@ class Dose(NamedTuple):
     """Cumulative compression over a shift: ``linear`` (N s), ``squared`` (N h) and the recommended ``limit`` (N h).
 
     ``linear`` is the integral of compression over all repetitions. ``squared`` is the dose of the Mainz-Dortmund model,
-    sqrt(integral of C^2 dt * 8 h): doubling the load counts as four times the duration.
+    sqrt(integral of C^2 dt * 8 h): doubling the load has the same effect as four times the duration.
     """
 
     linear: float

@@ -258,8 +258,8 @@ class StrideCurves:
     def reaction(self, joint: str) -> Array:
         """Return the force (401, 3) on the link below "hip", "knee" or "ankle", divided by body weight.
 
-        Components are medial, up and forward. It is the sum of the forces exerted by the bone above and by all muscles
-        across the joint. The contact force between the bones alone is larger.
+        Components are medial, up and forward. The force is the sum of the forces exerted by the bone above and by all
+        muscles across the joint. The contact force between the bones alone is larger.
         """
         one_of(joint, REACTION_JOINTS, "stride", "joint")
         return self.samples.reactions[:, 0, REACTION_JOINTS.index(joint)] / self.weight

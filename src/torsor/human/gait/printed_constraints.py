@@ -110,7 +110,7 @@ class PrintedWalk(HumanProblem):
         return first.slack, first.slip
 
     def with_bands(self, slack: float, slip: float) -> Self:
-        """Return the problem with other bounds on eq. 5.4."""
+        """Return the problem with different bounds on eq. 5.4."""
         bands: dict[str, Any] = {"slack": slack, "slip": slip}
         changed = [replace(term, **bands) if _is_contact(term) else term for term in self.conditions]
         return replace(self, constraints=changed)

@@ -110,7 +110,7 @@ VERSIONS: Mapping[str, Version] = {
 
 
 def changed_version(name: str, changes: VersionChanges) -> Version:
-    """Return a version by name, with changes."""
+    """Return the version with a given name, with changes applied."""
     known = VersionChanges.__annotations__
     unknown = sorted(changes.keys() - known.keys())
     if unknown:

@@ -65,7 +65,7 @@ def free_fall(stride: StrideCurves) -> FreeFall:
 
 
 def joint_loads(result: MotionResult) -> JointLoads:
-    """Return the joint loads over a stride of a solved walk, including the ground wrenches on the feet.
+    """Return the joint loads over a stride of a solved walk, including the effect of the ground wrenches.
 
     Each load is the mean over the two ends of an interval. If the walk is one step that is repeated in mirror image,
     each side begins with its own heel strike, so that both sides have the same loads. If the walk has strength curves,
@@ -288,7 +288,7 @@ def _ends(curve: Any) -> dict[str, float]:
 
 
 def peaks(stride: StrideCurves) -> dict[str, Any]:
-    """Return minima and maxima of angles (degrees), moments (N m/kg), powers (W/kg), and forces (over body weight).
+    """Return minima and maxima of angles (degrees), moments (N m/kg), powers (W/kg), and forces (body weights).
 
     The vertical force of a walk has two peaks with a valley between them; in a run it has one peak.
     """

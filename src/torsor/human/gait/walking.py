@@ -1,8 +1,8 @@
 """Walking: one human step, or a stride, predicted by minimising effort (Barman 2020, chapter V).
 
-One step is repeated with left and right exchanged; with two steps, the sides may differ. Torques include the ground
-wrenches on the feet. The centre of pressure stays within a box around the support, whose four sides are written without
-division, as n_z - x f_y >= 0. ``bent_start`` returns other initial guesses.
+One step is repeated with left and right exchanged; with two steps, the sides may differ. Torques include the effect
+of the ground wrenches on the feet. The centre of pressure stays within a box around the support, whose four sides are
+written without division, as n_z - x f_y >= 0. ``bent_start`` returns alternative initial guesses.
 """
 
 import math
@@ -50,7 +50,7 @@ class StairProblem(HumanProblem):
     """A walk on stairs."""
 
     def guess(self) -> Array:
-        """Return the variables of a climb: the hips move along the stairs, the legs follow the feet on level soles."""
+        """Return the variables of a climb: hips move along the stairs, and legs follow the feet on level soles."""
         term, walk = walk_of(self)
         course, unknown = climb(term.body, walk.step.nominal, SAMPLES), np.full(SAMPLES, np.nan)
         return self.fitted(np.stack([course.get(name, unknown) for name in self.model.names], axis=1))

@@ -292,7 +292,7 @@ def measured_gait(
 ) -> MeasuredGait:
     """Return angles, moments and powers of a recorded person, from markers and ground forces.
 
-    Without a ``model`` the body is ``library.human``, scaled to the markers and to the ``mass`` (kg), ``height`` (m)
+    Without a ``model``, the body is ``library.human``, scaled to the markers and to the ``mass`` (kg), ``height`` (m)
     and ``sex`` (``scaled_person``); ``standing`` is a standing trial. With a scaled ``model``
     (``recordings.read_osim``), its own joints, masses and markers are used. ``frozen`` {coordinate: value} fixes
     coordinates. Force plates are assigned to feet by the markers. For ``cutoff`` (Hz) and ``smooth`` see
@@ -354,8 +354,8 @@ def _who(
 def write_measured_report(path: str | Path, gait: MeasuredGait) -> Path:
     """Write the report on a measured gait (``torsor.human.measured``) as one offline HTML page.
 
-    It contains the facts of the recording, likely errors, a figure of angles, moments, powers and forces, and the
-    motion in 3D.
+    The report contains the facts of the recording, likely errors, a figure of angles, moments, powers and forces, and
+    the motion in 3D.
     """
     instance_of(gait, MeasuredGait, "report", "gait", allowed="a result of torsor.human.measured.measured_gait")
     name = f"{gait.source}: {gait.mass:.4g} kg"

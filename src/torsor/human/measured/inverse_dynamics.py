@@ -39,7 +39,7 @@ class MeasuredDynamics:
     It contains ``q``, ``v``, ``a`` and the generalised ``forces`` (K, n) (N m, N) of the coordinates ``names``, at
     ``times`` (K,). ``residual_force`` (K, 3) (N) and ``residual_moment`` (K, 3) (N m, about the pelvis), in base axes,
     are not explained by the ground forces. ``weight`` is in N. ``ground`` contains the ground forces, and ``external``
-    (K, links, 6) their wrenches on the links of the tree, at the link origins and in link axes.
+    (K, links, 6) contains their wrenches on the links of the tree, at the link origins and in link axes.
     """
 
     names: tuple[str, ...]

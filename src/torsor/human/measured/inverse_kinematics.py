@@ -177,7 +177,7 @@ class MeasuredMotion:
 def swapped_pairs(
     fit: Fit, fitted: Fitted, measured: Array, seen: Flags, names: tuple[str, ...]
 ) -> tuple[tuple[int, int, str, str], ...]:
-    """Return (first frame, last frame, marker, marker) where swapping two marker names improves the fit greatly."""
+    """Return (first frame, last frame, marker, marker) where swapping two marker names greatly improves the fit."""
     places = fit.places(fitted.y)
     errors = np.where(seen, np.linalg.norm(places - measured, axis=2), 0.0)
     doubtful = errors.max(axis=1) > LARGE_MARKER_ERROR
@@ -258,7 +258,7 @@ def inverse_kinematics(
     Coordinates on which no marker depends keep their value in ``start`` (nq; 0 by default). Coordinates in ``frozen``
     {coordinate: value} are fixed. ``tied`` {coordinate: other} makes coordinates equal; by default the four spine
     joints of ``library.human`` bend equally. In an OpenSim skeleton (``skeleton``, with its own ``markers``),
-    coordinates start at their defaults, locked ones stay there, and coupled ones follow.
+    coordinates start at their defaults; locked coordinates stay there, and coupled coordinates follow the others.
 
     Frames converge when no coordinate changes by more than ``tolerance`` (rad, m). The result lists frames that did not
     converge or are not determined, and pairs of swapped markers.

@@ -51,8 +51,8 @@ class Segments:
 
     ``prior`` is the body with table masses. ``before`` and ``after`` are the RMS residual force (N) and moment (N m,
     about the pelvis) with the prior and with the estimate, over held-out ``frames`` (used, held out), or over the used
-    ones if none are held out. ``noise`` (6,) are the residuals of the used frames, and ``correlation`` is the number of
-    consecutive frames that count as one.
+    frames if none are held out. ``noise`` (6,) are the residuals of the used frames, and ``correlation`` is the number
+    of consecutive frames that count as one.
     """
 
     prior: Robot | Skeleton

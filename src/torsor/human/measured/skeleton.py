@@ -47,7 +47,7 @@ class Skeleton:
         return self.names
 
     def completed(self, q: Array) -> Array:
-        """Return coordinates (K, n) with the coupled ones computed from their leaders."""
+        """Return coordinates (K, n) with coupled coordinates computed from those that they follow."""
         completed_q = q.copy()
         for name, (other, function) in self.couplings.items():
             completed_q[:, self.names.index(name)] = function(q[:, self.names.index(other)])[0]

@@ -211,8 +211,9 @@ def read_c3d(path: str | Path, *, unit: str | None = None, axes: str | None = No
     """Return the markers (m), ground forces (N, m, N m) and events in a C3D file.
 
     ``unit`` ("m", "cm" or "mm") replaces POINT:UNITS. The format does not define how its axes are oriented relative to
-    the person. Without ``axes`` they are estimated from the force plates, the extent of the markers and the walking
-    direction, or stay unknown. A marker is missing (NaN) if its residual is negative, or if all its coordinates are 0.
+    the person. Without ``axes``, the axes are estimated from the force plates, the extent of the markers and the
+    walking direction, or remain unknown. A marker is missing (NaN) if its residual is negative, or if all its
+    coordinates are 0.
     """
     path = Path(path)
     content = read_limited(path, MAX_BYTES)

@@ -216,7 +216,7 @@ MAX_UNEXPLAINED, MIN_IMPROVEMENT = 0.6, 0.1
 
 
 def synchrony_findings(forces: GroundForces, markers: Markers) -> list[Finding]:
-    """Return a finding if forces and marker accelerations agree much better with a time shift."""
+    """Return a finding if forces and marker accelerations agree much better after a time shift."""
     left = _disagreement(forces, markers)
     if not np.isfinite(left).any():
         return []

@@ -109,7 +109,7 @@ _PARTS = dict.fromkeys(("double", "float", ""), 1) | {
 def read_mot(path: str | Path) -> MotionTable:
     """Return the table in a .mot or .sto file, with its values as written.
 
-    Headers of OpenSim 2, 3 and 4 and of SIMM are supported. Their counts are ignored in favour of the table. A column
+    Headers of OpenSim 2, 3 and 4 and of SIMM are supported. The row and column counts in headers are ignored. A column
     of vectors (DataType=Vec3) becomes three: name_x, name_y and name_z; vectors of other types become name_1, name_2
     and so on. The time column may be at any position.
     """

@@ -360,9 +360,9 @@ class LargestLift(NamedTuple):
 def largest_lift(body: Robot | None = None, *, within: float = 1.0, first: float = 10.0, **lift: Any) -> LargestLift:
     """Return the mass of the heaviest box that a person can lift, to within ``within`` kg, and the motion.
 
-    ``first`` (kg) is the first mass to try. Further arguments are passed to ``lifting``, except the box. Each mass is a
-    separate motion problem, solved for a feasible motion, which takes a few seconds, or longer if there is none. A
-    heavier box may be possible with a very different motion.
+    ``first`` (kg) is the first mass to try. Further arguments, except the box, are passed to ``lifting``. For each
+    mass, a separate motion problem is solved for a feasible motion. This takes a few seconds, or longer if there is no
+    feasible motion. A heavier box may be possible with a very different motion.
 
     Example:
         >>> largest_lift(within=-1.0)

@@ -94,7 +94,7 @@ class Descent:
         self.restart(self.function)
 
     def restart(self, function: Callable[[Array], tuple[float, Array]]) -> None:
-        """Continue with another function from the same point."""
+        """Continue with a different function from the same point."""
         self.function = function
         self.value, self.gradient = function(self.x)
         self.H = np.eye(len(self.x)) * 0.1 / max(float(np.linalg.norm(self.gradient)), 1e-12)

@@ -112,7 +112,7 @@ class ForceModel:
 
 
 class MotionFit:
-    """The force fit for a given motion: decomposed once, for any number of forces."""
+    """The force fit for a given motion: the regressor is factorised once, for any number of forces."""
 
     def __init__(self, known: Array, chosen: Flags, rows: "list[_Row]") -> None:
         self.known, self.chosen, self.rows = known, chosen, rows

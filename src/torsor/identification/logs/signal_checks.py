@@ -40,7 +40,7 @@ def signal_findings(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
 
 
 def motionless(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
-    """Return joints that never move, forces that never change, and steps that suggest another time unit."""
+    """Return joints that never move, forces that never change, and steps that suggest a different time unit."""
     log = log.kept(log.complete)
     if len(log) < 3:
         return []

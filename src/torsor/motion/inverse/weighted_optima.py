@@ -138,7 +138,7 @@ class Solved(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Optima:
-    """Solver of a weighted program for other weights; Ctrl-C and the time limit ``until`` stop it."""
+    """Solver of a weighted program for different weights; Ctrl-C and the time limit ``until`` stop it."""
 
     program: WeightedProgram
     solver: str
@@ -171,7 +171,7 @@ class Optima:
         return self._search(weights, start, still) or self._search(weights, start, None)
 
     def moved(self, before: Solved, weights: Array) -> Solved | None:
-        """Return the optimum for other weights, by Newton steps from the predicted point or by the solver."""
+        """Return the optimum for different weights, by Newton steps from the predicted point or by the solver."""
         x = before.optimum.x + self.by_weights(before) @ (weights - before.weights)
         x = np.clip(x, self.program.lower, self.program.upper)
         self.program.weights = weights

@@ -143,7 +143,7 @@ class Writing:
 
 
 def check_subject(path: Path, found: str, wanted: str | None) -> None:
-    """Raise ModelError if a file contains results of another function."""
+    """Raise ModelError if a file contains results of a different function."""
     if wanted is not None and found != wanted:
         what = f"it contains results of {found!r}, not of {wanted!r}"
         raise ModelError(what, where=str(path), fix="choose another file")

@@ -45,7 +45,7 @@ class Slide:
 
 
 class Posture:
-    """A robot in a posture, which ``move`` changes. ``note`` is a message for the panel.
+    """A robot in a posture that ``move`` changes. ``note`` is a message for the panel.
 
     Example:
         >>> arm = Posture(torsor.library.two_link())
