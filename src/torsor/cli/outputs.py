@@ -40,7 +40,8 @@ class PlainConsole(Console):
 class Quantity:
     """A quantity with ``values`` (..., *axes); ``axes`` contains the names along each axis of one state.
 
-    ``units`` is one unit for all entries, one for each entry of the first axis, or empty if units are mixed otherwise.
+    ``units`` is one unit for all entries, one for each entry of the first axis, or empty if units are mixed in any
+    other way.
     """
 
     name: str

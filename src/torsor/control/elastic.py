@@ -192,11 +192,11 @@ def elastic_feed_forward(robot: Robot, reference: JointReference | Reference, pa
     """Return the full motion of an elastic robot whose joints follow a reference: t -> (q, v, a, tau, residual).
 
     q (nq), v and a (nv) include the motors. tau (nv) is the inverse dynamics. At elastic joints it is zero up to
-    ``residual``, its largest entry there in N m. Without damping and coupling, one pass is exact. With rotors on links
+    ``residual`` (N m), its largest entry there. Without damping and coupling, one pass is exact. With rotors on links
     that elastic joints move, the number of passes needed is the number of such joints in series plus one. With damping
     D, each pass reduces the residual by a factor of about D / K times the frequency of the motion. The reference is
-    differentiated 3 times, and up to twice more per pass. With a sampled motion, ``window(t)`` of ``control.reference``
-    is a second argument.
+    differentiated three times, and up to twice more per pass. With a sampled motion, ``window(t)`` of
+    ``control.reference`` is a second argument.
 
     Example:
         >>> arm = torsor.library.planar_chain(1).with_motor("joint1", 1e-3, 10, "base", stiffness=200.0, damping=0.1)
@@ -251,8 +251,8 @@ def elastic_tracking(
 
     ``kp`` (N m/rad) and ``kd`` (N m s/rad) are one number or one per joint. Elastic joints need no sensor except that
     of the motor. At the reference the feedback is zero. Near it the loop acts as a spring kp in series with the joint
-    spring. It is stable if both together, kp K / (kp + K), exceed the norm of dg/dq (Tomei 1991), and spring damping
-    helps. All springs must be linear.
+    spring. It is stable if the two springs together, kp K / (kp + K), exceed the norm of dg/dq (Tomei 1991), and spring
+    damping helps. All springs must be linear.
 
     Example:
         >>> arm = torsor.library.planar_chain(1).with_motor("joint1", 1e-3, 10, "base", stiffness=200.0, damping=0.5)

@@ -100,7 +100,7 @@ def choose(
 
 
 def shaped(equations: Equations, noise: Array, columns: Columns, term: Term, shapes: Sequence[float]) -> Term:
-    """Return a term with the shape that minimises the squared residuals, over the ``noise`` (n,).
+    """Return a term with the shape that minimises the squared residuals relative to the ``noise`` (n,).
 
     The best of ``shapes`` is refined by golden section. ``equations`` contain all other columns.
     """

@@ -71,7 +71,7 @@ def identify(
     unknown; the others are taken from the robot. Forces of springs, motors and known parameters are subtracted from
     tau. The remainder, Y pi, is fitted by weighted least squares, which also estimates the noise of each coordinate
     (Gautier's IDIM-WLS). Known environment wrenches (``external`` of the measurements) are added to tau as J^T w. If
-    the forces of some coordinates were not measured (``Measurements.of``), the base parameters are the ones that affect
+    the forces of some coordinates were not measured (``Measurements.of``), the base parameters are those that affect
     the measured forces.
 
     For a robot with closed loops or a parallel robot, the data contain the drives (active coordinates) or all
@@ -85,7 +85,7 @@ def identify(
     With ``physical``, all parameters of all links are identified subject to physical consistency (positive definite
     pseudo-inertias; friction and rotor inertias of 0 or more), and ``.robot`` is the resulting robot. Parameters that
     the measurements do not determine stay close to the given robot; ``regularisation`` is the weight of this term
-    relative to the squared residuals over their noise. ``mass`` (kg) is the known total mass of all moving links.
+    relative to the squared residuals divided by their noise. ``mass`` (kg) is the known total mass of all moving links.
     Standard deviations are computed by least squares without the constraints.
 
     ``friction`` names friction models beyond Coulomb and viscous friction, for all coordinates or by coordinate name;

@@ -177,11 +177,11 @@ class Measurements:
         NAME', 'tau NAME', with units in brackets. ``units``, ``delimiter``, ``rate`` (Hz) and ``cutoff`` (Hz)
         replace the settings of the map.
 
-        Missing v and a are computed from the positions by ``differentiate``, or a from v if v is logged. The default
-        cutoff is chosen from the spectrum and by the model. Unequal steps are resampled, and gaps separate segments
-        that are differentiated separately. ``notes`` document the processing. Missing numbers, decreasing times and
-        rows of a different length raise ModelError with the line. Joints that never move and forces that never change
-        cause warnings. For a robot with loops or a parallel robot, the columns belong to the drives.
+        Missing v and a are computed from the positions by ``differentiate``. If v is logged, a is computed from v. The
+        default cutoff is chosen from the spectrum and by the model. Unequal steps are resampled, and gaps separate
+        segments that are differentiated separately. ``notes`` document the processing. Missing numbers, decreasing
+        times and rows of a different length raise ModelError with the line. Joints that never move and forces that
+        never change cause warnings. For a robot with loops or a parallel robot, the columns belong to the drives.
 
         Example:
             >>> import tempfile
@@ -228,7 +228,7 @@ class Measurements:
     def check(self, robot: Robot | ParallelRobot) -> FirstLook:
         """Return a quality report on the samples: suspicious signals, and identifiable parameters.
 
-        The samples need equally spaced ``times``. ``first_look`` checks a raw log and detects more errors.
+        The samples must have equally spaced ``times``. ``first_look`` checks a raw log and detects more errors.
 
         Example:
             >>> robot, t = torsor.library.planar_chain(1), np.arange(2000) * 1e-3

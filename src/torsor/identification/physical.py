@@ -41,7 +41,10 @@ class UnphysicalError(ModelError):
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A least-squares estimate: base parameters ``beta`` (b,) = ``M`` (b, p) pi, and ``root`` (b, b) (see the module)."""
+    """A least-squares estimate: base parameters ``beta`` (b,) = ``M`` (b, p) pi, and ``root`` (b, b).
+
+    The module docstring defines these symbols.
+    """
 
     M: Array
     beta: Array

@@ -65,9 +65,9 @@ class Identified(Result):
     nv) are the forces of the estimate for the ``measurements``. ``parameters`` (p,) are all parameters of the
     physically consistent estimate, or None without ``physical``. ``settings`` are the arguments of ``identify``.
     ``drives`` are forces beyond the robot parameters, if any. ``lag`` is the number of samples over which residuals are
-    correlated (0 for white noise); the covariance accounts for it. ``held_out`` (nv,) are residuals of the held-out
-    samples, in percent of their forces, and ``unseen`` is the estimate with these samples as measurements. With a
-    bandwidth, ``measurements`` and ``predicted`` are filtered.
+    correlated (0 for white noise); the covariance accounts for this correlation. ``held_out`` (nv,) are residuals of
+    the held-out samples, in percent of their forces, and ``unseen`` is the estimate with these samples as measurements.
+    With a bandwidth, ``measurements`` and ``predicted`` are filtered.
 
     Example:
         >>> robot = torsor.library.two_link()

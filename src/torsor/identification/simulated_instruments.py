@@ -7,7 +7,7 @@ pi,
     M(q) a + h(q, v) = tau                                              M, h: of the last estimate
 
 The reference (q_d, v_d, a_d) consists of the measured positions after a zero-phase filter of the same bandwidth: the
-bandwidth with which the model, with any parameters, explains the forces best. The simulated motion therefore contains
+bandwidth at which the model, with any parameters, best explains the forces. The simulated motion therefore contains
 neither force noise nor encoder noise above this bandwidth. Such noise causes the bias of least squares, because
 acceleration noise grows with the square of the frequency. Estimate and simulation are repeated until convergence. An
 estimate that this controller cannot stabilise, because its mass matrices are not positive definite, is assumed to

@@ -131,7 +131,7 @@ DIRECTION_TOLERANCE = 1e-6  # rad: direction change at convergence
 
 @dataclass(frozen=True, eq=False)
 class Gravity:
-    """Identified gravity: the ``vector`` (3,) in m/s^2 in base axes, and the ``robot`` with it.
+    """Identified gravity: the ``vector`` (3,) in m/s^2 in base axes, and the ``robot`` with this gravity.
 
     ``deviations`` (2,) are the standard deviations of its direction, in rad, along the two ``axes`` (2, 3).
     """

@@ -129,11 +129,11 @@ def human(
     """Return a human with 55 degrees of freedom, for a height (m), mass (kg) and sex ("male" or "female").
 
     The global coordinates are ``tx, ty, tz`` (m; displacement of the midpoint of the hips from the standing
-    posture at the origin) and ``yaw, tilt, list`` (about y, x, z). Each leg has seven more, the spine twelve, each arm
-    nine, neck and head five. They are named after their positive direction, and are zero in the standing posture.
-    ``lower`` and ``upper`` are the ranges of motion of healthy adults. ``effort_limit`` contains strengths,
-    proportional to mass times height. ``segments`` replaces links by name. For an ``age`` below 18 years, masses are
-    distributed as in children. ``torsor.human.Person`` provides strengths by age, percentiles and lengths.
+    posture at the origin) and ``yaw, tilt, list`` (about y, x, z). Each leg has seven more, the spine has twelve, each
+    arm has nine, and the neck and head have five. They are named after their positive direction, and are zero in the
+    standing posture. ``lower`` and ``upper`` are the ranges of motion of healthy adults. ``effort_limit`` contains
+    strengths, proportional to mass times height. ``segments`` replaces links by name. For an ``age`` below 18 years,
+    masses are distributed as in children. ``torsor.human.Person`` provides strengths by age, percentiles and lengths.
 
     Landmarks are frames: ``right_heel``, ``right_ball``, ``right_ball_medial``, ``right_toe``, ``right_toe_medial``,
     ``right_wrist``, ``right_knuckles``, the same for the left side, and ``vertex``. Segments are taken from de Leva

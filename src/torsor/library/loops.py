@@ -68,7 +68,7 @@ def four_bar(
 ) -> Robot:
     """Return a four-bar linkage of round bars in the x-y plane, driven at the crank.
 
-    Lengths are in m, masses in kg. Crank and rocker turn about z at the origin and at (ground, 0, 0). The coupler is
+    Lengths are in m and masses in kg. Crank and rocker turn about z at the origin and at (ground, 0, 0). The coupler is
     hinged to the crank and pinned to the rocker. The crank makes full turns if it or the ground is the shortest bar and
     the sum of the shortest and longest bars does not exceed the sum of the other two (Grashof).
 

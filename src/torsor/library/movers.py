@@ -17,8 +17,8 @@ def elastic_seven_axis_arm(stiffness: float = 1e4) -> Robot:
     """Return the seven-axis arm with elastic joints: springs between motors and links, as in light arms.
 
     Each motor is mounted on the link before its joint, turns about the joint axis, and has a gear ratio of 100. The
-    first four joints have the given ``stiffness`` (N·m/rad), and the wrist joints half that value. Spring damping is 1
-    N·m·s/rad.
+    first four joints have the given ``stiffness`` (N·m/rad), and the wrist joints have half that value. Spring damping
+    is 1 N·m·s/rad.
 
     Example:
         >>> arm = elastic_seven_axis_arm()

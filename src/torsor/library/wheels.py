@@ -162,8 +162,8 @@ def rolling_disc(radius: float = 0.3, mass: float = 1.0, thickness: float = 0.0)
     """Return a homogeneous disc, such as a coin, that rolls on its edge without slipping; its axle is its y axis.
 
     ``radius`` and ``thickness`` are in m, and ``mass`` is in kg; the thickness affects only the inertia. The base is
-    floating, and the contact leaves three of its six velocities free. The disc stands at ``q =
-    disc.closed.positions(disc.neutral())``.
+    floating, and the contact leaves three of its six velocities free. The disc stands at
+    ``q = disc.closed.positions(disc.neutral())``.
 
     Example:
         >>> disc = rolling_disc()

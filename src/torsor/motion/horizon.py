@@ -37,7 +37,7 @@ MAX_FRACTION = 0.99  # largest fraction of the way to a bound in one pass of the
 
 
 def backward(n: int) -> ca.Function:
-    """Return the cost from a step on, as a function of its first state, and the factors of the step.
+    """Return the cost from a step onwards, as a function of its first state, and the factors of the step.
 
     The cost is x^T P x / 2 + p^T x, with the lower triangle of P and p packed; the weight of x itself is not included.
     """
@@ -273,7 +273,7 @@ class HorizonProgram:
         return Call(kernel, found[: len(kernel.inputs)], found[len(kernel.inputs) :])
 
     def solve(self) -> tuple[bool, int]:
-        """Solve the program; return whether all signs are right, and the number of passes.
+        """Solve the program; return whether all signs are correct, and the number of passes.
 
         If a sign is wrong, the solution is that of the barrier method, which is near the optimum.
         """

@@ -85,7 +85,7 @@ class MotionProblem(ProblemStatement):
         (no limit) stop the solver, as does Ctrl-C. The result is then the best motion so far, with a status that states
         the reason. If the time limit is reached during compilation, a ``MotionError`` is raised.
 
-        Phases without given ``points`` are given more control points until the objective is within an estimated 0.5 %
+        Phases without given ``points`` receive more control points until the objective is within an estimated 0.5 %
         of its limit (``MotionResult.distance``), unless ``refine`` is False. If the motion is a saddle point of the
         Lagrangian, the problem is solved again along negative curvature (``MotionResult.curvature``).
 
@@ -270,7 +270,7 @@ class MotionResult(Result, Solution):
         ``name`` is what a case of ``MotionProblem.solve_many`` can change: an argument of a built-in problem, such as
         "end", named data, such as "End.q" or "Torques.upper", or a shared number with equal bounds. Results with added
         control points or nodes only have named data. The active constraints are assumed to stay active. Data that
-        change the compiled functions, such as waypoints of a path, need compilation for every entry.
+        change the compiled functions, such as waypoints of a path, require compilation for every entry.
 
         Example:
             >>> from torsor import motion
@@ -328,12 +328,12 @@ class MotionResult(Result, Solution):
     def certify(self, tolerance: float = 0.0) -> Certificate:
         """Return a certificate that states which bounds hold at all times, not only at the nodes.
 
-        Rows may exceed their bounds by ``tolerance`` times half the distance of their bounds, or times the only bound.
-        With 0, because of rounding, a bound cannot be shown for a motion that starts at it.
+        Rows may exceed their bounds by ``tolerance`` times half the distance between their bounds, or times the only
+        bound. If it is 0, a bound cannot be shown for a motion that starts at this bound, because of rounding.
 
         The rows of all inequality constraints are enclosed over intervals of time, with rounding included, so a shown
-        bound is proven. The certificate lists the times where a bound is violated or cannot be shown, and constraints
-        that are not checked: equations, rows of robots with closed loops, and rows with data at the nodes.
+        bound is proven. The certificate lists the times at which a bound is violated or cannot be shown, and
+        constraints that are not checked: equations, rows of robots with closed loops, and rows with data at the nodes.
 
         Example:
             >>> from torsor import motion

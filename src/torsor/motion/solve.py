@@ -9,7 +9,7 @@ The order is as follows:
 - If the result is infeasible, relax groups of constraints in their order, minimise the sum of violations, solve again
   from there, and diagnose the conflict.
 - Leave saddle points along negative curvature.
-- If it is feasible, add control points and nodes, and choose among equally fast motions.
+- If the result is feasible, add control points and nodes, and choose among equally fast motions.
 - Mark motions that are optimal but violate rows between the nodes.
 """
 

@@ -32,7 +32,7 @@ def varied_ends(
     """Return the cases as arrays if they give only positions at ends, such as "End.q", and None otherwise.
 
     ``data`` maps the names used in the cases to names of data; with ``is_named``, the cases use the names of data.
-    Invalid positions also give None: the errors are those of the problems built one by one.
+    Invalid positions also result in None: the errors are those of the problems built one by one.
     """
     constraints = several(problem.constraints)
     names = _names(cases)

@@ -52,7 +52,7 @@ class Contact:
     max(0, 1 + d x') (Hunt and Crossley 1975), with the ``stiffness`` k (N/m^n), ``exponent`` n and ``dissipation`` d
     (s/m); n = 1.5 corresponds to Hertzian contact of round bodies. Friction is regularised Coulomb friction: mu times
     the normal force, opposite to the slip velocity u, times u / sqrt(|u|^2 + s^2) with ``slip`` s (m/s). Forces are
-    continuous functions of the state, and energy never grows.
+    continuous functions of the state, and energy never increases.
 
     With ``kind="hard"``, impulses keep shapes apart at the end of each step, with a Coulomb cone of ``friction``. They
     are computed in ``sweeps`` iterations of the projected Gauss-Seidel method. Points are as stiff as a spring

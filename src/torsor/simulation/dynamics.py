@@ -50,8 +50,8 @@ def window_sizes(sources: tuple[Source, Source, bool]) -> list[tuple[int, ...]]:
 def forces(robot: Robot, controller: Source, external: Source, sampled: bool) -> ca.Function:
     """Return the acting forces: (t, q, v, [tau], [external], [windows], [parameters]) -> tau, and external if any.
 
-    Forces that are traced, or zero, are not inputs. If ``sampled``, the controller is sampled at its own rate, so its
-    force is always an input. A source with samples needs its window. The results are (nv x 1) and (L x 6).
+    Forces that are traced, or zero, are not inputs. If ``sampled`` is true, the controller is sampled at its own rate,
+    so its force is always an input. A source with samples needs its window. The results are (nv x 1) and (L x 6).
     """
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     tau, wrenches = ca.SX.sym("tau", robot.nv), ca.SX.sym("external", len(robot.links), 6)
@@ -186,7 +186,7 @@ def compiled(
 ) -> AnyKernel:
     """Return a kernel of the robot; its cache key is its name and the traced functions in it.
 
-    If ``single``, the kernel handles one state at a time and uses the narrowest vectors.
+    If ``single`` is true, the kernel handles one state at a time and uses the narrowest vectors.
     """
     width = NARROW if single and host().width("float64") > NARROW else None
     name += " single" * (width is not None)

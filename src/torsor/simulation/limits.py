@@ -109,7 +109,7 @@ def stopped(robot: Robot) -> list[tuple[int, int, float, float]]:
 
 
 def limits_of(settings: Mapping[str, Any]) -> Limits | None:
-    """Return the limits in the settings of a trajectory, or None if they have none."""
+    """Return the limits in the settings of a trajectory, or None if there are none."""
     given = settings.get("limits")
     return Limits(**given) if isinstance(given, Mapping) else None
 

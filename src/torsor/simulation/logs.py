@@ -64,7 +64,7 @@ def read_log(
 
 
 def check_increasing(times: Array, lines: NDArray[np.intp], where: str) -> None:
-    """Raise ModelError at the first of ``times`` (N,) that does not increase; ``lines`` (N,) are its line numbers."""
+    """Raise ModelError at the first of ``times`` (N,) that does not increase; ``lines`` (N,) are their line numbers."""
     late = np.flatnonzero(np.diff(times) <= 0)
     if late.size:
         k = int(late[0]) + 1

@@ -89,7 +89,7 @@ def simulate(
       stiffness. Energy does not drift, the momentum of a floating robot is conserved, and stiff oscillations that the
       step does not resolve are not damped.
     - ``method="sdirk"`` takes L-stable fixed steps of order 2, which damp such oscillations. It does not support loops.
-    - ``method="adaptive"`` needs ``torsor[simulate]``. Its steps are chosen by ``rtol`` and ``atol``. It is also
+    - ``method="adaptive"`` requires ``torsor[simulate]``. Its steps are chosen by ``rtol`` and ``atol``. It is also
       suitable for stiff systems. Rollouts are integrated one after the other, and functions receive the arrays of
       one rollout.
 

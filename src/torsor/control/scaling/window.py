@@ -432,7 +432,7 @@ class Window:
         self._constrain(self._all)
 
     def take(self, points: Array) -> None:
-        """Set other control points (n + 2); fixed and dependent ones remain so."""
+        """Set different control points (n + 2); fixed and dependent ones remain so."""
         fixed = 2 if self.start == "given" else 0
         self._all[fixed : self.n + 2] = points[fixed:]
         self._constrain(self._all)

@@ -185,7 +185,7 @@ MIN_HALF_ANGLE_COSINE = 1e-6
 class Task:
     """Base class of tasks: ``weight`` (inf: a hard constraint), ``bandwidth`` w (rad/s), ``damping`` d, and ``name``.
 
-    Tasks with a lower ``priority`` number strictly come first: the others use the remaining freedom. ``goal`` is
+    Tasks with a lower ``priority`` number have strict precedence: the others use the remaining freedom. ``goal`` is
     the name of the target's field, and ``target_shape`` is the shape of the target.
     """
 

@@ -35,7 +35,10 @@ G = 9.81  # m/s2
 
 
 class Scale(NamedTuple):
-    """A factor to convert to comparison units: degrees, N m/kg, W/kg, % of body weight; ``absolute`` also needs the mass."""
+    """A conversion factor to comparison units (degrees, N m/kg, W/kg, % of body weight).
+
+    If ``absolute`` is true, the mass is also required.
+    """
 
     kind: str
     factor: float

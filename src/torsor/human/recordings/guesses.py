@@ -59,7 +59,7 @@ def likely_axes(markers: Markers | None, up: Array | None = None) -> str:
 
 
 def vertical_axis(markers: Markers | None) -> tuple[int, float] | None:
-    """Return the axis along which an upright person has the largest extent, and its sign, or None if it is ambiguous."""
+    """Return the axis of largest extent of an upright person, and its sign, or None if it is ambiguous."""
     if markers is None or len(markers.names) < MIN_MARKERS:
         return None
     seen = markers.positions[markers.seen.sum(axis=1) >= MIN_MARKERS]

@@ -6,8 +6,8 @@ with each row divided by the noise of its coordinate. With the eigenvalues l of 
 r_p = (G^-1)_pp / s_p^2, they are
 
     determinant   -(sum of log l) / b                                (volume of the confidence ellipsoid)
-    condition     log of (sum of l^8)^(1/8) (sum of l^-8)^(1/8) / 2  (about log of the condition number of Y)
-    uncertainty   log of (sum of r^8)^(1/8) / 2                      (about log of the largest relative deviation)
+    condition     log of (sum of l^8)^(1/8) (sum of l^-8)^(1/8) / 2  (about the log of the condition number of Y)
+    uncertainty   log of (sum of r^8)^(1/8) / 2                      (about the log of the largest relative deviation)
 
 The power of 8 is a smooth approximation of the maximum. A function of G with the gradient D has the gradient 2 Y_t D
 with respect to Y_t, and the traced regressor yields the gradients with respect to q, v and a. See Swevers, Ganseman,

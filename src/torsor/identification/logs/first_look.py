@@ -120,7 +120,7 @@ class FirstLook:
         return "\n".join([*parts, *identifiable(self)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain numbers, lists and strings, as for JSON."""
+        """Return the report as plain numbers, lists and strings, for example for JSON."""
         prepared, shown = self.prepared, self.excited
         parameters = []
         if shown is not None:

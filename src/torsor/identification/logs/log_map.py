@@ -181,14 +181,14 @@ class LogMap:
 
     ``delay`` (s) is the delay of the forces, one for all or one for each coordinate, or "estimate": the shift that best
     explains the forces. ``cutoff`` (Hz) is the cutoff of the differentiation filter (default: chosen from the
-    spectrum), and ``force_cutoff`` (Hz) the cutoff of a force filter (default: none). ``every`` decimates the samples
-    after filtering. Steps longer than ``gap`` (s; default: five median steps) separate segments that are differentiated
-    separately. Rows with a missing number raise ModelError, or are skipped (``missing="skip"``). Forces of at least
-    ``saturation`` (n,), as logged in SI units, have weight 0.
+    spectrum), and ``force_cutoff`` (Hz) is the cutoff of a force filter (default: none). ``every`` decimates the
+    samples after filtering. Steps longer than ``gap`` (s; default: five median steps) separate segments that are
+    differentiated separately. Rows with a missing number raise ModelError, or are skipped (``missing="skip"``). Forces
+    of at least ``saturation`` (n,), as logged in SI units, have weight 0.
 
     ``wrenches`` {link or frame: {"force": 3 columns, "moment": 3 columns, "axes": "local" or "world", "origin": [x, y,
-    z]}} are measured environment wrenches, N and N m. Without "moment" (three-axis sensors), the moment is zero about
-    the place or the origin. Either the tau columns of a floating base or all tau columns may be omitted.
+    z]}} are measured environment wrenches, in N and N m. Without "moment" (three-axis sensors), the moment is zero
+    about the place or the origin. Either the tau columns of a floating base or all tau columns may be omitted.
 
     Example:
         >>> LogMap({"time": "t", "q": ["j1", "j2"], "tau": ["i1", "i2"]}, units={"time": "ms"}).delay

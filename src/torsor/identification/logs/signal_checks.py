@@ -248,7 +248,7 @@ def rate_findings(
 ) -> Iterator[LogFinding]:
     """Yield findings on ``measured`` velocities or accelerations (T, n); ``derived`` ones are computed from positions.
 
-    ``what`` is "v" or "a", ``step`` the sampling period in s.
+    ``what`` is "v" or "a", and ``step`` is the sampling period in s.
     """
     x, y = measured - measured.mean(axis=0), derived - derived.mean(axis=0)
     sizes = np.outer(np.linalg.norm(x, axis=0), np.linalg.norm(y, axis=0))

@@ -217,8 +217,8 @@ class WeightSensitivities(NamedTuple):
 def weight_sensitivities(result: Solution) -> WeightSensitivities:
     """Return the exact derivatives of a solved motion with respect to the weights of its objective terms.
 
-    They follow from the implicit function theorem on the active constraints. If all weights grow by the same factor,
-    the motion does not change, so the columns times the weights sum to 0.
+    They follow from the implicit function theorem on the active constraints. If all weights are multiplied by the same
+    factor, the motion does not change, so the columns times the weights sum to 0.
 
     Example:
         >>> from torsor import motion

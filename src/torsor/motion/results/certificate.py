@@ -37,7 +37,7 @@ class CertifiedBound:
 
     ``excess`` is a proven upper bound of the excess over the bound, in units of the row; it is negative if the row
     keeps a distance from its bound. ``intervals`` are the times (s) within which the bound is not shown, and
-    ``is_violated`` tells whether it is violated in one of them for certain.
+    ``is_violated`` states whether it is violated in one of them for certain.
     """
 
     title: str
@@ -89,8 +89,8 @@ def _text(intervals: tuple[tuple[float, float], ...]) -> str:
 def certify(problem: ProblemStatement, x: Array, tolerance: float = 0.0) -> Certificate:
     """Return what can be shown of the bounds of a problem at all times of the motion of variables x (n,).
 
-    Rows may exceed their bounds by ``tolerance`` times their scale, which is half the distance of their bounds or the
-    magnitude of the only bound.
+    Rows may exceed their bounds by ``tolerance`` times their scale, which is half the distance between their bounds or
+    the magnitude of the only bound.
     """
     number(tolerance, problem.name, "tolerance", least=0.0)
     layout = problem.program.layout
@@ -175,7 +175,7 @@ def _merged(intervals: list[tuple[float, float]]) -> tuple[tuple[float, float], 
 
 
 def certified(solution: S, tolerance: float = 0.0) -> S:
-    """Return the motion with all durations longer by the smallest common factor for which its bounds are shown."""
+    """Return the motion with all durations increased by the smallest common factor for which its bounds are shown."""
     problem, where = solution.problem, solution.problem.name
     first = certify(problem, solution.x, tolerance)
     if first.is_proven:

@@ -213,7 +213,7 @@ class Processes(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Stop the processes, after all calls if ``wait``, otherwise at once."""
+        """Stop the processes, after all calls if ``wait`` is true, otherwise at once."""
         self._is_closed = True
         if cancel_futures or not wait:
             with contextlib.suppress(queue.Empty):
@@ -466,7 +466,7 @@ class Pool:
         return False
 
     def renew(self) -> None:
-        """Replace a broken executor by a new one."""
+        """Replace a broken executor with a new one."""
         self.renewed += 1
         if self._is_given or self.renewed > MAX_RENEWED:
             message = "the executor is broken: a worker ended" if self._is_given else "new workers end immediately"

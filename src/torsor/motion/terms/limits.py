@@ -314,7 +314,8 @@ class Unactuated(Constraint):
     of the acceleration, a spline of degree - 2. For profiles with M control points these are M - 2 moments, one per
     control point of the acceleration, so there is one equation per degree of freedom. Between them, forces are
     small, and smaller with more control points. They are much smaller if ``Phase.own`` assigns splines with the same
-    knots and a degree two below the degree of the links to the motors of elastic joints. ``at`` selects other moments.
+    knots and a degree two below the degree of the links to the motors of elastic joints. ``at`` selects different
+    moments.
 
     Example:
         >>> Unactuated(names=["joint1"]).moments(Phase(1.0, points=6)).tolist()  # the knots of a linear spline

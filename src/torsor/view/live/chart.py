@@ -121,7 +121,7 @@ def drawing(
 
 
 def ticks(low: float, high: float, steps: int) -> dict[float, str]:
-    """Return round numbers between two others with their texts: multiples of 1, 2 or 5 times a power of ten.
+    """Return round numbers between two given numbers, with their text: multiples of 1, 2 or 5 times a power of ten.
 
     Example:
         >>> ticks(-26.3, 0.0, 4)

@@ -119,7 +119,7 @@ class Carried:
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A surface fixed to a link (-1: to the base), in the link's axes; ``color`` is red, green, blue, opacity (0 to 1).
+    """A surface fixed to a link (-1: to the base), in the link's axes; ``color`` is red, green, blue, and opacity.
 
     Indices from the number of links upwards belong to the movers of a scene, in order. ``kind`` is "visual" (a shape
     of the description), "body" (an inertia ellipsoid), "bone" (rods and joints) or "inner" (rods and joints inside
