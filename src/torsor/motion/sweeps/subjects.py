@@ -159,7 +159,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Subject:
-    """A function of the parameters of a case, with its ``name``, and ``units`` of results by name.
+    """A function of the parameters of a case, with its ``name``, and ``units`` of quantities by name.
 
     If the function returns a motion problem, it is solved with ``settings``. The results of a motion are its figures,
     the figures of ``report`` and the arrays in ``keep``.

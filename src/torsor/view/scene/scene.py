@@ -121,9 +121,10 @@ class Carried:
 class Shown:
     """A surface fixed to a link (-1: to the base), in the link's axes; ``color`` is red, green, blue, and opacity.
 
-    Indices from the number of links upwards belong to the movers of a scene, in order. ``kind`` is "visual" (a shape
-    of the description), "body" (an inertia ellipsoid), "bone" (rods and joints) or "inner" (rods and joints inside
-    other shapes). ``solids`` are the boxes, balls and cylinders of the surface, if it consists of these.
+    Colour values are from 0 to 1. Indices from the number of links upwards belong to the movers of a scene, in order.
+    ``kind`` is "visual" (a shape of the description), "body" (an inertia ellipsoid), "bone" (rods and joints) or
+    "inner" (rods and joints inside other shapes). ``solids`` are the boxes, balls and cylinders of the surface, if it
+    consists of these.
     """
 
     name: str
