@@ -88,7 +88,7 @@ def quadruped() -> Robot:
     """Return a 12 kg quadruped: a floating-base trunk and four legs with three joints each.
 
     x points forward, y to the left and z up. With all joints at zero the legs hang straight down, 0.4 m long. The legs
-    are fl, fr, hl and hr. Each has the joints abduct (about x), hip and knee (about y), and a frame foot.
+    are fl, fr, hl and hr. Each has the joints abduct (about x), hip and knee (about y), and a frame named foot.
 
     Example:
         >>> robot = quadruped()

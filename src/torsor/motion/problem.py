@@ -269,7 +269,7 @@ class MotionResult(Result, Solution):
 
         ``name`` is what a case of ``MotionProblem.solve_many`` can change: an argument of a built-in problem, such as
         "end", named data, such as "End.q" or "Torques.upper", or a shared number with equal bounds. Results with added
-        control points or nodes only have named data. The active constraints are assumed to stay active. Data that
+        control points or nodes have only named data. The active constraints are assumed to stay active. Data that
         change the compiled functions, such as waypoints of a path, require compilation for every entry.
 
         Example:

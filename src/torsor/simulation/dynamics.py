@@ -21,7 +21,7 @@ NARROW = 2  # states per vector in kernels for single states: the minimum that t
 
 
 def held_inputs(controller: Source, external: Source, sampled: bool) -> tuple[bool, bool]:
-    """Return whether the generalised forces, and the external wrenches, are inputs that are constant during a step."""
+    """Return, for generalised forces and external wrenches, whether they are inputs that are constant during a step."""
     controlled = controller.array is not None or controller.call is not None
     return controlled or sampled, external.array is not None or external.call is not None
 

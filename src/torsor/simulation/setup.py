@@ -78,7 +78,7 @@ class Settings:
 
     @property
     def segments(self) -> list[tuple[float, float]]:
-        """Start and end of each control period; without one, of the simulation or of each interval between samples.
+        """Start and end of each control period; without periods, of the simulation or of each interval between samples.
 
         If ``record`` is not an integer multiple of the step for the whole simulation, fixed steps end at the samples.
         """

@@ -1,4 +1,4 @@
-"""Predicted motions that track measured ones: markers as an objective, a measured motion as the initial guess.
+"""Predicted motions that track measured ones: markers as an objective, and a measured motion as the initial guess.
 
 Angles are tracked by ``motion.Reference`` with ``values=measured.q``.
 """

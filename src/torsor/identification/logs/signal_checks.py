@@ -382,9 +382,10 @@ DEGREE = math.pi / 180
 def check_radians(robot: MeasuredRobot, q: Array, v: Array) -> None:
     """Raise ModelError if angles q (N, nq) or rates v (N, nv) are in degrees, and warn if they may be.
 
-    An error requires a revolute joint beyond three times its limits and more than one turn, while all joints would be
-    within their limits in degrees. An angle beyond twice the limits causes a warning. A joint without limits causes
-    a warning if it spans more than three turns, but would span at most one turn if the numbers were degrees.
+    An error is raised only if a revolute joint is beyond three times its limits and beyond one turn, while all joints
+    would be within their limits if the numbers were degrees. An angle beyond twice the limits causes a warning. A joint
+    without limits causes a warning if it spans more than three turns, but would span at most one turn if the numbers
+    were degrees.
     """
     angles = [  # the angles of joints with one coordinate, and of their motors
         (at.q.start, at.v.start)

@@ -51,7 +51,7 @@ class Cases:
 def grid(values: Mapping[str, Sequence[Any]] | None = None, **more: Sequence[Any]) -> Cases:
     """Return all combinations of parameter values; the last parameter changes fastest.
 
-    Parameters whose names contain dots are given in a table, the others also as keywords.
+    Parameters whose names contain dots are given in a table; the others may also be given as keywords.
 
     Example:
         >>> list(grid({"torques.upper": [5.0, 10.0]}, points=[8]))
