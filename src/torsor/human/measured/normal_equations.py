@@ -229,7 +229,7 @@ def _moving(
 
 
 def solve(hessian: dict[tuple[int, int], ca.SX], right: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return H^-1 right and the smallest pivot, from the factorisation L^T D L, which has no fill-in for a tree.
+    """Return H^-1 ``right`` and the smallest pivot, from the factorisation L^T D L, which has no fill-in for a tree.
 
     The pivot is 0 if the markers do not determine the variables.
     """

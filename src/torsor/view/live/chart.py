@@ -46,7 +46,7 @@ def charts(films: Sequence[tuple[Film, Color, bool]]) -> dict[str, Charts]:
     """Return the charts of each coordinate; a film has a colour, and is dashed if it is a reference.
 
     The drive nearest to its limit comes first. Errors are the differences of further motions from the first one, if all
-    are of the same robot. Moments of people are divided by the mass, and missing where ground forces are not known.
+    are of the same robot. Moments of people are divided by the mass, and are missing where ground forces are not known.
     """
     found = dict[str, Charts]()
     same = len({film.motion.robot.link_names for film, _, _ in films}) == 1
@@ -98,7 +98,7 @@ def drawing(
     gaps: Sequence[tuple[float, float]] = (),
     stances: Sequence[tuple[float, float]] = (),
 ) -> str:
-    """Return charts below each other as SVG: dashed limits, a line at the time (s), grey gaps and green stances."""
+    """Return charts below one another as SVG: dashed limits, a line at the time (s), grey gaps and green stances."""
     count = len(each)
     height = count * HEIGHT + AXIS
 
@@ -121,7 +121,7 @@ def drawing(
 
 
 def ticks(low: float, high: float, steps: int) -> dict[float, str]:
-    """Return round numbers between two others with their texts: multiples of 1, 2 or 5 times a power of ten.
+    """Return round numbers between two given numbers, with their text: multiples of 1, 2 or 5 times a power of ten.
 
     Example:
         >>> ticks(-26.3, 0.0, 4)
