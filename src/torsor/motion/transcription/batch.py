@@ -21,6 +21,7 @@ from torsor.motion.transcription.barrier import BarrierKernels
 from torsor.motion.transcription.node_kernels import NodeHessian, NodeJacobian, NodeKernels
 from torsor.motion.transcription.splines import Spline
 from torsor.motion.transcription.variables import Layout, PhaseLayout
+from torsor.optimisation.standard import RowBlocks
 
 # The chain rule from node derivatives to derivatives with respect to control points, with constant matrices.
 
@@ -133,35 +134,6 @@ class ChainRule:
             shaped = total.reshape(len(total), len(group.profiles), count)
             result[:, self.phase_layout.columns[group.profiles, : len(total)]] = shaped.transpose(2, 1, 0)
         return result[:, :-1]
-
-    def gram(self, values: Array, weights: Array, specials: Sequence[int]) -> Array:
-        """Return J^T W J (n, n) of m functions, given derivatives (K, orders m N + m specials).
-
-        ``weights`` (K,) belong to the nodes; ``specials`` are the indices of T and the numbers in x (-1: known).
-        """
-        result, count = np.zeros((self.size, self.size)), len(self.phase_layout.splines)
-        m = values.shape[1] // (self.orders * count + len(specials))
-        root = np.sqrt(np.abs(weights))[:, None, None]
-        rates = values[:, : self.orders * m * count].reshape(len(self.s), self.orders, m, count)
-        others = values[:, self.orders * m * count :].reshape(len(self.s), m, -1) * root
-        for span in self.spans:
-            size = span.stop - span.start
-            parts, places = [others[span].reshape(size * m, -1)], [np.array(specials, dtype=int)]
-            for group in self.groups:
-                derivatives = rates[span] if len(self.groups) == 1 else rates[span][..., group.profiles]
-                # points (nodes, P, functions profiles): one product per node
-                points = (group.B[:, span].transpose(1, 2, 0) * root[span]) @ derivatives.reshape(size, self.orders, -1)
-                points = points.reshape(size, -1, m, len(group.profiles)).transpose(0, 2, 1, 3)
-                parts.append(points.reshape(size * m, -1))
-                places.append(self.columns(group, span.start).T.ravel())
-            known = [place < 0 for place in places]
-            own_parts = [a if not b.any() else a[:, ~b] for a, b in zip(parts, known, strict=True) if not b.all()]
-            to = np.concatenate([a[~b] for a, b in zip(places, known, strict=True)])
-            if to.size:
-                J = own_parts[0] if len(own_parts) == 1 else np.concatenate(own_parts, axis=1)
-                signs = np.repeat(np.sign(weights[span]), m)[:, None]
-                result[np.ix_(to, to)] += J.T @ (J if (signs >= 0).all() else J * signs)
-        return result
 
     @property
     def variables(self) -> Indices:
@@ -412,6 +384,29 @@ class Batch:
         return Blocks(self.chain, *self._node_hessian.blocks)
 
     @cached_property
+    def _squares(self) -> tuple[Pairs, RowBlocks, Indices]:
+        """The pairs of squares and profiles, the places of their entries, and the known entries among all."""
+        pairs, count, n = Pairs(self.chain, self._node_hessian.pairs[1]), self.kernels.square_count, self.layout.size
+        nodes, index, columns = pairs.structure
+        rows = nodes * count + self._node_hessian.pairs[0][index]
+        others = np.tile(np.array(self.others, dtype=int), len(self.s) * count)
+        rows = np.concatenate([rows, np.repeat(np.arange(len(self.s) * count), len(self.others))])
+        columns = np.concatenate([columns, others])
+        used = np.flatnonzero(columns >= 0)
+        return pairs, RowBlocks((len(self.s) * count, n), rows[used], columns[used]), used
+
+    def _squares_gram(self, values: Array, weights: Array) -> Array:
+        """Return 2 J^T W J (n, n) of the squares, given their derivatives at the nodes, and weights (K,)."""
+        pairs, blocks, used = self._squares
+        size = self.kernels.orders * len(pairs.profiles)
+        entries = np.concatenate([*pairs.entries(values[:, :size]), values[:, size:].ravel()])
+        J, count = blocks.filled(entries[used]), self.kernels.square_count
+        return sum(  # a gram needs weights that are not negative
+            (sign * J.gram(np.repeat(np.maximum(2 * sign * weights, 0.0), count)) for sign in (1, -1) if (sign * weights > 0).any()),
+            start=np.zeros((self.layout.size,) * 2)
+        )
+
+    @cached_property
     def barrier(self) -> BarrierKernels:
         """The kernels of the rows in an interior-point method."""
         return BarrierKernels(self.kernels, self._specials[0] >= 0)
@@ -428,7 +423,7 @@ class Batch:
         n, others = self.layout.size, self.others
         total = self._blocks.total(derivatives["blocks"]) if "blocks" in derivatives else np.zeros((n, n))
         if "squares" in derivatives:
-            total += self.chain.gram(derivatives["squares"], 2 * weights["weight"], others)
+            total += self._squares_gram(derivatives["squares"], weights["weight"])
         if others:
             mixed = self.chain.sums(derivatives["mixed"], len(others))
             for place, row in zip(others, mixed, strict=True):

@@ -43,6 +43,7 @@ class RowRates:
     chosen: Indices
     weight: float
     per: str = ""
+    _last: list[Any] = field(default_factory=lambda: [None, None], init=False)  # entries of the batch, and their A
 
     @property
     def _phase_layout(self) -> PhaseLayout:
@@ -109,8 +110,11 @@ class RowRates:
 
     def _slopes(self, x: Array) -> BlockMatrix:
         """Return A ((K - 1) chosen, n)."""
-        kept, signs, blocks = self._pattern
-        return blocks.filled(signs * self.batch.jacobian(x)[0][kept])
+        (kept, signs, blocks), (entries, _) = self._pattern, self.batch.jacobian(x)
+        if self._last[0] is not entries:
+            self._last[:] = entries, blocks.filled(signs * entries[kept])
+        matrix: BlockMatrix = self._last[1]
+        return matrix
 
     def gradient(self, x: Array) -> Array:
         """Return the gradient (n,)."""
