@@ -21,7 +21,6 @@ from torsor.motion.transcription.barrier import BarrierKernels
 from torsor.motion.transcription.node_kernels import NodeHessian, NodeJacobian, NodeKernels
 from torsor.motion.transcription.splines import Spline
 from torsor.motion.transcription.variables import Layout, PhaseLayout
-from torsor.optimisation.standard import RowBlocks
 
 # The chain rule from node derivatives to derivatives with respect to control points, with constant matrices.
 
@@ -72,6 +71,14 @@ class ScatterSum(NamedTuple):
         parts = [np.concatenate([np.zeros(0, dtype=int), *place]) for place in places]
         taken = [np.flatnonzero(part >= 0) for part in parts]
         return cls(np.concatenate(taken), np.concatenate([a[b] for a, b in zip(parts, taken, strict=True)]))
+
+    @classmethod
+    def joined(cls, sums: Sequence[tuple["ScatterSum", int]]) -> "ScatterSum":
+        """Return the scatter-add of the concatenated entries of several, given their numbers of entries."""
+        firsts = np.cumsum([0, *(count for _, count in sums)])
+        taken = [own.taken + first for (own, _), first in zip(sums, firsts, strict=False)]
+        none = np.zeros(0, dtype=int)
+        return cls(np.concatenate([none, *taken]), np.concatenate([none, *(own.to for own, _ in sums)]))
 
     def total(self, values: Array, size: int) -> Array:
         """Return the sums (size,)."""
@@ -153,12 +160,12 @@ class Pairs:
 
     @cached_property
     def _parts(self) -> list[tuple[SplineGroup, Indices, Indices]]:
-        """The pairs of each group, and the indices in x of their control points (K, pairs, P)."""
+        """The pairs of each group, and the indices in x of their control points (K, P, pairs)."""
         parts = []
         for group in self.chain.groups:
             index = np.flatnonzero(np.isin(self.profiles, group.profiles))
             members = np.searchsorted(group.profiles, self.profiles[index])
-            columns = [self.chain.columns(group, node)[members] for node in range(len(self.chain.s))]
+            columns = [self.chain.columns(group, node)[members].T for node in range(len(self.chain.s))]
             parts.append((group, index, np.stack(columns)))
         return parts
 
@@ -167,7 +174,7 @@ class Pairs:
         """Nodes, pairs and columns of the entries; the column is -1 if a control point is known."""
         blocks = []
         for _, index, columns in self._parts:
-            nodes, pairs, _ = np.indices(columns.shape)
+            nodes, _, pairs = np.indices(columns.shape)
             blocks.append(np.stack([nodes, index[pairs], columns]).reshape(3, -1))
         nodes, pairs, columns = np.concatenate(blocks, axis=1)
         return nodes, pairs, columns
@@ -177,7 +184,7 @@ class Pairs:
         by_order, result = values.reshape(len(self.chain.s), self.chain.orders, -1), []
         for group, index, _ in self._parts:
             derivatives = by_order if len(index) == by_order.shape[2] else by_order[:, :, index]
-            result.append(np.matmul(derivatives.transpose(0, 2, 1), group.B.transpose(1, 0, 2)).ravel())
+            result.append(np.matmul(group.B.transpose(1, 2, 0), derivatives).ravel())
         return result
 
 
@@ -248,10 +255,16 @@ class Blocks:
             for index in [range(len(self.i)) if blocks is None else blocks]
         )
 
-    def total(self, values: Array) -> Array:
-        """Return the matrix (n, n), given second derivatives (K, orders of i x orders of j x blocks)."""
-        n = self.chain.size
-        return self.places.total(self.parts(values), n * n).reshape(n, n)
+
+class SecondDerivatives(NamedTuple):
+    """The ``parts`` of ``Blocks``, derivatives with respect to T and the numbers, and those of the squares.
+
+    ``border`` (others, n) contains half of the derivatives among T and the numbers. ``squares`` are entries.
+    """
+
+    parts: Array
+    border: Array
+    squares: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -380,31 +393,25 @@ class Batch:
     # Second derivatives
 
     @cached_property
-    def _blocks(self) -> Blocks:
+    def blocks(self) -> Blocks:
+        """The blocks of second derivatives."""
         return Blocks(self.chain, *self._node_hessian.blocks)
 
     @cached_property
-    def _squares(self) -> tuple[Pairs, RowBlocks, Indices]:
-        """The pairs of squares and profiles, the places of their entries, and the known entries among all."""
-        pairs, count, n = Pairs(self.chain, self._node_hessian.pairs[1]), self.kernels.square_count, self.layout.size
-        nodes, index, columns = pairs.structure
-        rows = nodes * count + self._node_hessian.pairs[0][index]
-        others = np.tile(np.array(self.others, dtype=int), len(self.s) * count)
-        rows = np.concatenate([rows, np.repeat(np.arange(len(self.s) * count), len(self.others))])
-        columns = np.concatenate([columns, others])
-        used = np.flatnonzero(columns >= 0)
-        return pairs, RowBlocks((len(self.s) * count, n), rows[used], columns[used]), used
+    def _square_pairs(self) -> Pairs:
+        return Pairs(self.chain, self._node_hessian.pairs[1])
 
-    def _squares_gram(self, values: Array, weights: Array) -> Array:
-        """Return 2 J^T W J (n, n) of the squares, given their derivatives at the nodes, and weights (K,)."""
-        pairs, blocks, used = self._squares
-        size = self.kernels.orders * len(pairs.profiles)
-        entries = np.concatenate([*pairs.entries(values[:, :size]), values[:, size:].ravel()])
-        J, count = blocks.filled(entries[used]), self.kernels.square_count
-        return sum(  # a gram needs weights that are not negative
-            (sign * J.gram(np.repeat(np.maximum(2 * sign * weights, 0.0), count)) for sign in (1, -1) if (sign * weights > 0).any()),
-            start=np.zeros((self.layout.size,) * 2)
+    @property
+    def square_structure(self) -> tuple[Indices, Indices]:
+        """Rows and columns of the derivatives of the squares; row k count + r is square r of node k."""
+        count, (nodes, index, columns) = self.kernels.square_count, self._square_pairs.structure
+        rows = np.concatenate(
+            [
+                nodes * count + self._node_hessian.pairs[0][index],
+                np.repeat(np.arange(len(self.s) * count), len(self.others)),
+            ]
         )
+        return rows, np.concatenate([columns, np.tile(np.array(self.others, dtype=int), len(self.s) * count)])
 
     @cached_property
     def barrier(self) -> BarrierKernels:
@@ -416,28 +423,27 @@ class Batch:
         """The blocks of second derivatives of the condensed matrix."""
         return Blocks(self.chain, *self.barrier.point[0])
 
-    def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
-        """Return the Hessian (n, n) of weight . integral + multipliers . rows."""
+    def second_derivatives(self, x: Array, multipliers: Array, weight: float) -> SecondDerivatives:
+        """Return the second derivatives of weight . integral + multipliers . rows, without products of squares."""
         weights = {"multipliers": multipliers.reshape(len(self.s), self.kernels.m), "weight": weight * self.weights}
-        derivatives = self._node_hessian.call(**self._at(x), **weights)
-        n, others = self.layout.size, self.others
-        total = self._blocks.total(derivatives["blocks"]) if "blocks" in derivatives else np.zeros((n, n))
-        if "squares" in derivatives:
-            total += self._squares_gram(derivatives["squares"], weights["weight"])
+        derivatives, others = self._node_hessian.call(**self._at(x), **weights), self.others
+        parts = self.blocks.parts(derivatives["blocks"]) if "blocks" in derivatives else np.zeros(0)
+        border, squares = np.zeros((len(others), self.layout.size)), list[Array]()
         if others:
-            mixed = self.chain.sums(derivatives["mixed"], len(others))
-            for place, row in zip(others, mixed, strict=True):
-                total[place] += row
-                total[:, place] += row
-            total[np.ix_(others, others)] += derivatives["corner"].sum(axis=0).reshape(len(others), -1)
-        return total
+            border = self.chain.sums(derivatives["mixed"], len(others))
+            border[:, others] += derivatives["corner"].sum(axis=0).reshape(len(others), -1) / 2
+        if "squares" in derivatives:
+            size = self.kernels.orders * len(self._square_pairs.profiles)
+            squares = self._square_pairs.entries(derivatives["squares"][:, :size])
+            squares.append(derivatives["squares"][:, size:].ravel())
+        return SecondDerivatives(parts, border, np.concatenate([np.zeros(0), *squares]))
 
     @cached_property
     def hessian_pattern(self) -> Flags:
         """The sparsity pattern (n, n) of the Hessian."""
         n, others, seen = self.layout.size, self.others, self.chain.variables
         result = np.zeros((n, n), dtype=bool)
-        result.ravel()[self._blocks.places.to] = True
+        result.ravel()[self.blocks.places.to] = True
         for other in others:
             result[other, seen] = result[seen, other] = True
             result[other, others] = True
