@@ -13,20 +13,28 @@ import numpy as np
 
 from torsor.base.arrays import Array, Flags, Indices
 
-MAX_DIRECT_SIZE = 64  # largest triangular matrix that is inverted directly
+BLOCK_SIZE = 32  # rows of the diagonal blocks of a triangular matrix that are inverted
 DEPENDENCE_TOLERANCE = 1e-10  # relative singular value below which equations count as linearly dependent
 
 
-def _inverse(L: Array) -> Array:
-    """Return the inverse of a lower triangular matrix by recursive halving, mostly with matrix products."""
-    n = len(L)
-    if n <= MAX_DIRECT_SIZE:
-        return np.asarray(np.linalg.inv(L), dtype=float)
-    half, result = n // 2, np.zeros_like(L)
-    upper, lower = _inverse(L[:half, :half]), _inverse(L[half:, half:])
-    result[:half, :half], result[half:, half:] = upper, lower
-    result[half:, :half] = -lower @ (L[half:, :half] @ upper)
-    return result
+class Triangle:
+    """A lower triangular matrix with inverted diagonal blocks. Raises LinAlgError if an inverse is not finite."""
+
+    def __init__(self, L: Array):
+        starts = range(0, len(L), BLOCK_SIZE)
+        self._L, self._blocks = L, [slice(start, min(start + BLOCK_SIZE, len(L))) for start in starts]
+        self._inverses = [np.linalg.inv(L[own, own]) for own in self._blocks]
+        if not all(np.isfinite(inverse).all() for inverse in self._inverses):
+            raise np.linalg.LinAlgError
+
+    def solve(self, right: Array) -> Array:
+        """Return the solution of L L^T x = right, for right (n, k)."""
+        x = right.copy()
+        for own, inverse in zip(self._blocks, self._inverses, strict=True):
+            x[own] = inverse @ (x[own] - self._L[own, : own.start] @ x[: own.start])
+        for own, inverse in zip(reversed(self._blocks), reversed(self._inverses), strict=True):
+            x[own] = inverse.T @ (x[own] - self._L[own.stop :, own].T @ x[own.stop :])
+        return x
 
 
 class Regularisation:
@@ -141,21 +149,20 @@ class Condensed:
         self._space = spaces.of(equations)
         reduced = self._space.reduced(matrix)
         size = float(np.abs(np.diagonal(matrix)).max(initial=0.0))
-        self._inverse, self.shift = self._factors(reduced, regularisation, size)
+        self._factor, self.shift = self._factors(reduced, regularisation, size)
         self._matrix = matrix + self.shift * np.eye(n) if self.shift else matrix
 
     @staticmethod
-    def _factors(reduced: Array, regularisation: Regularisation, size: float) -> tuple[Array, float]:
-        """Return the inverse of the Cholesky factor, and the shift of the diagonal."""
+    def _factors(reduced: Array, regularisation: Regularisation, size: float) -> tuple[Triangle, float]:
+        """Return the Cholesky factor, and the shift of the diagonal."""
         for shift in regularisation.values(size):
             try:
-                L = np.linalg.cholesky(reduced + shift * np.eye(len(reduced)) if shift else reduced)
-                inverse = _inverse(np.asarray(L, dtype=float))
+                shifted = reduced + shift * np.eye(len(reduced)) if shift else reduced
+                factor = Triangle(np.asarray(np.linalg.cholesky(shifted), dtype=float))
             except np.linalg.LinAlgError:
                 continue
-            if np.isfinite(inverse).all():
-                regularisation.last = shift or regularisation.last
-                return inverse, shift
+            regularisation.last = shift or regularisation.last
+            return factor, shift
         raise np.linalg.LinAlgError
 
     def solve(self, by_x: Array, by_y: Array) -> tuple[Array, Array]:
@@ -166,8 +173,8 @@ class Condensed:
 
     def _solve(self, by_x: Array, by_y: Array) -> tuple[Array, Array]:
         if not len(self._E):
-            return self._inverse.T @ (self._inverse @ by_x), by_y
+            return self._factor.solve(by_x), by_y
         particular = self._space.inverse @ by_y
         along = self._space.transposed_times(by_x - self._matrix @ particular)
-        dx = particular + self._space.times(self._inverse.T @ (self._inverse @ along))
+        dx = particular + self._space.times(self._factor.solve(along))
         return dx, self._space.inverse.T @ (by_x - self._matrix @ dx)

@@ -247,7 +247,7 @@ class StandardForm:
         """Return the Hessian (n, n) of f + y . c + u . h."""
         n = self.program.n
         result = padded(self._evaluations.hessian(self.full(x), self._rows(y, u), self.weight), n)
-        return result if len(self.free) == n else np.asarray(result[np.ix_(self.free, self.free)])
+        return result if len(self.free) == n else np.asarray(result[self.free][:, self.free])
 
     def _rows(self, y: Array, u: Array) -> Array:
         result = np.zeros(self.program.m)

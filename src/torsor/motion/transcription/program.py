@@ -148,6 +148,11 @@ class RowRates:
         return RateDerivatives(entries, np.repeat(c, len(self.chosen)), mixed, corner, self._multipliers(c, d))
 
 
+def _free(columns: Indices) -> Indices | slice:
+    """Return the entries whose variables are not known, given their columns or -1."""
+    return slice(None) if (columns >= 0).all() else np.flatnonzero(columns >= 0)
+
+
 class Row(NamedTuple):
     """The description of a row: the title of its term, a label, and its phase and moment s (None at ends)."""
 
@@ -325,8 +330,7 @@ class Program:
     @cached_property
     def _free_entries(self) -> Indices | slice:
         """The entries of variables that are not known."""
-        is_free = self._places[1] >= 0
-        return slice(None) if is_free.all() else np.flatnonzero(is_free)
+        return _free(self._places[1])
 
     @cached_property
     def _inverse_scales(self) -> Array:
@@ -365,8 +369,8 @@ class Program:
         return ScatterSum.joined([(batch.blocks.places, batch.blocks.size) for batch in self.batches])
 
     @cached_property
-    def _squares(self) -> tuple[RowBlocks, Indices]:
-        """The places of the derivatives of squares and of differences of rows, and which entries are used."""
+    def _squares(self) -> tuple[RowBlocks, Indices | slice]:
+        """The places of the derivatives of squares and of differences of rows, and the entries that are not known."""
         rows, columns, first = [], [], 0
         parts = [(len(batch.s) * batch.kernels.square_count, batch.square_structure) for batch in self.batches]
         parts += [((len(rate.batch.s) - 1) * len(rate.chosen), rate.structure[2:]) for rate in self.rates]
@@ -375,8 +379,8 @@ class Program:
             columns.append(j)
             first += count
         all_rows, all_columns = np.concatenate(rows), np.concatenate(columns)
-        used = np.flatnonzero(all_columns >= 0)
-        return RowBlocks((first, self.n), all_rows[used], all_columns[used]), used
+        free = _free(all_columns)
+        return RowBlocks((first, self.n), all_rows[free], all_columns[free]), free
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (n, n) of weight f + multipliers . rows."""
@@ -396,21 +400,22 @@ class Program:
             border[[specials.index(other) for other in batch.others]] += second.border
             first += batch.m
         total = self._blocks.total(np.concatenate([np.zeros(0), *parts]), n * n).reshape(n, n)
-        blocks, used = self._squares
+        blocks, free = self._squares
         if scale and blocks.shape[0]:
-            J = blocks.filled(np.concatenate([*squares, *(at.entries for _, at in rates)])[used])
-            weights += [at.weights for _, at in rates]
-            total += np.sign(scale) * J.gram(2 * abs(scale) * np.concatenate(weights))
-            last = blocks.shape[0]
-            for rate, at in reversed(rates):
-                places, mixed = [specials.index(column) for column in rate.columns], np.zeros((blocks.shape[0], len(rate.columns)))
-                mixed[last - len(at.mixed) : last] = at.mixed
-                last -= len(at.mixed)
+            J = blocks.filled(np.concatenate([*squares, *(at.entries for _, at in rates)])[free])
+            gram = J.gram(2 * abs(scale) * np.concatenate([*weights, *(at.weights for _, at in rates)]))
+            total = total + gram if scale > 0 else total - gram
+            row = blocks.shape[0] - sum(len(at.mixed) for _, at in rates)
+            for rate, at in rates:
+                places = [specials.index(column) for column in rate.columns]
+                mixed = np.zeros((blocks.shape[0], len(places)))
+                mixed[row : row + len(at.mixed)] = at.mixed
+                row += len(at.mixed)
                 border[places] += scale * J.transposed_times(mixed).T
                 border[np.ix_(places, rate.columns)] += scale / 2 * at.corner
         total[specials] += border
         total[:, specials] += border.T
-        return total + self.linear.hessian(x, unscaled[first:]) if self.linear.m else total
+        return total + self.linear.hessian(x, unscaled[first:]) if self.linear.is_curved else total
 
     @cached_property
     def hessian_structure(self) -> tuple[Indices, Indices]:
