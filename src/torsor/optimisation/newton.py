@@ -80,7 +80,11 @@ class NullSpace:
 
     def __init__(self, E: Array):
         pattern, self.rank = E != 0, 0
-        self._is_free, self._blocks, self.inverse = ~pattern.any(axis=0), list[tuple[Indices, Array]](), np.zeros(E.T.shape)
+        self._is_free, self._blocks, self.inverse = (
+            ~pattern.any(axis=0),
+            list[tuple[Indices, Array]](),
+            np.zeros(E.T.shape),
+        )
         labels, alike = _components(pattern), dict[tuple[int, int], list[tuple[Indices, Indices]]]()
         for label in np.unique(labels[pattern.any(axis=1)]):
             rows = np.flatnonzero(labels == label)

@@ -114,10 +114,14 @@ class ChainRule:
         edges = [0, *(1 + np.flatnonzero((np.diff(firsts, axis=1) != 0).any(axis=0))).tolist(), len(self.s)]
         return [slice(begin, end) for begin, end in pairwise(edges) if begin < end]
 
-    def columns(self, group: SplineGroup, node: int) -> Indices:
-        """Return the indices in x of the control points (profiles of the group, P) at a node, -1 for known ones."""
+    def columns(self, group: SplineGroup, node: int, profiles: Indices) -> Indices:
+        """Return the indices in x of the control points (k, P) of some profiles (k,) at a node.
+
+        They are -1 for known control points, and for profiles that are not in the group.
+        """
         first, P = group.first[node], group.B.shape[2]
-        return np.asarray(self.phase_layout.columns[group.profiles, first : first + P])
+        is_member = np.isin(profiles, group.profiles)
+        return np.where(is_member[:, None], self.phase_layout.columns[profiles, first : first + P], -1)
 
     def rates(self, x: Array) -> Array:
         """Return profiles and their derivatives with respect to s (orders, K, N)."""
@@ -151,6 +155,11 @@ class ChainRule:
         return np.asarray(result[result >= 0])
 
 
+def _mostly_all(chosen: Flags) -> Indices:
+    """Return the indices of chosen entries, or all indices if most are chosen, so that none have to be selected."""
+    return np.arange(len(chosen)) if 2 * int(chosen.sum()) > len(chosen) else np.flatnonzero(chosen)
+
+
 @dataclass(frozen=True, eq=False)
 class Pairs:
     """First derivatives with respect to control points, for row and profile pairs that are the same at every node."""
@@ -163,9 +172,8 @@ class Pairs:
         """The pairs of each group, and the indices in x of their control points (K, P, pairs)."""
         parts = []
         for group in self.chain.groups:
-            index = np.flatnonzero(np.isin(self.profiles, group.profiles))
-            members = np.searchsorted(group.profiles, self.profiles[index])
-            columns = [self.chain.columns(group, node)[members].T for node in range(len(self.chain.s))]
+            index = _mostly_all(np.isin(self.profiles, group.profiles))
+            columns = [self.chain.columns(group, node, self.profiles[index]).T for node in range(len(self.chain.s))]
             parts.append((group, index, np.stack(columns)))
         return parts
 
@@ -202,7 +210,7 @@ class Blocks:
         group_pairs = []
         for group in self.chain.groups:
             for other in self.chain.groups:
-                index = np.flatnonzero(np.isin(self.i, group.profiles) & np.isin(self.j, other.profiles))
+                index = _mostly_all(np.isin(self.i, group.profiles) & np.isin(self.j, other.profiles))
                 if index.size:
                     group_pairs.append((group, other, index))
         return group_pairs
@@ -226,8 +234,8 @@ class Blocks:
         for group, other, index in self._group_pairs:
             alike = (self.i[index] == self.j[index])[:, None, None]
             for span in self.chain.spans:
-                rows = self.chain.columns(group, span.start)[np.searchsorted(group.profiles, self.i[index]), :, None]
-                columns = self.chain.columns(other, span.start)[np.searchsorted(other.profiles, self.j[index]), None]
+                rows = self.chain.columns(group, span.start, self.i[index])[:, :, None]
+                columns = self.chain.columns(other, span.start, self.j[index])[:, None]
                 known = (rows < 0) | (columns < 0)
                 once.append(np.where(known, -1, rows * n + columns).ravel())
                 twice.append(np.where(known | alike, -1, columns * n + rows).ravel())

@@ -333,8 +333,8 @@ class Program:
         return _free(self._places[1])
 
     @cached_property
-    def _inverse_scales(self) -> Array:
-        return 1 / self.scales[self.structure[0]]
+    def _entry_scales(self) -> Array:
+        return self.scales[self.structure[0]]
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
         """Return the gradient (n,) of f and the entries of the row Jacobian (see ``structure``), read-only."""
@@ -352,7 +352,7 @@ class Program:
         if self.linear.m:
             entries.append(self.linear.jacobian(x)[self.linear.pattern])
         values = np.concatenate([np.zeros(0), *entries])[self._free_entries]
-        values *= self._inverse_scales
+        values /= self._entry_scales
         for array in (gradient, values):
             array.setflags(write=False)
         return gradient, values
@@ -385,7 +385,10 @@ class Program:
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (n, n) of weight f + multipliers . rows."""
         n, scale, specials, first = self.n, self.factor * weight, self._specials, 0
-        border, unscaled = np.zeros((len(specials), n)), multipliers / self.scales  # half of the corner is in the border
+        border, unscaled = (
+            np.zeros((len(specials), n)),
+            multipliers / self.scales,
+        )  # half of the corner is in the border
         parts, squares, weights = list[Array](), list[Array](), list[Array]()
         rates = [(rate, rate.second_derivatives(x)) for rate in self.rates] if scale else []
         for batch in self.batches:
