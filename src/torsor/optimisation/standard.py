@@ -117,7 +117,7 @@ class BlockMatrix:
         for (rows, columns), part in zip(self.pattern.blocks, self.parts, strict=True):
             scaled, own, first = part * root[rows, None], first, first + len(columns) ** 2
             np.matmul(scaled.T, scaled, out=products[own:first].reshape(len(columns), -1))
-        return np.bincount(self.pattern.products, products, n * n).reshape(n, n)
+        return np.bincount(self.pattern.products, products, n * n).astype(float, copy=False).reshape(n, n)
 
     def dense(self) -> Array:
         """Return J (m, n)."""

@@ -135,7 +135,7 @@ class RowRates:
         (c, first, _), d = self._coefficients(x), self._steps(x)
         kept, rows, columns = self._chosen_entries
         entries = self.batch.jacobian(x)[0][kept] * self._multipliers(c, d)[rows]
-        result = np.bincount(columns, entries, self.batch.layout.size)
+        result = np.bincount(columns, entries, self.batch.layout.size).astype(float, copy=False)
         result[self.columns] += first.T @ (d**2).sum(axis=1)
         return result
 
