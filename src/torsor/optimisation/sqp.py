@@ -72,7 +72,8 @@ class _Model:
         self.program, n = program, program.n
         self._kept = np.isfinite(program.row_lower) | np.isfinite(program.row_upper)
         rows, columns = program.structure
-        self._entries, m = self._kept[rows], int(self._kept.sum())
+        order, m = np.lexsort(program.structure), int(self._kept.sum())  # CasADi's order of entries
+        self._entries = order[self._kept[rows[order]]]
         places = np.cumsum(self._kept) - 1
         pattern = ca.Sparsity.triplet(m, n, places[rows[self._entries]].tolist(), columns[self._entries].tolist())
         self._rows = ca.horzcat(pattern, ca.Sparsity.dense(m, 1))
