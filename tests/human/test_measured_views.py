@@ -1,11 +1,17 @@
 """A measured gait in viewers: the scaled body, the measured ground forces and the markers."""
 
+import json
+import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
+from torsor.base.archive import as_bytes
+from torsor.base.documents import schema_of
 from torsor.human.measured import MeasuredGait, marker_paths, marker_set, measured_gait
 from torsor.human.recordings import GroundForces
 from torsor.simulation.timeline import timeline
@@ -13,6 +19,8 @@ from torsor.view import page
 from torsor.view.live.chart import drawing
 from torsor.view.live.shots import Film
 from torsor.view.scene import Scene
+
+from ..base.schemas import faults
 
 PARTS = ("ASI", "PSI", "TH1", "KNE", "SH1", "ANK", "HEE", "TOE")
 FEET = np.array([[-0.09, 0.0, 0.05], [0.09, 0.0, 0.05]])
@@ -71,10 +79,45 @@ def test_stances_are_shaded_for_the_side_of_the_coordinate(gait: MeasuredGait) -
     assert shown.count("<title>stance</title>") == 1
 
 
-def test_pages_and_files_show_a_measured_gait(gait: MeasuredGait, tmp_path: Path) -> None:
+def test_pages_show_a_measured_gait(gait: MeasuredGait) -> None:
     assert page(gait).title == f"{gait.source}: 80 kg"
+
+
+def same(one: Any, other: Any) -> None:
+    """Assert that two timelines are equal, apart from functions."""
+    for name, value in vars(one).items():
+        if isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(getattr(other, name), value, name)
+        else:
+            assert getattr(other, name) == value, name
+
+
+def test_files_show_the_same_as_the_gait(gait: MeasuredGait, tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # missing markers are no failed computation
+        gait.save(tmp_path / "gait.npz")
+        again = torsor.load_result(tmp_path / "gait.npz")
+    same(timeline(gait), timeline(again))
+    assert again.facts == gait.facts and again.motion.markers.free == gait.motion.markers.free
+    np.testing.assert_array_equal(again.moment("left", "knee_flexion"), gait.moment("left", "knee_flexion"))
+    gait.save(tmp_path / "gait.json")
+    assert faults(json.loads((tmp_path / "gait.json").read_text()), schema_of("measured_gait")) == []
+    assert "marker error" in gait._repr_html_()
+
+
+def test_damaged_files_are_refused(gait: MeasuredGait, tmp_path: Path) -> None:
     gait.save(tmp_path / "gait.npz")
-    np.testing.assert_array_equal(torsor.load_result(tmp_path / "gait.npz").q, timeline(gait).q)
+    with np.load(tmp_path / "gait.npz") as found:
+        content = dict(found)
+    for name, value in (("motion/q", np.zeros((3, 3))), ("dynamics/external", np.zeros(2)), ("motion/converged", 1.0)):
+        np.savez(tmp_path / "damaged.npz", **{**content, name: value})
+        with refused(where="damaged.npz"):
+            torsor.load_result(tmp_path / "damaged.npz")
+    text = content["object"].tobytes().decode()
+    for change in (("measured.MeasuredGait", "measured.Finding"), ('"array": "motion/q"', '"array": "no"')):
+        np.savez(tmp_path / "damaged.npz", **{**content, "object": as_bytes(text.replace(*change, 1))})
+        with refused(where="damaged.npz"):
+            torsor.load_result(tmp_path / "damaged.npz")
 
 
 def test_velocities_without_ground_forces_are_those_of_the_motion() -> None:
