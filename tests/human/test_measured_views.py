@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,15 @@ import torsor
 from refusals import refused
 from torsor.base.archive import as_bytes
 from torsor.base.documents import schema_of
+from torsor.base.progress import Bar
 from torsor.human.measured import MeasuredGait, marker_paths, marker_set, measured_gait
 from torsor.human.recordings import GroundForces
 from torsor.simulation.timeline import timeline
 from torsor.view import page
+from torsor.view.live import show
 from torsor.view.live.chart import drawing
 from torsor.view.live.shots import Film
+from torsor.view.pages.content import content
 from torsor.view.scene import Scene
 
 from ..base.schemas import faults
@@ -68,6 +72,20 @@ def test_measured_markers_and_times_without_forces_are_part_of_the_view(gait: Me
     assert gait.recording is not None and line.markers is not None and line.valid is not None
     np.testing.assert_allclose(line.markers, gait.recording.positions)
     np.testing.assert_array_equal(line.valid, gait.valid)
+
+
+def test_views_start_where_motion_and_forces_agree(gait: MeasuredGait) -> None:
+    line = replace(timeline(gait), valid=np.arange(100) >= 7)
+    assert line.start == pytest.approx(0.07)
+    viewer = show(line, open=False, block=False, port=0, play=False)
+    assert viewer.stage.clock.time == pytest.approx(0.07)
+    viewer.stop()
+    assert content(line, None, 100.0, 1000, None, False, Bar(1, False)).data["start"] == pytest.approx(0.07)
+
+
+def test_residuals_of_a_floating_base_are_the_last_drives(gait: MeasuredGait) -> None:
+    line = timeline(replace(gait.trajectory(), tau=np.ones((100, 55))))
+    assert [line.driven[k] for k in line.drives[-6:]] == list(line.robot.coordinate_names[:6])
 
 
 def test_stances_are_shaded_for_the_side_of_the_coordinate(gait: MeasuredGait) -> None:

@@ -113,12 +113,15 @@ class Controls:
         if stage.clock.duration > 0:
             self._add_playback()
             self._add_chart()
-        self._add_marks()
-        self._add_trails()
+            self._add_marks()
+            self._add_trails()
         for number, subject in enumerate(stage.subjects):
             if subject.posture is not None:
                 self._add_sliders(number, subject, subject.posture)
         self.readouts = [self._add_readout(subject) for subject in stage.shown]
+        if self.time is None:  # sliders first
+            self._add_marks()
+            self._add_trails()
 
     def _add_playback(self) -> None:
         clock = self.stage.clock
