@@ -155,14 +155,19 @@ def test_bodies_are_translucent_while_arrows_begin_inside_them(shown: Any) -> No
     assert {node.opacity for node in nodes} == {None}
 
 
-def test_a_person_is_translucent_around_bones_and_has_no_arrows_of_residuals(shown: Any) -> None:
+def test_a_measured_person_is_translucent_around_bones_and_has_no_arrows_of_residuals(shown: Any) -> None:
     body = torsor.library.human().to(device="casadi")
     still = np.zeros((2, body.nq))
     line = timeline(Trajectory(body, np.array([0.0, 1.0]), still, still, still, still))
-    viewer = shown(replace(line, ground=np.tile([0.0, 0.0, 0.0, 0.0, 716.0, 0.0], (2, 1, 1))))
+    line = replace(line, ground=np.tile([0.0, 0.0, 0.0, 0.0, 716.0, 0.0], (2, 1, 1)))
+    predicted = shown(line).stage.subjects[0].figure
+    assert {batch.node.opacity for batch in predicted.fading} == {None}
+    assert {batch.node.visible for batch in predicted.inner} == {False}
+    viewer = shown(replace(line, markers=np.zeros((2, 1, 3))))
     subject = viewer.stage.subjects[0]
-    skin, bones = subject.figure.fading, [each for each in subject.figure.batches if each not in subject.figure.fading]
+    skin, bones = subject.figure.fading, subject.figure.inner
     assert {batch.node.opacity for batch in skin} == {0.35} and {batch.node.opacity for batch in bones} == {None}
+    assert {batch.node.visible for batch in bones} == {True}
     viewer.show("moments")
     viewer.stage.draw()
     drawn, root = subject.marks._nodes["moments"].node.batched_scales.any(axis=1), body.link_names.index("pelvis")

@@ -19,7 +19,7 @@ from torsor.formats.meshes.triangles import Triangles, joined
 from torsor.spatial import quaternion_product
 from torsor.view.live.shots import placed
 from torsor.view.scene import Scene
-from torsor.view.scene.detail import level, unit
+from torsor.view.scene.detail import THIN, level, unit
 
 # Names from files become parts of node paths and of HTML. They can contain anything, and are escaped.
 
@@ -54,7 +54,7 @@ def short(value: float) -> str:
     return "0" if number in ("-0", "") else number.replace("-", "−")
 
 
-MAX_TRIANGLES = 8000  # triangles of solids: browsers without a GPU draw some 200,000 in a second
+MAX_TRIANGLES = 24_000  # triangles of solids: browsers without a GPU draw some 200,000 in a second
 GAMMA = 2.2  # exponent from sRGB to light intensity
 MIN_BODY_OPACITY = 0.8  # opacity of inertia ellipsoids
 SHADOWS = {"cast_shadow": True, "receive_shadow": False}  # on the floor alone: shadow maps are too coarse for bodies
@@ -145,39 +145,35 @@ class Figure:
 
     def __init__(self, server: Any, path: str, scene: Scene, tint: Color | None = None, outline: bool = False):
         self.server, self.path, self.outline = server, path, outline * OUTLINE * scene.size
-        kinds = defaultdict[tuple[bool, str, float, int], list[tuple[int, Solid, Color]]](list)
+        kinds = defaultdict[tuple[bool, bool, str, float, int], list[tuple[int, Solid, Color]]](list)
         fine, coarse = level(scene, MAX_TRIANGLES)
         meshes = defaultdict[tuple[bool, int, Color], list[Triangles]](list)
         for part in scene.shown:
             red, green, blue, opacity = part.color if tint is None else (*tint[:3], part.color[3] * tint[3])
             color = red, green, blue, max(opacity, MIN_BODY_OPACITY) if part.kind == "body" else opacity
-            fades = part.kind != "inner" and part.link < len(scene.robot.links)
+            inner, fades = part.kind == "inner", part.link < len(scene.robot.links)
             for solid in part.solids:
-                around = coarse if part.kind in ("bone", "inner") else fine
-                kinds[fades, solid.shape, color[3], around].append((part.link, solid, color))
+                around = coarse if part.kind in THIN else fine
+                kinds[inner, fades, solid.shape, color[3], around].append((part.link, solid, color))
             if not part.solids:
                 meshes[fades, part.link, color].append(part.surface)
-        batches = [
-            (
-                key[0],
-                Batch.of(
-                    server,
-                    path + node("solids", *key),
-                    sorted(solids, key=lambda entry: entry[0]),
-                    key[-1],
-                    self.outline,
-                ),
-            )
-            for key, solids in sorted(kinds.items())
-        ]
-        batches += [(key[0], self._mesh(k, *key[1:], joined(each))) for k, (key, each) in enumerate(meshes.items())]
-        self.batches, self.fading = [batch for _, batch in batches], [batch for fades, batch in batches if fades]
+        self.batches, self.fading, self.inner = list[Batch](), list[Batch](), list[Batch]()
+        for key, solids in sorted(kinds.items()):
+            at, ordered = path + node("solids", *key), sorted(solids, key=lambda entry: entry[0])
+            self._add(Batch.of(server, at, ordered, key[-1], self.outline), *key[:2])
+        for number, ((fades, link, color), surfaces) in enumerate(meshes.items()):
+            self._add(self._mesh(number, link, color, joined(surfaces)), False, fades)
         # The poses of all parts relative to their links, so that they are moved together.
         self._on = np.concatenate([np.zeros(0, int), *(batch.links + 1 for batch in self.batches)])
         self._at = np.concatenate([np.zeros((0, 3)), *(batch.at for batch in self.batches)])
         self._turns = np.concatenate([np.zeros((0, 4)), *(batch.turns for batch in self.batches)])
         ends = np.cumsum([0, *(len(batch.links) for batch in self.batches)])
         self._parts = [slice(start, end) for start, end in pairwise(ends)]
+
+    def _add(self, batch: Batch, inner: bool, fades: bool) -> None:
+        self.batches.append(batch)
+        if inner or fades:
+            (self.inner if inner else self.fading).append(batch)
 
     def _mesh(self, number: int, link: int, color: Color, surface: Triangles) -> Batch:
         # Files do not agree on the winding of triangles: both sides are drawn.
@@ -194,6 +190,8 @@ class Figure:
             batch.place(at[part], how[part])
 
     def fade(self, opacity: float) -> None:
-        """Set the opacity (0 to 1) of all links, but not of inner parts and objects."""
+        """Set the opacity (0 to 1) of all links, but not of objects; inner parts are hidden in opaque links."""
+        for batch in self.inner:
+            batch.node.visible = opacity < 1
         for batch in self.fading:
             batch.node.opacity = None if opacity >= 1 else opacity
