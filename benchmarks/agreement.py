@@ -1,9 +1,9 @@
-"""Agreement of batches with single searches: optima of every built-in arm problem with random data.
+"""Agreement between batches and single searches: optima of every built-in arm problem with random data.
 
     python benchmarks/agreement.py --count 1000 --workers 16
 
-Each case is solved in a batch (``solve_many``), alone by the condensed method and alone by IPOPT, from the same start.
-Two optima are the same if their objectives agree to 1e-6.
+Each case is solved three times from the same start: in a batch (``solve_many``), alone by the condensed method, and
+alone by IPOPT. Two optima are the same if their objectives agree to 1e-6.
 """
 
 import argparse
@@ -55,7 +55,7 @@ ARMS: dict[str, tuple[dict[str, Any], Callable[[Rng], dict[str, Any]]]] = {
 
 
 def compared(name: str, seed: int, count: int) -> tuple[list[tuple[float, float, float]], list[str]]:
-    """Return the objectives of cases in a batch, alone by the condensed method and by IPOPT (NaN: not solved)."""
+    """Return the objectives of cases in a batch, by the condensed method and by IPOPT; NaN if not solved."""
     warnings.simplefilter("ignore")
     settings, data = ARMS[name]
     problem, rng = replace(PROBLEMS[name](**settings)), np.random.default_rng(seed)  # a copy takes named data

@@ -1,4 +1,4 @@
-"""Compare centroidal matrices of Talos with Pinocchio, on one core in one process; print a Markdown table."""
+"""Compare centroidal matrices of Talos with those of Pinocchio, on one core in one process; print a Markdown table."""
 
 import numpy as np
 import pinocchio as pin

@@ -1,10 +1,10 @@
-"""Proofs of the bounds of minimum-time motions: the time of a proof, and the duration that it costs.
+"""Proofs of the bounds of minimum-time motions: the time of a proof, and the increase in duration.
 
     OMP_NUM_THREADS=1 python benchmarks/certificates.py
 
-Each motion is solved with the default settings and with ``refine=True``, and slowed down until all bounds are proven.
-The loss is relative to the default motion. A proof is ``certify`` of the slower motion with warm kernels, the fastest
-of 50 runs in processor time of one core.
+Each motion is solved with the default settings and with ``refine=True``, and is then slowed down until all bounds are
+proven. The increase is relative to the default motion. The time of a proof is that of ``certify`` for the slower motion
+with warm kernels: the least processor time of 50 runs on one core.
 """
 
 import argparse

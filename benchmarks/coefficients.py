@@ -1,8 +1,8 @@
 """Compute the coefficients in ``torsor/compiler/llvm/coefficients.toml``, and print that file.
 
-Polynomials interpolate in Chebyshev nodes with many digits, within one bit of the best fit. Their degree is the
-smallest whose error is below the precision of the type. Constants are sums of two numbers of the type. The words of
-2 / pi serve the reduction of huge angles.
+The polynomials interpolate at Chebyshev nodes with many digits, and are within one bit of the best fit. Their degree is
+the smallest whose error is below the precision of the type. Constants are sums of two numbers of the type. The words of
+2 / pi are used to reduce huge angles.
 
     python benchmarks/coefficients.py > src/torsor/compiler/llvm/coefficients.toml
 """
@@ -73,7 +73,7 @@ def polynomial(fit: Fit, dtype: str) -> tuple[float, ...]:
 
 
 def interpolated(fit: Fit, count: int) -> tuple[list[Number], Number]:
-    """Return the polynomial through the values in ``count`` Chebyshev nodes, and its largest error between them."""
+    """Return the polynomial through the values at ``count`` Chebyshev nodes, and its largest error between them."""
     low, high = map(mp.mpf, fit.interval)
 
     def point(turn: Number) -> Number:

@@ -1,6 +1,6 @@
 """Measure the compile time of all derivatives of large robots: tracing, code generation, LLVM.
 
-Prints a Markdown table. Times are for one core, the best of the given number of runs, without caches.
+The script prints a Markdown table. Each time is the best of the given number of runs on one core, without caches.
 
     python benchmarks/compile_time.py [human] [talos] [random] [--runs N]
 """
@@ -37,7 +37,7 @@ LIMBS = (
 
 
 def human(seed: int = 0) -> torsor.Robot:
-    """Return a tree like a human: 55 dof, six of them the free pelvis; where axes meet, the links between are massless.
+    """Return a tree like a human: 55 dof, including a free pelvis (six); links between axes that meet are massless.
 
     Lengths and inertias are random; axes are orthogonal at zero, as in a Denavit-Hartenberg skeleton.
     """
@@ -83,14 +83,14 @@ def robot(name: str) -> torsor.Robot:
 
 
 def seconds(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the time that a call takes of the processor, and its result."""
+    """Return the processor time of a call, and its result."""
     start = time.process_time()
     result = call()
     return time.process_time() - start, result
 
 
 def measure(mechanism: torsor.Robot, name: str) -> tuple[int, list[float]]:
-    """Return the operations of an algorithm, and the seconds of tracing, code generation and LLVM."""
+    """Return the operations of an algorithm, and the times (s) of tracing, code generation and LLVM."""
     tracing, function = seconds(lambda: trace(mechanism, Request(name)))
     reading, program = seconds(lambda: read_program(function))
     axes = tuple(1 if columns == 1 else 2 for _, columns in (*program.inputs, *program.outputs))

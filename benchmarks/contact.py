@@ -1,7 +1,7 @@
 """Compare a quadruped that lands and stands on the ground with MuJoCo; print the table of contact.md.
 
-Both simulate the same robot with the same step, the same joint springs and dampers, and a contact stiffness with the
-same penetration of the feet at rest. Each uses one core, measured in processor time, which reduces the influence of
+Both simulate the same robot with the same time step, the same joint springs and dampers, and a contact stiffness with
+the same penetration of the feet at rest. Each uses one core, measured in processor time, which reduces the influence of
 other programs. MuJoCo takes all steps in one call of mj_step.
 """
 
@@ -32,7 +32,7 @@ def robot() -> Any:
 
 
 def model(own: Any) -> Any:
-    """Return the same robot and ground as a model of MuJoCo."""
+    """Return the same robot and ground as a MuJoCo model."""
 
     def body(index: int) -> str:
         link, joint = own.links[index], own.joints[index]
@@ -60,7 +60,7 @@ def model(own: Any) -> Any:
 
 
 def posture(own: Any) -> Any:
-    """Return the start: bent legs, feet some centimetres above the ground."""
+    """Return the start: the legs are bent, and the feet are a few centimetres above the ground."""
     q = own.neutral()
     q[2], q[7:] = HEIGHT, BENT
     return q
@@ -74,7 +74,7 @@ def controller(own: Any) -> ca.Function:
 
 
 def best(call: Callable[[], object], repeats: int = 15) -> float:
-    """Return the shortest time (s) of the processor for a call, after a first one that compiles."""
+    """Return the shortest processor time (s) of a call, after a first call that compiles."""
     call()
     times = []
     for _ in range(repeats):
@@ -85,7 +85,7 @@ def best(call: Callable[[], object], repeats: int = 15) -> float:
 
 
 def depth(own: Any, q: Any) -> float:
-    """Return how deep the feet are in the mean (m)."""
+    """Return the mean penetration depth of the feet (m)."""
     return float(np.mean([RADIUS - own.pose(q, f"{leg}_foot")[2, 3] for leg in LEGS]))
 
 

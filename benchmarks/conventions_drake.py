@@ -3,8 +3,8 @@
     pip install drake
     python benchmarks/conventions_drake.py
 
-Prints the largest difference of each quantity relative to its largest entry, for a fixed and a floating base, with
-joint damping and an external force. The exit code is 1 if a difference is above 1e-13.
+The script prints the largest difference of each quantity relative to its largest entry, for a fixed and a floating
+base, with joint damping and an external force. The exit code is 1 if a difference is above 1e-13.
 """
 
 import logging
@@ -40,7 +40,7 @@ def plant_of(path: Path, welded: bool) -> Any:
 
 
 def stacked(vector: Any) -> Array:
-    """Return a spatial vector of Drake as an array (6,)."""
+    """Return a Drake spatial vector as an array (6,)."""
     return np.concatenate([vector.rotational(), vector.translational()])
 
 
@@ -103,7 +103,7 @@ def fixed_base(path: Path, rng: np.random.Generator) -> Iterator[tuple[str, Arra
 
 
 def floating_base(path: Path, rng: np.random.Generator) -> Iterator[tuple[str, Array, Array]]:
-    """Yield names of quantities with the values of Torsor and of Drake, which are turned into base axes."""
+    """Yield names of quantities with the values of Torsor and of Drake, which are transformed to base axes."""
     robot, plant = torsor.load(path, base="floating"), plant_of(path, welded=False)
     quaternion, place, joints = rng.normal(size=4), rng.normal(size=3), rng.normal(size=6)
     quaternion /= np.linalg.norm(quaternion)

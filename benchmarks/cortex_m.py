@@ -2,12 +2,13 @@
 
     python benchmarks/cortex_m.py
 
-needs gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm, as Debian has them. The exported C is compiled for
-the core, linked with newlib, and run by QEMU (machine mps2-an386) for random states. The stack is painted before a
-call, and what the call overwrote is its need. QEMU counts instructions, not cycles: it writes the address of each
-executed instruction, and the cycles are those of the tables of the Cortex-M4 Technical Reference Manual (3.3.1 and
-7.2.3) for these instructions, with memory that does not wait. P, the refill of the pipeline after a branch, is 1 to 3
-there; here it is 3. A result of the floating-point unit that the next instruction uses costs one cycle more.
+The script needs the Debian packages gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm. The exported C is
+compiled for the core, linked with newlib, and run by QEMU (machine mps2-an386) for random states. The stack is filled
+with a pattern before a call, and the part that the call overwrites is its stack use. QEMU does not count cycles: it
+writes the address of each executed instruction, and the cycles of these instructions are taken from the tables of the
+Cortex-M4 Technical Reference Manual (3.3.1 and 7.2.3), for memory without wait states. There, the pipeline refill after
+a branch, P, takes 1 to 3 cycles; here, it takes 3. If the next instruction uses a result of the floating-point unit,
+one cycle is added.
 """
 
 import re
@@ -105,7 +106,7 @@ class Instruction(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of the table: bytes of code and stack; of the slowest call instructions, cycles, and cycles without sines.
+    """A row of the table: bytes of code and stack; for the slowest call, instructions, cycles and cycles without sines.
 
     The error is the largest one, relative to the largest force.
     """
@@ -154,7 +155,7 @@ def disassembled(program: Path) -> dict[int, Instruction]:
 
 
 def sizes(program: Path) -> dict[str, tuple[int, int]]:
-    """Return address and length of each symbol of a program."""
+    """Return the address and length of each symbol of a program."""
     rows = (line.split() for line in run("arm-none-eabi-nm", "-S", program).splitlines())
     return {row[3]: (int(row[0], 16) & ~1, int(row[1], 16)) for row in rows if len(row) == 4}
 
@@ -170,7 +171,7 @@ ARITHMETIC = re.compile(r"v(add|sub|n?mul|n?ml[as]|fn?m[as]|div|sqrt|cvtr?)\b")
 
 
 def cycles_of(instruction: Instruction, after: Instruction, is_branched: bool) -> int:
-    """Return the cycles of an instruction by the manual's tables; ``after`` is executed next."""
+    """Return the cycles of an instruction by the manual's tables; ``after`` is the next instruction."""
     name, operands, _ = instruction
     count = registers(operands)
     if ARITHMETIC.match(name):
@@ -189,7 +190,7 @@ def cycles_of(instruction: Instruction, after: Instruction, is_branched: bool) -
 
 
 def calls(trace: Path, entry: int, caller: range) -> Iterator[list[int]]:
-    """Yield the addresses that were executed from each entry of a function until the program is back in its caller."""
+    """Yield the addresses that are executed from each entry into a function until its return."""
     current: list[int] = []
     for line in trace.read_text().splitlines():
         address = int(line.split("/")[1], 16) if line.startswith("Trace") else -1
@@ -201,7 +202,7 @@ def calls(trace: Path, entry: int, caller: range) -> Iterator[list[int]]:
 
 
 def spent(path: list[int], code: dict[int, Instruction], within: Iterable[int]) -> int:
-    """Return the cycles of those executed instructions whose addresses are ``within``."""
+    """Return the cycles of the executed instructions whose addresses are in ``within``."""
     total, inside = 0, set(within)
     for address, after in pairwise(path):
         if address in inside:
@@ -211,7 +212,7 @@ def spent(path: list[int], code: dict[int, Instruction], within: Iterable[int]) 
 
 
 def measured() -> tuple[list[Row], int, int]:
-    """Return the table, and the bytes of our sine and of newlib's; allocation and double precision are errors."""
+    """Return the table and the code bytes of Torsor's and newlib's sine; allocation and double precision are errors."""
     robot, rng = torsor.library.ur5(), np.random.default_rng(0)
     scale = np.repeat([np.pi, 2.0, 5.0], 6)  # rad, rad/s, rad/s^2
     states = (rng.uniform(-1.0, 1.0, (STATES, 18)) * scale).astype(np.float32)

@@ -1,9 +1,10 @@
-"""Compare distances of all checked shape pairs with Pinocchio and coal in one process; print a table.
+"""Compare the distances of all checked shape pairs with Pinocchio and coal in one process; print a table.
 
     python benchmarks/distances.py
 
-Needs pin and example-robot-data. Both compute the same pairs of the same shapes: meshes are the same convex hulls, and
-the robot "capsules" has the enclosing capsule of each shape. Times are per posture, the best of several repeats.
+The script needs pin and example-robot-data. Both compute the same pairs of the same shapes: meshes are the same convex
+hulls, and the robot "capsules" has the enclosing capsule of each shape. Times are per posture, the best of several
+repeats.
 """
 
 import time
@@ -26,7 +27,7 @@ BATCH, REPEATS = 256, 7
 
 
 def best(call: Callable[[], object]) -> float:
-    """Return the shortest of several times (s) of a call, warm."""
+    """Return the shortest of several times (s) of a warm call."""
     call()
     times = []
     for _ in range(REPEATS):
@@ -37,7 +38,7 @@ def best(call: Callable[[], object]) -> float:
 
 
 def file_of(name: str) -> Path:
-    """Return the path of a robot of example-robot-data."""
+    """Return the path of a robot in example-robot-data."""
     listed = files("example-robot-data") or []
     return next(Path(str(each.locate())).resolve() for each in listed if each.name == name)
 

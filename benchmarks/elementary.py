@@ -1,8 +1,8 @@
-"""Measure elementary functions in one process: vectors of this package, the C library lane by lane, and NumPy.
+"""Measure elementary functions in one process: Torsor's vector functions, the C library lane by lane, and NumPy.
 
-Prints two tables of docs/deploy/compiler.md as Markdown. The first has nanoseconds per value (batches of 4096 states of
-8 values, fastest of many calls) and the instructions of each function for one vector on two processors. The second
-compares thirty tanh that are called with thirty that are inlined.
+The script prints two tables of docs/deploy/compiler.md as Markdown. The first contains the time per value in ns
+(batches of 4096 states of 8 values, fastest of many calls) and the instructions of each function for one vector on two
+processors. The second compares thirty calls of tanh with thirty inlined ones.
 """
 
 import ctypes
@@ -63,7 +63,7 @@ def of_library(name: str) -> Rule:
 
 
 def fastest(calls: list[Callable[[], object]]) -> list[float]:
-    """Return the time of each call in nanoseconds of one value; the calls take turns."""
+    """Return the time of each call in nanoseconds per value; the calls alternate."""
     best = [float("inf")] * len(calls)
     for _ in range(ROUNDS):
         for k, call in enumerate(calls):
@@ -74,7 +74,7 @@ def fastest(calls: list[Callable[[], object]]) -> list[float]:
 
 
 def function_of(operation: int, entries: int) -> ca.Function:
-    """Return an operation on each of some entries."""
+    """Return a function that applies an operation to each entry."""
     x, y = ca.SX.sym("x", entries), ca.SX.sym("y", entries)
     if operation in BINARY:
         return ca.Function("f", [x, y], [ca.vertcat(*(ca.SX.binary(operation, x[k], y[k]) for k in range(entries)))])
@@ -108,7 +108,7 @@ def row(name: str, rng: np.random.Generator) -> list[str]:
 
 
 def thirty(rng: np.random.Generator) -> None:
-    """Print the table of a program with thirty tanh: compile time, time of one state, instructions."""
+    """Print the table of a program that computes tanh thirty times: compile time, time of one state, instructions."""
     x, v = ca.SX.sym("x", 30), ca.SX.sym("v", 30)
     forces = [2 * x[k] + ca.tanh(50 * v[k]) * (1 + x[7 * k % 30] ** 2) + v[k] * x[3 * k % 30] for k in range(30)]
     function = ca.Function("friction", [x, v], [ca.vertcat(*forces)])

@@ -2,8 +2,9 @@
 
     python benchmarks/excitation.py
 
-Prints the condition numbers of the base regressor of the Stanford arm (10 s, 5 harmonics) for some seeds, and the
-time (s) of an identification of six axes from 20,000 samples, without and with physical consistency.
+The script prints the condition numbers of the base regressor of the Stanford arm (10 s, 5 harmonics) for several seeds,
+and the time (s) of an identification of six axes from 20,000 samples, without and with physical consistency
+constraints.
 """
 
 import time

@@ -1,8 +1,8 @@
-"""Compare forward dynamics of an arm with two flexible links with the same arm as rigid segments.
+"""Compare the forward dynamics of an arm with two flexible links with those of the same arm made of rigid segments.
 
-Both are functions of Torsor, in one process on one core, for a batch of states. The table has the errors of their first
-two natural frequencies too, with the hinges held and the elbow at 0, 0.7 and 1.5 rad (the largest of the three counts),
-against the arm with seven modes for each link. Operations do not depend on the machine.
+Both are functions of Torsor, in one process on one core, for a batch of states. The table also contains the errors of
+the first two natural frequencies, relative to the arm with seven modes for each link. The hinges are held, and each
+error is the largest for three elbow angles: 0, 0.7 and 1.5 rad. Operation counts do not depend on the machine.
 """
 
 import os
@@ -21,14 +21,14 @@ HINGES = ("joint1", "joint2")
 
 
 def seconds(arm: torsor.Robot) -> float:
-    """Return the time of forward dynamics of one state in a batch."""
+    """Return the time of forward dynamics per state of a batch."""
     rng = np.random.default_rng(0)
     q, v, tau = rng.normal(size=(3, STATES, arm.nv)) * 0.05
     return best(lambda: arm.forward_dynamics(q, v, tau)) / STATES
 
 
 def frequencies(arm: torsor.Robot, count: int) -> np.ndarray:
-    """Return the first natural frequencies (elbows x count), rad/s."""
+    """Return the first natural frequencies (elbows x count), in rad/s."""
     still = arm.with_gravity((0.0, 0.0, 0.0))
     n, x = arm.nv, ca.SX.sym("q", arm.nv)
     slope = ca.Function("K", [x], [ca.jacobian(still.function("inverse_dynamics")(x, np.zeros(n), np.zeros(n)), x)])

@@ -1,8 +1,9 @@
-"""Measure one second of motion of a UR5 as an FMU, through FMPy and directly, against ``torsor.simulate``.
+"""Measure one second of motion of a UR5 as an FMU, through FMPy and directly, and compare it with ``torsor.simulate``.
 
     python benchmarks/fmi.py
 
-Prints the table of docs/deploy/fmi.md. Needs FMPy and a C compiler; the robot is one of the wheel example-robot-data.
+The script prints the table of docs/deploy/fmi.md. It needs FMPy, a C compiler and the package example-robot-data, which
+contains the robot.
 """
 
 import tempfile
@@ -21,12 +22,12 @@ Q0, TAU = [0.1, -1.0, 1.0, 0.2, 0.3, 0.4], [5.0, -20.0, 3.0, 1.0, 0.2, 0.1]
 
 
 def milliseconds(call: Callable[[], Any]) -> float:
-    """Return the least time of a call (ms)."""
+    """Return the shortest time of a call (ms)."""
     return 1e3 * min(timeit.repeat(call, number=1, repeat=9))
 
 
 def stepped(folder: str, count: int) -> float:
-    """Return the time (ms) of a second in ``count`` communication steps, called from Python."""
+    """Return the time (ms) to simulate one second in ``count`` communication steps, called from Python."""
     about = fmpy.read_model_description(folder)
     unit = FMU3Slave(
         guid=about.instantiationToken,

@@ -3,10 +3,11 @@
     pip install drake
     python benchmarks/formats_drake.py [FILE ...]
 
-Without files, all URDF files of the package example-robot-data are taken. Drake reads SDF by libsdformat, the reference
-reader of the format. Compared at a random state are the mass matrix, and gravity, Coriolis and centrifugal forces;
-joints that follow others are free in Drake, so that its numbers are taken along the motion of the robot. Robots with
-inertias that no body has are left out, since Drake replaces these. The exit code is 1 if a difference is above 1e-10.
+If no files are given, all URDF files of the package example-robot-data are used. Drake reads SDF with libsdformat, the
+reference reader of the format. The mass matrix and the gravity, Coriolis and centrifugal forces are compared at a
+random state. Joints that follow others are free in Drake, so its results are projected onto the motion of the robot.
+Robots with physically impossible inertias are omitted, because Drake replaces these inertias. The exit code is 1 if a
+difference is above 1e-10.
 """
 
 import argparse
@@ -31,7 +32,7 @@ SUFFIXES = (".sdf", ".urdf")
 
 
 class InDrake:
-    """A robot file in Drake: mass matrix and bias forces along the coordinates of a robot; G v are its velocities."""
+    """A robot file in Drake: mass matrix and bias forces along the coordinates of a robot; its velocities are G v."""
 
     def __init__(self, file: Path, robot: torsor.Robot, again: torsor.Robot):
         self.plant = MultibodyPlant(0.0)
@@ -53,7 +54,7 @@ class InDrake:
             self.offset[there.position_start()] = joint.offset if joint.follows else 0.0
 
     def dynamics(self, q: Array, v: Array) -> tuple[Array, Array]:
-        """Return mass matrix (nv, nv) and the forces of gravity and velocity (nv,)."""
+        """Return the mass matrix (nv, nv) and the gravity and velocity-dependent forces (nv,)."""
         context, G = self.plant.CreateDefaultContext(), self.G
         self.plant.SetPositions(context, G @ q + self.offset)
         self.plant.SetVelocities(context, G @ v)
@@ -62,7 +63,7 @@ class InDrake:
 
 
 def difference(file: Path, robot: torsor.Robot) -> float:
-    """Return the largest relative difference of a robot to its file in Drake."""
+    """Return the largest relative difference between a robot and its file in Drake."""
     again, rng = torsor.load(file), np.random.default_rng(1)
     q, v, zero = rng.uniform(-1, 1, robot.nq), rng.normal(size=robot.nv), np.zeros(robot.nv)
     # Friction and damping, which Drake has elsewhere, are odd in v.

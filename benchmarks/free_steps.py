@@ -1,4 +1,4 @@
-"""Walking with free steps: step, energy, forces and similarity to people at several speeds, slopes and loads.
+"""Walking with free steps: step, energy, forces and similarity to measured people at several speeds, slopes and loads.
 
 Run: python benchmarks/free_steps.py [NAME ...], with names of the rows below, or "grid" for 63 combinations of speeds,
 slopes and loads. Each search starts from q = 0.
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def likeness(stride: Stride) -> str:
-    """Return the correlation with people, and the RMS difference in standard deviations, per curve."""
+    """Return the correlation with measured people, and the RMS difference in standard deviations, per curve."""
     correlations, widths = list[float](), list[float]()
     found = stride.likeness()
     for name, assumed in CURVES.items():

@@ -2,8 +2,8 @@
 
     python benchmarks/gpu.py --robots FOLDER --json results.json --picture roofline.png
 
-FOLDER has ur5_robot.urdf and talos_reduced.urdf of example-robot-data; without it that package must be installed.
-``--sweep`` compares register limits and block sizes.
+FOLDER contains ur5_robot.urdf and talos_reduced.urdf of example-robot-data; if it is not given, that package must be
+installed. ``--sweep`` compares register limits and block sizes.
 """
 
 import argparse
@@ -35,7 +35,7 @@ DERIVATIVES = "inverse_dynamics_derivatives"
 
 
 def measured(call: Callable[[], object], repeats: int = 15) -> float:
-    """Return the median time (s) of a warm call on the GPU, by events."""
+    """Return the median time (s) of a warm call on the GPU, measured with events."""
     for _ in range(3):
         call()
     times = []
@@ -51,7 +51,7 @@ def measured(call: Callable[[], object], repeats: int = 15) -> float:
 
 
 def copy_bandwidth() -> float:
-    """Return bytes a second that a copy reads and writes."""
+    """Return the number of bytes per second that a copy reads and writes."""
     source = cupy.ones(2**30 // 4, "float32")
     goal = cupy.empty_like(source)
     seconds = measured(lambda: cupy.copyto(goal, source))
@@ -71,7 +71,7 @@ def arrays(shapes: Sequence[tuple[int, ...]], states: int, dtype: str, layout: s
 
 
 def traced(robot: torsor.Robot, name: str) -> tuple[ca.Function, list[Any], list[Any]]:
-    """Return the function of a method and the shapes of its arrays; derivatives without their structural zeros."""
+    """Return the function of a method and the shapes of its arrays; derivatives have no structural zeros."""
     kernels = robot.kernels
     request = kernels.request(name, **({"form": "sparse"} if name == DERIVATIVES else {}))
     function = kernels.traced(request)
@@ -81,14 +81,14 @@ def traced(robot: torsor.Robot, name: str) -> tuple[ca.Function, list[Any], list
 
 
 def count_of(function: ca.Function, size: int) -> int:
-    """Return how many states fill the memory of a measurement."""
+    """Return the number of states that fill the memory of a measurement."""
     numbers = sum(function.numel_in(k) for k in range(function.n_in()))
     numbers += sum(function.numel_out(k) for k in range(function.n_out()))
     return int(min(BYTES / (numbers * size), 2**25)) // 1024 * 1024
 
 
 def method(robot: torsor.Robot, name: str, dtype: str, layout: str, bandwidth: float) -> dict[str, Any]:
-    """Return the figures of one method through ``torsor.compile``."""
+    """Return the measurements of one method compiled by ``torsor.compile``."""
     function, inputs, outputs = traced(robot, name)
     size = np.dtype(dtype).itemsize
     states = count_of(function, size)
@@ -121,7 +121,7 @@ def method(robot: torsor.Robot, name: str, dtype: str, layout: str, bandwidth: f
 
 
 def sweep(robot: torsor.Robot, name: str, dtype: str) -> Iterator[dict[str, Any]]:
-    """Yield the rate of a method for several budgets of registers, coordinate by coordinate."""
+    """Yield the rate of a method for several register budgets, with coordinate-major arrays."""
     function, inputs, outputs = traced(robot, name)
     size, device = np.dtype(dtype).itemsize, current()
     parts, states = split(with_reciprocals(read_program(function)), size), count_of(function, size)
@@ -170,7 +170,7 @@ def steps(dtype: str) -> dict[str, Any]:
 
 
 def jax_inverse_dynamics(robot: torsor.Robot, states: int) -> float:
-    """Return the states a second of the Newton-Euler recursion in JAX, jitted and mapped, in float32."""
+    """Return the number of states per second of the Newton-Euler recursion in JAX, jitted and mapped, in float32."""
     import jax
     import jax.numpy as jnp
 
@@ -221,7 +221,7 @@ def jax_inverse_dynamics(robot: torsor.Robot, states: int) -> float:
 
 
 def peaks() -> dict[str, float]:
-    """Return the arithmetic rate of the GPU for both types (float64 as on data-centre GPUs), from its clock."""
+    """Return the arithmetic rate of the GPU for both types (float64 as on data-centre GPUs), from its clock rate."""
     device = cupy.cuda.Device()
     attributes = device.attributes
     cores = attributes["MultiProcessorCount"] * 128
@@ -230,7 +230,7 @@ def peaks() -> dict[str, float]:
 
 
 def picture(rows: Sequence[dict[str, Any]], bandwidth: float, limits: dict[str, float], path: str) -> None:
-    """Draw the roofline: operations a second over operations a byte, of coordinate-major arrays."""
+    """Draw the roofline: operations per second over operations per byte, for coordinate-major arrays."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -255,7 +255,7 @@ def picture(rows: Sequence[dict[str, Any]], bandwidth: float, limits: dict[str, 
 
 
 def robot_of(folder: str | None, name: str) -> torsor.Robot:
-    """Return a robot of example-robot-data."""
+    """Return a robot from example-robot-data."""
     if folder is not None:
         return torsor.load(Path(folder) / name)
     listed = files("example-robot-data") or []

@@ -2,8 +2,9 @@
 
     python benchmarks/identification.py [--repeats 200] [--tx40 FOLDER] [--walk FOLDER]
 
-FOLDER has the recording of a TX40 that figaroh-examples publishes: tx40.urdf, pos_read_data.csv, curr_data.csv; and of
-a man who walks, that of OpenSim Moco's example3DWalking: markers_walk.trc, grf_walk.mot.
+The folder of ``--tx40`` contains the recording of a TX40 published by figaroh-examples: tx40.urdf, pos_read_data.csv
+and curr_data.csv. The folder of ``--walk`` contains the recording of a walking man from OpenSim Moco's
+example3DWalking: markers_walk.trc and grf_walk.mot.
 """
 
 import argparse
@@ -36,7 +37,7 @@ CASES = {"torque noise": (0.0, 10.0, None), "2e-5 rad": (2e-5, 30.0, 20.0), "1e-
 
 
 def swing() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return q, v, a of three harmonics in both joints."""
+    """Return q, v, a of a motion with three harmonics in both joints."""
     w, phase = 2 * np.pi * np.array([0.25, 0.625, 1.0]), np.random.default_rng(3).uniform(0, 6, size=(3, 2))
     size, angle = np.array([0.8, 0.5, 0.3])[:, None], w[:, None] * T[:, None, None] + phase
     q, v = (size * np.sin(angle)).sum(axis=1), (w[:, None] * size * np.cos(angle)).sum(axis=1)
@@ -44,7 +45,7 @@ def swing() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def coverage(repeats: int) -> None:
-    """Print how often 95 % intervals contain the truth, as estimated and for white noise."""
+    """Print how often 95 % intervals contain the true values, with estimated noise and with assumed white noise."""
     motion = swing()
     tau, true = CHAIN.inverse_dynamics(*motion), CHAIN.inertial.base().values
     for case, (encoder, cutoff, bandwidth) in CASES.items():
@@ -63,7 +64,7 @@ def coverage(repeats: int) -> None:
 
 
 def bias() -> None:
-    """Print the error of the inertias by noise of encoders, of four estimators."""
+    """Print the errors of the inertias due to encoder noise, for four estimators."""
     robot = CHAIN.with_friction("joint1", smooth=0.05).with_friction("joint2", smooth=0.05)
     motion = swing()
     tau, true = robot.inverse_dynamics(*motion), robot.inertial.base().values
@@ -87,7 +88,7 @@ def bias() -> None:
 
 
 def masses() -> None:
-    """Print the errors of the masses of a Panda from 60 s with 5 % torque noise."""
+    """Print the errors of the masses of a Panda, identified from 60 s of data with 5 % torque noise."""
     real = torsor.library.panda()
     motion = excite(real, 10.0, 5, effort=0.9 * real.effort_limit)(np.arange(60_000) * 1e-3)
     tau, true = real.inverse_dynamics(*motion), np.array([link.mass for link in real.links])
@@ -106,7 +107,7 @@ def masses() -> None:
 
 
 def log_to_result() -> None:
-    """Print the time from a log of 60 s at 1 kHz and six joints to a physical robot, warm."""
+    """Print the warm time to identify a physically consistent robot from a log (60 s at 1 kHz, six joints)."""
     robot, t = torsor.library.ur5(), np.arange(60_000) * 1e-3
     q, v, a = excite(robot, 10.0, 5, lower=-2.0, upper=2.0, velocity=2.5, iterations=20)(t)
     rng = np.random.default_rng(0)
@@ -134,7 +135,7 @@ def log_to_result() -> None:
 
 
 def free_base(repeats: int) -> None:
-    """Print coverage and errors of a quadruped from wrenches at its feet and trunk, without and with joint torques."""
+    """Print coverage and errors for a quadruped from wrenches at its feet and trunk, without and with joint torques."""
     robot, rng = torsor.library.quadruped(), np.random.default_rng(0)
     q = robot.integrate(robot.neutral(), rng.normal(size=(1000, robot.nv)))
     v, a = rng.normal(size=(2, 1000, robot.nv))
@@ -157,7 +158,7 @@ def free_base(repeats: int) -> None:
 def gymnast(seed: int) -> tuple[Markers, GroundForces, torsor.Robot]:
     """Return markers (1 mm of noise) and ground forces (2 N, 2 mm) of 10 s of gymnastics, and the person.
 
-    The segments deviate from the tables by 10 %, each on both sides alike.
+    The segments deviate from the tables by 10 %, equally on both sides of the body.
     """
     rng, body = np.random.default_rng(seed), torsor.library.human(1.80, 80.0)
     pi, factors = body.inertial.values, dict[str, float]()
@@ -190,7 +191,7 @@ def gymnast(seed: int) -> tuple[Markers, GroundForces, torsor.Robot]:
 
 
 def people(folder: Path | None) -> None:
-    """Print errors of the masses of simulated people, and the residual of a man who walks on frames not used."""
+    """Print the errors of the masses of simulated people, and the residual for a walking man on unused frames."""
     warnings.simplefilter("ignore")
     errors = []  # (people, limbs, 3): of the tables, of the estimate, of the estimate over its deviation
     for seed in range(5):
@@ -212,7 +213,7 @@ def people(folder: Path | None) -> None:
 
 
 def tx40(folder: Path) -> None:
-    """Print the relative error of predicted forces on the last third of the motion of a TX40, which is not used."""
+    """Print the relative error of predicted forces on the last third of a TX40 motion, which identification omits."""
     robot = torsor.load(folder / "tx40.urdf")
     R = np.diag([32.0, 32.0, 45.0, -48.0, 45.0, 32.0])
     R[5, 4] = 32.0
@@ -240,10 +241,11 @@ CLOSED = {  # amplitude of the drives (rad, m), steps of their encoders
 
 
 def closed_loops(repeats: int) -> None:
-    """Print predictions for drives of closed loops on other motions, from simulated logs, and coverage of intervals.
+    """Print prediction errors for the drives of closed loops on other motions, and the coverage of intervals.
 
-    20 s at 500 Hz, torque noise of 2 %, encoders with steps, forces that are late by 3 ms, parameters 30 % too small,
-    and friction near rest (Stribeck, 2 % of the force) that the model has not.
+    The simulated logs contain 20 s at 500 Hz with torque noise of 2 %, quantised positions and forces that are 3 ms
+    late. The assumed parameters are 30 % too small. The model does not include friction near rest (Stribeck, 2 % of the
+    force).
     """
     for name, (size, step) in CLOSED.items():
         real = getattr(torsor.library, name)()
@@ -282,7 +284,7 @@ def closed_loops(repeats: int) -> None:
 
 
 def near_rest(v: np.ndarray) -> np.ndarray:
-    """Return the law of Stribeck's friction, with a speed of 5 % of the greatest."""
+    """Return the Stribeck friction factor, whose characteristic speed is 5 % of the maximum speed."""
     return np.sign(v) * np.exp(-((v / (0.05 * np.abs(v).max(axis=0))) ** 2))
 
 
@@ -290,7 +292,7 @@ T20 = np.arange(10_000) / 500.0
 
 
 def driven_motion(drives: ClosedRobot, size: float, seed: int, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return q, v, a (count, n) of four sines in each drive, ``size`` (rad, m) in all, about the home of the robot."""
+    """Return q, v, a (count, n) of four sines in each drive about home; ``size`` (rad, m) is their total amplitude."""
     middle = drives.closing.start[drives.mechanism.closed.closure.active_positions]
     rng, t = np.random.default_rng(seed), T20[:count, None, None]
     w = 2 * np.pi * rng.uniform(0.2, 1.2, size=(4, drives.nv))
@@ -302,7 +304,7 @@ def driven_motion(drives: ClosedRobot, size: float, seed: int, count: int) -> tu
 
 
 def arm_motion(robot: torsor.Robot, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return q, v, a (T, n) of four harmonics per joint up to 1.5 Hz, within the limits and 2 rad."""
+    """Return q, v, a (T, n) of a motion with four harmonics per joint up to 1.5 Hz, within the limits and 2 rad."""
     rng = np.random.default_rng(5)
     low, high = (np.clip(x, -2.0, 2.0) for x in (robot.lower, robot.upper))
     w = 2 * np.pi * np.array([0.2, 0.5, 0.9, 1.3])[:, None] * rng.uniform(0.8, 1.2, size=(4, robot.nv))
@@ -314,7 +316,7 @@ def arm_motion(robot: torsor.Robot, t: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def arms(repeats: int) -> None:
-    """Print coverage for a UR5, and error and time of the estimators for arms of 6 and 7 joints, with friction."""
+    """Print coverage for a UR5, and errors and times of the estimators for arms with 6 and 7 joints and friction."""
     for name in ("ur5", "panda"):
         robot = getattr(torsor.library, name)()
         for joint, size in zip(robot.joints, (8, 8, 5, 2, 2, 1, 1), strict=False):
@@ -357,7 +359,7 @@ def arms(repeats: int) -> None:
 
 
 def main() -> None:
-    """Print all figures."""
+    """Print all results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=200)
     parser.add_argument("--tx40", type=Path)

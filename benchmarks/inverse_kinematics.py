@@ -1,9 +1,9 @@
 """Inverse kinematics of the Panda: success rate and speed for random reachable poses, solved to 1e-9.
 
-For comparison, if installed: a damped loop around Pinocchio (forward kinematics, logarithm, Jacobian, step), and
-the compiled solver of the Robotics Toolbox (``ik_LM`` with its restarts). All in one process, best of several runs; a
-second is one of processor time, so that other work on the machine does not count. Poses are those of random postures
-within the limits. ``python benchmarks/inverse_kinematics.py [COUNT]``.
+Two peers are measured if they are installed: a damped loop around Pinocchio (forward kinematics, logarithm, Jacobian,
+step), and the compiled solver of the Robotics Toolbox (``ik_LM`` with its restarts). Everything runs in one process.
+Times are the best of several runs, in processor time, so that other work on the machine does not count. The poses are
+those of random postures within the limits. Run ``python benchmarks/inverse_kinematics.py [COUNT]``.
 """
 
 import sys
@@ -20,7 +20,7 @@ PLACE, TOLERANCE, RUNS, FEW = "panda_hand_tcp", 1e-9, 5, 300
 
 
 def best(call: Callable[[], object], runs: int = RUNS) -> float:
-    """Return the least processor time (s) of several calls."""
+    """Return the shortest processor time (s) of several calls."""
     times = []
     for _ in range(runs):
         begin = time.process_time()
@@ -30,14 +30,14 @@ def best(call: Callable[[], object], runs: int = RUNS) -> float:
 
 
 def reached(robot: torsor.Robot, q: np.ndarray, poses: np.ndarray) -> float:
-    """Return the fraction of postures within the limits that have the poses, by forward kinematics."""
+    """Return the fraction of postures that are within the limits and reach the poses, by forward kinematics."""
     off = np.abs(robot.pose(q, PLACE) - poses).max(axis=(1, 2))
     inside = (q >= robot.lower - 1e-9).all(axis=1) & (q <= robot.upper + 1e-9).all(axis=1)
     return float(((off < 2 * TOLERANCE) & inside).mean())
 
 
 def pinocchio_loop(robot: torsor.Robot, poses: np.ndarray, starts: np.ndarray) -> Callable[[], np.ndarray]:
-    """Return a loop as in examples of Pinocchio, with damping by the error, steps clipped to limits, one start each."""
+    """Return a loop as in Pinocchio's examples, with error-dependent damping, clipped steps and one start per pose."""
     import pinocchio as pin
 
     with tempfile.TemporaryDirectory() as folder:
@@ -66,7 +66,7 @@ def pinocchio_loop(robot: torsor.Robot, poses: np.ndarray, starts: np.ndarray) -
 
 
 def toolbox(count: int, restarts: int) -> tuple[Callable[[], list[np.ndarray]], Callable[[list[np.ndarray]], float]]:
-    """Return a call of the compiled solver of the Robotics Toolbox, for its own Panda, and what counts the solved."""
+    """Return functions that call the compiled Robotics Toolbox solver for its Panda, and rate the solutions."""
     import roboticstoolbox
 
     arm = roboticstoolbox.models.Panda().ets()

@@ -1,8 +1,9 @@
-"""Measure exported JavaScript in Node against exported C (gcc -O2) and the compiled kernels, one state a call.
+"""Compare exported JavaScript in Node with exported C (gcc -O2) and the compiled kernels, one state per call.
 
     python benchmarks/javascript.py
 
-Prints the table of docs/deploy/javascript.md. Needs node, gcc and example-robot-data. Compare ratios.
+The script prints the table of docs/deploy/javascript.md. It needs node, gcc and example-robot-data. Only the ratios
+should be compared between machines.
 """
 
 import subprocess

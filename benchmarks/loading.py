@@ -3,8 +3,8 @@
     python benchmarks/loading.py [--repeats 40]
 
 The files are those of the package example-robot-data. The table has the shortest processor time of each call in
-milliseconds, and the limit; the calls of both libraries alternate. Pinocchio reads neither visuals nor collision shapes
-here, ``torsor.load`` reads both. The exit code is 1 if a file takes longer than its limit.
+milliseconds, and the limit; the calls of both libraries alternate. Here, Pinocchio reads neither visuals nor collision
+shapes, whereas ``torsor.load`` reads both. The exit code is 1 if a file takes longer than its limit.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Count operations with closed loops, and measure the assembly speed on one core; print Markdown tables.
 
-Robot files on the command line are measured too: ``mobility``, with the search for a closed configuration.
+For robot files on the command line, ``mobility`` is measured too, including the search for a closed configuration.
 """
 
 import sys
@@ -23,7 +23,7 @@ COUNTED = (
 
 
 def mechanisms() -> dict[str, torsor.Robot]:
-    """Return the mechanisms that are counted, by what the table calls them."""
+    """Return the mechanisms that are counted, by their names in the table."""
     library = torsor.library
     return {
         "four-bar": library.four_bar(),
@@ -34,14 +34,14 @@ def mechanisms() -> dict[str, torsor.Robot]:
 
 
 def assembled(robot: torsor.Robot, middle: list[float], guess: list[float], spread: float) -> float:
-    """Return the number of configurations assembled per second, spread around the centre by some rad."""
+    """Return the number of configurations assembled per second, within ``spread`` (rad) of ``middle``."""
     start = robot.closed.assemble(middle, guess=guess)
     wanted = np.array(middle) + np.random.default_rng(0).uniform(-spread, spread, size=(STATES, len(middle)))
     return STATES / best(lambda: robot.closed.assemble(wanted, guess=start))
 
 
 def analysed(path: str) -> tuple[float, str]:
-    """Return the seconds until ``mobility`` of a robot file ends, compiled code included, and its result."""
+    """Return the time (s) of ``mobility`` for a robot file, including compilation, and its result."""
     robot = torsor.load(path)
     start = perf_counter()
     try:

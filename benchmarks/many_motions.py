@@ -1,14 +1,15 @@
-"""Many minimum-time motions at once, beside loops of IPOPT and of the condensed method with the same functions.
+"""Many minimum-time motions at once, compared with loops of IPOPT and of the condensed method over the same functions.
 
-A second table solves 100 neighbouring motions one after the other, whose goals move by 1 mrad each (``--step``).
+A second table is for 100 neighbouring motions that are solved in sequence; their goals move by 1 mrad each
+(``--step``).
 
     python benchmarks/many_motions.py --count 256 --single 32
     python benchmarks/many_motions.py --workers 16 --gpu 65536
 
-Random ends of the UR5 with 12 control points (49 variables, 1,452 rows). Times are processor times of one core; those
-of several processes (``--workers``, 64 cases each) and of a GPU (``--gpu``, its number of cases) are wall-clock times
-of a second call, after compilation.
-``--walks 8`` solves free walks of people with random heights, masses and speeds instead (420 variables, 3,459 rows).
+The UR5 moves between random ends, with 12 control points (49 variables, 1,452 rows). Times are processor times of one
+core; those of several processes (``--workers``, 64 cases each) and of a GPU (``--gpu``, its number of cases) are
+wall-clock times of a second call, after compilation. ``--walks 8`` solves free walks of people with random heights,
+masses and speeds instead (420 variables, 3,459 rows).
 """
 
 import argparse
@@ -108,7 +109,7 @@ def main() -> None:
 
 
 def continued(step: float, seed: int, count: int = 100) -> None:
-    """Print iterations and times of neighbouring motions: from the last solution, and from straight lines."""
+    """Print iterations and times of neighbouring motions, started from the last solution and from straight lines."""
     problem, direction = PROBLEMS["ur5-time"](points=12), np.random.default_rng(seed).normal(size=6)
     direction /= np.abs(direction).max()
     cases = [{"end": [1.5, -0.5, 0.5, -1.5, -1.0, 1.0] + k * step * direction} for k in range(count + 1)]

@@ -1,8 +1,9 @@
 """Inverse kinematics from 41 markers of a noisy walk: frames per second on one core, and accuracy.
 
-Motion and markers are made up: a man of 1.80 m with the marker set of a gait laboratory, 100 frames a second. Best of
-several runs; each includes all that ``inverse_kinematics`` does, from positions to residuals. On a machine with other
-work, the frames of a second of processor time tell more than those of a second.
+Motion and markers are synthetic: a man of 1.80 m with the marker set of a gait laboratory, at 100 frames per second.
+Results are the best of several runs, each of which includes everything that ``inverse_kinematics`` does, from positions
+to residuals. If the machine has other work, frames per second of processor time are more reliable than frames per
+second of wall-clock time.
 """
 
 import sys

@@ -1,10 +1,11 @@
 """Compare motion prediction with the same programs in CasADi, with many starts, and with direct collocation.
 
-Prints Markdown tables. One process, one core (set OMP_NUM_THREADS=1), processor time, tolerance 1e-6.
+The script prints Markdown tables. It uses one process on one core (set OMP_NUM_THREADS=1); times are processor times,
+and the tolerance is 1e-6.
 
     python benchmarks/motion.py [--starts N] [--cold]
 
-"CasADi, map" maps the function of a node over the nodes (MX), "CasADi, SX" is the whole program as one scalar
+"CasADi, map" maps the function of a node over the nodes (MX), and "CasADi, SX" is the whole program as one scalar
 expression; both use CasADi's derivatives and virtual machine. ``--cold`` adds the time from start-up to the first
 evaluation of all functions, with an empty and with a warm cache.
 """
@@ -38,7 +39,7 @@ print(time.process_time() - start)
 
 
 def beside_casadi(problem: MotionProblem) -> None:
-    """Print how three forms of one program are solved."""
+    """Print the solutions of three forms of one program."""
     mine = run_torsor(problem)
     _print_run(problem, "Torsor, IPOPT", mine, mine)
     for title, whole in (("CasADi, map", False), ("CasADi, SX", True)):
@@ -75,7 +76,7 @@ def from_many_starts(count: int) -> None:
 
 
 def collocation(intervals: int) -> tuple[float, int]:
-    """Return the least time of the two-link arm by collocation (constant torques, three Radau points), and iterations.
+    """Return the minimum time and iterations of the two-link arm by collocation (constant torques, three Radau points).
 
     States are polynomials of degree 3 in each interval that satisfy the forward dynamics at the three points.
     """
@@ -109,7 +110,7 @@ def collocation(intervals: int) -> tuple[float, int]:
 
 
 def setup(name: str) -> tuple[float, float]:
-    """Return the seconds to the first evaluation of a problem, with an empty and with a warm cache."""
+    """Return the times (s) until the first evaluation of a problem, with an empty and with a warm cache."""
     with tempfile.TemporaryDirectory() as folder:
         command, environment = [sys.executable, "-c", _SETUP, name], os.environ | {"TORSOR_CACHE": folder}
         cold, warm = (

@@ -1,16 +1,16 @@
-"""Mutate files of every format and arrays of references, use them, and count crashes, hangs and foreign tracebacks.
+"""Mutate files of every format and reference arrays, use them, and count crashes, hangs and foreign tracebacks.
 
     python benchmarks/mutated_files.py [--count 10000] [--seed 0] [--seconds 600] [--kinds urdf,mjcf,...] [--jobs 2]
 
-A file may load, or raise a ``ModelError`` (or ``MotionError``, ``SimulationError``). A hang is a file that takes more
-than 5 s of processor time, or a minute. A process has 2 GiB: a file that needs more raises a foreign ``MemoryError``.
-Files are loaded in ``--jobs`` processes, so that a crash is counted and the run continues with the next file. The seeds
-of all failures are printed: ``--seed S --count 1 --kinds K`` repeats one.
+Loading a file may succeed, or raise a ``ModelError`` (or ``MotionError``, ``SimulationError``). A hang is a file that
+takes more than 5 s of processor time, or more than a minute. A process has 2 GiB of memory: a file that needs more
+raises a foreign ``MemoryError``. Files are loaded in ``--jobs`` processes, so that a crash is counted and the run
+continues with the next file. The seeds of all failures are printed: ``--seed S --count 1 --kinds K`` repeats one.
 
 Besides the formats, the kinds are scenes (MJCF that is loaded and simulated with contact), logs for identification,
-references (samples and files for controllers, forces and prescribed motion), motion problems and studies. usd, xacro
-and the MJCF kinds need the packages of these names (extras ``usd``, ``xacro``, ``mjcf``); all others need only NumPy,
-CasADi, llvmlite and rich.
+references (samples and files for controllers, forces and prescribed motion), motion problems and studies. The usd,
+xacro and MJCF kinds need the extras ``usd``, ``xacro`` and ``mjcf``; all others need only NumPy, CasADi, llvmlite and
+rich.
 """
 
 import argparse
@@ -72,9 +72,9 @@ ODD_WORDS = [
 
 
 def mutated(content: bytes, rng: random.Random) -> bytes:
-    """Return content with one or two changes: of bytes, of slices, of numbers, of words and of lines.
+    """Return content with one or two changes of bytes, slices, numbers, words or lines.
 
-    Half of the files have only other numbers, so that they are not all refused by the parser.
+    In half of the files, only numbers are changed, so that the parser does not reject all of them.
     """
     only_numbers = rng.random() < 0.5
     for _ in range(rng.choice((1, 1, 1, 2))):
@@ -113,7 +113,7 @@ def mutated_member(content: bytes, rng: random.Random) -> bytes:
 
 
 def mutated_rows(rng: random.Random) -> list[Any]:
-    """Return a Denavit-Hartenberg table with a few values replaced by odd ones."""
+    """Return a Denavit-Hartenberg table with a few values replaced by unusual ones."""
     odd = [
         math.nan,
         math.inf,
@@ -159,7 +159,7 @@ def mutated_rows(rng: random.Random) -> list[Any]:
 
 
 def mutated_rows_of_log(content: str, rng: random.Random) -> str:
-    """Return a log with the mistakes that loggers make: other units, gaps, repeated, exchanged and missing samples."""
+    """Return a log with mistakes that loggers make: wrong units, gaps, and repeated, swapped and missing samples."""
     heads, *rows = csv.reader(io.StringIO(content))
     table = np.array(rows, dtype=float)
     for _ in range(rng.choice((1, 1, 2, 3))):
@@ -192,7 +192,7 @@ def mutated_rows_of_log(content: str, rng: random.Random) -> str:
 
 
 def mutated_samples(arrays: list[Any], rng: random.Random) -> tuple[Any, ...]:
-    """Return arrays over time with odd numbers, shapes and types in a few of them."""
+    """Return arrays over time with unusual numbers, shapes and types in a few of them."""
     odd: list[Any] = [None, "x", [], {}, [[1.0], [2.0, 3.0]], np.array(None), 1j, np.zeros(0), np.ma.masked, math.nan]
     odd += [np.zeros((2, 0)), np.zeros((0, 2)), np.array(["a"]), [None, 1.0], lambda t: t, torsor.library, b"x", 7]
     arrays = [each.copy() for each in arrays]
@@ -380,7 +380,7 @@ KINDS: dict[str, Callable[[Path], Try]] = {
 
 
 class Hang(BaseException):
-    """A file takes longer than the limit."""
+    """A file that takes longer than the limit."""
 
 
 def _alarm(*_: object) -> None:
@@ -394,7 +394,7 @@ def _place(error: Exception) -> str:
 
 
 def work(kind: str, seeds: range, until: float, at: Any, outcome: Any) -> None:
-    """Load mutated files of one kind; the seed of the file that is loaded is in ``at``."""
+    """Load mutated files of one kind; ``at`` holds the seed of the current file."""
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGPROF, _alarm)
     counts: Counter[str] = Counter()
@@ -426,7 +426,7 @@ def work(kind: str, seeds: range, until: float, at: Any, outcome: Any) -> None:
 
 
 def supervise(kind: str, seeds: range, seconds: float) -> tuple[str, Counter[str], list[tuple[int, str]]]:
-    """Run one kind in a process, and in another one after each crash; return the counts, and seeds with failures."""
+    """Run one kind in a process, and in another one after each crash; return the counts and the failing seeds."""
     context, total, failures = multiprocessing.get_context("spawn"), Counter[str](), list[tuple[int, str]]()
     start, until = seeds.start, time.monotonic() + seconds
     while start < seeds.stop:

@@ -1,9 +1,10 @@
-"""Online scaling of the UR5 against the offline optimum: lost time, use of bounds, and cost per sample.
+"""Online scaling of the UR5 against the offline optimum: lost time, values relative to bounds, and cost per sample.
 
 Run: ``OMP_NUM_THREADS=1 python benchmarks/online_scaling.py [repeats]``. Torques and velocities are within the robot's
-limits, torque rates within ten times the torque limits per second. The offline optimum is ``path_time`` with 60 control
-points, refined until bounds hold between its nodes. A control period is 1 ms. The same motion is repeated, and the cost
-of each of its samples, feed, step and search, is the least of all repeats: other processes disturb single ones.
+limits, and torque rates are within ten times the torque limits per second. The offline optimum is ``path_time`` with 60
+control points, refined until bounds hold between its nodes. A control period is 1 ms. The same motion is repeated. The
+cost of each sample (feed, step and search) is the least of all repeats, because other processes disturb individual
+repeats.
 """
 
 import sys
@@ -22,7 +23,7 @@ PASS = 5e-3  # s: about the time between two samples of a path
 
 
 def paths() -> dict[str, np.ndarray | None]:
-    """Return joint paths as waypoints (K, 6); None is that of ``path_time``."""
+    """Return joint paths as waypoints (K, 6); None stands for the path of ``path_time``."""
     x = np.linspace(0, 1, 9)
     start, way = np.array([0.0, -1.5, 1.0, -1.0, -1.5, 0.0]), np.array([1.5, 1.0, -0.5, -0.5, 0.5, 1.0])
     turn = 2 * np.pi * x
@@ -42,14 +43,14 @@ def paths() -> dict[str, np.ndarray | None]:
 
 
 def samples(problem: MotionProblem, count: int) -> np.ndarray:
-    """Return q and its first three derivatives at equidistant places of a path, (count + 1, 4, 6)."""
+    """Return q and its first three derivatives at equidistant points of a path, (count + 1, 4, 6)."""
     assert problem.path is not None
     s, path = np.linspace(0, 1, count + 1), problem.path
     return np.stack([path.spline.matrix(s, order) @ path.points for order in range(4)], axis=1)
 
 
 def follow(robot: torsor.Robot, table: np.ndarray) -> tuple[OnlineScaling, np.ndarray, np.ndarray]:
-    """Return the timing (steps, 3) of a path, and the seconds of each step."""
+    """Return the timing (steps, 3) of a path, and the time (s) of each step."""
     count = len(table) - 1
     scaling = OnlineScaling(robot, 1 / count, PERIOD, torque_rate=10 * robot.effort_limit, speed=100.0)
     timing, seconds = [], []

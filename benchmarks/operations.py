@@ -1,8 +1,7 @@
-"""Count the operations of real robots: as described, after ``lean``, with motors, and of derivatives.
+"""Count the operations of real robots: as described, after ``lean``, with motors, and for derivatives.
 
-Prints the tables of the documents as Markdown.
-
-Counts do not depend on the machine. Robots: the wheel example-robot-data, and the arms of the library.
+The script prints tables of the documentation as Markdown. Counts do not depend on the machine. The robots are those of
+the package example-robot-data and the arms of the library.
 """
 
 import sys
@@ -31,7 +30,7 @@ ROBOTS = {
 
 
 def robot_file(name: str) -> Path:
-    """Return the path of a robot of the wheel."""
+    """Return the path of a robot in the package."""
     return next(Path(str(each.locate())) for each in files("example-robot-data") or [] if each.name == name)
 
 

@@ -20,7 +20,7 @@ KINDS = ("mass_matrix", "inverse_dynamics", "lagrange", "forward_dynamics")
 
 
 def differences(path: Path, reference: dict[str, Any]) -> dict[str, float]:
-    """Return by how much a file differs, for each kind of numbers."""
+    """Return the difference of a file, for each kind of number."""
     robot = torsor.load(path).to(device="casadi")
     if sorted(robot.coordinate_names) != sorted(reference["coordinates"]):
         raise ValueError(f"{path.name}: {robot.coordinate_names} beside {reference['coordinates']}")

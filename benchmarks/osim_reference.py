@@ -2,14 +2,14 @@
 
     python benchmarks/osim_reference.py FOLDER REFERENCES.json [--states 3]
 
-It needs opensim and NumPy, and not torsor, since opensim brings a CasADi of its own (``pip install opensim`` in an
-environment of its own). ``benchmarks/osim.py`` compares torsor with the numbers.
+The script needs opensim and NumPy, but not torsor, because opensim contains its own CasADi (run ``pip install opensim``
+in a separate environment). ``benchmarks/osim.py`` compares torsor with the results.
 
-Forces other than gravity are taken away. Coordinates, rates and accelerations are drawn within the ranges of the
-coordinates that are free; the others are where locks and couplers hold them. OpenSim's mass matrix and inverse dynamics
-know nothing of locks and couplers, and are projected with the slopes of its own coupling functions; its forward
-dynamics holds them, and loops, by constraints of its own. Rates of balls and free joints, whose speeds u are angular
-velocities, follow from q' = N(q) u.
+Forces other than gravity are removed. The free coordinates, their rates and their accelerations are random, within the
+ranges of the coordinates; locks and couplers determine the others. OpenSim's mass matrix and inverse dynamics ignore
+locks and couplers, and are projected with the slopes of its own coupling functions. Its forward dynamics enforces them,
+and loops, by its own constraints. The rates of ball and free joints, whose speeds u are angular velocities, follow from
+q' = N(q) u.
 """
 
 import argparse
@@ -46,7 +46,7 @@ class Coupler(NamedTuple):
 
 
 class Reference:
-    """A model of OpenSim at states of its free coordinates ``names``."""
+    """An OpenSim model at states of its free coordinates ``names``."""
 
     def __init__(self, path: Path):
         self.model = opensim.Model(str(path))
@@ -79,12 +79,12 @@ class Reference:
         return int(place)
 
     def drawn(self, rng: np.random.Generator) -> Array:
-        """Return values of the free coordinates within their ranges."""
+        """Return random values of the free coordinates within their ranges."""
         ranges = [(self.coordinates[name].getRangeMin(), self.coordinates[name].getRangeMax()) for name in self.names]
         return np.array([rng.uniform(max(low, -REACH), min(high, REACH)) for low, high in ranges])
 
     def go_to(self, q: Array, v: Array) -> None:
-        """Go to a state of the free coordinates; the others follow."""
+        """Set the state of the free coordinates; the others follow."""
         values = {name: each.getDefaultValue() for name, each in self.coordinates.items()}
         values |= dict(zip(self.names, q, strict=True))
         self.slopes, self.bends = np.eye(len(self.all_names), len(q)), np.zeros(len(self.all_names))
@@ -135,7 +135,7 @@ class Reference:
     def lagrange_forces(self, q: Array, v: Array, a: Array) -> Array:
         """Return the forces (n,) by Lagrange's equations: tau = M a + M' v - 1/2 d(v M v)/dq + gravity.
 
-        Derivatives are differences of fourth order of the mass matrix at states nearby.
+        The derivatives are fourth-order differences of the mass matrix at nearby states.
         """
         slopes = []
         for unit in STEP * np.eye(len(q)):
@@ -184,7 +184,7 @@ def _coupler(constraint: Any) -> Coupler | None:
 
 
 def numbers_of(path: Path, states: int) -> dict[str, Any]:
-    """Return the numbers of a file, as JSON has them."""
+    """Return the results for a file as plain values for JSON."""
     model, rng, found = Reference(path), np.random.default_rng(1), []
     for _ in range(states):
         q = model.drawn(rng)
@@ -200,7 +200,7 @@ def numbers_of(path: Path, states: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Write the numbers of all files below a folder."""
+    """Write the results for all files below a folder."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("references", type=Path)

@@ -1,9 +1,9 @@
 """Compare a Gough-Stewart platform with Pinocchio models of the same mechanism; print Markdown tables.
 
-Both run in one process on one core, after it is checked that they agree. Pinocchio has no parallel robots: the tree of
-legs and platform is closed by 3D constraints at the six balls. It is given positions, velocities and accelerations of
-all joints; Torsor is given the platform's, and finds those of the legs (with and without their positions q given).
-Operations do not depend on the machine.
+Both run in one process on one core, after a check that they agree. Pinocchio has no parallel robots: the tree of legs
+and platform is closed by 3D constraints at the six balls. Pinocchio takes the positions, velocities and accelerations
+of all joints. Torsor takes those of the platform and computes those of the legs, with and without given leg positions
+q. Operation counts do not depend on the machine.
 """
 
 import os
@@ -22,7 +22,7 @@ STATES = 4096
 
 
 def states(robot: torsor.ParallelRobot, count: int = STATES) -> dict[str, np.ndarray]:
-    """Return random motions of the platform, and what the legs and the drives do."""
+    """Return random motions of the platform, the corresponding leg motions, and the drive forces."""
     rng = np.random.default_rng(0)
     pose = robot.carriage.integrate(robot.home, 0.08 * rng.normal(size=(count, 6)))
     twist, acceleration = rng.normal(size=(2, count, 6))
@@ -83,7 +83,7 @@ class Peer:
         return first, first + count
 
     def load(self, motion: dict[str, np.ndarray]) -> None:
-        """Take the states over: a free joint of Pinocchio has the linear part first."""
+        """Convert the states; a free joint of Pinocchio has the linear part first."""
         swapped = [3, 4, 5, 0, 1, 2]
         q = np.concatenate([motion["pose"], motion["q"]], axis=-1)
         v, a = (
@@ -99,11 +99,11 @@ class Peer:
         self.columns = [np.asfortranarray(each.T) for each in (self.q, self.v, self.a)]
 
     def inverse(self) -> np.ndarray:
-        """Return the forces of the drives: inverse dynamics of the tree, less what the constraints carry.
+        """Return the forces of the drives: inverse dynamics of the tree minus the constraint forces.
 
-        The recursion is Pinocchio's over the whole batch in C++, the Jacobians of all joints are one call for each
-        state, and the rest, linear systems included, are calls of NumPy for the whole batch: nothing quicker is
-        offered. (``getConstraintsJacobian`` of version 4.1 leaves out the first joint of each leg.)
+        Pinocchio computes the recursion over the whole batch in C++. The Jacobians of all joints take one call per
+        state. NumPy computes the rest, including linear systems, for the whole batch, because Pinocchio offers nothing
+        faster. (``getConstraintsJacobian`` of version 4.1 omits the first joint of each leg.)
         """
         model, data, states = self.model, self.data, len(self.q)
         tau = pin.rneaInParallel(1, self.pool, *self.columns).T
@@ -127,7 +127,7 @@ class Peer:
 
 
 def row(title: str, own: Callable[[], Any], peer: float, count: int) -> None:
-    """Print one figure against that of the peer (s)."""
+    """Print one time (s) with that of the peer."""
     seconds = best(own)
     print(f"| {title} | {1e6 * seconds / count:.3f} | {1e6 * peer / count:.1f} | {peer / seconds:.0f} |", flush=True)
 

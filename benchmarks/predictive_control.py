@@ -1,9 +1,10 @@
 """Time of one step of predictive control of the UR5: horizon 20, torque bounds, on one core.
 
 Run: ``OMP_NUM_THREADS=1 python benchmarks/predictive_control.py [repeats]``. The same closed loop is repeated, and the
-time of each of its steps is the least of all repeats, because other processes disturb single ones. The C code is the
-export of the same controller, compiled with gcc -O2, and gets the states of the same loop. RMS errors of the joint
-positions are compared with those of computed torque with the same bandwidth and torque bounds, and a period of 1 ms.
+time of each of its steps is the least of all repeats, because other processes disturb individual repeats. The C code is
+the export of the same controller, compiled with gcc -O2, and is called with the states of the same loop. RMS errors of
+the joint positions are compared with those of computed torque with the same bandwidth and torque bounds, and a period
+of 1 ms.
 """
 
 import ctypes
@@ -30,7 +31,7 @@ int step(void *s, double t, const double *q, const double *v, const double *rq, 
 
 
 def wave(t: ca.SX) -> list[ca.SX]:
-    """Return a motion that needs more than 60 % of the torques."""
+    """Return a motion that needs more than 60 % of the torque bounds."""
     return [CENTER[i] + SIZE[i] * ca.sin(6 * t + 0.5 * i) for i in range(6)]
 
 
@@ -50,7 +51,7 @@ class Timed:
 
 
 def in_c(law: torsor.motion.PredictiveController, rows: list, repeats: int) -> np.ndarray:
-    """Return the seconds of the exported code for the same calls."""
+    """Return the times (s) of the exported code for the same calls."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         files = law.export_c(folder)

@@ -2,9 +2,9 @@
 
     python benchmarks/printed_walk.py [--only NAME ...]
 
-Prints the Markdown table of docs/theory/walking.md, one row per reading. The status, the number of iterations and the
-processor time of each search are on stderr. One process, one core (set OMP_NUM_THREADS=1), tolerance 1e-5: seconds to
-minutes per row.
+The script prints the Markdown table of docs/theory/walking.md, with one row per interpretation. The status, the number
+of iterations and the processor time of each search are printed to stderr. With one process on one core (set
+OMP_NUM_THREADS=1) and a tolerance of 1e-5, a row takes seconds to minutes.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def in_box(problem: MotionProblem) -> MotionProblem:
 
 
 class Reading(NamedTuple):
-    """A reading of the printed problem.
+    """An interpretation of the printed problem.
 
     ``band`` is the height (mm) and the velocity (mm/s) allowed in eq. 5.4, or None for that of the version, and
     ``options`` are other arguments of ``walking``. ``feasible_first`` searches for a feasible motion before effort is
@@ -108,7 +108,7 @@ READINGS = (
 
 
 def row(reading: Reading) -> str:
-    """Return the row of a reading, and print its search on stderr."""
+    """Return the row of an interpretation, and print its search to stderr."""
     problem = reading.problem()
     print(f"{reading.name}: {problem.program.n} variables, {problem.program.m} rows ... ", end="", file=sys.stderr)
     sys.stderr.flush()
@@ -138,7 +138,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names))
     chosen = parser.parse_args().only
     warnings.simplefilter("ignore")  # these walks are optimal at the nodes only
-    print("| reading | band | effort | $r$ | force peaks |\n|---|---|---|---|---|", flush=True)
+    print("| interpretation | band | effort | $r$ | force peaks |\n|---|---|---|---|---|", flush=True)
     for reading in READINGS:
         if reading.name in chosen:
             print(row(reading), flush=True)

@@ -2,10 +2,10 @@
 
     python benchmarks/retiming.py
 
-Prints the table of docs/plan/retiming.md: the time from waypoints to a timed motion (best of several repeats) and the
-duration of the motion, as medians over seeds. toppra has the same cubic spline, the same 91 knots and the same
-constraints at both ends of each interval (``DiscretizationType.Interpolation``); its torques are those of Pinocchio's
-``rnea``. Needs toppra, pin and example-robot-data.
+The script prints the table of docs/plan/retiming.md: the time from waypoints to a timed motion (best of several
+repeats) and the duration of the motion, as medians over seeds. toppra uses the same cubic spline, the same 91 knots and
+the same constraints at both ends of each interval (``DiscretizationType.Interpolation``); its torques are those of
+Pinocchio's ``rnea``. The script needs toppra, pin and example-robot-data.
 """
 
 import time
@@ -35,7 +35,7 @@ def robot_file() -> str:
 
 
 def best(function: Callable[[], Any], repeats: int = REPEATS) -> tuple[float, Any]:
-    """Return the shortest time of some calls (ms), and the result of the last."""
+    """Return the shortest time of several calls (ms), and the result of the last one."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -45,7 +45,7 @@ def best(function: Callable[[], Any], repeats: int = REPEATS) -> tuple[float, An
 
 
 def peer(model: Any, data: Any, q: Any, torque: bool) -> Any:
-    """Return the trajectory of toppra."""
+    """Return the trajectory computed by toppra."""
     both = constraint.DiscretizationType.Interpolation
     speed, effort = (np.stack([-each, each], axis=1) for each in (model.velocityLimit, model.effortLimit))
     rows = [constraint.JointVelocityConstraint(speed)]

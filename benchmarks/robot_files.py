@@ -3,10 +3,11 @@
     python benchmarks/robot_files.py [FOLDER ...] [--states 2] [--seconds 120]
 
 Every .urdf file of the folders, and every .xml file whose root is <mujoco>, is loaded here and by the peer; mass
-matrix, inverse dynamics and forward dynamics are compared. Without folders the files of the package example-robot-data
-are taken. A table with one line for each folder, format and base is printed, and after it every file that was not
-compared, with the reason. A process of its own loads the files, so that a crash of a library is the reason of one file
-and not the end. The exit code is 1 if a difference is above 1e-9, or if a file is missing without a reason.
+matrix, inverse dynamics and forward dynamics are compared. If no folders are given, the files of the package
+example-robot-data are used. The script prints a table with one line for each folder, format and base, and then every
+file that was not compared, with the reason. A separate process loads the files, so that a crash of a library affects
+only one file and does not end the run. The exit code is 1 if a difference is above 1e-9, or if a file is missing
+without a reason.
 """
 
 import argparse
@@ -55,7 +56,7 @@ class Outcome(NamedTuple):
 
 
 def jobs(folders: list[Path]) -> Iterator[Job]:
-    """Yield the files of the folders; a file that is reached by several paths is taken once."""
+    """Yield the files of the folders; a file with several paths is yielded once."""
     seen: set[Path] = set()
     for folder in folders:
         for path in sorted(folder.rglob("*")):
@@ -120,7 +121,7 @@ def compared(job: Job, states: int) -> Outcome:
 
 
 def work(pipe: Connection, states: int) -> None:
-    """Compare the files that come through a pipe."""
+    """Compare the files that are received through a pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the parsers of the peers write there
     with tempfile.TemporaryDirectory() as name:
         os.chdir(name)  # MuJoCo writes its log where the process is
@@ -133,7 +134,7 @@ def work(pipe: Connection, states: int) -> None:
 
 
 class Worker:
-    """A process that compares files, and is replaced when a library kills it or a file takes too long."""
+    """A process that compares files, and is replaced if a library crashes it or a file takes too long."""
 
     def __init__(self, states: int, seconds: float):
         self.states, self.seconds = states, seconds
@@ -148,7 +149,7 @@ class Worker:
         theirs.close()
 
     def compare(self, job: Job) -> Outcome:
-        """Return the outcome of a file, also if the process does not survive it."""
+        """Return the outcome of a file, even if the process crashes."""
         try:
             self.pipe.send(job)
             if self.pipe.poll(self.seconds):

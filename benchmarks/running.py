@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def described(result: MotionResult) -> str:
-    """Return the figures of a run as text."""
+    """Return the results of a run as text."""
     stride = Stride(result)
     step, energy = stride.step, next(part.value for part in result.parts if part.title == "energy")
     rise = 1000 * np.ptp(stride.samples.q[:, stride.body.coordinate_names.index("ty")])

@@ -14,7 +14,7 @@ START = np.random.default_rng(0).normal(size=7)
 
 
 def best(call: Callable[[], object], repeats: int = 7) -> float:
-    """Return the shortest time (s) of a call, after a first one that compiles."""
+    """Return the shortest time (s) of a call, after a first call that compiles."""
     call()
     times = []
     for _ in range(repeats):

@@ -2,9 +2,9 @@
 
     python benchmarks/single_precision.py [--device cuda] [--robots FOLDER]
 
-Of 2000 random states, the largest error of an entry relative to the largest entry of the result, float64 on the
-processor being the truth. FOLDER has ur5_robot.urdf and talos_reduced.urdf of example-robot-data; without it that
-package must be installed.
+For 2000 random states, the script prints the largest error of an entry relative to the largest entry of the result; the
+reference is float64 on the CPU. FOLDER contains ur5_robot.urdf and talos_reduced.urdf of example-robot-data; if it is
+not given, that package must be installed.
 """
 
 import argparse
@@ -35,7 +35,7 @@ LONG = {("Talos", "forward_dynamics_derivatives")}  # left out: it takes minutes
 
 
 def robot_of(folder: str | None, name: str) -> torsor.Robot:
-    """Return a robot of example-robot-data."""
+    """Return a robot from example-robot-data."""
     if folder is not None:
         return torsor.load(Path(folder) / name)
     listed = files("example-robot-data") or []
@@ -43,7 +43,7 @@ def robot_of(folder: str | None, name: str) -> torsor.Robot:
 
 
 def states_of(robot: torsor.Robot, name: str) -> list[Any]:
-    """Return random inputs of a method, as float32 has them: positions within half a turn, rates and forces of 1."""
+    """Return random inputs of a method, rounded to float32: positions within half a turn, rates and forces within 1."""
     rng = np.random.default_rng(0)
     shapes = robot.kernels.request(name, *place_of(robot, name)).inputs(robot)
     largest = {key: np.pi if key == "q" else 1.0 for key in shapes}
@@ -53,7 +53,7 @@ def states_of(robot: torsor.Robot, name: str) -> list[Any]:
 
 
 def place_of(robot: torsor.Robot, name: str) -> list[str]:
-    """Return the last link for methods of one link."""
+    """Return the last link, for methods that take a link."""
     return [robot.link_names[-1]] if name == "jacobian" else []
 
 

@@ -1,12 +1,12 @@
 """Benchmark of sweeps: cases per second with two processes and in batches, killed workers, memory, and case time.
 
-Prints Markdown tables.
+The script prints Markdown tables.
 
     python benchmarks/sweep.py [--walks N] [--repeats N] [--motions N] [--kills N] [--cases N] [--skip-walks]
 
-``--walks`` is the number of walks in each run (one process, then two, in turns, ``--repeats`` times; the best times
-count), ``--motions`` the number of arm motions that are solved in batches and one by one, ``--kills`` how often a
-worker is killed with SIGKILL, ``--cases`` the number of cases of the run that measures memory.
+``--walks`` is the number of walks in each run. Runs with one process and with two alternate, ``--repeats`` times, and
+the best times count. ``--motions`` is the number of arm motions that are solved in batches and one by one, ``--kills``
+is how often a worker is killed with SIGKILL, and ``--cases`` is the number of cases of the run that measures memory.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def bodies(count: int) -> list[dict[str, Any]]:
 
 
 def walks(count: int, repeats: int) -> None:
-    """Print walks a second in one and in two processes; processes are started and warm before the time begins."""
+    """Print walks per second with one and two processes, which are started and warm before the measurement begins."""
     print(f"| {count} walks | walks a second | to one process | time in which processes compute |\n|---|---|---|---|")
     best = dict.fromkeys((1, 2), (0.0, 0.0))
     with Processes(1) as one, Processes(2) as two:
@@ -82,7 +82,7 @@ def batches(count: int, repeats: int) -> None:
 
 
 def kills(count: int) -> None:
-    """Print how many cases are lost or doubled while a worker is killed again and again."""
+    """Print how many cases are lost or duplicated while workers are killed repeatedly."""
     done = threading.Event()
 
     def cases() -> Iterator[dict[str, Any]]:
@@ -125,7 +125,7 @@ def resident() -> float:
 
 
 def memory(count: int) -> None:
-    """Print the memory of this process during a study of many cases, and the time of a case without work."""
+    """Print the memory of this process during a study of many cases, and the time of an empty case."""
     print("| cases | file | ms a case | memory after a tenth (MB) | at the end (MB) |\n|---|---|---|---|---|")
     for suffix in ("sqlite", "parquet"):
         marks = list[float]()

@@ -2,11 +2,11 @@
 
     python benchmarks/threads.py [--states 16384 131072 1000000] [--threads 1 2 4 8 16 auto] [--pause MS]
 
-Prints Markdown tables: the best of nine calls each, with ``out=``, in about 40 s (on slow machines of fewer).
-Numbers of threads alternate, so that other load on the machine affects all. With ``--pause`` the threads are asleep
-when a call begins: it lasts longer by the time that the system takes to wake them. UR5 and Talos are those of the wheel
-example-robot-data, or files in the folder ``--robots``; a random tree with as many joints takes the place of a missing
-one.
+The script prints Markdown tables. Each time is the best of nine calls with ``out=``, or of fewer calls on slow
+machines; a run takes about 40 s. Numbers of threads alternate, so that other load on the machine affects all of them.
+With ``--pause``, the threads are asleep when a call begins, and the call takes longer by the time that the system needs
+to wake them. UR5 and Talos are those of the package example-robot-data, or files in the folder ``--robots``; a random
+tree with as many joints replaces a missing robot.
 """
 
 import argparse
@@ -28,7 +28,7 @@ ROUNDS, CALLS = 3, 3
 
 
 def robot(title: str, folder: Path | None) -> tuple[str, torsor.Robot]:
-    """Return a robot, from a file in the folder or of the wheel, or a random tree of the same size, and its title."""
+    """Return a robot and its title: from the folder, from the package, or a random tree of the same size."""
     name, joints = ROBOTS[title]
     try:
         listed = [Path(str(each.locate())) for each in files("example-robot-data") or []]

@@ -3,10 +3,10 @@
     pip install urdf-usd-converter
     python benchmarks/usd_converters.py [FILE ...]
 
-Without files, all URDF files of the package example-robot-data are taken, with a floating base. Compared is the mass
-matrix at a random state. The converter writes no masses of 0: UsdPhysics then fills collision shapes with water, and
-takes the centre of these for a centre of mass that is not given. Robots with such links, which a warning or the
-difference of a link shows, are counted apart.
+If no files are given, all URDF files of the package example-robot-data are used, with a floating base. The mass matrix
+is compared at a random state. The converter does not write masses of 0. UsdPhysics then assigns the density of water to
+collision shapes, and uses their centre in place of a missing centre of mass. Robots with such links, which are detected
+by a warning or by a difference between links, are counted separately.
 """
 
 import argparse
@@ -23,7 +23,7 @@ import torsor
 
 
 def converted(path: Path, folder: Path) -> Path | None:
-    """Return the stage of a URDF file, None if the converter makes none; packages lie beside the folder of robots."""
+    """Return the stage of a URDF file, or None if the converter fails; packages are next to the folder of robots."""
     package = f"example-robot-data={path.parents[3]}"
     command = ["urdf_usd_converter", str(path), str(folder), "--package", package]
     subprocess.run(command, capture_output=True, check=False, timeout=600)
@@ -41,7 +41,7 @@ def difference(robot: torsor.Robot, other: torsor.Robot) -> float:
 
 
 def same_links(robot: torsor.Robot, other: torsor.Robot) -> bool:
-    """Whether the links of both have the same masses and centres of mass."""
+    """Return whether the links of both robots have the same masses and centres of mass."""
     here, there = ({link.name: link for link in (each.base, *each.links)} for each in (robot, other))
     both = [(here[name], there[name]) for name in here if name in there]
     close = (np.allclose([a.mass, *a.com], [b.mass, *b.com], rtol=1e-5, atol=1e-7) for a, b in both)

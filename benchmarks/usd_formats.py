@@ -2,10 +2,10 @@
 
     python benchmarks/usd_formats.py [--suffix .usda] [--most 75] [--meshes]
 
-Each URDF file is read, fixed and floating, written as USD, read back, and compared at a random state; once with the
-exact numbers in customData, and once by the attributes of the schema alone, which are of single precision. Visuals and
-collision shapes are left out, because no force depends on them, unless ``--meshes`` is given: then the time of writing
-counts their surfaces. ``rows`` yields the rows for other tables of formats.
+Each URDF file is read with a fixed and a floating base, written as USD, read back, and compared at a random state: once
+with the exact numbers in customData, and once with only the attributes of the schema, which have single precision.
+Visuals and collision shapes are omitted, because no force depends on them. With ``--meshes`` they are included, and the
+writing time includes their surfaces. ``rows`` yields the rows for other tables of formats.
 """
 
 import argparse
@@ -29,7 +29,7 @@ TWICE += ("effort_limit", "coulomb", "armature", "ratio", "offset", "gravity")
 
 
 class Row(NamedTuple):
-    """What became of a robot: relative differences with exact numbers, and by the schema alone."""
+    """The result for a robot: relative differences with exact numbers, and with the schema alone."""
 
     robot: str
     base: str
@@ -45,7 +45,7 @@ def robots() -> list[Path]:
 
 
 def without_exact_numbers(path: Path) -> None:
-    """Remove the exact numbers that the schema has too; bodies without mass keep theirs, since 0 means none there."""
+    """Remove exact numbers that the schema has too; bodies without mass keep theirs, because there 0 means no value."""
     stage = Usd.Stage.Open(str(path))
     for prim in stage.Traverse():
         data = prim.GetCustomDataByKey(OWN) or {}
@@ -55,7 +55,7 @@ def without_exact_numbers(path: Path) -> None:
 
 
 def parts(robot: torsor.Robot) -> Iterator[Any]:
-    """Yield all that the dynamics depend on, without the shapes, whose mesh files may not be found."""
+    """Yield everything that the dynamics depend on, without the shapes, whose mesh files may be missing."""
     yield from (robot.gravity.tolist(), robot.joints)
     for link in robot.links:
         yield link.mass, link.com.tolist(), link.inertia.tolist()
@@ -75,7 +75,7 @@ def difference(robot: torsor.Robot, again: torsor.Robot) -> float:
 
 
 def rows(suffix: str = ".usda", most: int | None = None, meshes: bool = False) -> Iterator[Row]:
-    """Yield a row for each robot that is read, fixed and floating, with or without its surfaces."""
+    """Yield a row for each robot, with a fixed and a floating base, with or without its surfaces."""
     for file in robots()[:most]:
         for base in ("fixed", "floating"):
             try:

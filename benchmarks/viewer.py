@@ -44,7 +44,7 @@ DRAWN = "[...document.querySelectorAll('canvas')].map((each) => `${each.width}x$
 
 @contextmanager
 def opened(address: str | Path, width: int, height: int) -> Iterator[Browser]:
-    """Open a page in a window of a size, drawn in software."""
+    """Open a page in a window of a given size, rendered in software."""
     with Browser("--disable-gpu", "--enable-unsafe-swiftshader", width=width, height=height) as page:
         shape = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         page.send("Emulation.setDeviceMetricsOverride", **shape)
@@ -53,7 +53,7 @@ def opened(address: str | Path, width: int, height: int) -> Iterator[Browser]:
 
 
 def main() -> None:
-    """Print the frames a second for each size of the window."""
+    """Print the frames per second for each window size."""
     sizes = sys.argv[1:] or ["1280x720", "960x540", "640x480"]
     walk = timeline(torsor.human.walking().solve(), "walking")
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {len(walk.robot.links)} links, {len(walk)} samples")

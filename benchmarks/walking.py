@@ -1,12 +1,13 @@
 """Benchmark of walking prediction: solvers, evaluations, random initial guesses, variants, and CasADi.
 
-Prints Markdown tables. One process, one core (set OMP_NUM_THREADS=1), tolerance 1e-5, a warm cache.
+The script prints Markdown tables. It uses one process on one core (set OMP_NUM_THREADS=1), a tolerance of 1e-5 and a
+warm cache.
 
     python benchmarks/walking.py [--quick] [--starts N] [--variants] [--peer] [--cold]
 
 ``--quick`` solves the default walk once and stops after the times of evaluations. The peer (``--peer``) is the same
-nonlinear program with CasADi's own derivatives of the function of a node, mapped over the nodes, on its virtual
-machine, solved by IPOPT with MUMPS: some minutes. ``--cold`` measures the first walk with an empty cache.
+nonlinear program, solved by IPOPT with MUMPS in a few minutes. CasADi differentiates the function of a node, maps it
+over the nodes, and evaluates it on its virtual machine. ``--cold`` measures the first walk with an empty cache.
 """
 
 import argparse
@@ -72,7 +73,7 @@ SEARCHES: dict[str, dict[str, Any]] = {
 
 
 def searches(problem: MotionProblem, quick: bool) -> MotionResult:
-    """Print objective, iterations and time of solving the default walk, and return the first result."""
+    """Print the objective, iterations and time of the default walk, and return the first result."""
     print("| search from q = 0 | objective | iterations | search (s) |\n|---|---|---|---|")
     found: MotionResult | None = None
     for title in ["condensed, direct"] if quick else SEARCHES:

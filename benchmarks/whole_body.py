@@ -1,7 +1,7 @@
 """Measure one call of whole-body control of Talos: kernel, solver and total; print a Markdown table.
 
 Talos stands on both feet (surface contacts) with tasks for its centre of mass, trunk, left hand, angular momentum and
-posture, and limits of torques, velocities and positions. ``whole_body_tsid.py`` measures a peer on the same problem.
+posture, and limits on torques, velocities and positions. ``whole_body_tsid.py`` measures a peer on the same problem.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Measure one call of TSID on the problem of ``whole_body.py``: Talos on both feet; print a row as Markdown.
 
-TSID needs its own version of Pinocchio, so it runs in a separate environment: ``pip install tsid==1.7.1
-pin==3.4.0 'cmeel-urdfdom<5'``, then ``python benchmarks/whole_body_tsid.py talos_reduced.urdf``. Tasks, gains,
-contacts, friction and limits are the same; TSID has four forces at the corners of each sole in place of a wrench.
+TSID needs its own version of Pinocchio, so it runs in a separate environment: ``pip install tsid==1.7.1 pin==3.4.0
+'cmeel-urdfdom<5'``, then ``python benchmarks/whole_body_tsid.py talos_reduced.urdf``. Tasks, gains, contacts, friction
+and limits are the same; TSID uses four forces at the corners of each sole instead of a wrench.
 """
 
 import sys
@@ -35,7 +35,7 @@ def standing(model: pin.Model) -> np.ndarray:
 
 
 def controller(robot: tsid.RobotWrapper, q: np.ndarray) -> tuple[tsid.InverseDynamicsFormulationAccForce, list]:
-    """Return the formulation and what it holds no reference to."""
+    """Return the formulation, and the objects that it needs but does not keep alive."""
     v = np.zeros(robot.nv)
     law = tsid.InverseDynamicsFormulationAccForce("law", robot, False)
     law.computeProblemData(0.0, q, v)

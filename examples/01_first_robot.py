@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 1. A first robot
 #
-# This tutorial loads a robot arm from a URDF file, prints it, draws it in a posture, and computes the torques of a
+# This tutorial loads a robot arm from a URDF file, prints it, draws it in a posture, and computes the torques for a
 # motion.
 
 # %%
@@ -15,7 +15,7 @@ import torsor
 # %% [markdown]
 # ## Load and print
 #
-# Use the path of your own URDF file. Here, the UR5 of the library is written to a file first.
+# Use the path of your own URDF file. Here, the library's UR5 is first written to a file.
 
 # %%
 file = Path(tempfile.mkdtemp(), "ur5.urdf")
@@ -37,8 +37,8 @@ torsor.view.draw(robot, q)
 # %% [markdown]
 # ## Torques
 #
-# `gravity_force` returns the torques that hold a posture, and `inverse_dynamics` those of a motion. The arm moves for
-# one second along a polynomial that starts and ends at rest. One call computes all 201 instants.
+# `gravity_force` returns the torques that hold a posture, and `inverse_dynamics` those that produce a motion. The arm
+# moves for one second along a polynomial path that starts and ends at rest. One call evaluates all 201 instants.
 
 # %%
 print("holding torques (N m):", robot.gravity_force(q).round(1))

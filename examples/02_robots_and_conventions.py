@@ -16,8 +16,9 @@ import torsor
 # %% [markdown]
 # ## One arm, three descriptions
 #
-# The arm has two rods of 1 m and 2 kg that move in a vertical plane. It is described by a standard Denavit-Hartenberg
-# table, by screws (home poses, screw axes in the space frame, spatial inertias), and by links and joints.
+# The arm has two rods of 1 m and 2 kg each that move in a vertical plane. It is described by a standard
+# Denavit-Hartenberg table, by screws (home poses, screw axes in the space frame, spatial inertias), and by links and
+# joints.
 
 # %%
 inertia = np.diag([0.0, 1 / 6, 1 / 6])
@@ -42,8 +43,9 @@ for robot in (by_table, by_screws, by_parts):
 # %% [markdown]
 # ## Files
 #
-# `torsor.load` selects the format by file suffix. `base="floating"` adds a free joint at the root link. Warnings list
-# properties that the format cannot express when a file is written, and unsupported elements when it is read.
+# `torsor.load` selects the format from the file suffix. `base="floating"` adds a free joint at the root link. When a
+# file is written, warnings list properties that the format cannot express. When a file is read, they list unsupported
+# elements.
 
 # %%
 arm = torsor.library.ur5()

@@ -31,8 +31,8 @@ print(robot.inverse_dynamics(*states).shape)
 # %% [markdown]
 # ## Derivatives
 #
-# The derivatives with respect to q, v and a are exact and come from one recursion. The error of the linear prediction
-# is therefore of second order: for a step ten times smaller, it is a hundred times smaller.
+# The derivatives with respect to q, v and a are exact and are computed in one recursion. The error of the linear
+# prediction is therefore of second order: for a step ten times smaller, it is a hundred times smaller.
 
 # %%
 dq, dv, da = robot.derivatives.inverse_dynamics(q, v, a)

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 4. Simulation and control
 #
-# This tutorial is for control engineers who test a controller in simulation. A SCARA arm follows a path under
+# This tutorial is for control engineers who want to test a controller in simulation. A SCARA arm follows a path under
 # computed-torque control, with a payload that the controller model lacks. Then a batch of a thousand arms is simulated.
 
 # %%
@@ -52,7 +52,7 @@ figure
 # ## Batches of simulations
 #
 # Leading axes of the initial state are batch axes. Each arm starts at a different position, and the controller brings
-# all of them to the path.
+# them all onto the path.
 
 # %%
 spread = np.random.default_rng(0).uniform(-1, 1, size=(1000, 4)) * [0.05, 0.05, 0.02, 0.05]

@@ -16,8 +16,8 @@ elastic = rigid.with_motor("joint3", inertia=3.32e-4, ratio=50.0, carrier="link1
 print(rigid.nv, elastic.nv, elastic.coordinate_names[-1])
 
 # %% [markdown]
-# The motor starts at 0.2 rad/s, and the joint oscillates. Its frequency, which depends on the stiffness and the
-# inertias on both sides of the spring, is measured in the simulation and computed from the linearised model.
+# The motor starts at 0.2 rad/s, and the joint oscillates. The oscillation frequency, which depends on the stiffness and
+# the inertias on both sides of the spring, is measured in the simulation and computed from the linearised model.
 
 # %%
 q0 = np.zeros(7)
@@ -42,7 +42,7 @@ figure
 
 # %% [markdown]
 # `torsor.control.mixed` is the controller of Hua et al. for rigid and elastic joints; `torsor reproduce hua` draws
-# their figures. Force rates (`force_rate`) give the exact feed-forward of an elastic joint.
+# their figures. Force rates (`force_rate`) give the exact feed-forward for an elastic joint.
 
 # %%
 law = torsor.control.gravity_pd(elastic, np.full(6, 0.02), kp=[600, 600, 600, 20, 20, 20], kd=[60, 60, 60, 2, 2, 2])

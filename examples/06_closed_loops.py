@@ -38,8 +38,8 @@ figure
 # %% [markdown]
 # ## A slider-crank through its dead points
 #
-# At a dead point, the piston velocity does not determine the crank velocity. The simulation uses other independent
-# coordinates there. The loop stays closed to within rounding error.
+# At a dead point, the piston velocity does not determine the crank velocity. There, the simulation switches to other
+# independent coordinates. The loop stays closed to within rounding error.
 
 # %%
 engine = torsor.library.slider_crank()

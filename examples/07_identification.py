@@ -2,8 +2,8 @@
 # # 7. Parameter identification
 #
 # This tutorial designs an excitation trajectory, simulates measurements with sensor noise, and identifies physically
-# consistent masses, inertias and friction. A second motion validates the result. The tutorial is for engineers who need
-# an accurate model of a real robot.
+# consistent masses, inertias and friction. A second motion validates the result. It is for engineers who need an
+# accurate model of a real robot.
 
 # %%
 import numpy as np
@@ -25,7 +25,7 @@ assumed = real.inertial.replaced(0.75 * real.inertial.values).without_friction()
 # %% [markdown]
 # ## Excitation trajectory
 #
-# `excite` finds a Fourier series within position and velocity limits that minimises the condition number of the
+# Within position and velocity limits, `excite` finds a Fourier series that minimises the condition number of the
 # regressor.
 
 # %%
@@ -61,4 +61,4 @@ print("RMS torque error (N m): assumed", before.round(3), "identified", check.rm
 check.plot()
 
 # %% [markdown]
-# For log files, the command is `torsor identify robot.urdf log.csv --cutoff 10 --physical -o real.urdf`.
+# For log files, use `torsor identify robot.urdf log.csv --cutoff 10 --physical -o real.urdf`.

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 8. Optimal motions
 #
-# This tutorial computes the fastest motion of an arm within its torque limits, slower motions with less effort, and the
-# constraints that limit them. It is for engineers who plan robot motions.
+# This tutorial computes the fastest motion of an arm within its torque limits, and slower motions with less effort. It
+# also shows which constraints limit the fastest motion. It is for engineers who plan robot motions.
 
 # %%
 from matplotlib.figure import Figure
@@ -14,7 +14,7 @@ arm = torsor.library.two_link().with_gravity((0, -9.81, 0))
 ends = [motion.Start(q=[-1.2, 0.3], v=0.0), motion.End(q=[0.8, 0.6], v=0.0)]
 
 # %% [markdown]
-# A problem consists of a robot, a phase with a duration (here free), an objective and constraints.
+# A problem consists of a robot, a phase with a duration (free here), an objective and constraints.
 
 # %%
 problem = motion.MotionProblem(arm, motion.Phase((0.1, 3.0)), motion.Time(), [*ends, motion.Torques(upper=12.0)])
@@ -22,7 +22,7 @@ fastest = problem.solve(refine=True)
 print(fastest.status, f"{fastest.T:.3f} s in {fastest.iterations} iterations")
 
 # %% [markdown]
-# Active bounds limit the motion. Their sensitivities predict the effect of a larger bound without solving again.
+# Active bounds limit the motion. Their sensitivities predict the effect of a larger bound without a new solution.
 
 # %%
 for joint in arm.coordinate_names:

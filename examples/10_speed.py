@@ -2,8 +2,7 @@
 # # 10. Speed: batches, threads, types, C and your own functions
 #
 # Robot methods are compiled to machine code for each robot. This tutorial is for users who evaluate many states or
-# deploy their model. It shows how to use batches, threads, single precision and export. `make bench` measures the speed
-# on your machine and compares it with other libraries.
+# deploy their model. `make bench` measures the speed on your machine and compares it with other libraries.
 
 # %%
 import tempfile
@@ -35,7 +34,7 @@ print(f"float32: {error:.0e} of the largest torque")
 # ## The first call
 #
 # The first call compiles the method and stores the code on disk for later processes. `torsor warm ROBOT` compiles
-# ahead of time. For a single evaluation, CasADi's virtual machine needs no compilation.
+# methods ahead of time. For a single evaluation, use CasADi's virtual machine, which needs no compilation.
 
 # %%
 print(np.allclose(robot.to(device="casadi").gravity_force(np.ones(6)), robot.gravity_force(np.ones(6))))

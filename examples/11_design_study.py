@@ -22,8 +22,9 @@ PICK, PLACE = np.array([0.6, -0.2]), np.array([0.2, 0.45])  # m
 arm = torsor.library.planar_chain(2, FOREARM, DENSITY * FOREARM).with_payload("link2", 1.0, com=(FOREARM, 0, 0))
 
 # %% [markdown]
-# The arm lifts 1 kg from one point to another. Torques and velocities are bounded. One joint often limits the duration;
-# the small effort term makes the torques of the other joint unique, and the motion at most 1.6 % slower (10 x 10 grid).
+# The arm lifts 1 kg from one point to another. Torques and velocities are bounded. Often, only one joint limits the
+# duration. The small effort term makes the torques of the other joint unique and the motion at most 1.6 % slower on the
+# 10 x 10 grid.
 
 
 # %%
@@ -36,16 +37,16 @@ def problem(robot: torsor.Robot, torque: float, speed: float, start: list[float]
 
 
 def posture(point: np.ndarray, length: float) -> list[float]:
-    """Return the joint angles, elbow up, at which the payload is at a point."""
+    """Return the joint angles, elbow up, at which the payload is at a given point."""
     elbow = np.arccos((point @ point - length**2 - FOREARM**2) / (2 * length * FOREARM))
     inner = np.arctan2(FOREARM * np.sin(elbow), length + FOREARM * np.cos(elbow))
     return [float(np.arctan2(point[1], point[0]) + inner), float(-elbow)]
 
 
 # %% [markdown]
-# A design changes parameters by their [dotted names](../../plan/sweep.md#functions-and-problems). The upper arm is a
-# uniform rod, so its mass, centre of mass and inertia follow from its length. A gear with the ratio n multiplies the
-# motor torque by n and the rotor inertia by n², and divides the velocity by n. Both joints have the same drive.
+# A design sets parameters by their [dotted names](../../plan/sweep.md#functions-and-problems). The upper arm is a
+# uniform rod, so its mass, centre of mass and inertia follow from its length. A gear with ratio n multiplies the motor
+# torque by n and the rotor inertia by n², and divides the velocity by n. Both joints have the same drive.
 
 
 # %%
@@ -61,7 +62,7 @@ def design(length: float, ratio: float) -> dict[str, Any]:
 
 # %% [markdown]
 # All designs share compiled functions and are solved in batches. Results are stored as they arrive, and a terminal
-# shows a progress bar. After an interruption, `resume=True` skips finished cases. `workers=0` uses one core; in a
+# displays a progress bar. After an interruption, `resume=True` skips finished cases. `workers=0` uses one core; in a
 # notebook, omit it to use all cores.
 
 # %%
@@ -72,14 +73,14 @@ results = torsor.sweep(study, cases, output=f"designs_{SIZE}.sqlite", resume=Tru
 print(results)
 
 # %% [markdown]
-# The copper loss is the integral of (motor torque / motor constant)². A design is on the Pareto front if it has less
-# loss than every faster one.
+# The copper loss is the integral of (motor torque / motor constant)². A design is on the Pareto front if every faster
+# design has higher losses.
 
 # %%
 seconds, length, ratio = results["T"], results["joints.joint2.origin.x"], results["Torques.upper"] / TORQUE
 loss = results["objective.Effort"] / EFFORT / (ratio * CONSTANT) ** 2
 order = np.argsort(seconds)
-front = order[loss[order] < np.fmin.accumulate([np.inf, *loss[order][:-1]])]  # NaN, not solved, is not less
+front = order[loss[order] < np.fmin.accumulate([np.inf, *loss[order][:-1]])]  # NaN (not solved) is never less
 print(f"{len(front)} designs are on the front, among them")
 for k in front[:: max(1, len(front) // 5)]:
     print(f"{seconds[k]:.3f} s  {loss[k]:5.2f} J  {length[k]:.3f} m  ratio {ratio[k]:5.1f}")
@@ -111,8 +112,9 @@ print(f"{length[chosen]:.3f} m, ratio {ratio[chosen]:.1f}: {direct.T:.3f} s, {di
 print(np.allclose([direct.T, effort], [seconds[chosen], results["objective.Effort"][chosen]], rtol=1e-6, atol=0.0))
 
 # %% [markdown]
-# `python 11_design_study.py 100` computes 100 lengths and 100 gear ratios and writes a picture. All 10,000 motions were
-# solved, in 10 min of processor time on one Intel Xeon core. The fastest of the 670 designs on the front needs 0.296 s
-# (0.292 m, ratio 41). With larger ratios, the velocity bounds make the motion slower, and the motors need less torque.
+# `python 11_design_study.py 100` runs the study with 100 lengths and 100 gear ratios and writes a picture. All 10,000
+# motions were solved in 10 min of processor time on one Intel Xeon core. The fastest of the 670 designs on the front
+# takes 0.296 s (0.292 m, ratio 41). With larger ratios, the velocity bounds make the motion slower, and the motors need
+# less torque.
 #
 # ![The 10,000 designs of the full study](designs_100.png)

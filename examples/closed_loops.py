@@ -1,6 +1,6 @@
 """Simulate and analyse three closed mechanisms: a slider-crank, a four-bar linkage and a Gough-Stewart platform.
 
-The program prints energy drift, closure error and the largest forces, and draws one figure:
+The program prints the energy drift, the closure error and the largest forces, and draws one figure:
 
     python examples/closed_loops.py closed_loops.png
 """

@@ -28,7 +28,7 @@ PAPER = {"no payload": (0.0026819, 0.003619, 0.052678), "payload as printed": (0
 
 
 def controller(robot: torsor.Robot) -> torsor.control.Controller:
-    """Return the controller of the paper, with gains fitted to its published errors (it states none)."""
+    """Return the controller of the paper; the paper states no gains, so they are fitted to its published errors."""
     return torsor.control.mixed(
         robot,
         lambda t: 3 * [0.5 * ca.sin(0.5 * math.pi * t)],

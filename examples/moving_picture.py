@@ -1,8 +1,8 @@
-"""The moving picture of the README: an arm, a walking man and a parallel robot with the forces that move them.
+"""Create the animation of the README: an arm, a walking man and a parallel robot with the forces that move them.
 
-The arm follows a path with the timing that ``motion.retime`` found; arrows are the forces in its joints. The man
-walks the stride of least effort at 1.2 m/s, with the ground reaction forces. The platform has its leg forces.
-A .png file has a walk with free steps at 1.25 m/s, at five instants of the stride.
+The arm follows a path with the timing that ``motion.retime`` computed; arrows are the forces in its joints. The man
+walks the stride of least effort at 1.2 m/s, and is shown with the ground reaction forces. The platform is shown with
+its leg forces. A .png file shows a walk with free steps at 1.25 m/s, at five instants of the stride.
 
 python examples/moving_picture.py docs/torsor.gif            # two minutes, half of them for the first walk
 python examples/moving_picture.py docs/people/walk.png
@@ -49,7 +49,7 @@ NEAR = 0.4  # m by which arrows are drawn in front of what hides them
 
 
 class View(NamedTuple):
-    """A picture size (pixels), and the camera: eye and target (m) in world axes, and the angle of the height (rad)."""
+    """A picture size (pixels), and the camera: eye and target (m) in world axes, and vertical field of view (rad)."""
 
     width: int
     height: int
@@ -65,7 +65,7 @@ STRIP = View(1100, 380, np.array([0.0, -28.0, 3.6]), np.array([0.0, 0.0, 0.83]),
 class Body(NamedTuple):
     """A surface in world axes: triangles (n, 3, 3), normals (n, 3, 3) of their corners, and one colour (3,).
 
-    ``near`` (m) draws it in front of what is nearer by that distance.
+    The surface is drawn in front of other surfaces that are nearer by up to ``near`` (m).
     """
 
     corners: np.ndarray
@@ -75,7 +75,7 @@ class Body(NamedTuple):
 
 
 def body(surface: Triangles, pose: np.ndarray, colour: tuple[float, ...]) -> Body:
-    """Return a surface moved by a pose (4 x 4); corners that faces share get the mean of their normals."""
+    """Return a surface moved by a pose (4 x 4); corners that faces share get the mean of the face normals."""
     points = surface.vertices @ pose[:3, :3].T + pose[:3, 3]
     corners = points[surface.faces]
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
@@ -87,7 +87,7 @@ def body(surface: Triangles, pose: np.ndarray, colour: tuple[float, ...]) -> Bod
 
 
 def arrows(starts: np.ndarray, vectors: np.ndarray, colour: tuple[float, ...]) -> list[Body]:
-    """Return arrows (n, 3) from points (n, 3), in m; short ones and NaN are left out."""
+    """Return arrows (n, 3) from points (n, 3), in m; short ones and NaN are omitted."""
     made = []
     for start, vector in zip(starts, vectors, strict=True):
         length = float(np.linalg.norm(vector))
@@ -98,12 +98,12 @@ def arrows(starts: np.ndarray, vectors: np.ndarray, colour: tuple[float, ...]) -
 
 
 def placed(place: list[float], scale: float) -> np.ndarray:
-    """Return the pose (4 x 4) of a base that is drawn larger or smaller than it is."""
+    """Return the pose (4 x 4) of a base that is drawn larger or smaller than its actual size."""
     return make_pose(p=place) @ np.diag([scale, scale, scale, 1.0])
 
 
 class Picture:
-    """A picture with a depth for each of its samples."""
+    """A picture with a depth for each sample."""
 
     def __init__(self, view: View) -> None:
         self.view, self.shape = view, (view.height * FINE, view.width * FINE)
@@ -151,7 +151,7 @@ class Picture:
             self.pixels[pixel[order]] = np.einsum("sk,skc->sc", weights[order], colours[which[order]])
 
     def image(self, labels: dict[float, str], size: int) -> Image.Image:
-        """Return the picture, with texts below places on x of the world in a font of some pixels."""
+        """Return the picture, with labels by position along the world x axis; ``size`` is the font size (pixels)."""
         values = self.pixels.reshape(self.view.height, FINE, self.view.width, FINE, 3).mean(axis=(1, 3))
         image = Image.fromarray((255 * values).astype(np.uint8))
         font = ImageFont.truetype(str(Path(get_data_path(), "fonts/ttf/DejaVuSans.ttf")), size)
@@ -162,7 +162,7 @@ class Picture:
 
 
 class Actor:
-    """A motion in one place of the world: its surfaces, and arrows of its forces, at each of the pictures."""
+    """A motion at one place in the world: its surfaces, and the arrows of its forces, for each picture."""
 
     def __init__(self, result: object, place: np.ndarray) -> None:
         self.line, self.place = timeline(result), place
@@ -170,17 +170,17 @@ class Actor:
         self.surfaces = [(part, detailed(part, ROUND)) for part in self.scene.shown]
 
     def sample(self, part: float) -> int:
-        """Return the sample at a part (0 to 1) of the motion."""
+        """Return the sample at a fraction (0 to 1) of the motion."""
         return round(part % 1.0 * (len(self.line) - 1))
 
     def bodies(self, part: float) -> list[Body]:
-        """Return all surfaces at a part (0 to 1) of the motion."""
+        """Return all surfaces at a fraction (0 to 1) of the motion."""
         k = self.sample(part)
         poses = self.place @ self.scene.poses(self.line.q[k])
         return [body(surface, poses[part.link + 1], part.color) for part, surface in self.surfaces]
 
     def turned(self, vectors: np.ndarray) -> np.ndarray:
-        """Return vectors (n, 3) of base axes in world axes."""
+        """Return vectors (n, 3), given in base axes, in world axes."""
         return vectors @ self.place[:3, :3].T
 
 
@@ -204,7 +204,7 @@ class Arm(Actor):
 class Walker(Actor):
     """A man who walks in place, as on a treadmill; arrows are the ground reaction forces.
 
-    He walks along x of the world, or to the side of it by an angle (rad).
+    He walks along the world x axis, or at an angle (rad) to it.
     """
 
     def __init__(self, problem: MotionProblem, x: float, yaw: float = 0.0, strides: int = STRIDES) -> None:
@@ -238,7 +238,7 @@ class Platform(Actor):
 
 
 def drawn() -> list[Image.Image]:
-    """Return the pictures of one round."""
+    """Return the pictures of one cycle."""
     actors, pictures = [Arm(), Walker(walking(), PLACES[1]), Platform()], []
     for k in range(FRAMES):
         picture = Picture(TOGETHER)
@@ -248,7 +248,7 @@ def drawn() -> list[Image.Image]:
 
 
 def strip() -> Image.Image:
-    """Return the walk at some instants of the stride, side by side."""
+    """Return the walk at several instants of the stride, side by side."""
     free = walking(step=Step(speed=1.25, length="free", width="free"))
     walker, picture, labels, shown = Walker(free, 0.0, YAW, 1), Picture(STRIP), dict[float, str](), list[Body]()
     for k, part in enumerate(INSTANTS):
@@ -262,7 +262,7 @@ def strip() -> Image.Image:
 
 
 def palette(pictures: list[Image.Image]) -> Image.Image:
-    """Return a picture with the colours of some others, and with pure white."""
+    """Return a picture whose palette has the main colours of several pictures, and pure white."""
     stack = Image.new("RGB", (TOGETHER.width, TOGETHER.height * len(pictures)))
     for k, picture in enumerate(pictures):
         stack.paste(picture, (0, TOGETHER.height * k))
@@ -275,7 +275,7 @@ def palette(pictures: list[Image.Image]) -> Image.Image:
 
 
 def save(pictures: list[Image.Image], path: Path) -> None:
-    """Write the pictures as one that moves."""
+    """Write the pictures as an animation."""
     shared = palette(pictures[:: FRAMES // 4])
     few = [picture.quantize(palette=shared, dither=Image.Dither.NONE) for picture in pictures]
     few[0].save(path, save_all=True, append_images=few[1:], duration=DELAY, loop=0, optimize=False)

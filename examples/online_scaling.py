@@ -1,6 +1,7 @@
-"""Scale the timing of a UR5 motion online, so that its motors keep their torque and torque-rate bounds.
+"""Scale the timing of a UR5 motion online, so that its motors stay within their torque and torque-rate bounds.
 
-The program prints the use of these bounds by the desired and the scaled motion, and draws both:
+The program prints the torques and torque rates of the desired and the scaled motion, relative to these bounds, and
+draws both:
 
     python examples/online_scaling.py online_scaling.png
 """
@@ -83,7 +84,7 @@ def use(torque: Array, rate: Array, tau: Array) -> tuple[Array, Array]:
 
 
 def draw(path: str, times: Array, timing: Array, loads: dict[str, tuple[Array, Array]]) -> None:
-    """Draw the timing and the use of both bounds."""
+    """Draw the timing, and torques and torque rates relative to their bounds."""
     figure, (first, *others) = plt.subplots(3, 1, figsize=(8, 9), sharex=True, layout="constrained")
     first.plot(times, np.minimum(times, DESIRED), "k--", linewidth=0.8, label="desired")
     first.plot(times[: len(timing)], timing[:, 0], label="scaled")
@@ -102,7 +103,7 @@ def draw(path: str, times: Array, timing: Array, loads: dict[str, tuple[Array, A
 
 
 def main() -> None:
-    """Print the use of the bounds and save the picture."""
+    """Print torques and torque rates relative to their bounds, and save the picture."""
     robot = torsor.library.ur5()
     result = track(robot)
     times = np.arange(round(DESIRED / PERIOD) + 1) * PERIOD

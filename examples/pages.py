@@ -20,7 +20,7 @@ COUNT = 200  # samples per period
 
 
 def rate(values: np.ndarray) -> np.ndarray:
-    """Return the time derivative of samples (COUNT, n) of a smooth periodic motion, exact to rounding (by FFT)."""
+    """Return the time derivative of samples (COUNT, n) of a smooth periodic motion, exact up to rounding (by FFT)."""
     turns = 2j * np.pi * np.fft.fftfreq(len(values), PERIOD / len(values))
     return np.fft.ifft(turns[:, None] * np.fft.fft(values, axis=0), axis=0).real
 

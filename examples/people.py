@@ -1,7 +1,7 @@
 """Draw people of several ages and sizes to scale, and predict the walking of a cohort.
 
-The program prints body sizes and strengths. With --cohort N, it runs a sweep over N women of 70 years who walk at
-1.1 m/s (some seconds for each).
+The program prints body sizes and strengths. With --cohort N, it runs a sweep over N 70-year-old women who walk at 1.1
+m/s (a few seconds each).
 
     python examples/people.py people.png [--cohort 20]
 """

@@ -1,4 +1,4 @@
-"""Torsor compared with other libraries, in one process."""
+"""Comparison of Torsor with other libraries in one process."""
 
 from bench.figures import run_benchmarks
 from bench.limits import Limit

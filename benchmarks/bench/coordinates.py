@@ -1,7 +1,7 @@
 """Conversion from Torsor coordinates to Pinocchio and MuJoCo coordinates.
 
-Peer velocities are A(q) v, where v are ours, and A^T maps generalised forces back. A peer with more coordinates has a
-tall A; for example, mimic joints move freely in Pinocchio.
+Peer velocities are A(q) v, where v are the velocities in Torsor, and A^T maps generalised forces back. If the peer has
+more coordinates, A has more rows than columns; for example, mimic joints move freely in Pinocchio.
 """
 
 from abc import ABC, abstractmethod
@@ -33,26 +33,26 @@ class Coordinates(ABC):
 
     @abstractmethod
     def positions(self, q: Array) -> Array:
-        """Return our positions in peer coordinates."""
+        """Return Torsor positions in peer coordinates."""
 
     @abstractmethod
     def velocity_map(self, q: Array) -> Array:
-        """Return A (peer nv, our nv): peer velocities are A v."""
+        """Return A (peer nv, Torsor nv): peer velocities are A v."""
 
     @abstractmethod
     def convective(self, q: Array, v: Array) -> Array:
-        """Return the rate of A times v: peer accelerations are A a plus this."""
+        """Return the rate of A times v: peer accelerations are A a plus this term."""
 
     def accelerations(self, q: Array, v: Array, a: Array) -> Array:
-        """Return our accelerations in peer coordinates."""
+        """Return Torsor accelerations in peer coordinates."""
         return self.velocity_map(q) @ a + self.convective(q, v)
 
 
 class PinocchioCoordinates(Coordinates):
     """Conversion to the coordinates of Pinocchio's model of the same URDF file.
 
-    All joints move freely in Pinocchio. A free joint is (linear, angular), a planar joint has velocities in moved axes,
-    and revolute joints without limits have the positions (cos, sin).
+    All joints move freely in Pinocchio. The velocity of a free joint is (linear, angular), a planar joint has
+    velocities in moved axes, and a revolute joint without limits has the positions (cos, sin).
     """
 
     def __init__(self, robot: Robot, model: Any):
@@ -70,7 +70,7 @@ class PinocchioCoordinates(Coordinates):
         return theirs, ours, at.q, at.v
 
     def positions(self, q: Array) -> Array:
-        """Return our positions as Pinocchio's."""
+        """Return Torsor positions as Pinocchio's."""
         result = np.zeros(self.model.nq)
         for theirs, ours, at, _ in self._pairs:
             value = q[at] * ours.ratio + ours.offset
@@ -89,7 +89,7 @@ class PinocchioCoordinates(Coordinates):
         return A
 
     def convective(self, q: Array, v: Array) -> Array:
-        """Return the rate of A times v: the axes of planar joints turn."""
+        """Return the rate of A times v: the axes of planar joints rotate."""
         rates = np.zeros(self.model.nv)
         for theirs, ours, places, at in self._pairs:
             if ours.type == "planar":
@@ -101,12 +101,12 @@ class PinocchioCoordinates(Coordinates):
 class MujocoCoordinates(Coordinates):
     """Conversion to the coordinates of MuJoCo's model of the same MJCF file.
 
-    A free joint is (linear in world axes, angular in body axes) in MuJoCo and (angular, linear) in body axes here.
-    Quaternions have w first in MuJoCo and last here.
+    The velocity of a free joint is (linear in world axes, angular in body axes) in MuJoCo, and (angular, linear) in
+    body axes here. Quaternions have w first in MuJoCo and last here.
     """
 
     def positions(self, q: Array) -> Array:
-        """Return our positions as MuJoCo's ``qpos``."""
+        """Return Torsor positions as MuJoCo's ``qpos``."""
         qpos = np.array(q)
         for quaternion in quaternions(self.robot):
             qpos[quaternion] = np.roll(q[quaternion], 1)

@@ -1,4 +1,4 @@
-"""A robot and its copy, written to a file and read back: the same motion in both coordinates."""
+"""A robot and its copy, written to a file and read back: the same motion in the coordinates of each."""
 
 from dataclasses import replace
 from typing import Any
@@ -11,10 +11,10 @@ from torsor.robot.robot import Robot
 
 
 class Copy:
-    """A robot read back from a file: its velocities are G v of the original, its positions have the same names.
+    """A robot read back from a file; its velocities are G v for v of the original, and its positions keep their names.
 
-    Joints that follow others have coordinates of their own in MJCF: G has their ratios. Joints that got other names,
-    as in SDF those with the name of a link, are taken in their order.
+    In MJCF, joints that follow others have their own coordinates, and G contains their ratios. Renamed joints, such as
+    SDF joints that had the name of a link, are matched by their order.
 
     Example:
         >>> import torsor
@@ -41,7 +41,7 @@ class Copy:
                 self.G[row, columns[leader]] = ratio
 
     def q(self, q: Array) -> Array:
-        """Return the positions (nq,) of the copy at those of the original."""
+        """Return the positions (nq,) of the copy for given positions of the original."""
         values: dict[str, Any] = dict(zip(self.robot.position_names, q, strict=True))
         for name, each in self.relations.items():
             leader, ratio = _leader(each)
@@ -54,7 +54,7 @@ class Copy:
         return q, rng.normal(size=self.robot.nv), rng.normal(size=self.robot.nv)
 
     def difference(self, rng: np.random.Generator) -> float:
-        """Return the largest difference of inverse dynamics and mass matrix at a random state, relative to each."""
+        """Return the largest relative difference of inverse dynamics and mass matrix at a random state."""
         (q, v, a), G = self.state(rng), self.G
         here, there = self.robot, self.again
         forces = here.inverse_dynamics(q, v, a), G.T @ there.inverse_dynamics(self.q(q), G @ v, G @ a)
@@ -75,7 +75,7 @@ def _relative(expected: Array, found: Array) -> float:
 
 
 def without_surfaces(robot: Robot) -> Robot:
-    """Return a robot without visuals and collision shapes, which its motion does not depend on.
+    """Return a robot without visuals and collision shapes, on which its motion does not depend.
 
     Example:
         >>> import torsor

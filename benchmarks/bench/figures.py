@@ -1,7 +1,7 @@
-"""All figures of ``make bench``: best of several repeats in one process, as ratios.
+"""All measurements of ``make bench``: the best of several repeats in one process, as ratios.
 
 Other libraries (peers) are measured if they are installed: Pinocchio (``rneaInParallel`` with one thread, and single
-calls), MuJoCo, CasADi's own virtual machine and its C code compiled by gcc. Robots come from the wheel
+calls), MuJoCo, CasADi's own virtual machine and its C code compiled by gcc. The robots are those of the package
 example-robot-data.
 """
 
@@ -195,7 +195,7 @@ def run_benchmarks(output: Path | None = None, console: Console | None = None) -
 
 
 def document(rows: Sequence[Row], reached: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the figures and the machine limits as plain values, as for JSON."""
+    """Return the measurements and the machine limits as plain values for JSON."""
     return {
         "torsor": header("bench"),
         "units": {"figures.torsor": "s", "figures.peer": "s"},

@@ -1,7 +1,8 @@
-"""Count the instructions of a function for any processor, independent of the load of the machine.
+"""Count the instructions of a function for any processor, independently of the load on the machine.
 
-The code of a function has no loops over its operations, except for those that compute sines and cosines, so the
-instructions that run for one block of W states are those in its text, and those of these loops as often as they run.
+The code of a function has no loops over its operations, except for those that compute sines and cosines. The
+instructions executed for one block of W states are therefore those in its text, and those of these loops multiplied by
+their number of passes.
 """
 
 import re
@@ -21,10 +22,11 @@ from torsor.compiler.program import read_program
 class InstructionCount:
     """Instructions for a block of ``width`` states, by class; each instruction is in one class.
 
-    ``arithmetic``: floating-point sums, products, quotients, square roots and fused products and sums; ``fused`` of
-    them are the latter. ``memory``: loads and stores of values. ``constants``: instructions that load or build a
-    constant. ``other``: all else, such as comparisons, moves between registers, and calls. On x86-64, arithmetic with
-    an operand in memory is arithmetic. ``bits`` is the length of the shortest vector that arithmetic works on.
+    ``arithmetic``: floating-point sums, products, quotients, square roots, and fused products and sums; ``fused`` is
+    the number of the latter. ``memory``: loads and stores of values. ``constants``: instructions that load or build a
+    constant. ``other``: everything else, such as comparisons, moves between registers, and calls. On x86-64, arithmetic
+    with an operand in memory counts as arithmetic. ``bits`` is the length of the shortest vector in arithmetic
+    instructions.
     """
 
     width: int
@@ -42,12 +44,12 @@ class InstructionCount:
 
     @property
     def operations(self) -> int:
-        """Floating-point operations: a fused product and sum is two."""
+        """Floating-point operations; a fused product and sum counts as two."""
         return self.arithmetic + self.fused
 
 
 def count_instructions(function: ca.Function, target: Target, dtype: str = "float64") -> InstructionCount:
-    """Return the instructions of a CasADi function for one block of states, as wide as the vectors."""
+    """Return the instructions of a CasADi function for one block of states, which is as wide as the vectors."""
     program, width = read_program(function), target.width(dtype)
     axes = tuple(1 if columns == 1 else 2 for _, columns in (*program.inputs, *program.outputs))
     states, *pieces = write_llvm(program, axes, dtype, width, target=target, encode=False)

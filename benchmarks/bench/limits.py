@@ -1,4 +1,4 @@
-"""How close compiled code comes to the machine limit: the rate of kernels that are almost pure arithmetic."""
+"""Comparison of compiled code with the machine limit, the rate of kernels that are almost pure arithmetic."""
 
 from dataclasses import dataclass
 
@@ -14,11 +14,11 @@ from torsor.compiler.llvm.target import host
 
 @dataclass(frozen=True)
 class Limit:
-    """How far the inverse dynamics of a robot is from the machine's limit.
+    """The distance of a robot's inverse dynamics from the machine limit.
 
-    ``operations`` are the additions and multiplications of one state; ``instructions`` are all those of a block of W
-    states, and ``arithmetic`` the floating-point arithmetic among them (sin and cos included). ``reached`` is the
-    rate of arithmetic as a fraction of the peak rate.
+    ``operations`` is the number of additions and multiplications for one state. ``instructions`` is the number of all
+    instructions for a block of W states, and ``arithmetic`` that of the floating-point instructions among them (sin and
+    cos included). ``reached`` is the rate of arithmetic as a fraction of the peak rate.
 
     Example:
         >>> Limit("UR5", 277, 1039, 296, 0.5).reached

@@ -16,7 +16,7 @@ STATES = 4096
 
 @dataclass(frozen=True)
 class Row:
-    """One figure: its title, the times of Torsor and of a peer (s), and their ratio (larger is better)."""
+    """One measurement: its title, the times of Torsor and of a peer (s), and their ratio (larger is better)."""
 
     figure: str
     torsor: float
@@ -25,12 +25,12 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """How many times faster than the peer."""
+        """Speed of Torsor relative to the peer."""
         return None if self.peer is None else self.peer / self.torsor
 
 
 def best(call: Callable[[], Any], seconds: float = 1.0, least: int = 5) -> float:
-    """Return the shortest time of a call, over repeats that last about the given time together."""
+    """Return the shortest time of a call, over repeats that together take about the given time."""
     call()
     shortest, repeats, stop = np.inf, 0, time.perf_counter() + seconds
     while repeats < least or time.perf_counter() < stop:
@@ -52,7 +52,7 @@ def best_small(call: Callable[[], Any], calls: int = 2000) -> float:
 
 
 def robot_file(name: str) -> Path | None:
-    """Return the path of a robot of the wheel example-robot-data, or None if it is not installed."""
+    """Return the path of a robot in the package example-robot-data, or None if the package is not installed."""
     try:
         listed = files("example-robot-data") or []
     except PackageNotFoundError:
@@ -79,7 +79,7 @@ def has(package: str) -> bool:
 def robots() -> list[tuple[str, Path | str, str]]:
     """Return the robots that are measured: title, file and base.
 
-    Where example-robot-data is not installed, the library's UR5 and Panda take the place of the files.
+    If example-robot-data is not installed, the library's UR5 and Panda replace the files.
     """
     named = [
         ("UR5", robot_file("ur5_robot.urdf") or "ur5", "fixed"),

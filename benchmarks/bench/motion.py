@@ -15,7 +15,7 @@ LARGEST = 10  # degrees of freedom for which CasADi's own Hessian is compiled
 
 
 def derivatives() -> list[Row]:
-    """Return the figures of derivatives and force rates, batches and one call, compared with Pinocchio's one call."""
+    """Return the times of derivatives and force rates, in batches and in one call, compared with one Pinocchio call."""
     rows: list[Row] = []
     for title, path, base in robots()[:3]:
         robot = torsor.load(path, base=base).without_friction()
@@ -65,7 +65,7 @@ def _hessian(robot: torsor.Robot, title: str, values: tuple[np.ndarray, ...]) ->
 
 
 def simulation() -> list[Row]:
-    """Return the time of a batched step of the elastic seven-axis arm, compared with MuJoCo: both RK4, no contacts."""
+    """Return the time of a batched step of the elastic seven-axis arm, compared with MuJoCo (RK4, no contacts)."""
     bare = torsor.library.elastic_seven_axis_arm()
     robot, step, count, batch = with_rotors(bare), 1e-4, 500, 1024
     rng = np.random.default_rng(0)

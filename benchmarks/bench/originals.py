@@ -1,4 +1,4 @@
-"""The files that mutated_files.py mutates: one of each format, with many of its elements."""
+"""The files that mutated_files.py mutates: one for each format, with many of its elements."""
 
 INERTIA = '<mass value="2"/><inertia ixx="0.3" iyy="0.2" izz="0.4"/>'
 BODY = f'<inertial><origin xyz="0.1 0 0.2" rpy="0 0.3 0"/>{INERTIA}</inertial>'

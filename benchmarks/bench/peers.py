@@ -16,7 +16,7 @@ from torsor.spatial import to_quaternion
 
 
 class Pinocchio:
-    """Pinocchio's model of a URDF file with random states; its joints may have another order than Torsor's."""
+    """Pinocchio's model of a URDF file with random states; the order of its joints may differ from Torsor's."""
 
     def __init__(self, path: Path, base: str, states: int):
         import pinocchio
@@ -33,23 +33,23 @@ class Pinocchio:
         self._one = [np.ascontiguousarray(array[:, 0]) for array in (self._q, self._v, self._a)]
 
     def batch(self) -> None:
-        """Compute inverse dynamics of all states, in C++ on one thread."""
+        """Compute the inverse dynamics of all states, in C++ on one thread."""
         self._pin.rneaInParallel(1, self._pool, self._q, self._v, self._a)
 
     def forward(self) -> None:
-        """Compute forward dynamics of all states, in C++ on one thread."""
+        """Compute the forward dynamics of all states, in C++ on one thread."""
         self._pin.abaInParallel(1, self._pool, self._q, self._v, self._a)
 
     def single(self) -> None:
-        """Compute inverse dynamics of one state."""
+        """Compute the inverse dynamics of one state."""
         self._pin.rnea(self._model, self._data, *self._one)
 
     def derivatives(self) -> None:
-        """Compute the derivatives of inverse dynamics of one state, by q, v and a."""
+        """Compute the derivatives of inverse dynamics with respect to q, v and a for one state."""
         self._pin.computeRNEADerivatives(self._model, self._data, *self._one)
 
     def forward_derivatives(self) -> None:
-        """Compute the derivatives of forward dynamics of one state."""
+        """Compute the derivatives of forward dynamics for one state."""
         self._pin.computeABADerivatives(self._model, self._data, *self._one)
 
     def mass_matrix(self) -> None:
@@ -58,7 +58,7 @@ class Pinocchio:
 
 
 def mujoco_call(robot: Robot) -> Callable[[], None]:
-    """Return a call of MuJoCo's inverse dynamics of one state: kinematics, and ``mj_rne`` with accelerations."""
+    """Return a function that runs MuJoCo's kinematics, and ``mj_rne`` with accelerations, for one state."""
     import mujoco
 
     model: Any = mujoco.MjModel.from_xml_string(_mjcf(robot))
@@ -77,7 +77,7 @@ def mujoco_call(robot: Robot) -> Callable[[], None]:
 
 
 def with_rotors(robot: Robot) -> Robot:
-    """Return an elastic robot whose links have the inertia of the rotors that ``mujoco_steps`` puts on them."""
+    """Return an elastic robot whose links include the inertia of the rotors that ``mujoco_steps`` adds to them."""
     for motor in (joint.motor for joint in robot.elastic):
         assert motor is not None
         robot = robot.with_payload(motor.carrier, ROTOR_MASS, inertia=_rotor(motor.inertia, motor.axis))
@@ -85,7 +85,7 @@ def with_rotors(robot: Robot) -> Robot:
 
 
 def mujoco_steps(robot: Robot, step: float, count: int, q: Array, v: Array) -> Callable[[], Array]:
-    """Return a call of ``mj_step`` for an elastic robot that takes RK4 steps without contacts and returns q.
+    """Return a function that calls ``mj_step`` for an elastic robot, with RK4 and without contacts, and returns q.
 
     ``robot`` has no rotor inertia of its own: in MuJoCo, rotors are bodies and springs are tendons.
     """
@@ -163,7 +163,7 @@ def _six(inertia: Array) -> str:
 
 
 def casadi_in_c(function: ca.Function, inputs: tuple[Array, ...]) -> Callable[[], Any] | None:
-    """Return a call of CasADi's own C code over a batch, compiled by gcc for this machine, or None without gcc."""
+    """Return a function that runs CasADi's own C code, compiled here by gcc, on a batch; None if gcc is missing."""
     compiler = shutil.which("gcc")
     if compiler is None:
         return None

@@ -17,7 +17,7 @@ PARTS = ("nlp_f", "nlp_g", "nlp_grad_f", "nlp_jac_g", "nlp_hess_l")
 
 
 class Run(NamedTuple):
-    """A solution: f, iterations, and the processor time (s), total and within functions and their derivatives."""
+    """A solution: f, iterations, and the processor times (s), in total and for functions and their derivatives."""
 
     objective: float
     iterations: int
@@ -46,7 +46,7 @@ class _Watched:
 
 
 def run_torsor(problem: MotionProblem, start: Any = None) -> Run:
-    """Return IPOPT's fastest run of several on a problem, without tracing and compiling."""
+    """Return the fastest of several IPOPT runs on a problem, without tracing and compilation."""
     program, x = problem.program, problem.guess() if start is None else start
     program.value(x), program.jacobian(x), program.hessian(x, np.zeros(program.m), 1.0)
     runs = []
@@ -62,10 +62,10 @@ def run_torsor(problem: MotionProblem, start: Any = None) -> Run:
 
 
 def casadi_nlp(problem: MotionProblem, whole: bool = False) -> dict[str, Any]:
-    """Return the nonlinear program of a least-time problem with limits of torques and velocities, for ``nlpsol``.
+    """Return the nonlinear program of a minimum-time problem with torque and velocity limits, for ``nlpsol``.
 
-    Torques are those of the traced robot; all derivatives are left to CasADi: of the function of a node, mapped over
-    the nodes (MX), or of the whole program as one expression of scalars (SX).
+    Torques are those of the traced robot. CasADi computes all derivatives, either of the function of one node, which is
+    mapped over the nodes (MX), or of the whole program as one scalar expression (SX).
     """
     program, robot = problem.program, problem.model.robot
     (stretch,), (batch,) = program.layout.phases, program.batches
@@ -90,7 +90,7 @@ def casadi_nlp(problem: MotionProblem, whole: bool = False) -> dict[str, Any]:
 
 
 def run_casadi(problem: MotionProblem, whole: bool = False, runs: int = RUNS) -> Run:
-    """Return IPOPT's run on the same program written with CasADi, with times measured by CasADi."""
+    """Return the IPOPT run on the same program written with CasADi, with times measured by CasADi."""
     program = problem.program
     solver = ca.nlpsol("peer", "ipopt", casadi_nlp(problem, whole), ipopt_options(program, 1e-6))
     found = []
@@ -110,7 +110,7 @@ def run_casadi(problem: MotionProblem, whole: bool = False, runs: int = RUNS) ->
 
 
 def prediction() -> list[Row]:
-    """Return the time of two minimum-time motions, and of their functions and derivatives, compared with CasADi's."""
+    """Return the times of two minimum-time motions, and of their functions and derivatives, compared with CasADi."""
     rows = []
     for title, problem in (("two-link arm", two_link_time(points=12)), ("UR5", ur5_time(points=12))):
         mine, theirs = run_torsor(problem), run_casadi(problem, runs=1)

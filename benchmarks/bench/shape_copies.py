@@ -1,4 +1,4 @@
-"""Geometric comparison of the shapes of a robot and of its copy, written to a file and read back."""
+"""Geometric comparison of the shapes of a robot with those of its copy, written to a file and read back."""
 
 import filecmp
 from functools import lru_cache
@@ -25,11 +25,11 @@ class Placed(NamedTuple):
 
 
 def lost_shapes(robot: Robot, again: Robot) -> list[str]:
-    """Return the visuals and collision shapes of a robot that a copy lacks; empty if it has all.
+    """Return the visuals and collision shapes of a robot that a copy lacks; empty if it lacks none.
 
-    Both are compared at a random state, whatever their links are named: kinds, sizes, poses and colours of simple
-    shapes; of meshes the surface: area, its first and its second moments, of all meshes at one pose together, since a
-    mesh may have become a mesh for each of its colours. A mesh without a file is compared by its name and scale.
+    Both are compared at a random state, regardless of link names. Simple shapes are compared by kind, size, pose and
+    colour. Meshes are compared by the area of their surface and its first and second moments. All meshes at one pose
+    are combined, because a mesh may have been split by colour. A mesh without a file is compared by its name and scale.
 
     Example:
         >>> import torsor

@@ -14,10 +14,10 @@ _SINGULAR = 1e14  # condition of a mass matrix, scaled to a diagonal of 1, above
 
 
 class Differences(NamedTuple):
-    """The largest differences to a peer, relative to the largest number; forward dynamics is None if M is singular.
+    """The largest differences from a peer, relative to the largest number; forward dynamics is None if M is singular.
 
-    Forces of inverse dynamics are relative to |M| |a| + |h|, as their parts may cancel. Accelerations are compared by
-    the forces that they stand for, M a: light fingers on heavy arms make accelerations sensitive, and forces not.
+    Forces of inverse dynamics are relative to |M| |a| + |h|, because their terms may cancel. Accelerations are compared
+    by the corresponding forces M a, because light fingers on heavy arms make accelerations, but not forces, sensitive.
     """
 
     mass_matrix: float
@@ -26,27 +26,27 @@ class Differences(NamedTuple):
 
     @property
     def largest(self) -> float:
-        """The largest of them."""
+        """The largest of these differences."""
         return max(self.mass_matrix, self.inverse_dynamics, self.forward_dynamics or 0.0)
 
 
 class Twin(ABC):
-    """A robot and the model of the same file in another library, ``model``; ``data`` is its workspace."""
+    """A robot, and the ``model`` of the same file in another library; ``data`` is the workspace of the model."""
 
     def __init__(self, coordinates: Coordinates, model: Any, data: Any):
         self.coordinates, self.robot, self.model, self.data = coordinates, coordinates.robot, model, data
 
     @abstractmethod
     def mass_matrix(self, q: Array) -> Array:
-        """Return the peer's mass matrix in our coordinates."""
+        """Return the peer's mass matrix in Torsor coordinates."""
 
     @abstractmethod
     def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
-        """Return the peer's generalised forces in our coordinates."""
+        """Return the peer's generalised forces in Torsor coordinates."""
 
     @abstractmethod
     def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
-        """Return the peer's accelerations in our coordinates."""
+        """Return the peer's accelerations in Torsor coordinates."""
 
     def states(self, count: int) -> Iterator[tuple[Array, Array, Array, Array]]:
         """Yield random (q, v, a, tau), with numbers up to 1."""
@@ -58,7 +58,7 @@ class Twin(ABC):
             yield q, *rng.uniform(-1, 1, (3, self.robot.nv))
 
     def differences(self, states: int = 2) -> Differences:
-        """Return the largest differences at random states; loops are cut open in both libraries."""
+        """Return the largest differences at random states; loops are cut in both libraries."""
         loops = "open" if self.robot.loops else None
         found = np.zeros((states, 3))
         for row, (q, v, a, tau) in zip(found, self.states(states), strict=True):
@@ -107,19 +107,19 @@ class PinocchioTwin(Twin):
         super().__init__(PinocchioCoordinates(robot.without_friction(), model), model, model.createData())
 
     def mass_matrix(self, q: Array) -> Array:
-        """Return Pinocchio's mass matrix in our coordinates."""
+        """Return Pinocchio's mass matrix in Torsor coordinates."""
         at, A = self.coordinates.positions(q), self.coordinates.velocity_map(q)
         M = self._pin.crba(self.model, self.data, at)
         return np.asarray(A.T @ (np.triu(M) + np.triu(M, 1).T) @ A)
 
     def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
-        """Return Pinocchio's generalised forces in our coordinates."""
+        """Return Pinocchio's generalised forces in Torsor coordinates."""
         at, A = self.coordinates.positions(q), self.coordinates.velocity_map(q)
         forces = self._pin.rnea(self.model, self.data, at, A @ v, self.coordinates.accelerations(q, v, a))
         return np.asarray(A.T @ forces)
 
     def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
-        """Return Pinocchio's accelerations in our coordinates, by its own algorithm where no joint follows another."""
+        """Return Pinocchio's accelerations in Torsor coordinates, by its own algorithm if no joint follows another."""
         at, A = self.coordinates.positions(q), self.coordinates.velocity_map(q)
         if A.shape[0] != A.shape[1]:
             return np.asarray(np.linalg.solve(self.mass_matrix(q), tau - self.inverse_dynamics(q, v, np.zeros_like(v))))
@@ -128,11 +128,12 @@ class PinocchioTwin(Twin):
 
 
 class MujocoTwin(Twin):
-    """A robot and MuJoCo's model of the same MJCF file, without contacts and constraints.
+    """A robot and MuJoCo's model of the same MJCF file, without contacts or constraints.
 
-    What ``torsor.load`` names in a warning as omitted is switched off in the model (``without_omitted``). Frictionloss
-    is a constraint in MuJoCo; its force at any speed is its bound, against the motion. MuJoCo also takes a centre of
-    mass within 1e-6 m of the origin of its body for the origin itself; here it computes with the number in the file.
+    Features that ``torsor.load`` omits with a warning are disabled in the model (``without_omitted``). In MuJoCo,
+    frictionloss is a constraint; here, its force equals its bound at any nonzero speed and opposes the motion. MuJoCo
+    also moves a centre of mass within 1e-6 m of the origin of its body to the origin; here, the number in the file is
+    used.
     """
 
     def __init__(self, robot: Robot, model: Any):
@@ -155,20 +156,20 @@ class MujocoTwin(Twin):
         return np.asarray(self._friction * np.sign(self.data.qvel))
 
     def mass_matrix(self, q: Array) -> Array:
-        """Return MuJoCo's mass matrix in our coordinates."""
+        """Return MuJoCo's mass matrix in Torsor coordinates."""
         self._set(q, np.zeros(self.robot.nv))
         A = self.coordinates.velocity_map(q)
         return A.T @ mujoco_mass_matrix(self.model, self.data) @ A
 
     def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
-        """Return MuJoCo's generalised forces in our coordinates, with springs, damping and frictionloss."""
+        """Return MuJoCo's generalised forces in Torsor coordinates, with springs, damping and frictionloss."""
         friction = self._set(q, v)
         self.data.qacc[:] = self.coordinates.accelerations(q, v, a)
         self._mujoco.mj_inverse(self.model, self.data)
         return np.asarray(self.coordinates.velocity_map(q).T @ (self.data.qfrc_inverse + friction))
 
     def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
-        """Return MuJoCo's accelerations in our coordinates, by its own factors of the mass matrix; no actuator acts."""
+        """Return MuJoCo's accelerations in Torsor coordinates, from its mass-matrix factors; no actuator acts."""
         friction, A = self._set(q, v), self.coordinates.velocity_map(q)
         forces = np.linalg.solve(A.T, tau) - friction - self.data.qfrc_bias + self.data.qfrc_passive
         a = np.zeros((1, self.model.nv))
@@ -177,7 +178,7 @@ class MujocoTwin(Twin):
 
 
 def mujoco_mass_matrix(model: Any, data: Any) -> Array:
-    """Return MuJoCo's own mass matrix, column by column: mj_fullM has other arguments in each version."""
+    """Return MuJoCo's own mass matrix, column by column: the arguments of mj_fullM depend on the version."""
     import mujoco
 
     columns = np.zeros((model.nv, model.nv))

@@ -47,7 +47,7 @@ def compute() -> None:
 
 
 def simulate() -> None:
-    """Draw the quadruped of contact.md as it stands, with the forces on its feet; for the page, also over time."""
+    """Draw the standing quadruped of contact.md, with the forces on its feet; for the page, also over time."""
     example = _code(DOCS / "simulate" / "contact.md", 1)
     robot, stand = example["robot"], example["stand"]
     links = [robot.link_names.index(f"{leg}_shank") for leg in ("fl", "fr", "hl", "hr")]
@@ -66,7 +66,7 @@ def simulate() -> None:
 
 
 def plan() -> None:
-    """Draw the Panda of motion.md as it passes the ball; for the page, larger and with its torques."""
+    """Draw the Panda of motion.md while it passes the ball; for the page, larger and with its torques."""
     example = _code(DOCS / "plan" / "motion.md", 3)
     arm, result, obstacle = example["arm"], example["around"], example["ball"]
     shown = [body(sphere(obstacle.radius, 24), make_pose(p=obstacle.center), RED)]

@@ -9,6 +9,6 @@ class Examples(griffe.Extension):
     """Rename the section, because griffe supports only the plural form."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Change the docstring of an object when griffe has read it."""
+        """Change the docstring of an object after griffe has read it."""
         if obj.docstring is not None:
             obj.docstring.value = obj.docstring.value.replace("\nExample:\n", "\nExamples:\n")

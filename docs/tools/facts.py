@@ -1,8 +1,8 @@
 """Include the facts of docs/facts.toml in README.md and in the pages of the documentation.
 
-Run ``python docs/tools/facts.py`` after the data or a page changed. A page names what it includes: the lines between
+Run ``python docs/tools/facts.py`` after changing the data or a page. A page names what it includes: the lines between
 ``<!-- facts: limits -->`` and ``<!-- end of facts -->`` are replaced. Kinds are the keys of ``TABLES``. Links in the
-data start at the folder docs.
+data are relative to the folder docs.
 """
 
 import os
@@ -40,14 +40,14 @@ def short_limits(facts: Facts, _: str) -> str:
 
 
 def limits_here(facts: Facts, page: str) -> str:
-    """Return the limits of what a page describes."""
+    """Return the limits of the subject of a page."""
     return "\n".join(f"- {limit['text']}" for limit in facts["limits"] if page in limit["pages"])
 
 
 def extras(facts: Facts, _: str) -> str:
-    """Return the extras, what they install and what it is for."""
+    """Return the extras, the packages that they install, and their purpose."""
     rows = ((", ".join(f"`{name}`" for name in row["names"]), row["brings"], row["use"]) for row in facts["extras"])
-    return table("| extra | installs | for |", rows)
+    return table("| extra | installs | needed for |", rows)
 
 
 def formats(facts: Facts, _: str) -> str:
@@ -71,7 +71,7 @@ def platforms(facts: Facts, _: str) -> str:
 
 
 def speed(facts: Facts, _: str) -> str:
-    """Return measured times beside those of other libraries."""
+    """Return measured times next to those of other libraries."""
     rows = (
         (row["name"], f"{row['peer']}, {row['peer_call']}", *cells(facts, row, "x86"), *cells(facts, row, "arm"))
         for row in facts["speed"]
@@ -90,14 +90,14 @@ def cells(facts: Facts, row: Facts, machine: str) -> tuple[str, str]:
 
 
 def ratios(facts: Facts, row: Facts, machine: str) -> list[float]:
-    """Return how many times as fast as the peer a row is, in all measurements."""
+    """Return the speed of a row relative to the peer, in all measurements."""
     if "history" in row and machine == "x86":
         return [peer / own for own, peer in (entry[row["history"]] for entry in facts["history"])]
     return [row[machine]["ratio"]] if "ratio" in row.get(machine, {}) else []
 
 
 def ratio(facts: Facts, row: Facts, machine: str) -> str:
-    """Return the ratio as text: a range if it was measured often, else two or more digits."""
+    """Return the ratio as text: a range if there are several measurements, else two or more digits."""
     values = ratios(facts, row, machine)
     if len(values) > 1:
         return f"{min(values):.0f} to {max(values):.0f}x"
@@ -105,7 +105,7 @@ def ratio(facts: Facts, row: Facts, machine: str) -> str:
 
 
 def short_speed(facts: Facts, _: str) -> str:
-    """Return rows beside Pinocchio that both processors measured or in which it is faster: times and ratios."""
+    """Return times and ratios for Pinocchio calls measured on both processors, or in which Pinocchio is faster."""
 
     def cell(row: Facts, machine: str) -> str:
         time, times = cells(facts, row, machine)
@@ -133,7 +133,7 @@ TABLES: dict[str, Callable[[Facts, str], str]] = {
 
 
 def relinked(text: str, page: Path) -> str:
-    """Return text whose links, which start at the folder docs, start at a page."""
+    """Return text with links relative to a page instead of the folder docs."""
 
     def link(match: re.Match[str]) -> str:
         return f"]({os.path.relpath(DOCS / match[1], page.parent)})"
@@ -153,7 +153,7 @@ def pages() -> list[Path]:
 
 
 def read_facts() -> Facts:
-    """Return the data file."""
+    """Return the content of the data file."""
     return tomllib.loads((DOCS / "facts.toml").read_text("utf-8"))
 
 

@@ -1,4 +1,4 @@
-"""Draw docs/people/gait_cycle.png: a recorded walk over the gait cycle, by Torsor and by OpenSim.
+"""Draw docs/people/gait_cycle.png: a recorded walk over the gait cycle, computed by Torsor and by OpenSim.
 
 python docs/tools/gait_cycle.py FOLDER    # OpenSim Moco's example3DWalking, with coordinates.sto and id_walk.sto
 """

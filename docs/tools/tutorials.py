@@ -3,8 +3,8 @@
     python docs/tools/tutorials.py            # all of them
     python docs/tools/tutorials.py 01 07      # a selection
 
-An example is a Python file with cells: "# %%" starts a code cell, "# %% [markdown]" a text cell. A figure on the last
-line of a cell is shown. Jupyter is not needed.
+An example is a Python file with cells: "# %%" starts a code cell, and "# %% [markdown]" starts a text cell. A figure on
+the last line of a cell is shown. Jupyter is not needed.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""Take the pictures of the viewer in docs/start, with a headless Chromium.
+"""Take the pictures of the viewer in docs/start, with headless Chromium.
 
 python docs/tools/viewer_pictures.py viewer viewer_tracking viewer_walk viewer_platform viewer_measured
 

@@ -1,7 +1,7 @@
 """Results on disk: self-contained .npz files (arrays, robot, settings) with a format version.
 
-Files are not trusted: nothing is unpickled or decompressed, and the class that reads a file checks names, shapes and
-types of its arrays. The robot is stored in full, as TOML text.
+Files are not trusted: nothing is unpickled or decompressed, and the class that reads a file checks the names, shapes
+and types of its arrays. The robot is stored in full, as TOML text.
 """
 
 import json

@@ -371,7 +371,7 @@ def indices_of(
 def by_name(value: Any, names: Sequence[str], missing: float, where: str) -> Array:
     """Return numbers (names,) from one shared number, one per name, or {name: number} with ``missing`` for the others.
 
-    Infinity is allowed, NaN is not.
+    Infinity is allowed; NaN is not.
 
     Example:
         >>> by_name({"elbow": 2.0}, ["shoulder", "elbow"], np.inf, "limits").tolist()

@@ -136,7 +136,7 @@ def describe(what: str, *, where: str = "", allowed: str = "", fix: str = "") ->
 
 
 def missing(what: str, extra: str, *, where: str = "", instead: str = "") -> ImportError:
-    """Return the error for a missing package; ``extra`` installs it, ``instead`` is an alternative without it.
+    """Return the error for a missing package; ``extra`` installs it; ``instead`` is an alternative without it.
 
     Example:
         >>> print(missing("Parquet files need pyarrow", "parquet", instead="write .sqlite"))

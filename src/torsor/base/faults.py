@@ -35,7 +35,7 @@ def refuse_or_warn(fault: ModelError, strict: bool, effect: str = "") -> None:
 
 
 def stop_reading() -> None:
-    """Stop reading inside ``all_faults``, with the faults found so far as the error.
+    """Stop reading inside ``all_faults``; the error then contains the faults found so far.
 
     Example:
         >>> with all_faults():

@@ -45,7 +45,7 @@ class Bound(NamedTuple):
 class Quantity:
     """The curves of a quantity: ``values`` (..., T, K) with names and units (K); leading axes are rollouts.
 
-    ``jumps`` (..., T - 1, K) marks intervals in which a curve jumps, which are dotted. If ``fits``, the axes include
+    ``jumps`` (..., T - 1, K) marks intervals in which a curve jumps; they are dotted. If ``fits``, the axes include
     all bounds; otherwise distant bounds are not drawn.
 
     Example:
@@ -80,7 +80,7 @@ def shown_figure() -> "type[Figure]":
     """Return the figure class that a notebook shows if it is the last expression of a cell.
 
     A bare matplotlib ``Figure`` is shown only after pyplot has been imported or ``%matplotlib inline`` has been run;
-    otherwise a notebook prints its size. Needs matplotlib: ``torsor[plot]``.
+    otherwise a notebook prints its size. The extra ``plot`` (matplotlib) is required.
 
     Example:
         >>> shown_figure()(figsize=(1, 1))._repr_png_()[1:4]

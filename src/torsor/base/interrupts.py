@@ -1,7 +1,7 @@
 """Reliable Ctrl-C during long work in foreign code.
 
 CasADi's conversions discard a KeyboardInterrupt raised inside them, and the work would continue. Inside ``Stoppable``,
-an interrupt is repeated until it takes effect, at the latest at the end. A time limit interrupts the work
+an interrupt is repeated until it takes effect, at the latest when the work ends. A time limit interrupts the work
 in the same way.
 """
 
@@ -20,7 +20,7 @@ _limits = threading.local()  # ``at``: the time (s) at which the work of this th
 
 
 class OutOfTimeError(Exception):
-    """The time limit of a ``Stoppable`` was reached before its work was done."""
+    """A time limit of a ``Stoppable`` that was reached before its work was done."""
 
 
 def is_stoppable() -> bool:

@@ -77,7 +77,7 @@ class NumberTable:
     ) -> Array:
         """Return the numbers (N, columns) at ``places`` (default: all columns), times 10**power of each column.
 
-        Cells without a number become NaN, and infinities are kept, if ``missing``; otherwise they raise ModelError.
+        If ``missing``, cells without a number become NaN, and infinities are kept; otherwise they raise ModelError.
         Rows with too few cells raise ModelError, or are padded with NaN if ``short``. ``names`` and ``fix`` are for
         messages.
         """

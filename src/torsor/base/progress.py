@@ -1,6 +1,6 @@
 """Progress of long computations on standard error: a bar, a status line, live text from a solver.
 
-By default, a display appears on a terminal only, and only after a second. Rich is imported when the first display
+By default, a display appears only on a terminal, and only after a second. Rich is imported when the first display
 appears. The command line also prints the status as plain lines if standard error is not a terminal.
 """
 
@@ -187,7 +187,7 @@ class Bar(Display):
         super().__exit__(kind, error, trace)
 
     def at(self, t: float) -> None:
-        """Set the progress to t of the duration; cheap enough for every step."""
+        """Set the progress to t of the duration; the call is cheap enough for every step."""
         if time.monotonic() < self._due:
             return
         if self._progress is None:

@@ -11,7 +11,7 @@ from torsor.base.tables import Column, write_table
 
 
 class Result:
-    """The result of a computation: ``save`` writes it, ``to_dict`` returns plain values, ``plot`` draws it.
+    """The result of a computation: ``save`` writes it, ``to_dict`` returns plain values, and ``plot`` draws it.
 
     Notebooks show it as a short table. File formats are .npz (the complete result with robot and settings, for
     ``torsor.load_result``), .json (plain values with units, for other programs) and, for tables, .csv. ``undefined``

@@ -1,4 +1,4 @@
-"""Batched searches: unfinished ones take steps together, finished ones are set aside."""
+"""Batched searches: unfinished ones take steps together, and finished ones are set aside."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

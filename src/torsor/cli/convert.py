@@ -1,4 +1,4 @@
-"""``torsor convert``: write a robot in another file format."""
+"""``torsor convert``: write a robot in a different file format."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path

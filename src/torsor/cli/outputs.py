@@ -40,7 +40,8 @@ class PlainConsole(Console):
 class Quantity:
     """A quantity with ``values`` (..., *axes); ``axes`` contains the names along each axis of one state.
 
-    ``units`` is one unit for all entries, one for each entry of the first axis, or empty if units are mixed otherwise.
+    ``units`` is one unit for all entries, one for each entry of the first axis, or empty if units are mixed in any
+    other way.
     """
 
     name: str
@@ -244,5 +245,5 @@ def write_motion(arguments: Namespace, console: Console, motion: Any) -> None:
 
 
 def is_table(file: Path | None) -> bool:
-    """Return whether an output is a table with one row per instant."""
+    """Return whether an output is a table with one row per sample."""
     return file is not None and file.suffix.lower() == ".csv"

@@ -1,4 +1,4 @@
-"""Output of ``torsor info`` for a recorded person: markers, ground forces, joint angles, an OpenSim model."""
+"""Output of ``torsor info`` for a recorded person: markers, ground forces, joint angles, or an OpenSim model."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The robot and the state of a command: options such as ``--q`` and ``--v``, or a table of states (.csv)."""
+"""The robot and the state that a command uses: options such as ``--q`` and ``--v``, or a table of states (.csv)."""
 
 import math
 from argparse import ArgumentParser, ArgumentTypeError, Namespace

@@ -251,8 +251,8 @@ def load(key: str) -> list[bytes] | None:
 def compiling(key: str) -> Iterator[bool]:
     """Hold the lock for compiling the kernel with a key; wait while another process holds it.
 
-    Yields whether it had to wait, because the kernel may be stored by then. If the cache is read-only, no process
-    waits.
+    The yielded value is True if this process had to wait; the kernel may be stored by then. If the cache is read-only,
+    no process waits.
     """
     folder = location()
     if folder is None:

@@ -7,7 +7,7 @@ its trace is replaced by four numbers, such that for all u
 
 These are Taylor models of order two in one variable (Makino and Berz 2003). The remainder r shrinks with the third
 power of the interval length, unlike bounds by interval arithmetic, which shrink with the first. There is one rule per
-CasADi operation. The result is a CasADi function again, which every target can compile.
+CasADi operation. The result is again a CasADi function, which can be compiled for every target.
 
 Rounding is part of the remainder. Each rule adds ``ROUNDING`` times the size of its result, which covers its arithmetic
 if sums and products are rounded once, and quotients and elementary functions have relative errors below 2^-50 (the

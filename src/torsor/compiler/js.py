@@ -52,7 +52,7 @@ class JsScalar:
         return text if self.double else f"Math.fround({text})"
 
     def element(self, array: str, entry: int) -> str:
-        """Return an array element; arguments are read from an offset, the scratch array is not."""
+        """Return an array element; arguments are read from an offset, but the scratch array is not."""
         if array == source.SCRATCH:
             return f"{array}[{entry}]"
         return f"{array}[{array}$ + {entry}]" if entry else f"{array}[{array}$]"
@@ -261,12 +261,12 @@ def export_js(
 ) -> list[Path]:
     """Write CasADi functions as an ES module into a folder: ``NAME.js``, ``NAME.d.ts`` and ``package.json``.
 
-    Each function becomes ``camelCase(input, ..., out)`` for one state, and ``camelCaseRows`` for many, row by row. It
-    takes and returns ``Float64Array``, or ``Float32Array`` if ``dtype`` is float32, with matrices in row-major order.
-    Arrays of numbers are copied. Several outputs are returned as an object with one array each. ``out`` is optional.
-    The module also exports ``functions``, a list of names and sizes, and the facts in ``about``, if any, as ``robot``.
-    The folder is created if it does not exist. Files that Torsor did not write are never replaced;
-    ``overwrite=False`` keeps all existing files. Returns the paths.
+    Each function becomes ``camelCase(input, ..., out)`` for one state, and ``camelCaseRows`` for many states, row by
+    row. Both take and return ``Float64Array``, or ``Float32Array`` if ``dtype`` is float32, with matrices in row-major
+    order. Arrays of numbers are copied. Several outputs are returned as an object with one array each. ``out`` is
+    optional. The module also exports ``functions``, a list of names and sizes, and the facts in ``about``, if any, as
+    ``robot``. The folder is created if it does not exist. Files that Torsor did not write are never replaced;
+    ``overwrite=False`` keeps all existing files. The result is the list of paths.
 
     Example:
         >>> import tempfile

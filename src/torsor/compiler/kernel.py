@@ -115,7 +115,7 @@ def _unpickled(kind: Callable[..., Any], text: str, *settings: Any) -> Any:
 
 
 class Kernel(VirtualMachine):
-    """A compiled function: ``function`` is the CasADi function that defines it, ``ufunc`` is the machine code.
+    """A compiled function: ``function`` is the CasADi function that defines it; ``ufunc`` is the machine code.
 
     ``run`` is the address of its loop over states, or 0. ``is_plain`` is true for machine code that takes float64
     arrays without conversion. ``most_threads`` is the maximum number of threads for a batch. ``quick`` is for functions

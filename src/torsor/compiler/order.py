@@ -19,8 +19,8 @@ def ordered(program: Program, quick: bool = False) -> Program:
     """Return a program with its operations in the best of three orders, the one with the fewest live values.
 
     These are the original order and two greedy orders: forwards from the inputs, and backwards from the results. Sine
-    and cosine of an angle are computed together, and inputs come just before their first use. ``quick`` tries only the
-    forward order, which is the best one for large functions with many results.
+    and cosine of an angle are computed together, and inputs come just before their first use. With ``quick``, only the
+    forward order is tried, which is the best one for large functions with many results.
     """
     graph = _Graph(program)
     if quick:
@@ -49,7 +49,7 @@ def arranged(program: Program, order: Iterable[int]) -> Program:
 
 
 def alive(program: Program) -> int:
-    """Return the largest number of simultaneously live values: inputs count from their first use, constants do not."""
+    """Return the largest number of simultaneously live values: inputs count from first use; constants do not count."""
     graph = _Graph(program)
     left, begun, now, most = list(map(len, graph.users)), set[int](), 0, 0
     for index, operation in enumerate(program.operations):

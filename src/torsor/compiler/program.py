@@ -138,8 +138,9 @@ def in_scalars(title: str, function: ca.Function, rules: Collection[int]) -> ca.
 class Operation(NamedTuple):
     """One scalar operation. Its result is the value with the operation's own index in the list.
 
-    ``code`` is CasADi's (``casadi.OP_MUL``, ...), ``arguments`` are indices of earlier values. An input (``OP_INPUT``)
-    has the arguments (index of the input, index of its entry), a constant (``OP_CONST``) has its ``number``.
+    ``code`` is CasADi's (``casadi.OP_MUL``, ...), and ``arguments`` are indices of earlier values. An input
+    (``OP_INPUT``) has the arguments (index of the input, index of its entry), and a constant (``OP_CONST``) has its
+    ``number``.
     """
 
     code: int

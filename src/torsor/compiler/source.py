@@ -78,9 +78,9 @@ MARK = "Written by Torsor"
 class About(NamedTuple):
     """Documentation of exported source, provided by the caller, because the compiler is independent of robots.
 
-    ``lines`` describe the whole (robot, order of the coordinates, units, axes, version, licence). ``facts`` are the
-    same as data: strings, numbers, lists and mappings. ``results`` describes what each function returns, by its name,
-    and ``arguments`` describes arguments, by their name in CasADi.
+    ``lines`` describe the whole (robot, order of the coordinates, units, axes, version, licence). ``facts`` holds the
+    same information as data: strings, numbers, lists and mappings. ``results`` describes what each function returns, by
+    its name, and ``arguments`` describes arguments, by their name in CasADi.
     """
 
     lines: tuple[str, ...] = ()

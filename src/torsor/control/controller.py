@@ -52,8 +52,8 @@ class Reference:
     """Desired values over time: ``function`` is a ``casadi.Function`` t -> values.
 
     The reference of a sampled motion has a ``signal``. Its function is (t, window) -> values, where ``window(t)``
-    returns the polynomials of the interval that contains t. Controllers with it are therefore compiled once for all
-    motions.
+    returns the polynomials of the interval that contains t. Controllers with such a reference are therefore compiled
+    once for all motions.
     """
 
     function: ca.Function
@@ -357,11 +357,11 @@ class Controller:
         period: float | None = None,
         overwrite: bool = True,
     ) -> list[Path]:
-        """Write the law as self-contained C99 to a folder and return the paths of header, source and CMakeLists.txt.
+        """Write the law as self-contained C99 to a folder and return the paths of its files.
 
-        The function is named after the law, preceded by ``prefix``. It takes (t, q, v), or (k, q, v) if ``period`` is
-        given (see ``sampled``), and the window of a sampled reference (``reference.window``). It allocates no memory,
-        has no state and calls only libm.
+        The files are the header, the source and CMakeLists.txt. The function is named after the law, preceded by
+        ``prefix``. It takes (t, q, v), or (k, q, v) if ``period`` is given (see ``sampled``), and the window of a
+        sampled reference (``reference.window``). It allocates no memory, has no state and calls only libm.
 
         Example:
             >>> import tempfile

@@ -95,23 +95,25 @@ def mixed(
 ) -> Controller:
     """Return the inverse-dynamics controller of Hua et al. 2022 (eqs. 37-49), for rigid and elastic joints.
 
-    ``K_D`` (N m s/rad) and ``Lambda`` (1/s) are one number or one per joint, ``K_D_motor`` and ``Lambda_motor`` one
-    number or one per elastic joint. tau (nv) is zero at elastic joints, which their springs drive. With e = q_d - q,
-    q_r' = q_d' + Lambda e, sigma = q_r' - q' and M, C, g of the load (g includes friction and springs of the joints):
+    ``K_D`` (N m s/rad) and ``Lambda`` (1/s) are one number or one per joint; ``K_D_motor`` and ``Lambda_motor`` are
+    one number or one per elastic joint. tau (nv) is zero at elastic joints, which their springs drive. With e = q_d -
+    q, q_r' = q_d' + Lambda e, sigma = q_r' - q' and M, C, g of the load (g includes friction and springs of the
+    joints):
 
         tau_c = M q_r'' + C q_r' + g + K_D sigma,   theta_d = q + tau_c / K  of the elastic joints
         theta_r' = theta_d' + Lambda_motor (theta_d - theta) + sigma,   sigma_m = theta_r' - theta'
         tau_m = S^T q'' + B theta_r'' + C_2 q' + K (theta_d - q) + K_D_motor sigma_m + the motor's friction
 
-    Then M sigma' + C sigma + K_D sigma = K (theta_d - theta), zero in rigid rows, and B sigma_m' + K_D_motor sigma_m +
-    K (theta_d - theta) = 0. This is stable by the Lyapunov function of eq. 51. The accelerations q'' and theta'' of the
-    closed loop are known functions of the state, so theta_d' and theta_d'' are exact and no filter is needed.
+    Then M sigma' + C sigma + K_D sigma = K (theta_d - theta), which is zero in rigid rows, and B sigma_m' + K_D_motor
+    sigma_m + K (theta_d - theta) = 0. Stability follows from the Lyapunov function of eq. 51. The accelerations q'' and
+    theta'' of the closed loop are known functions of the state, so theta_d' and theta_d'' are exact and no filter is
+    needed.
 
     Rigid rows contain S theta'' + C_1 theta' in full. In elastic rows these terms (the coupling of rotor spin with the
-    rotation of the carrier) are neglected in theta_d, which would otherwise need the fourth derivative of theta. They
-    are zero if no elastic joint moves the motor of an elastic joint, as in the robot of Hua et al. Otherwise a warning
-    is issued, and the equations above hold only if these terms are small compared with the inertia of the links. The
-    springs must be linear and undamped.
+    rotation of the carrier) are neglected in theta_d, because theta_d would otherwise require the fourth derivative of
+    theta. They are zero if no elastic joint moves the motor of an elastic joint, as in the robot of Hua et al.
+    Otherwise a warning is issued, and the equations above hold only if these terms are small compared with the inertia
+    of the links. The springs must be linear and undamped.
 
     Example:
         >>> arm = torsor.library.elastic_arm()
@@ -190,11 +192,11 @@ def elastic_feed_forward(robot: Robot, reference: JointReference | Reference, pa
     """Return the full motion of an elastic robot whose joints follow a reference: t -> (q, v, a, tau, residual).
 
     q (nq), v and a (nv) include the motors. tau (nv) is the inverse dynamics. At elastic joints it is zero up to
-    ``residual``, its largest entry there in N m. Without damping and coupling, one pass is exact. With rotors on links
+    ``residual`` (N m), its largest entry there. Without damping and coupling, one pass is exact. With rotors on links
     that elastic joints move, the number of passes needed is the number of such joints in series plus one. With damping
     D, each pass reduces the residual by a factor of about D / K times the frequency of the motion. The reference is
-    differentiated 3 times, and up to twice more per pass. With a sampled motion, ``window(t)`` of ``control.reference``
-    is a second argument.
+    differentiated three times, and up to twice more per pass. With a sampled motion, ``window(t)`` of
+    ``control.reference`` is a second argument.
 
     Example:
         >>> arm = torsor.library.planar_chain(1).with_motor("joint1", 1e-3, 10, "base", stiffness=200.0, damping=0.1)
@@ -249,8 +251,8 @@ def elastic_tracking(
 
     ``kp`` (N m/rad) and ``kd`` (N m s/rad) are one number or one per joint. Elastic joints need no sensor except that
     of the motor. At the reference the feedback is zero. Near it the loop acts as a spring kp in series with the joint
-    spring. It is stable if both together, kp K / (kp + K), exceed the norm of dg/dq (Tomei 1991), and spring damping
-    helps. All springs must be linear.
+    spring. It is stable if the two springs together, kp K / (kp + K), exceed the norm of dg/dq (Tomei 1991), and spring
+    damping helps. All springs must be linear.
 
     Example:
         >>> arm = torsor.library.planar_chain(1).with_motor("joint1", 1e-3, 10, "base", stiffness=200.0, damping=0.5)

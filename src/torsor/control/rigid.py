@@ -19,12 +19,12 @@ def gravity_pd(robot: Robot, reference: JointReference | Reference, kp: ArrayLik
     """Return a PD controller that compensates gravity and the joint springs.
 
     ``reference`` is a motion, samples, a function of time or constants (see ``control.reference``). ``kp`` (N m/rad or
-    N/m) and ``kd`` (N m s/rad or N s/m) are one number or one per joint velocity. For rigid robots, with a fixed or
-    floating base (if it floats, the reference is a constant q_d (nq), and all nv coordinates are driven):
+    N/m) and ``kd`` (N m s/rad or N s/m) are one number or one per joint velocity. For rigid robots with a fixed or
+    floating base (if it floats, the reference is a constant q_d (nq), and all nv coordinates are driven), the law is
 
         tau = kp (q_d - q) + kd (v_d - v) + g(q) + springs(q)                  Takegaki and Arimoto 1981
 
-    With elastic joints, the feedback acts on the motors and gravity is compensated at q_d:
+    With elastic joints, the feedback acts on the motors, and gravity is compensated at q_d:
 
         tau_m = kp (theta_d - theta) + kd (theta_d' - theta') + g(q_d),  theta_d = q_d + g(q_d) / K        Tomei 1991
 
@@ -60,10 +60,11 @@ def gravity_pd(robot: Robot, reference: JointReference | Reference, kp: ArrayLik
 
 
 def gravity_compensation(robot: Robot, kd: ArrayLike = 0.0) -> Controller:
-    """Return a controller that compensates gravity and joint springs and adds damping, so that the robot floats.
+    """Return a controller that compensates gravity and joint springs and adds damping.
 
-    tau = g(q) + springs(q) - kd v, for robots with rigid joints and a fixed or floating base (if it floats, all nv
-    coordinates are driven). ``kd`` (N m s/rad or N s/m) is one number or one per velocity.
+    A robot at rest then stays in its posture. The law is tau = g(q) + springs(q) - kd v, for robots with rigid joints
+    and a fixed or floating base (if it floats, all nv coordinates are driven). ``kd`` (N m s/rad or N s/m) is one
+    number or one per velocity.
 
     Example:
         >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0)

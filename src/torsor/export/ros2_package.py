@@ -40,7 +40,7 @@ def ros2(robot: Robot, path: str | Path, name: str | None = None, overwrite: boo
     controller that compensates gravity, or all forces of a reference motion, with PD gains. ``NAME/Solver`` implements
     the inverse_dynamics_solver interface. At startup, both compare the robot description with the joints of the robot.
     ``name`` is the package name; the default is ``ROBOT_dynamics``. Files from an earlier export to the folder under
-    another name are removed. The package supports Humble, Jazzy, Kilted, Lyrical and Rolling.
+    a different name are removed. The package supports Humble, Jazzy, Kilted, Lyrical and Rolling.
 
     The robot must have a fixed base and revolute, continuous or prismatic joints. Loops, springs, elastic joints and
     mimic joints are not supported.

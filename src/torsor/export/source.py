@@ -101,7 +101,8 @@ def js(
     """Write algorithms as an ES module into a folder and return the paths: NAME.js, NAME.d.ts, package.json.
 
     The arguments are the same as for ``c``. The module has no dependencies. ``inverseDynamics(q, v, a, out)`` for one
-    state and ``inverseDynamicsRows`` for many take and return typed arrays. ``robot`` contains names, units and limits.
+    state and ``inverseDynamicsRows`` for many states take and return typed arrays. ``robot`` contains names, units and
+    limits.
 
     Example:
         >>> import tempfile

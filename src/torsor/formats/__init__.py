@@ -8,7 +8,7 @@
 | ``meshes/`` | mesh files, and triangles of simple shapes |
 | ``search_path`` | resolution of ``package://`` and ``model://`` |
 | ``dh``, ``screws`` | Denavit-Hartenberg tables and screw axes, given in Python |
-| ``xml`` | safe XML parsing; XML elements of numbers |
+| ``xml`` | safe XML parsing; XML elements with numbers |
 | ``writing``, ``joint_decomposition`` | for writers: files, mesh copies, decomposition of joints |
 
 To add a format ``abc``:

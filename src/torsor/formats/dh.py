@@ -52,12 +52,13 @@ class _TableLink:
 class DHLink(_TableLink):
     """A row of a standard Denavit-Hartenberg table: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
 
-    The joint rotates about, or slides along, the z axis of the previous frame; the link's own frame is at its far end.
-    Lengths are in m, angles in rad. The coordinate is added to theta (revolute) or d (prismatic). ``com`` and the 3 x 3
-    ``inertia`` about it are in the link frame. In a robot with loops, ``active`` joints are driven.
+    The joint rotates about, or slides along, the z axis of the previous frame; the link's own frame is at the far end
+    of the link. Lengths are in m, angles in rad. The coordinate is added to theta (revolute) or d (prismatic). ``com``
+    and the 3 x 3 ``inertia`` about it are in the link frame. In a robot with loops, ``active`` joints are driven.
 
     The last row may be a cut joint. Its frame then coincides with the frame of row ``closes`` (-1 for the base), as in
-    Denavit and Hartenberg's loops, where the product of all matrices is the identity. It has no inertia or coordinate.
+    Denavit and Hartenberg's loops, where the product of all matrices is the identity. This row has no inertia or
+    coordinate.
 
     Example:
         >>> DHLink(a=0.4, mass=0.5, com=(-0.2, 0, 0)).a

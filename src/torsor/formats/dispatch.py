@@ -269,7 +269,7 @@ def _read(
 
 
 def write(mechanism: Mechanism, path: str | Path) -> None:
-    """Write a mechanism as TOML, URDF, SDF, MJCF (.xml, .mjcf) or USD (.usda, .usd, .usdc), by the suffix."""
+    """Write a mechanism as TOML, URDF, SDF, MJCF (.xml, .mjcf) or USD (.usda, .usd, .usdc), depending on the suffix."""
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in WRITTEN:

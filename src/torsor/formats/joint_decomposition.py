@@ -1,8 +1,8 @@
-"""Joints for formats that have fewer joint types, and no ratio and offset of a joint's own coordinate.
+"""Joints for formats with fewer joint types, and without the ratio and offset of a joint's own coordinate.
 
 A helical joint becomes a revolute joint and a prismatic joint that follows it. A planar joint becomes two prismatic
-joints and a revolute one, a free joint three prismatic joints and a spherical one, with massless links between them.
-The positions keep their meaning.
+joints and a revolute one, and a free joint becomes three prismatic joints and a spherical one. Massless links are
+inserted between them. The positions keep their meaning.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +28,7 @@ from torsor.spatial import inverse_pose
 
 
 def without_couplings(mechanism: Mechanism, source: str, format: str) -> Mechanism:
-    """Return a mechanism with couplings as followers; raise ModelError for loops and unsuitable couplings.
+    """Return a mechanism in which followers replace couplings; raise ModelError for loops and unsuitable couplings.
 
     A passive joint without a motor follows the other joint. If both qualify, the later joint follows.
     """

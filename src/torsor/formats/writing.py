@@ -236,7 +236,7 @@ class Omissions:
             self.found[what].append(name)
 
     def passive(self, joint: Joint, with_motor: bool = True) -> tuple[float, float, dict[str, float]]:
-        """Return the viscous and Coulomb friction of a joint and the stiffness and rest of its spring; record losses.
+        """Return the viscous and Coulomb friction of a joint and its spring's stiffness and rest; record what is lost.
 
         The damping of the spring is part of the viscous friction; ``with_motor`` adds the friction of the motor.
         """

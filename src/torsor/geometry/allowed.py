@@ -34,7 +34,7 @@ class AllowedCollisions:
 
     A part is a link of the description with shapes. Reasons are the same as in MoveIt: "adjacent" (a joint connects
     both), "never" and "always" (they never or always overlapped in sampled postures), "excluded" (by the file), "user"
-    (by you), or any other word. The matrix is immutable: ``allow`` and ``check`` return a new one.
+    (by the user), or any other word. The matrix is immutable: ``allow`` and ``check`` return a new one.
 
     Example:
         >>> matrix = AllowedCollisions("arm", ("base", "arm", "hand"), {("base", "arm"): "adjacent"})

@@ -2,8 +2,8 @@
 
 Contact between two resting bodies needs several points: both ends of a capsule on a plane, the corners of a box, or
 three points on each rim of a cylinder. Each point has its own signed distance, and a contact model acts where it is
-negative. All are closed forms that need no search. Their positions change continuously as the shapes move, except for
-the rim of a cylinder that is exactly upright.
+negative. All points have closed forms that require no search. Their positions change continuously as the shapes move,
+except for the rim of a cylinder that is exactly upright.
 """
 
 from typing import NamedTuple

@@ -1,9 +1,9 @@
 """Signed distances between the shapes of a robot, with nearest points, normals and gradients, for batches of postures.
 
-Pairs with a closed form are computed by compiled functions for all postures at once, all others by coal. The gradient
-follows from the witness points, which lie on a line along the unit normal n from the first shape to the second. The
-derivative for a joint is its twist times the line's Pluecker coordinates (p x n, n): positive if it carries the second
-shape, negative if it carries the first, and zero if it carries both.
+Pairs with a closed form are computed by compiled functions for all postures at once; all others are computed by coal.
+The gradient follows from the witness points, which lie on a line along the unit normal n from the first shape to the
+second. The derivative for a joint is its twist times the line's Pluecker coordinates (p x n, n): positive if the joint
+carries the second shape, negative if it carries the first, and zero if it carries both.
 """
 
 from collections import defaultdict
@@ -95,8 +95,8 @@ class DistanceModel:
     """Distances between given pairs of shapes, prepared once; ``model(q)`` accepts any number of postures.
 
     ``pairs`` are pairs of indices into ``shapes``. With ``within`` (m), pairs without a closed form whose bounding
-    spheres are farther apart than that get the distance between these spheres. It is a lower bound that is much faster
-    to compute than the distance; normal, points and gradient then refer to the spheres.
+    spheres are farther apart than that are assigned the distance between these spheres. It is a lower bound that is
+    much faster to compute than the distance; normal, points and gradient then refer to the spheres.
     """
 
     def __init__(

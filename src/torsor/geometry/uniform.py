@@ -41,7 +41,7 @@ def inertia_hint(link: Link) -> str:
     """Return a hint if the inertia of a link with shapes is suspicious, or an empty string.
 
     The principal moments are compared with those of a uniform body with the mass and shapes of the link. Hollow links
-    and links with motors differ by a factor of 2 or 3; wrong units and invented inertias differ by far more.
+    and links with motors differ by a factor of 2 or 3; inertias that are invented or in wrong units differ by far more.
     """
     if link.defect:
         return str(link.defect.but(where=""))

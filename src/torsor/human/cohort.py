@@ -52,7 +52,7 @@ class Cohort:
 
     @cached_property
     def curves(self) -> dict[str, Reference]:
-        """The mean and standard deviation (101,) of each curve, by the names of ``Stride.likeness``."""
+        """The mean and standard deviation (101,) of each curve, by name as in ``Stride.likeness``."""
         at, label = np.linspace(0.0, 1.0, PERCENTS), f"{len(self.strides)} walks"
         spreads = dict[str, Reference]()
         for curves in zip(*(stride.as_reference() for stride in self.strides), strict=True):
@@ -78,7 +78,7 @@ class Cohort:
 def cohort(problems: Sequence[MotionProblem], side: str = "right", **settings: Any) -> Cohort:
     """Solve ``torsor.human.walking`` problems together and return the walks.
 
-    The problems may have other bodies, speeds, weights and bounds. Those with the same terms and control points are
+    The problems may have different bodies, speeds, weights and bounds. Those with the same terms and control points are
     solved in one batch. ``settings`` are those of ``solve``. ``side`` is the side of the strides.
 
     Example:

@@ -12,7 +12,7 @@ from torsor.base.arrays import Array
 
 
 class VectorLayout:
-    """Ordered names with their numbers of entries, to pack parts into one vector and unpack it."""
+    """Ordered names with their numbers of entries, for packing parts into one vector and unpacking it."""
 
     def __init__(self, sizes: Mapping[str, int] | None = None, **more: int):
         self.sizes = {**(sizes or {}), **more}
@@ -29,7 +29,7 @@ class VectorLayout:
         return {name: slice(first, last) for name, first, last in zip(self.sizes, ends[:-1], ends[1:], strict=True)}
 
     def pack(self, count: int, **parts: ArrayLike) -> Array:
-        """Return rows (count, size) from parts: (count, its size), (count,) if its size is 1, or one row for all."""
+        """Return rows (count, size) from parts, each (count, part size), (count,) if that is 1, or one row for all."""
         packed = np.empty((count, self.size))
         for name, size in self.sizes.items():
             part = np.asarray(parts[name], dtype=float)

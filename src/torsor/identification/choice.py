@@ -6,13 +6,13 @@ over their correlation time), n in total. With k unknowns,
     criterion = sum of n_j log(S_j / n_j) + penalty,       S_j: sum of squared residuals
     bic   penalty = k log n                                (Schwarz 1978)
     aicc  penalty = 2 k + 2 k (k + 1) / (n - k - 1)        (Hurvich and Tsai 1989)
-    cv    penalty = k log n + 2 c log m, with c terms chosen among m (extended bic, Chen and Chen 2008), and without
-          penalty, where S_j are residuals of ten parts of the motion, each with the parameters of the other nine: a
-          term is added if both decrease, and removed if one does (Stone 1974)
+    cv    two criteria: one with penalty = k log n + 2 c log m, with c terms chosen among m (extended bic, Chen and Chen
+          2008), and one without penalty, where S_j are the residuals of ten parts of the motion, each predicted with
+          the parameters of the other nine (Stone 1974). A term is added if both decrease, and removed if either does
 
 The prediction of data that were not used decides which terms are worth adding. The penalty excludes terms that lower
 the prediction error by chance, of which there are many among a hundred candidates: without 2 c log m, one in seven fits
-of a robot with only Coulomb and viscous friction has another term.
+of a robot with only Coulomb and viscous friction contains an additional term.
 
 Everything is computed from G_j = [Y C tau]^T [Y C tau] of each coordinate, with the columns C of all candidates. Shape
 parameters, such as the Stribeck velocity, are searched in one dimension: first on a grid, then by golden section. All
@@ -100,7 +100,7 @@ def choose(
 
 
 def shaped(equations: Equations, noise: Array, columns: Columns, term: Term, shapes: Sequence[float]) -> Term:
-    """Return a term with the shape that minimises the squared residuals, over the ``noise`` (n,).
+    """Return a term with the shape that minimises the squared residuals relative to the ``noise`` (n,).
 
     The best of ``shapes`` is refined by golden section. ``equations`` contain all other columns.
     """

@@ -1,8 +1,8 @@
 """A robot with closed loops, or a parallel robot, described by its drives only, for logs without passive joints.
 
-Its coordinates are the drive coordinates. The positions of all other joints follow from the loop closure. Forces
-and regressor of the mechanism are projected onto the drive motion (``robot.closed.regressor``). Log reading and
-identification therefore work as for a tree: see ``torsor.robot.protocols``.
+Its coordinates are the drive coordinates. The positions of all other joints follow from the loop closure. The
+forces and the regressor of the mechanism are projected onto the drive motion (``robot.closed.regressor``). Log reading
+and identification therefore work as for a tree: see ``torsor.robot.protocols``.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ class Closing:
     def positions(self, drives: Array, times: Array | None = None) -> Array:
         """Return the positions (N, nq) of all joints from drive positions (N, n) at ``times`` (N,), if known.
 
-        Raises UnclosedError at a sample whose loops cannot be closed or whose drives do not determine the other joints.
+        UnclosedError is raised at a sample whose loops cannot be closed or whose drives do not determine the other
+        joints.
         """
         keys = [row.tobytes() for row in np.ascontiguousarray(drives, dtype=float)]
         if any(key not in self._found for key in keys):
@@ -203,7 +204,7 @@ class ClosedRobot(Mechanism):
 
     @cached_property
     def own_mode(self) -> bool:
-        """Whether the robot closes in the same mode without measured positions of its passive joints."""
+        """Whether the loops close in the same mode without measured positions of the passive joints."""
         drives = self.first[None, self.mechanism.closed.closure.active_positions]
         try:
             positions = Closing(self.mechanism, _start(self.given, self.mechanism)).positions(drives)
@@ -249,7 +250,7 @@ class ClosedRobot(Mechanism):
         return fields
 
     def check_closure(self, q: Array, measured: Array, times: Array | None) -> None:
-        """Raise ModelError at the first sample of drive positions q (N, n) that cannot be closed.
+        """Raise ModelError at the first sample of drive positions q (N, n) at which the loops cannot be closed.
 
         If all positions are ``measured`` (N, nq), the passive joints must agree with the closed loops. The message
         contains the number and the time of the sample.
@@ -305,7 +306,7 @@ class DriveParameters:
         return closed_base_parameters(closure, seed, among, measured, known, closing.start)
 
     def replaced(self, values: ArrayLike) -> ClosedRobot:
-        """Return the drives of the robot with other parameters (p,).
+        """Return the drives of the robot with different parameters (p,).
 
         If the loops are closed in a different mode, that mode becomes the new home posture.
         """
@@ -407,7 +408,7 @@ def rubbing_joints(robot: MeasuredRobot) -> set[str]:
 
 
 def with_friction_models(robot: MeasuredRobot, models: Mapping[str, str]) -> Robot | ParallelRobot:
-    """Return the robot that was measured, with the friction models of some joints: text in their velocities."""
+    """Return the robot that was measured, with the friction models of some joints, as text in their velocities."""
     if not models:
         return robot.given if isinstance(robot, ClosedRobot) else robot
     tree = whole(robot)

@@ -76,12 +76,12 @@ def residual_table(found: Any, measured: Flags) -> Table:
 
 
 def short(value: float) -> str:
-    """Return a number with five digits; "0" for rounding errors."""
+    """Return a number as text with five digits; rounding errors become "0"."""
     return "0" if abs(value) < 1e-12 else f"{value:.5g}"
 
 
 def percent_text(value: float) -> str:
-    """Return a percentage with three digits."""
+    """Return a percentage as text with three digits."""
     return f"{value:.3g}" if value < 1e4 else "> 10000"
 
 

@@ -32,14 +32,14 @@ def differentiate(
 ) -> tuple[Array, Array, Array]:
     """Return filtered samples and their first two derivatives (x, x', x''), each (T, n).
 
-    ``t`` (T,) are equally spaced times in s and ``x`` (T, n) the samples. The filter has zero phase and the gain |H(f)|
-    = 1 / (1 + (f / cutoff)^(2 order)), with ``cutoff`` in Hz: the gain of a Butterworth filter of this ``order``,
-    applied forward and backward. Derivatives are exact in the frequency domain: X' = 2 pi i f H X.
+    ``t`` (T,) are equally spaced times in s, and ``x`` (T, n) are the samples. The filter has zero phase and the gain
+    |H(f)| = 1 / (1 + (f / cutoff)^(2 order)), with ``cutoff`` in Hz: the gain of a Butterworth filter of this
+    ``order``, applied forward and backward. Derivatives are exact in the frequency domain: X' = 2 pi i f H X.
 
     ``periodic`` samples cover one or more whole periods, without the first sample of the next period. Other samples are
-    extended by point reflection at both ends, after subtraction of a cubic with their values and curvatures there. With
-    ``ends="straight"`` the line through the first and last sample is subtracted instead. Results within about 1 /
-    cutoff of the ends are less accurate.
+    extended by point reflection at both ends, after subtraction of a cubic that has the same values and curvatures
+    there. With ``ends="straight"`` the line through the first and last sample is subtracted instead. Results within
+    about 1 / cutoff of the ends are less accurate.
 
     Example:
         >>> t = np.arange(200) * 0.01
@@ -110,7 +110,7 @@ def motion_of(
 ) -> tuple[Array, Array, Array]:
     """Return filtered positions (T, nq), velocities and accelerations (T, nv) of positions q (T, nq) at times t (T,).
 
-    For the filter and the arguments see ``differentiate``. Quaternions may change their sign between samples.
+    For the filter and the arguments see ``differentiate``. Quaternions may change sign between samples.
     """
     positions = real_array(q, where, "q")
     if positions.ndim != 2 or positions.shape[1] != robot.nq:
@@ -138,7 +138,7 @@ def motion_of(
 
 
 def continuous(robot: MeasuredRobot, q: Array) -> Array:
-    """Return positions q (T, nq) whose quaternions do not change their sign between samples."""
+    """Return positions q (T, nq) whose quaternions do not change sign between samples."""
     positions = q.copy()
     for four, _, _ in _turning(robot):
         flips = np.where(np.sum(q[1:, four] * q[:-1, four], axis=1) < 0, -1.0, 1.0)

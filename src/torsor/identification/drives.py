@@ -51,7 +51,7 @@ class Motion:
 class Law(NamedTuple):
     """A friction model: its ``formula`` for reports, its ``column`` (N,) for a motion and a shape, and trial shapes.
 
-    If ``relative``, ``shapes`` are fractions of the maximum speed.
+    If ``relative`` is true, ``shapes`` are fractions of the maximum speed.
     """
 
     formula: str
@@ -109,7 +109,7 @@ class Term:
 
     @property
     def fits_robot(self) -> bool:
-        """Whether a robot can have the term: a model of one joint that depends on its velocity only."""
+        """Whether a robot can have the term: a model of one joint that depends only on its velocity."""
         return self.law in ROBOT_MODELS and np.count_nonzero(self.direction) == 1
 
 
@@ -153,7 +153,7 @@ def asked_of(
     """Return the friction models requested by ``friction`` for each drive, and the drives with automatic selection.
 
     The first ``joints`` drives are coordinates, and the others are motors that drive several joints. Floating-base
-    coordinates are ``undriven`` and get no models, unless they are named.
+    coordinates are ``undriven`` and have no models unless they are named.
     """
     if not isinstance(friction, Mapping):
         # A motor offset is equivalent to a joint offset, so models belong to joints unless they are selected

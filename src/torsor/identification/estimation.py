@@ -37,8 +37,8 @@ def fit(Y: Array, tau: Array, weights: Array, names: tuple[str, ...], where: str
     """Return x (b,) that minimises the sum of ((tau - Y x) weights / noise)^2, for Y (N, n, b) and tau (N, n).
 
     The noise of a coordinate is the standard deviation of its residuals. Its degrees of freedom are its number of
-    samples minus its share of the trace of the hat matrix. Noise and solution are iterated until convergence. Gautier
-    1997; Janot, Vandanjon and Gautier 2014.
+    samples minus its share of the trace of the hat matrix. Noise and solution are iterated until convergence. See
+    Gautier (1997) and Janot, Vandanjon and Gautier (2014).
     """
     counts = np.count_nonzero(weights, axis=0)
     b = Y.shape[-1]
@@ -199,7 +199,7 @@ def _end(quiet: Flags) -> int:
 
 
 def meat(scores: Array, parts: list[slice], lag: int) -> Array:
-    """Return S (b, b) of scores g (N, b) whose autocorrelation ends at ``lag``; see the comment above.
+    """Return S (b, b) of scores g (N, b) whose autocorrelation ends at ``lag``; see the comment above the function.
 
     The flat-top kernel is twice the triangle of width 2 m minus the triangle of width m. A triangle of width m is the
     mean of products of sums over windows of m samples. Directions with less than a tenth of the white-noise variance
@@ -228,7 +228,8 @@ def root_of(covariance: Array) -> Array:
 def free_part(count: int, lag: int, unknowns: int) -> float:
     """Return the fraction of the variance that a fit leaves in ``count`` residuals correlated up to a ``lag``.
 
-    The unknowns take their degrees of freedom from the independent samples: one in 4 m / 3 (Andrews 1991).
+    The unknowns take their degrees of freedom from the independent samples, which are one in 4 m / 3 samples (Andrews
+    1991).
     """
     return 1 - unknowns / max(count / max(1.0, 4 * lag / 3), 2.0 * unknowns)
 
@@ -422,9 +423,9 @@ CORRECTION_TOLERANCE = 1e-2  # relative change of the variance at convergence
 def coloured(equations: Equations, noise: Array, errors: Array, white: Array) -> tuple[Array, int] | None:
     """Return S (b, b) for errors (N, n) of autoregressive processes, divided by the ``noise`` (n,), and their lag.
 
-    See the comment above. ``white`` (b, b) is S of white noise. It contains the correlation between coordinates, which
-    is kept. The result is None if the errors of some coordinate are not such a process (its innovations are not white)
-    or have less power at low frequencies than white noise.
+    See the comment above the function. ``white`` (b, b) is S of white noise. It contains the correlation between
+    coordinates, which is kept. The result is None if the errors of some coordinate are not such a process (its
+    innovations are not white) or have less power at low frequencies than white noise.
     """
     b, counted = len(white), equations.weights > 0
     coordinates = np.flatnonzero(counted.any(axis=0)).tolist()

@@ -21,7 +21,7 @@ def write_identification_report(path: str | Path, found: Identified, validated: 
 
     The report contains measured, held-out and predicted forces for each coordinate, parameters with 95 % confidence
     intervals, friction models, unidentified parameters with reasons, masses, settings, and the motion in 3D.
-    ``validated`` is a result of ``validate`` on another motion. Requires matplotlib: ``torsor[plot]``.
+    ``validated`` is a result of ``validate`` on another motion. The report requires matplotlib (``torsor[plot]``).
 
     Example:
         >>> import tempfile

@@ -69,9 +69,9 @@ def identify(
     ``robot`` provides geometry, gravity, springs and motors. ``data`` are ``Measurements``, a ``Trajectory``, or a
     tuple (q, v, a, tau). The parameters that ``among`` names (patterns with *, as in ``robot.inertial.base``) are
     unknown; the others are taken from the robot. Forces of springs, motors and known parameters are subtracted from
-    tau. The remainder, Y pi, is solved by weighted least squares that also estimates the noise of each coordinate
+    tau. The remainder, Y pi, is fitted by weighted least squares, which also estimates the noise of each coordinate
     (Gautier's IDIM-WLS). Known environment wrenches (``external`` of the measurements) are added to tau as J^T w. If
-    the forces of some coordinates were not measured (``Measurements.of``), the base parameters are the ones that affect
+    the forces of some coordinates were not measured (``Measurements.of``), the base parameters are those that affect
     the measured forces.
 
     For a robot with closed loops or a parallel robot, the data contain the drives (active coordinates) or all
@@ -79,13 +79,13 @@ def identify(
     sample, if all joints are measured). Values, predictions and residuals then refer to the drives. Friction and
     rotor inertias of passive joints are unknown only if ``among`` names them: ["*", "elbow.viscous"].
 
-    Coulomb friction has the sign of the velocity, which is noise near rest. If the friction of a coordinate is unknown
-    and not ``smooth``, its forces are excluded below the fraction ``still`` of its maximum speed.
+    Coulomb friction has the sign of the velocity, which is dominated by noise near rest. If the friction of a
+    coordinate is unknown and not ``smooth``, its forces are excluded below the fraction ``still`` of its maximum speed.
 
     With ``physical``, all parameters of all links are identified subject to physical consistency (positive definite
     pseudo-inertias; friction and rotor inertias of 0 or more), and ``.robot`` is the resulting robot. Parameters that
     the measurements do not determine stay close to the given robot; ``regularisation`` is the weight of this term
-    relative to the squared residuals over their noise. ``mass`` (kg) is the known total mass of all moving links.
+    relative to the squared residuals divided by their noise. ``mass`` (kg) is the known total mass of all moving links.
     Standard deviations are computed by least squares without the constraints.
 
     ``friction`` names friction models beyond Coulomb and viscous friction, for all coordinates or by coordinate name;
@@ -97,14 +97,14 @@ def identify(
     the Coulomb and viscous friction of each motor are also identified. The result contains these terms in ``drives``.
     Friction models of the given robot are identified again for joints with unknown friction.
 
-    ``bandwidth`` (Hz) applies the same low-pass filter to forces and regressor, and decimates them. ``robust``, "huber"
-    or "bisquare", bounds the influence of outliers. ``noise`` is "white", "correlated" (in time) or "auto", which tests
-    the residuals for correlation. It affects the standard deviations, not the values. ``instruments`` are q, v, a of
-    the same samples without measurement noise, such as the controller reference. They remove the bias caused by noise
-    in the motion (instrumental variables, IDIM-IV). With "simulation", they are the simulated motion of the last
-    estimate as it follows the measured positions, iterated until convergence (requires equally spaced times).
-    ``held_out`` is the fraction of samples at the end that is not used for the estimate; ``.held_out`` contains their
-    residuals.
+    With a ``bandwidth`` (Hz), forces and regressor are passed through the same low-pass filter and decimated.
+    ``robust``, "huber" or "bisquare", bounds the influence of outliers. ``noise`` is "white", "correlated" (in time) or
+    "auto", which tests the residuals for correlation. This setting affects only the standard deviations, not the
+    values. ``instruments`` are q, v, a of the same samples without measurement noise, such as the controller reference.
+    They remove the bias caused by noise in the motion (instrumental variables, IDIM-IV). With "simulation", they are
+    the simulated motion of the last estimate as it follows the measured positions, iterated until convergence (requires
+    equally spaced times). ``held_out`` is the fraction of samples at the end that is not used for the estimate;
+    ``.held_out`` contains their residuals.
 
     Example:
         >>> robot = torsor.library.two_link()

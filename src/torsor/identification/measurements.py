@@ -177,11 +177,11 @@ class Measurements:
         NAME', 'tau NAME', with units in brackets. ``units``, ``delimiter``, ``rate`` (Hz) and ``cutoff`` (Hz)
         replace the settings of the map.
 
-        Missing v and a are computed from the positions by ``differentiate``, or a from v if v is logged. The default
-        cutoff is chosen from the spectrum and by the model. Unequal steps are resampled, and gaps separate segments
-        that are differentiated separately. ``notes`` document the processing. Missing numbers, decreasing times and
-        rows of another length raise ModelError with the line. Joints that never move and forces that never change cause
-        warnings. For a robot with loops or a parallel robot, the columns belong to the drives.
+        Missing v and a are computed from the positions by ``differentiate``. If v is logged, a is computed from v. The
+        default cutoff is chosen from the spectrum and by the model. Unequal steps are resampled, and gaps separate
+        segments that are differentiated separately. ``notes`` document the processing. Missing numbers, decreasing
+        times and rows of a different length raise ModelError with the line. Joints that never move and forces that
+        never change cause warnings. For a robot with loops or a parallel robot, the columns belong to the drives.
 
         Example:
             >>> import tempfile
@@ -210,7 +210,7 @@ class Measurements:
     def measured(self, robot: MeasuredRobot | ParallelRobot) -> list[str]:
         """Return the coordinates of a robot with known forces, for ``robot.inertial.base(measured=...)``.
 
-        For closed loops and parallel robots, these are drives.
+        For robots with closed loops and parallel robots, these are the drives.
 
         Example:
             >>> robot = torsor.library.quadruped()
@@ -228,7 +228,7 @@ class Measurements:
     def check(self, robot: Robot | ParallelRobot) -> FirstLook:
         """Return a quality report on the samples: suspicious signals, and identifiable parameters.
 
-        The samples need equally spaced ``times``. ``first_look`` checks a raw log, which detects more errors.
+        The samples must have equally spaced ``times``. ``first_look`` checks a raw log and detects more errors.
 
         Example:
             >>> robot, t = torsor.library.planar_chain(1), np.arange(2000) * 1e-3
@@ -262,7 +262,7 @@ class Measurements:
         about five to ten times the highest frequency of the motion. ``trim`` removes the samples within 1 / cutoff of
         the ends, where the derivatives are inaccurate, unless the motion is ``periodic``. Forces are not filtered, so
         that friction discontinuities stay in place; their noise averages out. If positions contain quaternions, as for
-        a floating base, pass the ``robot``. Its v and a are in its own axes.
+        a floating base, pass the ``robot``. The v and a of a floating base are in its own axes.
 
         Example:
             >>> t = np.arange(1000) * 2e-3

@@ -52,7 +52,7 @@ class Filter:
 
     tau = Y x also holds for filtered tau and Y. Above the frequencies of the motion there is only noise. The filter
     removes it from both sides, so that the remaining noise is nearly white at the lower rate: the "parallel decimate
-    filter" of the IDIM method, Gautier 1997.
+    filter" of the IDIM method (Gautier 1997).
 
     The filter is a root-raised cosine, which keeps white noise white. Its gain is 0.71 at half the new rate. Each part
     loses ``LOBES`` samples of the new rate at both ends.
@@ -166,7 +166,7 @@ class Model:
         return np.asarray(whole - self.Y @ self.base.values)
 
     def changed(self, parameters: Array) -> Array:
-        """Return the forces (N, nv) of the robot with other parameters (p,)."""
+        """Return the forces (N, nv) of the robot with different parameters (p,)."""
         moved = self._regressor @ (parameters - self.robot.inertial.values)
         return np.asarray(self.known + self.Y @ self.base.values + moved)
 

@@ -1,12 +1,12 @@
 """Maximum likelihood by output error: the parameters whose simulated motion fits the measured positions best.
 
 The motion is simulated from the measured forces in short windows (multiple shooting), each from its own unknown state
-x0 = (q, v), and compared with the positions, where sigma is the encoder noise:
+x0 = (q, v), and compared with the measured positions. With the encoder noise sigma, the problem
 
     minimise over beta and all x0   sum of ((q_measured - q(t; x0, beta)) / sigma)^2
 
-by the Gauss-Newton method. Forces are linear between samples. Each step is a Runge-Kutta step with exact derivatives:
-the derivatives of a' = f(x, tau, beta) are propagated with the state, stage by stage, where
+is solved by the Gauss-Newton method. Forces are linear between samples. Each step is a Runge-Kutta step with exact
+derivatives: the derivatives of a' = f(x, tau, beta) are propagated with the state, stage by stage, where
 
     M da = -(tau_q dq + tau_v dv + Y dbeta)           (tau of inverse dynamics at the simulated acceleration)
 

@@ -36,12 +36,15 @@ NO_PHYSICAL_PARAMETERS = "Newton's method found no physical parameters"
 
 
 class UnphysicalError(ModelError):
-    """An estimate without physically consistent parameters near it."""
+    """The error for an estimate without physically consistent parameters near it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A least-squares estimate: base parameters ``beta`` (b,) = ``M`` (b, p) pi, and ``root`` (b, b), defined above."""
+    """A least-squares estimate: base parameters ``beta`` (b,) = ``M`` (b, p) pi, and ``root`` (b, b).
+
+    The module docstring defines these symbols.
+    """
 
     M: Array
     beta: Array

@@ -65,9 +65,9 @@ class Identified(Result):
     nv) are the forces of the estimate for the ``measurements``. ``parameters`` (p,) are all parameters of the
     physically consistent estimate, or None without ``physical``. ``settings`` are the arguments of ``identify``.
     ``drives`` are forces beyond the robot parameters, if any. ``lag`` is the number of samples over which residuals are
-    correlated, for which the covariance accounts; 0 for white noise. ``held_out`` (nv,) are residuals of the held-out
-    samples, in percent of their forces, and ``unseen`` is the estimate with these samples as measurements. With a
-    bandwidth, ``measurements`` and ``predicted`` are filtered.
+    correlated (0 for white noise); the covariance accounts for this correlation. ``held_out`` (nv,) are residuals of
+    the held-out samples, in percent of their forces, and ``unseen`` is the estimate with these samples as measurements.
+    With a bandwidth, ``measurements`` and ``predicted`` are filtered.
 
     Example:
         >>> robot = torsor.library.two_link()
@@ -269,7 +269,7 @@ class Identified(Result):
     def validate(
         self, data: Measurements | Trajectory | Sequence[Any], temperature: ArrayLike | None = None
     ) -> "Identified":
-        """Return the estimate with other measurements, for their residuals, reports and figures.
+        """Return the estimate with different measurements, for their residuals, reports and figures.
 
         For ``data`` and ``temperature`` see ``identify``; the filter of its ``bandwidth`` applies.
 
@@ -351,7 +351,7 @@ class Identified(Result):
     def plot(self, path: str | Path | None = None) -> "Figure":
         """Plot measured forces, predicted forces and residuals, one panel per coordinate, and return the figure.
 
-        ``path`` saves the figure. Requires matplotlib: ``torsor[plot]``.
+        With ``path``, the figure is also saved. Plotting requires matplotlib (``torsor[plot]``).
 
         Example:
             >>> robot = torsor.library.two_link()

@@ -7,11 +7,12 @@ pi,
     M(q) a + h(q, v) = tau                                              M, h: of the last estimate
 
 The reference (q_d, v_d, a_d) consists of the measured positions after a zero-phase filter of the same bandwidth: the
-bandwidth with which the model, with any parameters, explains the forces best. The simulated motion therefore contains
-neither force noise nor encoder noise above this bandwidth, which causes the bias of least squares: acceleration noise
-grows with the square of the frequency. Estimate and simulation are repeated until convergence. An estimate that this
-controller cannot stabilise, because its mass matrices are not positive definite, is assumed to follow the reference
-exactly. Janot, Vandanjon and Gautier 2014 (IDIM-IV), where the controller is known.
+bandwidth at which the model, with any parameters, best explains the forces. The simulated motion therefore contains
+neither force noise nor encoder noise above this bandwidth. Such noise causes the bias of least squares, because
+acceleration noise grows with the square of the frequency. Estimate and simulation are repeated until convergence. An
+estimate that this controller cannot stabilise, because its mass matrices are not positive definite, is assumed to
+follow the reference exactly. In the original method of Janot, Vandanjon and Gautier (2014, IDIM-IV), the controller is
+known.
 """
 
 from collections.abc import Sequence
@@ -134,7 +135,8 @@ class Tracking:
     def motion(self, values: Array) -> tuple[Model, bool]:
         """Return the model along the simulated motion of base parameters (b,), and whether it follows the reference.
 
-        The motion is at rest near the ends of each part. If it does not follow, it is the reference itself.
+        The motion is at rest near the ends of each part. If the simulation does not follow the reference, the reference
+        itself is used.
         """
         q, v, a = self.reference.copy()
         try:

@@ -131,7 +131,7 @@ DIRECTION_TOLERANCE = 1e-6  # rad: direction change at convergence
 
 @dataclass(frozen=True, eq=False)
 class Gravity:
-    """Identified gravity: the ``vector`` (3,) in m/s^2 in base axes, and the ``robot`` with it.
+    """Identified gravity: the ``vector`` (3,) in m/s^2 in base axes, and the ``robot`` with this gravity.
 
     ``deviations`` (2,) are the standard deviations of its direction, in rad, along the two ``axes`` (2, 3).
     """
@@ -212,7 +212,7 @@ WHERE = "identify_elasticity"
 class Elasticity:
     """Springs of n joints: ``stiffness`` (n,) in N m/rad or N/m, ``damping`` (n,), and force ``offset`` (n,).
 
-    ``deviations`` (n, 3) are their standard deviations, ``rms`` (n,) the root mean square of the residuals.
+    ``deviations`` (n, 3) are their standard deviations, and ``rms`` (n,) is the root mean square of the residuals.
     """
 
     stiffness: Array
@@ -272,7 +272,7 @@ DEFAULT_GYRATION_RADIUS = 0.05  # m: default radius of gyration of a payload
 
 @dataclass(frozen=True, eq=False)
 class Payload:
-    """A payload on a ``link``: ``mass`` (kg), ``com`` (3,) in link axes, and ``inertia`` (3, 3) about it.
+    """A payload on a ``link``: ``mass`` (kg), ``com`` (3,) in link axes, and ``inertia`` (3, 3) about ``com``.
 
     ``parameters`` (10,) are m, m c and the inertia about the link origin as measured, with their ``covariance``. Mass,
     centre and inertia describe the closest physically consistent body.

@@ -193,9 +193,9 @@ def six_axis_arm() -> Robot:
     """Return a six-axis arm with a spherical wrist: a PUMA 560.
 
     Geometry, inertias and rotor inertias are from Armstrong, Khatib and Burdick, "The explicit dynamic model and
-    inertial parameters of the PUMA 560 arm", 1986. For the first link only the moment of inertia about its joint is
-    known, and the others have no effect. The moments of inertia were measured separately; the moments of the third link
-    are not fully physically consistent. Friction coefficients are correct only to an order of magnitude.
+    inertial parameters of the PUMA 560 arm", 1986. For the first link, only the moment of inertia about its joint is
+    known; the other moments have no effect. The moments of inertia were measured separately; the moments of the third
+    link are not fully physically consistent. Friction coefficients are correct only to within an order of magnitude.
 
     Example:
         >>> six_axis_arm().gravity_force(np.zeros(6)).round(2).tolist()

@@ -1,7 +1,7 @@
 """A human skeleton with 55 degrees of freedom: free base, spine, neck, arms and legs (Barman 2020, chapter V).
 
-x points to the left, y up, z forward; in the standing posture with hanging arms, all links have these axes. Joints with
-several axes are successive revolute joints with massless links between them. The segments are taken from de Leva
+x points to the left, y up and z forward; in the standing posture with hanging arms, all links have these axes. Joints
+with several axes are successive revolute joints with massless links between them. The segments are taken from de Leva
 (1996). Where the skeleton has more joints, segments are split so that their mass and centre of mass are preserved.
 """
 
@@ -129,11 +129,11 @@ def human(
     """Return a human with 55 degrees of freedom, for a height (m), mass (kg) and sex ("male" or "female").
 
     The global coordinates are ``tx, ty, tz`` (m; displacement of the midpoint of the hips from the standing
-    posture at the origin) and ``yaw, tilt, list`` (about y, x, z). Each leg has seven more, the spine twelve, each arm
-    nine, neck and head five. They are named after their positive direction, and are zero in the standing posture.
-    ``lower`` and ``upper`` are the ranges of motion of healthy adults. ``effort_limit`` contains strengths,
-    proportional to mass times height. ``segments`` replaces links by name. For an ``age`` below 18 years, masses are
-    distributed as in children. ``torsor.human.Person`` provides strengths by age, percentiles and lengths.
+    posture at the origin) and ``yaw, tilt, list`` (about y, x, z). Each leg has seven more, the spine has twelve, each
+    arm has nine, and the neck and head have five. They are named after their positive direction, and are zero in the
+    standing posture. ``lower`` and ``upper`` are the ranges of motion of healthy adults. ``effort_limit`` contains
+    strengths, proportional to mass times height. ``segments`` replaces links by name. For an ``age`` below 18 years,
+    masses are distributed as in children. ``torsor.human.Person`` provides strengths by age, percentiles and lengths.
 
     Landmarks are frames: ``right_heel``, ``right_ball``, ``right_ball_medial``, ``right_toe``, ``right_toe_medial``,
     ``right_wrist``, ``right_knuckles``, the same for the left side, and ``vertex``. Segments are taken from de Leva

@@ -68,7 +68,7 @@ def four_bar(
 ) -> Robot:
     """Return a four-bar linkage of round bars in the x-y plane, driven at the crank.
 
-    Lengths are in m, masses in kg. Crank and rocker turn about z at the origin and at (ground, 0, 0). The coupler is
+    Lengths are in m and masses in kg. Crank and rocker turn about z at the origin and at (ground, 0, 0). The coupler is
     hinged to the crank and pinned to the rocker. The crank makes full turns if it or the ground is the shortest bar and
     the sum of the shortest and longest bars does not exceed the sum of the other two (Grashof).
 
@@ -195,7 +195,7 @@ def palletiser(
 ) -> Robot:
     """Return a palletising arm with four drives and three parallelograms that keep the wrist level.
 
-    x is forwards, z up; lengths are in m. The column turns about z (``yaw``). The lower arm (``shoulder``) and a
+    x points forward and z up; lengths are in m. The column turns about z (``yaw``). The lower arm (``shoulder``) and a
     ``crank``, both on the column, turn about y; the crank moves the upper arm through a rod along the lower arm. Two
     more rods and a plate at the elbow keep the wrist parallel to the column, so that the flange (``roll``, about z)
     always points down. ``lever`` is the distance of these rods from the adjacent joints, and ``payload`` is a mass (kg)
@@ -300,8 +300,8 @@ def closed_leg(
 ) -> Robot:
     """Return a floating-base torso on one or two legs whose knees are driven from the hips by rods.
 
-    x is forwards, y to the left, z up; lengths are in m. Each leg (``left``, ``right``; a single one is ``leg``) has
-    the driven coordinates ``abduct`` (about x), ``hip`` and ``drive`` (about y, at the hip), and the passive ones
+    x points forward, y to the left and z up; lengths are in m. Each leg (``left``, ``right``; a single one is ``leg``)
+    has the driven coordinates ``abduct`` (about x), ``hip`` and ``drive`` (about y, at the hip), and the passive ones
     ``knee`` and ``rod``. The drive turns a crank of length ``lever``, whose rod along the thigh turns the shank, so
     that the leg does not carry the knee motor. The foot is a frame. With all coordinates at zero the legs hang straight
     down and the loops are closed. The torso's coordinates have no drives and are not active.

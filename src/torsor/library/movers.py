@@ -17,8 +17,8 @@ def elastic_seven_axis_arm(stiffness: float = 1e4) -> Robot:
     """Return the seven-axis arm with elastic joints: springs between motors and links, as in light arms.
 
     Each motor is mounted on the link before its joint, turns about the joint axis, and has a gear ratio of 100. The
-    first four joints have the given ``stiffness`` (N·m/rad), and the wrist joints half that value. Spring damping is 1
-    N·m·s/rad.
+    first four joints have the given ``stiffness`` (N·m/rad), and the wrist joints have half that value. Spring damping
+    is 1 N·m·s/rad.
 
     Example:
         >>> arm = elastic_seven_axis_arm()
@@ -87,8 +87,8 @@ def eel(links: int = 12, length: float = 0.1, radius: float = 0.03, density: flo
 def quadruped() -> Robot:
     """Return a 12 kg quadruped: a floating-base trunk and four legs with three joints each.
 
-    x is forwards, y to the left, z up. With all joints at zero the legs hang straight down, 0.4 m long. The legs are
-    fl, fr, hl and hr. Each has the joints abduct (about x), hip and knee (about y), and a frame foot.
+    x points forward, y to the left and z up. With all joints at zero the legs hang straight down, 0.4 m long. The legs
+    are fl, fr, hl and hr. Each has the joints abduct (about x), hip and knee (about y), and a frame named foot.
 
     Example:
         >>> robot = quadruped()

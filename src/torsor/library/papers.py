@@ -93,8 +93,8 @@ def elastic_arm() -> Robot:
     """Return the arm of Hua et al. 2022: a rotating column, two parallel joints, and a spring in the last joint.
 
     Masses and inertias are from Table I. The paper has no other data, so the model makes assumptions: joint 1 is
-    vertical, joints 2 and 3 are horizontal; the links are 0.3, 0.3 and 0.25 m long with centred masses; motor 1 is in
-    the base, motors 2 and 3 are on link 1 at joint 2, all with a gear ratio of 10. x is along a link (y for the
+    vertical, and joints 2 and 3 are horizontal; the links are 0.3, 0.3 and 0.25 m long with centred masses; motor 1 is
+    in the base, and motors 2 and 3 are on link 1 at joint 2, all with a gear ratio of 10. x is along a link (y for the
     column). Links 2 and 3 have the printed inertias, which are not physically consistent. The frame "tip" is at the end
     of the last link.
 

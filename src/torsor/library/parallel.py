@@ -40,8 +40,8 @@ def gough_stewart(
     to the base pairs. At home the platform is level at ``height`` (m). Each leg is a 0.5 m cylinder on a universal
     joint (swing about x, tilt about y, with a 0.3 kg cross) and a 0.5 m rod that slides in it. The driven coordinate is
     the leg length, and a ball joint connects the leg to the platform. ``legs="SPS"`` has a ball joint at the base too;
-    the rotation of a leg about its own line is then free, and is set to zero. It does not represent a particular
-    product.
+    the rotation of a leg about its own line is then free, and is set to zero. The robot does not represent a
+    particular product.
 
     Example:
         >>> robot = gough_stewart()
@@ -102,8 +102,8 @@ def delta(
     The platform hangs below the base, and z points up; lengths are in m. Each arm turns about a tangent to the base
     circle (``shoulder``: 0 is horizontal and outwards, positive is down). Its two rods, ``width`` apart, bend at the
     elbow and swing sideways together. They are thin, so their rotation about their own axes has no effect. ``payload``
-    (kg) is attached to the platform (0.2 kg). At home the platform is one rod length below the base. It has the size
-    of common picking robots, but does not represent a particular product.
+    (kg) is attached to the platform (0.2 kg). At home the platform is one rod length below the base. The robot has
+    the size of common picking robots, but does not represent a particular product.
 
     Example:
         >>> robot = delta()

@@ -57,7 +57,7 @@ def caster(radius: float = 0.05, trail: float = 0.05, mass: float = 0.5) -> Robo
 
 
 def differential_drive(radius: float = 0.1, track: float = 0.5, trail: float = 0.05) -> Robot:
-    """Return a mobile robot with two driven wheels on one axle and a caster in front: x is forwards.
+    """Return a mobile robot with two driven wheels on one axle and a caster in front: x points forward.
 
     ``radius`` (m) is the wheel radius, ``track`` (m) the distance between the wheels, and ``trail`` (m) the trail of
     the ``caster``, whose wheel has half the radius. The 10 kg chassis moves in the plane (joint "planar"). Its origin
@@ -117,7 +117,7 @@ def mobile_manipulator(radius: float = 0.1, track: float = 0.5, payload: float =
 
 
 def bicycle_car(radius: float = 0.3, wheelbase: float = 2.5) -> Robot:
-    """Return a single-track car model with a driven rear wheel and a steered front wheel: x is forwards.
+    """Return a single-track car model with a driven rear wheel and a steered front wheel: x points forward.
 
     ``radius`` (m) is the wheel radius. ``wheelbase`` (m) is the distance between the axles. The 1000 kg chassis moves
     in the plane (joint "planar"). Its origin is on the ground below the rear axle, and its centre of mass is midway
@@ -161,8 +161,8 @@ def bicycle_car(radius: float = 0.3, wheelbase: float = 2.5) -> Robot:
 def rolling_disc(radius: float = 0.3, mass: float = 1.0, thickness: float = 0.0) -> Robot:
     """Return a homogeneous disc, such as a coin, that rolls on its edge without slipping; its axle is its y axis.
 
-    ``radius`` and ``thickness`` are in m, ``mass`` in kg; the thickness affects the inertia only. The base is floating,
-    and the contact leaves three of its six velocities free. The disc stands at
+    ``radius`` and ``thickness`` are in m, and ``mass`` is in kg; the thickness affects only the inertia. The base is
+    floating, and the contact leaves three of its six velocities free. The disc stands at
     ``q = disc.closed.positions(disc.neutral())``.
 
     Example:

@@ -1,7 +1,7 @@
 """Functions of one coordinate: polynomials and splines with two derivatives, for numbers and symbols.
 
-The motions of OpenSim joints are polynomials, cubic splines and piecewise linear functions. Each can be written as a
-polynomial plus truncated powers, without branches and straight beyond the ends of a spline:
+The motions of OpenSim joints are polynomials, cubic splines and piecewise linear functions. Each can be written without
+branches as a polynomial plus truncated powers, which is straight beyond the ends of a spline:
 
     f(q) = p(q) + sum of c max(q - x, 0)^n        n = 1, 2, 3
 """
@@ -163,8 +163,9 @@ class Cam(Flexible):
     """Data of a "flexible" joint whose rotation or translation is a function f of its coordinate.
 
     ``turns`` is (True,) for a rotation about the joint axis and (False,) for a translation along it. The function (rad
-    or m) is a polynomial, highest power first, and a sum of truncated ``powers`` (x, factor, n), each factor max(q - x,
-    0)^n (``Curve``). If ``inner_polynomial`` is given, q is replaced by that function of the coordinate.
+    or m) is a polynomial, highest power first, and a sum of truncated ``powers`` (x, factor, n), each of which is
+    factor * max(q - x, 0)^n (``Curve``). If ``inner_polynomial`` is given, q is replaced by that function of the
+    coordinate.
 
     Example:
         >>> from torsor.mechanism import Joint

@@ -124,12 +124,12 @@ def with_friction(
 ) -> M:
     """Return a copy with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m).
 
-    Without a joint, the friction applies to all joints. A single number applies to all except free joints, because a
-    floating base has no bearing. An array has one entry per joint velocity; motors of elastic joints are not included,
-    and joints that follow others keep their friction. Arguments that are None keep their values. ``smooth`` (rad/s or
-    m/s) replaces sign(v) with tanh(v / smooth); 0 is Coulomb friction. ``friction_model`` is text that adds a function
-    of the joint velocity v; "" removes it. The joint name "joint/motor" selects the friction of the joint's motor,
-    after the gear.
+    If no joint is given, the friction applies to all joints. A single number applies to all except free joints, because
+    a floating base has no bearing. An array has one entry per joint velocity; motors of elastic joints are not
+    included, and joints that follow others keep their friction. Arguments that are None keep their values. ``smooth``
+    (rad/s or m/s) replaces sign(v) with tanh(v / smooth); 0 is Coulomb friction. ``friction_model`` is text that adds a
+    function of the joint velocity v; "" removes it. The joint name "joint/motor" selects the friction of the joint's
+    motor, after the gear.
 
     Example:
         >>> robot = torsor.library.two_link().with_friction("joint1", coulomb=2.0, viscous=0.5)
@@ -343,7 +343,7 @@ _LOST_LIMITS |= dict.fromkeys(("coulomb", "viscous", "rotor_inertia", "smooth", 
 def with_joint_type(robot: M, name: str, type: str) -> M:
     """Return a copy with a joint of another type, at the same place and with the same axis.
 
-    Limits, friction and rotor inertia have other units then and are dropped with a warning, except between revolute and
+    Limits, friction and rotor inertia then have other units and are dropped with a warning, except between revolute and
     continuous joints. If the new joint has several coordinates, they are named ``name/wx`` and so on.
 
     Example:
@@ -481,7 +481,7 @@ def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
 
 
 def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
-    """Return this robot carrying another one, whose base is welded to a link or frame of this robot.
+    """Return this robot with another one attached, whose base is welded to a link or frame of this robot.
 
     ``prefix`` is prepended to the names of the other's links, joints, frames and postures, to avoid name clashes.
     Postures with the same name are merged, with the positions of both robots.

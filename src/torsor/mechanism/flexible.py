@@ -214,9 +214,9 @@ class TipTurn(Flexible):
 class Modes(Flexible):
     """Assumed modes of a link: N nodes with masses, n mode shapes and their stiffness, in the axes of the clamped end.
 
-    ``positions`` (N, 3) m are at rest; the last node is the tip, to which the following links are attached. ``masses``
-    (N,) kg and ``inertias`` (N, 3, 3) kg m^2 belong to the nodes (for a beam: quadrature weights). A unit of
-    coordinate k displaces node i by ``shapes[i, :, k]`` (m) and rotates it by ``rotations[i, :, k]`` (rad).
+    ``positions`` (N, 3), in m, are those at rest; the last node is the tip, to which the following links are attached.
+    ``masses`` (N,), in kg, and ``inertias`` (N, 3, 3), in kg m^2, belong to the nodes (for a beam: quadrature weights).
+    A unit of coordinate k displaces node i by ``shapes[i, :, k]`` (m) and rotates it by ``rotations[i, :, k]`` (rad).
     Each pair of coordinates displaces it by a further ``second[i, :, k, l]`` / 2. ``tip_second`` (3, n, n) is the
     second-order rotation of the tip. ``stiffness`` and ``damping`` are matrices (n, n), or their diagonals (n,).
     ``turns`` marks the coordinates that are angles; the others are in m.
@@ -287,7 +287,7 @@ class Modes(Flexible):
 
     @property
     def frequencies(self) -> Array:
-        """Natural frequencies (n,) rad/s with the clamped end at rest and a free tip, in increasing order.
+        """Natural frequencies (n,), in rad/s, with the clamped end at rest and a free tip, in increasing order.
 
         Example:
             >>> import torsor
@@ -441,7 +441,7 @@ class RodSection(Flexible):
     """The part of a rod from ``start`` to ``end`` (m): the joint between two sections.
 
     ``counts`` are the numbers of coordinates: bending along y, along z, torsion, stretch. ``rest`` (6,) is the strain
-    at rest, and ``stiffness`` (4,) has one value per strain (N m^2, stretch N); ``damping`` (s) multiplies it.
+    at rest, and ``stiffness`` (4,) has one value per strain (N m^2, or N for stretch); ``damping`` (s) multiplies it.
 
     Example:
         >>> part = RodSection(0.0, 0.5, 1.0, (1, 0, 0, 0), np.array([0, 0, 0, 1.0, 0, 0]), np.ones(4))

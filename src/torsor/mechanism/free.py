@@ -1,6 +1,6 @@
 """Free parameters of a mechanism: numbers named by paths such as "links.hand.mass", read and replaced.
 
-A path is "links.LINK.FIELD", "joints.JOINT.FIELD" or "gravity". LINK and JOINT are a name or an index. A suffix ".x",
+A path is "links.LINK.FIELD", "joints.JOINT.FIELD" or "gravity". LINK and JOINT are names or indices. A suffix ".x",
 ".yz" or ".0" selects one component of the field.
 """
 
@@ -30,7 +30,7 @@ _DRIVES = ("rotor_inertia", "coulomb", "viscous")  # one per velocity
 
 @dataclass(frozen=True)
 class Number:
-    """One number: ``part`` is "links", "joints" or "gravity", ``index`` is the link or joint (-1 for gravity)."""
+    """One number: ``part`` is "links", "joints" or "gravity"; ``index`` is the link or joint (-1 for gravity)."""
 
     part: str
     index: int

@@ -69,8 +69,8 @@ WHEELS = tuple(_KINDS)
 class Wheel(Part):
     """A rolling contact of the frame (or link) ``frame`` with the ground, the plane z = 0 of the frame ``ground``.
 
-    The origin of ``frame`` is the centre, its z axis the axle. ``ground`` is the robot's base by default; a slope or a
-    moving platform is another frame. ``radius`` is in m. The kinds are:
+    The origin of ``frame`` is the centre, and its z axis is the axle. ``ground`` is the robot's base by default; a
+    slope or a moving platform is another frame. ``radius`` is in m. The kinds are:
 
     - "wheel": a thin disc that rolls without slipping;
     - "omni": a wheel with rollers on its rim. It does not slip along the roller axes, which make the angle ``roller``
@@ -287,7 +287,7 @@ class Loop(Part):
         return [length] * self.lengths + [1.0] * (self.count - self.lengths)
 
     def rows(self, R: ca.SX, p: ca.SX) -> ca.SX:
-        """Return the closure equations (count x 1), zero when closed, at the pose of b in a: lengths, then sines."""
+        """Return the closure equations (count x 1), zero if closed, at the pose of b in a: lengths, then sines."""
         if self.kind == "rod":
             return ca.sqrt(p.T @ p) - self.length
         axes, of_axes = CUTS[self.kind]

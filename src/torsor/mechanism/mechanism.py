@@ -468,7 +468,7 @@ def force_units(mechanism: Mechanism) -> dict[str, str]:
 
 
 def robot_facts(robot: Mechanism) -> dict[str, Any]:
-    """Return the names of a robot's coordinates with their units, for documents."""
+    """Return the names of a robot's coordinates with their units, for documentation."""
     positions, rates = units(robot)
     return {
         "name": robot.name,

@@ -203,7 +203,7 @@ class Link(Part):
     """A rigid body: mass (kg), centre of mass (m) and 3 x 3 inertia about it (kg m^2), in link axes.
 
     ``strict=False`` accepts a physically impossible inertia (``defect`` explains it). Published files contain such
-    inertias, and their dynamics is still well defined. ``visuals`` are drawn, ``shapes`` collide.
+    inertias, and their dynamics are still well defined. ``visuals`` are drawn, and ``shapes`` collide.
 
     Example:
         >>> Link("arm", mass=1.0, com=(0, 0, 0.5), inertia=np.diag([0.1, 0.1, 0.01])).mass

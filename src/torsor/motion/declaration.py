@@ -18,8 +18,8 @@ class Argument:
     ``kind`` is float, int, str, bool, dict (numbers by name) or tuple (intervals by name). ``count`` is the number of
     values of a list, "+" for any number, or "1+" for one shared number or a list. Numbers are bounded by ``least`` and
     ``most`` (inclusive) or ``above`` and ``below`` (exclusive). ``unit`` is the unit in Python, sweeps and files; on
-    the command line, values are in degrees if ``degrees``. The option is ``--name`` unless ``option`` names another.
-    ``data`` names the data of the problem that the value is, such as "End.q".
+    the command line, values are in degrees if ``degrees`` is true. The option is ``--name`` unless ``option`` names
+    another. ``data`` is the name of the problem data that the argument sets, such as "End.q".
     """
 
     name: str

@@ -22,7 +22,7 @@ def diagnose_conflict(problem: ProblemStatement, nearest: Outcome, relaxed: Arra
 
     The multipliers of ``nearest`` belong to that sum. They are 1 for violated rows and nonzero for rows that conflict
     with them, so that few rows are named. The variables ``relaxed`` (n,) minimise the largest violation; the message
-    quotes the violations there.
+    states the violations there.
     """
     program = problem.program
     few, outside = row_violations(program, nearest.x), row_violations(program, relaxed)

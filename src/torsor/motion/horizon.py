@@ -8,9 +8,9 @@ x and b are errors from a target, so x_next = A x + G b + (d, 0), and the object
 A step has 3 n bounded values: n torques, and z at its end. Torque bounds hold, and z beyond a bound has a penalty.
 
 A Riccati recursion eliminates the steps, from the last to the first. A torque at its bound is an equation with a
-multiplier. Bounds join or leave the active set until all signs are right. This takes one pass if the first set, that of
-the last program, is right, and a few if it is nearly so. Otherwise, a primal-dual barrier method finds a set near the
-optimum.
+multiplier. Bounds join or leave the active set until all signs are correct. This takes one pass if the first set, which
+is that of the previous program, is correct, and a few passes if it is nearly correct. Otherwise, a primal-dual barrier
+method finds a set near the optimum.
 """
 
 from functools import cache
@@ -37,7 +37,7 @@ MAX_FRACTION = 0.99  # largest fraction of the way to a bound in one pass of the
 
 
 def backward(n: int) -> ca.Function:
-    """Return the cost from a step on, as a function of its first state, and the factors of the step.
+    """Return the cost from a step onwards, as a function of its first state, and the factors of the step.
 
     The cost is x^T P x / 2 + p^T x, with the lower triangle of P and p packed; the weight of x itself is not included.
     """
@@ -70,7 +70,7 @@ def backward(n: int) -> ca.Function:
 def forward(n: int) -> ca.Function:
     """Return the state at the end of a step, and its torques with their multipliers, divided by the pivots.
 
-    Such a multiplier is about the torque by which the bound would be exceeded without it.
+    Such a multiplier is approximately the torque by which the bound would be exceeded without it.
     """
     inputs = symbols(n, "z", "model", "factors", "target", "target_next")
     z, packed, factors, target, target_next = inputs.values()
@@ -113,11 +113,11 @@ def signs(n: int) -> ca.Function:
 
 
 def barrier(n: int) -> ca.Function:
-    """Return the rows of a pass of the barrier method, with the complementarity ``mu`` as its aim.
+    """Return the rows of a pass of the barrier method, with the complementarity ``mu`` as its target.
 
     ``inner`` are the distances t from the upper and lower bounds, then their multipliers m. With the compliance c of a
     penalty, t = high - value + c m, and Newton's method for t m = mu gives m_next = (value_next - high + (mu + t m) /
-    m) / (t / m + c). Both sides of a row together are one with a goal and a softness.
+    m) / (t / m + c). Together, both sides of a row act as one condition with a goal and a softness.
     """
     inputs = symbols(n, "inner", "mu", "target_next", "limits")
     inner, mu, target_next, limits = inputs.values()
@@ -273,7 +273,7 @@ class HorizonProgram:
         return Call(kernel, found[: len(kernel.inputs)], found[len(kernel.inputs) :])
 
     def solve(self) -> tuple[bool, int]:
-        """Solve the program; return whether all signs are right, and the number of passes.
+        """Solve the program; return whether all signs are correct, and the number of passes.
 
         If a sign is wrong, the solution is that of the barrier method, which is near the optimum.
         """

@@ -54,7 +54,7 @@ P = TypeVar("P", bound=ProblemStatement)
 
 
 class Origin(NamedTuple):
-    """The function that made a problem, its arguments, and the names of the data that some arguments are."""
+    """The function that made a problem, its arguments, and the names of the data that some arguments set."""
 
     function: Callable[..., Any]
     values: tuple[Any, ...]
@@ -62,7 +62,7 @@ class Origin(NamedTuple):
     data: Mapping[str, str] = MappingProxyType({})
 
     def with_case(self, case: Mapping[str, Any]) -> Any:
-        """Return the problem with other values of some arguments."""
+        """Return the problem with different values of some arguments."""
         return self.function(*self.values, **{**self.given, **case})
 
 
@@ -236,7 +236,7 @@ class Searches:
 
 
 class Template:
-    """What batches of one structure share, also at the nodes of a finer grid."""
+    """The data that batches of one structure share, also at the nodes of a finer grid."""
 
     def __init__(self, program: Program, device: str):
         self._program, self.order, self._cases = program, np.arange(program.m), None
@@ -297,9 +297,9 @@ class _Sent:
 def solve_searches(searches: Searches, workers: int, title: str) -> list[Solution | None]:
     """Return the solution of each search, and None for those that had not begun when Ctrl-C was pressed.
 
-    Searches with one structure are solved in batches, the others and those that a batch does not solve one by one. The
-    first search of a structure is solved in this process, which compiles the functions of all. If Ctrl-C is pressed
-    before any search has ended, while functions are compiled, KeyboardInterrupt is raised.
+    Searches with one structure are solved in batches; the others, and those that a batch does not solve, are solved one
+    by one. The first search of a structure is solved in this process, which compiles the functions for all. If Ctrl-C
+    is pressed before any search has ended, while functions are compiled, KeyboardInterrupt is raised.
     """
     problems, settings = searches.problems, searches.settings
     result: list[Solution | None] = [None] * len(problems)

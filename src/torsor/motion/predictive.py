@@ -3,7 +3,7 @@
 In each step, of length h, the acceleration is constant and the torque is that in the middle of the step (the implicit
 midpoint rule). The objective weights errors of positions, velocities and accelerations, so the dynamics matter only for
 the torque bounds. Each call linearises the torque about the last plan and solves one quadratic program (real-time
-iteration: Diehl, Bock and Schlöder 2005), see ``torsor.motion.horizon``.
+iteration: Diehl, Bock and Schlöder 2005); see ``torsor.motion.horizon``.
 """
 
 from collections.abc import Sequence
@@ -68,7 +68,7 @@ class Prediction:
 
     ``status`` is "solved", or "inexact" if the active set was still wrong after the last of the ``passes``; then the
     plan is near the optimum, and may exceed bounds slightly. ``residual`` (N m or N) is the largest difference between
-    ``tau`` and the torques that the motion needs. It is 0 if the plan solves the nonlinear problem too.
+    ``tau`` and the torques that the motion requires. It is 0 if the plan solves the nonlinear problem too.
     """
 
     times: Array
@@ -83,8 +83,8 @@ class Prediction:
 class PredictiveController:
     """A controller of an arm with a receding horizon, created by ``mpc``. It stores the plan of the last call.
 
-    ``reference`` is the desired motion, ``horizon`` the number of steps of length ``dt`` (s). If the time of a call is
-    before that of the last one, or later by more than the horizon, the plan is discarded.
+    ``reference`` is the desired motion, and ``horizon`` is the number of steps of length ``dt`` (s). If the time of a
+    call is before that of the last call, or more than the horizon after it, the plan is discarded.
     """
 
     def __init__(self, robot: Robot, reference: Reference, dt: float, horizon: int, limits: Array):
@@ -237,7 +237,7 @@ def mpc(
     Bounds are one number, one per coordinate, or {name: number}; the default is the bound of the robot. Torques are
     always within ``torque`` (N m or N). ``velocity`` (rad/s or m/s), ``lower`` and ``upper`` (positions, rad or m) are
     soft constraints, so that a plan always exists. The robot must be a tree with rigid joints and without quaternions.
-    The computations are in float64, on one core, whatever ``robot.target`` is.
+    The computations are in float64, on one core, regardless of ``robot.target``.
 
     Example:
         >>> arm = torsor.library.two_link()

@@ -80,24 +80,25 @@ class MotionProblem(ProblemStatement):
         """Solve the problem and return the motion.
 
         ``solver`` is "ipopt" (the default) or another of ``motion.SOLVERS``. ``start`` is None for straight lines, an
-        earlier result (a warm start, also with other phases), profiles (K, N) at equal time steps, or variables (n,).
-        ``tolerance`` (1e-6) applies to optimality and to the scaled rows. ``iterations`` (500) and ``seconds`` (no
-        limit) stop the solver, as does Ctrl-C. The result is then the best motion so far, with a status that states the
-        reason. If the time limit is reached during compilation, a ``MotionError`` is raised.
+        earlier result (a warm start, also with different phases), profiles (K, N) at equal time steps, or variables
+        (n,). ``tolerance`` (1e-6) applies to optimality and to the scaled rows. ``iterations`` (500) and ``seconds``
+        (no limit) stop the solver, as does Ctrl-C. The result is then the best motion so far, with a status that states
+        the reason. If the time limit is reached during compilation, a ``MotionError`` is raised.
 
-        Phases without given ``points`` get more control points until the objective is an estimated 0.5 % from its limit
-        (``MotionResult.distance``), unless ``refine`` is False. If the motion is a saddle point of the Lagrangian, the
-        problem is solved again along negative curvature (``MotionResult.curvature``).
+        Phases without given ``points`` receive more control points until the objective is within an estimated 0.5 %
+        of its limit (``MotionResult.distance``), unless ``refine`` is False. If the motion is a saddle point of the
+        Lagrangian, the problem is solved again along negative curvature (``MotionResult.curvature``).
 
         ``refine`` adds nodes, and control points for equations, until all rows also hold on a grid ten times finer: to
-        1e-4 of the row scales if True, or to another number. Refinement ends after 8 rounds, at ten times the nodes or
-        four times the control points, or when all rounds together reach ``iterations``. The status states what was
-        reached. If a motion violates rows by more than 0.05 of their scales between the nodes, its status is "optimal
-        at the nodes only" and a warning is issued. ``feasible_first`` finds any feasible motion first and optimises
-        from there. ``tie_break`` chooses the minimum-effort motion among the fastest ones if the objective is the time;
-        the duration may increase by 0.01 %. Without it, joints that do not limit the time are undetermined and
-        may chatter. ``progress`` shows iterations on stderr; by default, a line appears on a terminal if solving takes
-        a long time. Settings that are None are taken from ``settings``, or have the defaults above.
+        1e-4 of the row scales if it is True, or to the given number. Refinement ends after 8 rounds, at ten times the
+        nodes or four times the control points, or when all rounds together reach ``iterations``. The status states what
+        was reached. If a motion violates rows by more than 0.05 of their scales between the nodes, its status is
+        "optimal at the nodes only" and a warning is issued. With ``feasible_first``, any feasible motion is found
+        first, and the optimisation starts from there. With ``tie_break``, the minimum-effort motion among the fastest
+        ones is chosen if the objective is the time; the duration may increase by 0.01 %. Without ``tie_break``, joints
+        that do not limit the time are undetermined and may chatter. ``progress`` shows iterations on stderr; by
+        default, a line appears on a terminal if solving takes a long time. Settings that are None are taken from
+        ``settings``, or have the defaults above.
 
         If the problem is infeasible, a ``MotionError`` names the conflicting constraints and the smallest violation.
         With ``check=False``, the nearest motion is returned instead.
@@ -135,15 +136,15 @@ class MotionProblem(ProblemStatement):
 
         A case of a built-in problem is a dict of its arguments, such as ``{"end": q}``. A case of any other problem is
         a dict of named data: "TERM.FIELD" with the title of a term, "phase.FIELD" with the name of a phase (by default
-        "phase"), the name of a shared number, or "robot" for a robot with other payloads or joint positions. For
-        ``settings`` see ``solve``; the default solver is "condensed". Cases with the same structure, such as other
-        ends, bounds, weights, obstacles and payloads, are solved together, many times faster than one by one. Problems
-        with closed loops or with smoothed energies of unspecified width are solved one by one, as are cases that the
-        batch does not solve, and all cases with another solver, ``seconds``, ``refine``, ``feasible_first`` or
-        ``tie_break``. An infeasible case has a result whose status names the conflict.
+        "phase"), the name of a shared number, or "robot" for a robot with different payloads or joint positions. For
+        ``settings`` see ``solve``; the default solver is "condensed". Cases with the same structure, which may differ
+        in ends, bounds, weights, obstacles and payloads, are solved together, many times faster than one by one.
+        Problems with closed loops or with smoothed energies of unspecified width are solved one by one, as are cases
+        that the batch does not solve, and all cases with a different solver, ``seconds``, ``refine``,
+        ``feasible_first`` or ``tie_break``. An infeasible case has a result whose status names the conflict.
 
         With ``device="cuda"``, batches are solved on a GPU, except for periodic motions and connected phases. A CPU is
-        faster for a few hundred cases. Needs CuPy (``pip install "torsor[gpu]"``).
+        faster for a few hundred cases. GPU batches require CuPy (``pip install "torsor[gpu]"``).
 
         ``workers`` is the number of processes; the results are the same for any number. After Ctrl-C, cases that are
         not solved have the status "stopped by Ctrl-C" and their best motion so far. For processes on macOS and Windows
@@ -201,11 +202,11 @@ class MotionProblem(ProblemStatement):
         """Solve from ``count`` random starts (seeds seed, seed + 1, ...), in several processes.
 
         ``starts`` replaces the random starts with given ones, each like ``start`` of ``solve``, with seeds 0, 1, and so
-        on. For ``settings`` see ``solve``. The starts are solved in one batch where ``solve_many`` can solve cases so;
-        the default solver is then "condensed". Control points are not added, so that objectives are comparable: refine
-        the best motion with ``solve(start=...)``. The same seeds yield the same results for any number of workers.
-        Ctrl-C ends the searches, and the results so far are returned. On systems that spawn processes (macOS, Windows),
-        call it from a script under ``if __name__ == "__main__"``.
+        on. For ``settings`` see ``solve``. The starts are solved in one batch if ``solve_many`` can solve cases of the
+        problem in a batch; the default solver is then "condensed". Control points are not added, so that objectives are
+        comparable: refine the best motion with ``solve(start=...)``. The same seeds yield the same results for any
+        number of workers. Ctrl-C ends the searches, and the results so far are returned. On systems that spawn
+        processes (macOS, Windows), call this method from a script under ``if __name__ == "__main__"``.
         """
         solve_settings = self._batch_settings(settings)
         if starts is None:
@@ -230,11 +231,11 @@ encodable("motion", MotionProblem)
 class MotionResult(Result, Solution):
     """The solution of a motion problem.
 
-    ``problem`` is the solved problem (with the nodes that refinement added), ``outcome`` the solver outcome. Profiles
-    ``q``, ``v``, ``a``, ``j``, ``tau``, ``tau_rate`` and ``reactions`` are sampled at ``times`` (200 steps per phase;
-    where phases meet, the values belong to the end of the earlier phase). ``at(t)`` evaluates them at any time. For the
-    shapes see ``Moments``. ``passes`` describes refinement rounds, ``distance`` estimates the relative distance of the
-    objective from its limit with more control points, and ``curvature`` contains the second-order conditions.
+    ``problem`` is the solved problem (with the nodes that refinement added), and ``outcome`` is the solver outcome.
+    Profiles ``q``, ``v``, ``a``, ``j``, ``tau``, ``tau_rate`` and ``reactions`` are sampled at ``times`` (200 steps per
+    phase; where phases meet, the values belong to the end of the earlier phase). ``at(t)`` evaluates them at any time.
+    For the shapes see ``Moments``. ``passes`` describes refinement rounds, ``distance`` estimates the relative distance
+    of the objective from its limit with more control points, and ``curvature`` contains the second-order conditions.
     ``settings`` are the arguments of ``solve``. A .npz file (``save``) includes the problem and the robot; a problem
     with Python functions must be passed to ``load``.
 
@@ -260,7 +261,7 @@ class MotionResult(Result, Solution):
 
     @classmethod
     def of(cls, solution: Solution, **changes: Any) -> "MotionResult":
-        """Return a solution of a ``MotionProblem`` as its result object, with other values of some fields."""
+        """Return a solution of a ``MotionProblem`` as its result object, with different values of some fields."""
         return cls(**{name: getattr(solution, name) for name in solution.__dataclass_fields__} | changes)
 
     def sensitivity(self, name: str) -> Sensitivity:
@@ -268,8 +269,8 @@ class MotionResult(Result, Solution):
 
         ``name`` is what a case of ``MotionProblem.solve_many`` can change: an argument of a built-in problem, such as
         "end", named data, such as "End.q" or "Torques.upper", or a shared number with equal bounds. Results with added
-        control points or nodes only have named data. The active constraints are assumed to stay active. Data that
-        change the compiled functions, such as waypoints of a path, need compilation for every entry.
+        control points or nodes have only named data. The active constraints are assumed to stay active. Data that
+        change the compiled functions, such as waypoints of a path, require compilation for every entry.
 
         Example:
             >>> from torsor import motion
@@ -293,10 +294,10 @@ class MotionResult(Result, Solution):
         return report.tables(self)
 
     def plot(self, path: str | Path | None = None, what: Sequence[str] | None = None) -> "Figure":
-        """Plot quantities over time with their bounds and return the figure; ``path`` also saves it.
+        """Plot quantities over time with their bounds and return the figure; with ``path``, save it too.
 
         ``what`` selects the quantities: q, v, a, j, tau, tau_rate, reactions (force magnitudes). The default is q, v,
-        tau, reactions, and tau_rate if it is bounded. Each unit has separate panels. Needs matplotlib.
+        tau, reactions, and tau_rate if it is bounded. Each unit has separate panels. Plotting requires matplotlib.
         """
         return report.plot(self, path, what)
 
@@ -327,12 +328,12 @@ class MotionResult(Result, Solution):
     def certify(self, tolerance: float = 0.0) -> Certificate:
         """Return a certificate that states which bounds hold at all times, not only at the nodes.
 
-        Rows may exceed their bounds by ``tolerance`` times half the distance of their bounds, or times the only bound.
-        With 0, the start of a motion at a bound cannot be shown, because of rounding.
+        Rows may exceed their bounds by ``tolerance`` times half the distance between their bounds, or times the only
+        bound. If it is 0, a bound cannot be shown for a motion that starts at this bound, because of rounding.
 
         The rows of all inequality constraints are enclosed over intervals of time, with rounding included, so a shown
-        bound is proven. The certificate lists the times where a bound is violated or cannot be shown, and constraints
-        that are not checked: equations, rows of robots with closed loops, and rows with data at the nodes.
+        bound is proven. The certificate lists the times at which a bound is violated or cannot be shown, and
+        constraints that are not checked: equations, rows of robots with closed loops, and rows with data at the nodes.
 
         Example:
             >>> from torsor import motion
@@ -438,7 +439,7 @@ class MotionMultistart(Result, Multistart[MotionResult]):
             return cls(tuple(map(MotionResult.of, solutions)), seeds)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Plot the objective of each start, best first, and return the figure; ``path`` also saves it."""
+        """Plot the objective of each start, best first, and return the figure; with ``path``, save it too."""
         return files.plot(self.results, self.seeds, path)
 
     def _archive(self) -> Archive:

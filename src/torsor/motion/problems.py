@@ -33,11 +33,12 @@ VARIANTS = ("printed", "reordered", "without-offset")
 
 
 def two_link_time(points: int | None = None, nodes: Any = None) -> MotionProblem:
-    """Return the minimum-time motion of the two-link arm of Barman 2020, (0, -2) to (1, -1) rad at rest, with 10 N m.
+    """Return the minimum-time motion of the two-link arm of Barman 2020 from (0, -2) to (1, -1) rad.
 
-    Tables 4.1 and 4.2, eqs. 4.16 and 4.17. ``points`` is the number of control points of each joint (cubic splines),
-    ``nodes`` the number of moments at which torques are bounded (by default ten per control point). With 30 points the
-    shortest time is 0.39231 s. The true optimum, with torque jumps, is 0.391854540 s (``motion.switching``).
+    The arm is at rest at both ends, and its torques are at most 10 N m. See tables 4.1 and 4.2, and eqs. 4.16 and 4.17.
+    ``points`` is the number of control points of each joint (cubic splines), and ``nodes`` is the number of moments at
+    which torques are bounded (by default ten per control point). With 30 points the shortest time is 0.39231 s. The
+    true optimum, with torque jumps, is 0.391854540 s (``motion.switching``).
     """
     ends = Start(q=[0.0, -2.0], v=0.0), End(q=[1.0, -1.0], v=0.0)
     phase = Phase((0.1, 2.0), points=points, nodes=nodes)
@@ -47,14 +48,14 @@ def two_link_time(points: int | None = None, nodes: Any = None) -> MotionProblem
 def slide_link(u: float = 0.01, points: int | None = None, variant: str = "printed") -> MotionProblem:
     """Return the motion of Barman's slide with a hinged link that minimises a mix of time and effort.
 
-    Tables 4.3 and 4.4, eqs. 4.18 and 4.19: minimise the integral of (1 - u) + u (f1^2 + tau2^2), ``u`` from 0 to 1,
-    from q = (0.1, 0.6) to (pi/4, -pi/4), at rest, with 10 N and 10 N m. The optimum of the printed data is T = 0.64626
-    s and J = 0.853063, not the published 0.5585 s. There are two other interpretations. With ``variant="reordered"``,
-    the four numbers belong to q1 and then to q2 (q1 from 0.1 to 0.6, q2 from pi/4 to -pi/4), which results in 0.56714 s
-    and 0.748623. With "without-offset", the link angle is q2 instead of pi/2 + q2, which results in 0.58578 s and
-    0.773235; its q2 has a different zero, so positions are pi/2 less than printed. Which interpretation is intended is
-    unknown; ``torsor reproduce barman/slide-time`` compares more. ``motion.continuation(slide_link, [0.01, 0.02,
-    0.05])`` computes the time-effort front over u.
+    See tables 4.3 and 4.4, and eqs. 4.18 and 4.19. The motion minimises the integral of (1 - u) + u (f1^2 + tau2^2),
+    with ``u`` from 0 to 1. It starts at rest at q = (0.1, 0.6) and ends at rest at (pi/4, -pi/4), with at most 10 N and
+    10 N m. The optimum of the printed data is T = 0.64626 s and J = 0.853063, not the published 0.5585 s. There are two
+    other interpretations. With ``variant="reordered"``, the four numbers belong to q1 and then to q2 (q1 from 0.1 to
+    0.6, q2 from pi/4 to -pi/4), which results in 0.56714 s and 0.748623. With "without-offset", the link angle is q2
+    instead of pi/2 + q2, which results in 0.58578 s and 0.773235; its q2 has a different zero, so positions are pi/2
+    less than printed. Which interpretation is intended is unknown; ``torsor reproduce barman/slide-time`` compares
+    more. ``motion.continuation(slide_link, [0.01, 0.02, 0.05])`` computes the time-effort front over u.
     """
     one_of(variant, VARIANTS, "slide-link", "variant")
     number(u, "slide-link", "u", least=0.0, most=1.0)
@@ -73,8 +74,9 @@ def stanford_rates(points: int = 10, force: float = 200.0, rate: float = 1000.0)
     """Return the minimum-time move of Guarino Lo Bianco 2009, Table III (Stanford arm), with limited force rates.
 
     The torque rates of real drives are limited, which is the subject of Guarino Lo Bianco 2009. ``force`` (N m, or N
-    for the slide) bounds all six forces and ``rate`` (N m/s, N/s) their rates. The arm starts and ends at rest without
-    acceleration, so forces start and end at their static values. Splines have degree 5, with smooth force rates.
+    for the slide) bounds all six forces, and ``rate`` (N m/s, N/s) bounds their rates. The arm starts and ends at rest
+    without acceleration, so forces start and end at their static values. Splines have degree 5, with smooth force
+    rates.
     """
     for what, bound in (("force", force), ("rate", rate)):
         positive(bound, "stanford-rates", what)

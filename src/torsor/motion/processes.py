@@ -1,6 +1,6 @@
 """Jobs of one computation, in this process or in several.
 
-On Linux, processes are forked, so that they have the work and its compiled functions. On systems that do not fork
+On Linux, processes are forked, so that they share the work and its compiled functions. On systems that do not fork
 (macOS, Windows) they are spawned: the work is pickled and its kernels are loaded from the disk cache. Work that cannot
 be pickled, such as a problem with a lambda function, is then done in this process. Ctrl-C is handled by the first
 process, which tells the others to end their jobs.
@@ -36,7 +36,7 @@ class Monitor(Protocol):
         """Whether Ctrl-C was pressed."""
 
     def end(self) -> None:
-        """Count one more case that ended."""
+        """Count one more finished case."""
 
 
 class Here:
@@ -51,11 +51,11 @@ class Here:
         return self._watch.interrupted
 
     def end(self) -> None:
-        """Count one more case that ended."""
+        """Count one more finished case."""
         self.at(self._ended + 1)
 
     def at(self, ended: int) -> None:
-        """Set the number of cases that ended."""
+        """Set the number of finished cases."""
         self._ended = ended
         self._bar.at(ended)
 
@@ -78,9 +78,9 @@ class _There:
 def results(
     function: Callable[[W, J, Monitor], R], work: W, jobs: Sequence[J], workers: int, monitor: Here
 ) -> Iterator[R]:
-    """Yield ``function(work, job, monitor)`` of each job: in order, or with several ``workers`` as they end.
+    """Yield ``function(work, job, monitor)`` for each job: in order or, with several ``workers``, as they end.
 
-    After Ctrl-C, jobs that have not begun are left out. The function is one of a module.
+    After Ctrl-C, jobs that have not begun are left out. The function must be defined at module level.
     """
     workers = 1 if multiprocessing.current_process().daemon else min(workers, len(jobs))  # these have no children
     if workers > 1 and START_METHOD != "fork":

@@ -1,8 +1,8 @@
 """Refinement: add nodes and control points, and solve the problem again.
 
 Nodes are added where rows are violated on a finer grid. Equations at more nodes would make the problem infeasible,
-so they also need control points. Phases without a given number of control points get more where they reduce the
-objective. All are inserted between existing ones, so that the current motion can still be represented.
+so they also need control points. Phases without a given number of control points receive more where these reduce
+the objective. All are inserted between existing ones, so that the current motion can still be represented.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def missing_nodes(result: Solution, tolerance: float) -> tuple[list[Array], list
     """Return the places between nodes where scaled rows are violated by more than a tolerance, for each phase.
 
     The first list contains the s of violated inequalities: the worst of each row in each interval between two nodes, on
-    a grid ten times finer. The second tells whether an equation is violated.
+    a grid ten times finer. The second states whether an equation is violated.
     """
     program, outside = result.fine
     equal = program.row_lower == program.row_upper

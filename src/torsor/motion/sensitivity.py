@@ -4,10 +4,10 @@ Data are what a case of ``solve_many`` can change: arguments of a built-in probl
 problem is rebuilt with changed data, but not solved again: the derivatives of the optimality conditions at constant
 variables and multipliers determine how the optimum moves (``optimisation.implicit``).
 
-Control points that ends determine, bounds of rows and variables, and weights of the objective are linear in most data.
-The derivatives are then exact: a program in which all control points are variables has those with respect to the known
-ones in its Jacobian and Hessian. For other data, such as robot parameters, the conditions are differentiated by central
-differences of fourth order.
+Control points that are determined by end conditions, bounds of rows and variables, and weights of the objective are
+linear in most data. The derivatives are then exact: if all control points are variables of a program, its Jacobian and
+Hessian contain the derivatives with respect to the known control points. For other data, such as robot parameters, the
+conditions are differentiated by central differences of fourth order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -80,7 +80,7 @@ class Datum:
 
     @cached_property
     def step(self) -> float:
-        """The change for differences."""
+        """The change of the data for finite differences."""
         return STEP * (float(np.abs(self.value[np.isfinite(self.value)]).max(initial=0.0)) or 1.0)
 
     def changed(self, steps: Array) -> ProblemStatement:
@@ -147,7 +147,7 @@ class Conditions:
     def changes(self, datum: Datum) -> tuple[Changes, Changes, Array]:
         """Return the derivatives with respect to the entries of data, their errors, and those of the durations.
 
-        The latter (phases, k) are those of given durations, 0 for variables.
+        The latter (phases, k) are those of given durations; they are 0 for durations that are variables.
         """
         entries = np.flatnonzero(np.isfinite(datum.value))
         ahead = [self._checked(datum, np.eye(datum.value.size)[k]) for k in entries]
@@ -370,8 +370,8 @@ class Sensitivity:
 
     ``objective`` (S) are those of the optimal objective. ``x`` (n, S), ``durations`` (phases, S), ``T`` (S), the
     shared ``numbers`` and ``at(t)`` raise a ``ModelError`` if the optimum does not determine them: if a constraint
-    is active without a multiplier, or if motions are equally good. ``error`` (S) is an estimate of the relative error
-    due to differences, 0 for data in which the problem is linear, such as ends, bounds and weights.
+    is active without a multiplier, or if several motions are equally good. ``error`` (S) is an estimate of the relative
+    error due to differences, 0 for data in which the problem is linear, such as ends, bounds and weights.
     """
 
     name: str
@@ -408,7 +408,7 @@ class Sensitivity:
 
     @property
     def T(self) -> Array:
-        """Derivatives (S) of the duration of the motion, also if the optimum determines nothing else."""
+        """Derivatives (S) of the duration of the motion, even if the optimum determines nothing else."""
         if self.degeneracy is None:
             return np.asarray(self.durations.sum(axis=0))
         if self._conditions.time_weight is None:

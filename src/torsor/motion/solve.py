@@ -9,7 +9,7 @@ The order is as follows:
 - If the result is infeasible, relax groups of constraints in their order, minimise the sum of violations, solve again
   from there, and diagnose the conflict.
 - Leave saddle points along negative curvature.
-- If it is feasible, add control points and nodes, and choose among equally fast motions.
+- If the result is feasible, add control points and nodes, and choose among equally fast motions.
 - Mark motions that are optimal but violate rows between the nodes.
 """
 
@@ -150,8 +150,9 @@ class SolveState:
     """The state of a solve: the problem, the starting point of the solver, and the results of the strategies so far.
 
     ``guess`` (n,) is the initial guess, ``x`` (n,) the point from which the solver starts, ``warm`` the outcome with
-    the initial multipliers, ``began`` the ``perf_counter`` time at the start. ``result`` is the best solution so far,
-    ``nearest`` the outcome with the smallest sum of violations, and ``diagnosis`` the reason why no motion is feasible.
+    the initial multipliers, and ``began`` the ``perf_counter`` time at the start. ``result`` is the best solution so
+    far, ``nearest`` is the outcome with the smallest sum of violations, and ``diagnosis`` is the reason why no motion
+    is feasible.
     """
 
     problem: ProblemStatement
@@ -166,12 +167,12 @@ class SolveState:
 
     @property
     def tolerance(self) -> float:
-        """The scaled violation that counts as feasible."""
+        """The largest scaled violation that counts as feasible."""
         return max(10 * self.settings.tolerance, MIN_TOLERANCE)
 
     @property
     def setup_seconds_left(self) -> float:
-        """The time (s) left for compilation: a second more, because there is no result without it."""
+        """The time (s) left for compilation, until one second after the limit: without it, there is no result."""
         return self.began + self.settings.seconds + GRACE_SECONDS - perf_counter()
 
     @property

@@ -19,11 +19,12 @@ from torsor.motion.starts import read_start
 
 
 class Solver:
-    """A solver that starts each case of a problem from the solution of the last one.
+    """A solver that starts each case of a problem from the solution of the previous one.
 
     It keeps the compiled functions and the structure of the linear systems. The interior-point method starts with the
-    multipliers of the last solution and a small barrier parameter, so that small changes of the data need few
-    iterations. For ``settings`` and for problems that are solved by another method see ``MotionProblem.solve_many``.
+    multipliers of the previous solution and a small barrier parameter, so that small changes of the data need few
+    iterations. For ``settings`` and for problems that are solved by a different method see
+    ``MotionProblem.solve_many``.
 
     Example:
         >>> from torsor import motion
@@ -46,9 +47,9 @@ class Solver:
         self._templates: dict[Any, Template] = {}
 
     def solve(self, case: Mapping[str, Any] | None = None, start: Any = None) -> MotionResult:
-        """Return the motion of a case, which is as in ``MotionProblem.solve_many``; by default the problem itself.
+        """Return the motion of a case (see ``MotionProblem.solve_many``), by default of the problem itself.
 
-        ``start`` replaces the last solution (see ``MotionProblem.solve``). If the case is infeasible, a
+        ``start`` replaces the previous solution (see ``MotionProblem.solve``). If the case is infeasible, a
         ``MotionError`` is raised, and the next case starts from the last solution before it.
         """
         settings, problem = self._settings, self._with(case or {})

@@ -89,7 +89,10 @@ def from_result(problem: ProblemStatement, result: Solution) -> Array:
 
 
 def is_same_program(problem: ProblemStatement, result: Solution) -> bool:
-    """Return whether the variables of a solution mean the same in a problem: same profiles, splines, known points."""
+    """Return whether the variables of a solution have the same meaning in a problem.
+
+    This is the case if profiles, splines and known points are the same.
+    """
     a, b = problem.program.layout, result.problem.program.layout
     if a is b:
         return True

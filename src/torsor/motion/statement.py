@@ -332,16 +332,16 @@ class ProblemStatement:
     def contact(self, solution: Any) -> tuple[Array, Array] | None:
         """Return forces (K, nv) that act together with contact, and the contact wrenches (K, L, 6), at given times.
 
-        Return None if nothing touches the robot. Problems whose terms describe contact override this.
+        Return None if nothing touches the robot. Problems whose terms describe contact override this method.
         """
         return None
 
     def with_phases(self, *phases: Phase) -> Self:
-        """Return the problem with other phases, using the same compiled kernels."""
+        """Return the problem with different phases, using the same compiled kernels."""
         return self.changed(phases=phases)
 
     def changed(self, **changes: Any) -> Self:
-        """Return the problem with other values of some fields, using the same symbols and kernels where possible."""
+        """Return the problem with new values of some fields, using the same symbols and kernels where possible."""
         other = replace(self, **changes)
         self.share_with(other)
         return other
@@ -349,7 +349,7 @@ class ProblemStatement:
     def with_known(
         self, constraints: Iterable[Sequence[Constraint | Ends]], known: Iterable[Sequence[Array]]
     ) -> Iterator[Self]:
-        """Yield the problem with other end states of the same form, given the known control points of each phase.
+        """Yield the problem with different end states of the same form, given the known control points of each phase.
 
         The end states are not checked. The programs are created when they are needed.
         """

@@ -2,12 +2,12 @@
 
 In a minimum-time motion from rest to rest, every torque is almost always at one of its bounds and jumps between them. A
 spline solution comes close and shows which torque is at which bound and when. With the switching times and the duration
-as unknowns z, the forward dynamics leads from the start to a state y(T; z), and
+as unknowns z, forward dynamics leads from the start to a state y(T; z), and
 
     y(T; z) - (q_end, v_end) = 0
 
-are 2 nv equations. Newton's method solves them if the number of unknowns is the same; usually there are 2 nv - 1
-switches. The motion is an extremal if there are costates p(t) whose switching functions, p_v^T M^-1 for each torque,
+are 2 nv equations. Newton's method solves them if there are as many unknowns as equations; usually there are 2 nv -
+1 switches. The motion is an extremal if there are costates p(t) whose switching functions, p_v^T M^-1 for each torque,
 have the sign of the bound that the torque reaches (Pontryagin's principle).
 """
 
@@ -51,9 +51,9 @@ class BangBang:
 
     ``T`` is the duration (s), ``switches`` are the times (s) at which each torque jumps, and ``first`` (nv,) is +1 for
     torques that start at the upper bound and -1 at the lower. ``residual`` is the largest position or velocity error at
-    the end, ``iterations`` is the number of Newton iterations. ``margin`` is the smallest sampled switching function
-    away from the switches, each scaled to at most 1 and signed by the side of its torque. If ``margin`` is negative,
-    some torque is at the wrong bound, and another order of switches is faster.
+    the end, and ``iterations`` is the number of Newton iterations. ``margin`` is the smallest sampled switching
+    function away from the switches, each scaled to at most 1 and signed by the side of its torque. If ``margin`` is
+    negative, some torque is at the wrong bound, and a different order of switches is faster.
     """
 
     robot: Robot

@@ -31,8 +31,8 @@ def varied_ends(
 ) -> VariedEnds | None:
     """Return the cases as arrays if they give only positions at ends, such as "End.q", and None otherwise.
 
-    ``data`` contains the names of data by name in the cases; with ``is_named``, cases have the names of data. Invalid
-    positions also give None: the errors are those of the problems built one by one.
+    ``data`` maps the names used in the cases to names of data; with ``is_named``, the cases use the names of data.
+    Invalid positions also result in None: the errors are those of the problems built one by one.
     """
     constraints = several(problem.constraints)
     names = _names(cases)

@@ -6,7 +6,7 @@ dw with barrier parameter mu changes a multiplier by
 
     dz = mu b - c second b - z dw b - z      second = p dz_p,  dz_p = -z (1 + p b)
 
-at a lower bound, where p is the step without a barrier, and c the weight of the second-order products; at an upper
+at a lower bound, where p is the step without a barrier, and c is the weight of the second-order products; at an upper
 bound, dw and p have the other sign.
 
 A slack with equal bounds is that of an equation h = b. It does not move, and its multiplier is estimated by the
@@ -14,12 +14,16 @@ proximal method of multipliers: its change is the stiffness ``EQUATION_STIFFNESS
 condensed matrix stays positive definite and the residual vanishes as the multiplier converges.
 """
 
+from functools import reduce
+from operator import mul
+
 import casadi as ca
 
 from torsor.optimisation.standard import MIN_BOUND_DISTANCE
 
 FAR = 1e30  # distance of a bound that does not exist
 EQUATION_STIFFNESS = 1e8
+ROWS_IN_LOG = 2  # rows whose distances are multiplied before their logarithm is computed; more could underflow
 CORRECTORS = 4  # weights of the second-order products that are tried
 
 
@@ -51,7 +55,10 @@ class Bounded:
     def logs(self, w: ca.SX) -> ca.SX:
         """Return the sum of the logarithms of the distances of new entries from their bounds."""
         below, above = self._distances(w)
-        return ca.sum1(self.has_low * ca.log(below) + self.has_high * ca.log(above))
+        products = ca.if_else(self.has_low, below, 1) * ca.if_else(self.has_high, above, 1)
+        rows = range(0, products.shape[0], ROWS_IN_LOG)
+        parts = [reduce(mul, ca.vertsplit(products[k : k + ROWS_IN_LOG])) for k in rows]
+        return ca.sum1(ca.log(ca.vertcat(ca.SX(0, 1), *parts)))
 
     def bend(self, predictor: ca.SX) -> ca.SX:
         """Return the gradient of the second-order products of a step without a barrier."""

@@ -27,7 +27,7 @@ MAX_BOUND_FRACTION = 0.99  # largest fraction of the distance to a bound that a 
 
 
 def longest_steps(gap: Array, change: Array, nearest: float) -> Array:
-    """Return the longest steps (k,) up to 1 along changes (k, 2, w) that leave 1 - nearest of the gaps (2, w)."""
+    """Return the longest steps (k,) up to 1, along changes (k, 2, w), that leave 1 - nearest times the gaps (2, w)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         worst = np.nan_to_num(change / gap, nan=0.0).min(axis=(-2, -1), initial=0.0)
     return np.asarray(np.minimum(1.0, nearest / np.maximum(-worst, 1e-300)))

@@ -61,7 +61,7 @@ class MinMaxViolation:
 
     @cached_property
     def _entries(self) -> tuple[Indices, Indices, Indices]:
-        """Rows and columns of the entries in column-major order, and the index of each in the program (-1 for t)."""
+        """Rows and columns of the entries, and the index of each in the program (-1 for t)."""
         rows, columns = self.program.structure
         order = np.argsort(rows, kind="stable")
         first = np.searchsorted(rows[order], np.arange(self.program.m + 1))
@@ -70,9 +70,7 @@ class MinMaxViolation:
         source = order[np.repeat(first[self._taken], counts) + within]
         new_rows = np.concatenate([np.repeat(np.arange(self.m), counts), np.arange(self.m)])
         new_columns = np.concatenate([columns[source], np.full(self.m, self.program.n)])
-        sorting = np.lexsort((new_rows, new_columns))
-        all_sources = np.concatenate([source, np.full(self.m, -1)])
-        return new_rows[sorting], new_columns[sorting], all_sources[sorting]
+        return new_rows, new_columns, np.concatenate([source, np.full(self.m, -1)])
 
     def value(self, x: Array) -> tuple[float, Array]:
         """Return t and the rows (m,)."""

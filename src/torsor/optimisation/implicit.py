@@ -1,7 +1,7 @@
 """Derivatives of an optimum with respect to data p of its program, by the implicit function theorem.
 
-With L = f + y . (g - b) + z . (x - c), b and c the bounds at which rows and variables are held, A the Jacobian of the
-held rows and H the Hessian of the Lagrangian, a small change of the data keeps the held rows held, so
+Let L = f + y . (g - b) + z . (x - c), where b and c are the bounds at which rows and variables are held, A the Jacobian
+of the held rows, and H the Hessian of the Lagrangian. A small change of the data keeps the held rows held, so
 
     H dx/dp + A^T dy/dp = -dL_x/dp      A dx/dp = -d(g - b)/dp      df*/dp = dL/dp
 

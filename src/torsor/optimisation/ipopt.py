@@ -1,4 +1,4 @@
-"""IPOPT, an interior-point method for sparse programs, as shipped with CasADi (Waechter and Biegler 2006)."""
+"""IPOPT, an interior-point method for sparse programs (Waechter and Biegler 2006), as shipped with CasADi."""
 
 from typing import Any
 
@@ -112,6 +112,7 @@ def _search(record: Record, start: Array, options: dict[str, Any]) -> Outcome:
     n, m = program.n, program.m
     dense, none = ca.Sparsity.dense, ca.Sparsity(0, 1)
     jacobian = ca.Sparsity.triplet(m, n, *(indices.tolist() for indices in program.structure))
+    order = np.lexsort(program.structure)  # CasADi's order of entries
     hessian = ca.Sparsity.triplet(n, n, *(indices.tolist() for indices in program.hessian_structure))
     x, rows, one = dense(n, 1), dense(m, 1), dense(1, 1)
     at, upper = {"x": x, "p": none}, program.hessian_structure
@@ -125,7 +126,7 @@ def _search(record: Record, start: Array, options: dict[str, Any]) -> Outcome:
         return cached.value(x)[0], cached.jacobian(x)[0]
 
     def jacobians(x: Array, p: None) -> Any:
-        return cached.value(x)[1], cached.jacobian(x)[1]
+        return cached.value(x)[1], cached.jacobian(x)[1][order]
 
     def hessians(x: Array, p: None, weight: Array, multipliers: Array) -> Any:
         return (cached.hessian(x, multipliers, float(weight[0]))[upper],)

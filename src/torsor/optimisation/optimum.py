@@ -83,8 +83,8 @@ class Curvature(NamedTuple):
 
     ``least`` is 0 if there is no negative curvature, or if bounds end a move along it before the objective decreases by
     1e-4. Otherwise the point is a saddle point, and the objective falls along the unit vector ``direction`` (n,).
-    ``variables`` and ``active`` are the numbers of variables
-    and of equations and inequalities with multipliers, which the direction does not change to first order.
+    ``variables`` and ``active`` are the numbers of variables and of equations and inequalities with multipliers, which
+    the direction does not change to first order.
     """
 
     least: float
@@ -101,9 +101,9 @@ class Curvature(NamedTuple):
 def curvature_at(program: NonlinearProgram, outcome: Outcome) -> Curvature:
     """Return the least curvature of the Lagrangian at an outcome, from its exact Hessian H.
 
-    With A the Jacobian of the active rows, H is positive definite where A d = 0 if H + p A^T A is for some p (Finsler's
-    lemma), which one Cholesky factorisation shows. Only if that fails are the eigenvalues of Z^T H Z computed, with Z
-    a basis of the null space of A.
+    With A the Jacobian of the active rows, H is positive definite where A d = 0 if H + p A^T A is positive definite for
+    some p (Finsler's lemma), which one Cholesky factorisation shows. Only if that fails are the eigenvalues of Z^T H Z
+    computed, with Z a basis of the null space of A.
 
     Example:
         >>> from torsor.optimisation import Settings, solve_condensed
@@ -170,7 +170,8 @@ def _longest_moves(program: NonlinearProgram, x: Array, sides: Array, directions
 def polished(program: NonlinearProgram, outcome: Outcome) -> Optimum | None:
     """Return the optimum near an outcome, by Newton steps on its active set, or None if there is none nearby.
 
-    The active set is corrected: inequalities with a multiplier of the wrong sign are released, violated ones are held.
+    The active set is corrected: inequalities with a multiplier of the wrong sign are released, and violated ones are
+    held.
     """
     x, sides = outcome.x.copy(), active_sides(program, outcome)
     for _ in range(MAX_SET_CHANGES):
@@ -205,7 +206,7 @@ def values_and_bounds(program: NonlinearProgram, x: Array) -> tuple[Array, Array
 def active_sides(program: NonlinearProgram, outcome: Outcome, *, with_multiplier: bool = False) -> Array:
     """Return the active sides at an outcome: inequalities whose multiplier exceeds their distance from the bound.
 
-    Inequalities at their bound count without a multiplier too, unless ``with_multiplier``.
+    Inequalities at their bound also count if their multiplier is 0, unless ``with_multiplier`` is True.
     """
     values, lower, upper = values_and_bounds(program, outcome.x)
     z = np.concatenate([outcome.multipliers, outcome.bound_multipliers])

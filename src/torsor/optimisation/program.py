@@ -26,7 +26,7 @@ class Iteration(NamedTuple):
 
 
 class StoppedError(Exception):
-    """Raised by a ``watch`` function to stop the solver."""
+    """An exception that a ``watch`` function raises to stop the solver."""
 
 
 @dataclass(frozen=True)
@@ -126,10 +126,10 @@ class Formula:
 class NonlinearProgram(Protocol):
     """Minimise f(x) subject to lower <= x <= upper (n,) and row_lower <= g(x) <= row_upper (m,).
 
-    Bounds may be infinite. ``structure`` has the rows and columns of the nonzero entries of the Jacobian dg/dx, in
-    column-major order, and ``hessian_structure`` those of the upper triangle of ``hessian``, the Hessian of
-    weight f + multipliers . g: (n, n), or (k, k) if f and g are linear in the variables from k on. ``scales`` (m,) has
-    the numbers by which the rows were divided: row times scale is in physical units.
+    Bounds may be infinite. ``structure`` has the rows and columns of the nonzero entries of the Jacobian dg/dx, and
+    ``hessian_structure`` those of the upper triangle of ``hessian``, the Hessian of weight f + multipliers . g: (n, n),
+    or (k, k) if f and g are linear in the variables from k on. ``scales`` (m,) has the numbers by which the rows were
+    divided: row times scale is in physical units.
     """
 
     @property

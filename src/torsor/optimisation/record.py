@@ -232,7 +232,7 @@ MAX_VARIABLE = 1e20  # variables beyond this count as diverging (as in IPOPT)
 
 
 class LimitError(StoppedError):
-    """Raised at the time limit or when variables diverge; its text is the status of the outcome."""
+    """An exception at the time limit or when variables diverge; its text is the status of the outcome."""
 
 
 class Record:

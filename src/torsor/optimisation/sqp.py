@@ -3,7 +3,7 @@
 The QP for a step d, with the Hessian H of the Lagrangian made convex, is
 
     minimise 1/2 d^T H d + gradient . d + weight t   subject to rows + J d within their bounds, relaxed by t times
-    their present violation, 0 <= t <= 1
+    their current violation, 0 <= t <= 1
 
 It is always feasible with d = 0, t = 1 (Powell 1978). Steps are shortened until the merit function f + penalty x the
 sum of violations decreases. The length of a shortened step limits the following ones.
@@ -72,7 +72,8 @@ class _Model:
         self.program, n = program, program.n
         self._kept = np.isfinite(program.row_lower) | np.isfinite(program.row_upper)
         rows, columns = program.structure
-        self._entries, m = self._kept[rows], int(self._kept.sum())
+        order, m = np.lexsort(program.structure), int(self._kept.sum())  # CasADi's order of entries
+        self._entries = order[self._kept[rows[order]]]
         places = np.cumsum(self._kept) - 1
         pattern = ca.Sparsity.triplet(m, n, places[rows[self._entries]].tolist(), columns[self._entries].tolist())
         self._rows = ca.horzcat(pattern, ca.Sparsity.dense(m, 1))

@@ -68,9 +68,23 @@ class RowBlocks:
         """The start of each block, and the end."""
         return [0, *np.cumsum([len(rows) * len(columns) for rows, columns in self.blocks]).tolist()]
 
+    @cached_property
+    def _is_unique(self) -> bool:
+        """Whether no two entries have the same place."""
+        return int(np.bincount(self._places).max(initial=0)) < 2
+
+    @cached_property
+    def products(self) -> Indices:
+        """The places in a flat (n, n) matrix of the products of the columns of each block."""
+        return np.concatenate([(columns[:, None] * self.shape[1] + columns).ravel() for _, columns in self.blocks])
+
     def filled(self, entries: Array) -> "BlockMatrix":
         """Return the matrix with the given entries (k,); entries at the same place are added."""
-        flat = np.bincount(self._places, entries, self._edges[-1]).astype(float, copy=False)
+        if self._is_unique:
+            flat = np.zeros(self._edges[-1])
+            flat[self._places] = entries
+        else:
+            flat = np.bincount(self._places, entries, self._edges[-1]).astype(float, copy=False)
         places = zip(pairwise(self._edges), self.blocks, strict=True)
         return BlockMatrix(self, [flat[slice(*at)].reshape(len(rows), len(columns)) for at, (rows, columns) in places])
 
@@ -98,11 +112,12 @@ class BlockMatrix:
 
     def gram(self, weights: Array) -> Array:
         """Return J^T diag(weights) J (n, n), for nonnegative weights (m,)."""
-        result, root = np.zeros((self.pattern.shape[1],) * 2), np.sqrt(weights)
+        n, root, first = self.pattern.shape[1], np.sqrt(weights), 0
+        products = np.empty(len(self.pattern.products))
         for (rows, columns), part in zip(self.pattern.blocks, self.parts, strict=True):
-            scaled = part * root[rows, None]
-            result[np.ix_(columns, columns)] += scaled.T @ scaled
-        return result
+            scaled, own, first = part * root[rows, None], first, first + len(columns) ** 2
+            np.matmul(scaled.T, scaled, out=products[own:first].reshape(len(columns), -1))
+        return np.bincount(self.pattern.products, products, n * n).astype(float, copy=False).reshape(n, n)
 
     def dense(self) -> Array:
         """Return J (m, n)."""
@@ -180,7 +195,6 @@ class StandardForm:
         steep_rows = np.zeros(program.m)
         np.maximum.at(steep_rows, rows, np.abs(entries))
         self.scales = np.minimum(1.0, MAX_GRADIENT / np.maximum(steep_rows, 1e-300))
-        self._entry_scales = self.scales[rows]
         row_at, column_at = (np.full(size, -1) for size in (program.m, program.n))
         row_at[self.e], row_at[self.i] = np.arange(len(self.e)), len(self.e) + np.arange(len(self.i))
         column_at[self.free] = np.arange(len(self.free))
@@ -189,8 +203,11 @@ class StandardForm:
         self._entries_e = np.flatnonzero(is_used & (row < len(self.e)))
         self._entries_i = np.flatnonzero(is_used & (row >= len(self.e)))
         self._place_e = row[self._entries_e], column[self._entries_e]
+        self._scales_e, self._scales_i = (self.scales[rows[used]] for used in (self._entries_e, self._entries_i))
         shape, entries_i = (len(self.i), len(self.free)), self._entries_i
         self._blocks = RowBlocks(shape, row[entries_i] - len(self.e), column[entries_i])
+        entries_fixed = np.flatnonzero(column < 0)
+        self._entries_fixed = entries_fixed, rows[entries_fixed], columns[entries_fixed]
         self._target = program.row_lower[self.e]
         sides = program.row_lower, program.row_upper
         self.row_lower, self.row_upper = ((side * self.scales)[self.i] for side in sides)
@@ -221,16 +238,16 @@ class StandardForm:
     def jacobian(self, x: Array) -> Jacobians:
         """Return the first derivatives."""
         gradient, entries = self._evaluations.jacobian(self.full(x))
-        entries = entries * self._entry_scales
         E = np.zeros((len(self.e), len(self.free)))
-        E[self._place_e] = entries[self._entries_e]
-        return Jacobians(self.weight * gradient[self.free], E, self._blocks.filled(entries[self._entries_i]))
+        E[self._place_e] = entries[self._entries_e] * self._scales_e
+        H = self._blocks.filled(entries[self._entries_i] * self._scales_i)
+        return Jacobians(self.weight * gradient[self.free], E, H)
 
     def hessian(self, x: Array, y: Array, u: Array) -> Array:
         """Return the Hessian (n, n) of f + y . c + u . h."""
         n = self.program.n
         result = padded(self._evaluations.hessian(self.full(x), self._rows(y, u), self.weight), n)
-        return result if len(self.free) == n else np.asarray(result[np.ix_(self.free, self.free)])
+        return result if len(self.free) == n else np.asarray(result[self.free][:, self.free])
 
     def _rows(self, y: Array, u: Array) -> Array:
         result = np.zeros(self.program.m)
@@ -244,8 +261,8 @@ class StandardForm:
         bounds[self.free] = z / self.weight
         if len(self.free) < self.program.n:  # multipliers of fixed variables balance the gradient of the Lagrangian
             gradient, entries = self._evaluations.jacobian(self.full(x))
-            places = self.program.structure
-            total = gradient + np.bincount(places[1], rows[places[0]] * entries, minlength=self.program.n)
+            at, by_row, by_column = self._entries_fixed
+            total = gradient + np.bincount(by_column, rows[by_row] * entries[at], minlength=self.program.n)
             fixed = np.setdiff1d(np.arange(self.program.n), self.free)
             bounds[fixed] = -total[fixed]
         return rows, bounds

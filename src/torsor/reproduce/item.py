@@ -118,7 +118,7 @@ def number(
 
     ``tolerance`` is absolute; the default is half a unit in the last printed digit. ``predicted`` is the number that
     the item's reason predicts for the document, computed by the item. A larger difference is explained if the predicted
-    number agrees with the printed one, otherwise it is a failure.
+    number agrees with the printed one; otherwise it is a failure.
     """
     value = float(printed)
     limit = (_half_digit(printed) if tolerance is None else tolerance) * (1 + 1e-9)
@@ -228,7 +228,7 @@ def only(what: str, ours: str) -> Row:
 
 
 def verdict(item: Item, outcome: Outcome) -> Verdict:
-    """Return the verdict of an item from the verdicts of its rows; only figures, which define symbols, lack rows."""
+    """Return the verdict of an item from the verdicts of its rows; only figures that define symbols have no rows."""
     states = {row.verdict for row in outcome.rows} - {None}
     if not states:
         return Verdict.DEFINES if item.kind is Kind.FIGURE and outcome.draw else Verdict.FAILS

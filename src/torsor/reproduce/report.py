@@ -20,11 +20,14 @@ COLOURS = {"agrees": "#1a7f37", "differs": "#9a6700", "fails": "#cf222e"}
 INTRODUCTION = (
     "This page compares the library with every algorithm, table, figure and printed number in the five documents that "
     "Torsor implements. Equations without printed numbers are corrected and evaluated for a random robot. Differences "
-    "are relative to the largest component; rounding is shown as a bound. The available copies contain no figures, so "
-    "only statements about them in the text are compared."
+    "are relative to the largest component; rounding differences are shown as bounds. The available copies contain no "
+    "figures, so only statements about them in the text are compared."
 )
 NUMBERED = re.compile(r"(Fig\.|Figure|Table) \S+")  # a place that the name of an item repeats: "hua/fig-3"
-AGREEING = "Values that agree are listed after their bound. Table rows without a verdict have the verdict of the item."
+AGREEING = (
+    "Values that agree are listed after the bound on their difference. Table rows without a verdict have the verdict "
+    "of the item."
+)
 LEGEND = {
     Verdict.AGREES: "our value rounds to the printed value, or equals the result of the printed equations",
     Verdict.DIFFERS: "our value differs, and the stated reason predicts the printed value",
@@ -334,12 +337,12 @@ def errata_page() -> str:
         "# Errata in the documents",
         "",
         "This page is for readers of the five documents that Torsor implements. The available copies are plain "
-        "text (extracted, in four cases), in which some dots, crosses, indices and columns are missing. "
+        "text (in four cases, extracted text), in which some dots, crosses, indices and columns are missing. "
         f"There are {len(ERRATA)} known errata:",
         *_table(("class", "meaning", "count"), counts),
         "",
-        f"{editorial} errata are {EDITORIAL}: the text contradicts itself, and there is nothing to evaluate. For every "
-        f"other erratum NAME, `{TEST}[NAME]` checks that the corrected form agrees with an independent result to "
+        f"Of these, {editorial} are {EDITORIAL}: the text contradicts itself, and there is nothing to evaluate. For "
+        f"every other erratum NAME, `{TEST}[NAME]` checks that the corrected form agrees with an independent result to "
         f"{power(MAX_CORRECTED_ERROR)} and that the printed form does not. The error of the printed form is relative "
         "to the largest component, for a random robot; a wrong statement has an error of 100 %. If a printed form "
         "cannot be evaluated, the corrected column states what is compared. Errata without a class are misprints.",

@@ -1,8 +1,8 @@
 """Random robots in the conventions of the documents, each with its library equivalent.
 
-They use every parameter that a table in the document can have, branches and prismatic joints where possible, and a
-state. They are deterministic. The library robots are evaluated in the CasADi virtual machine, because each function is
-called only once.
+They use every parameter that a table in the document can contain, with branches and prismatic joints where possible.
+Each has a state. They are deterministic. The library robots are evaluated in the CasADi virtual machine, because each
+function is called only once.
 """
 
 from collections.abc import Mapping, Sequence

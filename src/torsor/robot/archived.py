@@ -15,12 +15,12 @@ def robot_text(robot: Mechanism) -> str:
 
 
 def robot_of(text: str) -> Robot:
-    """Return the robot that ``robot_text`` wrote; its meshes are not opened."""
+    """Return a robot from text written by ``robot_text``; its meshes are not opened."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # these warnings were issued when the robot was created
         return Robot.of(parse_toml(text.encode(), "robot", strict=False))
 
 
 def archived_robot(archive: Archive) -> Robot:
-    """Return the robot in an archive."""
+    """Return the robot stored in an archive."""
     return robot_of(as_text(archive.arrays["robot"]))

@@ -27,8 +27,8 @@ RANK_TOLERANCE = 1e-9
 class BaseParameters:
     """The base parameters: each is one parameter of the robot plus a linear combination of others.
 
-    ``names`` are the linear combinations as text. ``columns`` (b,) are the columns of the regressor. ``matrix`` (b, p)
-    computes the ``values`` (b,) from all parameters: tau = Y[:, columns] @ values. ``unknown`` (p,) is True for the
+    ``names`` are the linear combinations as text. ``columns`` (b,) are their regressor columns. ``matrix`` (b,
+    p) computes the ``values`` (b,) from all parameters: tau = Y[:, columns] @ values. ``unknown`` (p,) is True for the
     parameters that are not known beforehand. ``by_rule`` is True if Khalil's rules alone determine the regrouping, and
     False if the numerical rank revealed more dependent parameters.
     """
@@ -82,12 +82,12 @@ def base_parameters(kernels: RobotKernels, seed: int, among: Sequence[str], rows
 
 
 def motions_needed(p: int, forces: int) -> int:
-    """Return the number of random motions, each with ``forces`` forces, that determine the base of p parameters."""
+    """Return the number of random motions, with ``forces`` forces each, that determine the base parameters among p."""
     return 4 * p // max(forces, 1) + 10
 
 
 def decomposed(robot: Mechanism, regressor: Array, unknown: NDArray[np.bool_]) -> BaseParameters:
-    """Return the base parameters from the regressor (N, n, p) of a tree or of loop drives over random motions."""
+    """Return the base parameters from the regressor (N, n, p) of a tree, or of a loop's drives, over random motions."""
     names, p = parameter_names(robot), regressor.shape[-1]
     Y = regressor.reshape(regressor.shape[0] * regressor.shape[1], p) * unknown  # -1 is not allowed where p is 0
     # Masses come last: among dependent parameters, moments are kept and masses are regrouped.

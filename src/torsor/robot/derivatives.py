@@ -28,7 +28,7 @@ Three = tuple[Array, Array, Array]
 
 @dataclass(frozen=True, eq=False)
 class Sparse:
-    """Sparse matrices with one pattern: ``values`` (..., nnz) at ``rows`` and ``columns`` (nnz,) of ``shape``.
+    """Sparse matrices with a common pattern: ``values`` (..., nnz) at ``rows`` and ``columns`` (nnz,) of ``shape``.
 
     Entries are ordered by column. If a result has more than two axes, such as the reactions (L, 6, nv), all axes but
     the last form the rows.
@@ -57,7 +57,7 @@ class Sparse:
 
 
 class Loads(NamedTuple):
-    """External wrenches as passed by callers: ``external`` and its rate (..., L, 6), ``points`` (..., L, 3)."""
+    """External wrenches as passed by the caller: ``external`` and its rate (..., L, 6), ``points`` (..., L, 3)."""
 
     external: Maybe = None
     fixed_in: str = "link"
@@ -92,7 +92,7 @@ def rates(
     external_rate: Maybe,
     out: Out,
 ) -> tuple[Array, ...]:
-    """Return a result with its time derivatives: one for the last of ``values``, and one for each of ``higher``."""
+    """Return a result and its time derivatives; the last of ``values`` and each of ``higher`` add one each."""
     if type(higher) is tuple and not higher and external is None and external_rate is None:
         result: Any = kernels.call(name, *values, out=out)
     elif isinstance(higher, str) or not isinstance(higher, Iterable):
@@ -168,8 +168,9 @@ class Derivatives(Accessor):
         link's origin or, with ``points`` (..., L, 3) in link axes, at that point of the link, like a weight. The
         remaining moment is a couple.
 
-        The analytical recursion takes O(n x depth) and covers every joint type, rotors, springs and friction, except
-        for the jump of Coulomb friction at rest. Barman 2020, chapter III; Singh, Russell and Wensing 2022.
+        The analytical recursion takes O(n x depth) operations and covers every joint type, rotors, springs and
+        friction, except for the jump of Coulomb friction at rest. See Barman 2020, chapter III, and Singh, Russell and
+        Wensing 2022.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -216,8 +217,8 @@ class Derivatives(Accessor):
     ) -> Three:
         """Return the derivatives (dq, dv, da) of the joint reactions, each (..., L, 6, nv).
 
-        Rows are (moment, force) of the reaction in link axes at the link's origin; columns are the variable. Barman
-        2020, ch. III. For ``fixed_in`` and ``points`` see ``inverse_dynamics``.
+        Rows are (moment, force) of the reaction in link axes at the link's origin; columns are the coordinates of the
+        variable. See Barman 2020, chapter III. For ``fixed_in`` and ``points`` see ``inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
@@ -323,7 +324,8 @@ class Derivatives(Accessor):
         ``weight`` (..., nv) holds multipliers of the forces, as in the Hessian of a Lagrangian or in differential
         dynamic programming. The result is the Hessian of u -> weight . ID(integrate(q, u_q), v + u_v, a + u_a) at u =
         0, so it is symmetric for every joint type. External wrenches are fixed in their links. The blocks (v, a) and
-        (a, a) are zero; (a, q) is the derivative of M(q) weight. The analytical recursion takes O(n x depth).
+        (a, a) are zero; (a, q) is the derivative of M(q) weight. The analytical recursion takes O(n x depth)
+        operations.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
@@ -345,7 +347,7 @@ class Derivatives(Accessor):
     ) -> tuple[Results, Results]:
         """Return (value, derivative along the tangents) of the algorithm ``name`` at its inputs.
 
-        ``tangents`` are the directions of the inputs, None for zero. The tangent of q is (..., nv), along
+        ``tangents`` are the directions of the inputs; None means zero. The tangent of q is (..., nv), along
         ``integrate``, or (..., nq) if ``components=True``. Methods with several results return tuples. With
         ``external=True``, external wrenches are the last inputs; for other ``options`` see ``function``. ``out`` holds
         arrays for the values, then for the derivatives. Forward mode costs about three times as much as the method.
@@ -374,7 +376,7 @@ class Derivatives(Accessor):
         out: Out = None,
         **options: Any,
     ) -> tuple[Results, tuple[Array, ...]]:
-        """Return (value, gradients) of the sum of cotangents times results of the algorithm ``name``.
+        """Return (value, gradients) of the algorithm ``name``: gradients of the sum of cotangents times results.
 
         There is one gradient per input. ``cotangents`` has the shape of the result, or is a tuple for several results.
         The gradient with respect to q is (..., nv), along ``integrate``, or (..., nq) if ``components=True``. This is
@@ -395,10 +397,10 @@ class Derivatives(Accessor):
         return _single_or_tuple(result[:count]), tuple(result[count:])
 
     def sparse(self, name: str, *inputs: ArrayLike, **options: Any) -> Sparse | tuple[Sparse, ...]:
-        """Return the result of the algorithm ``name``, one or several matrices, without its structural zeros.
+        """Return the result of the algorithm ``name``, one or several matrices, without structural zeros.
 
         Forces do not depend on the motion of other branches of the tree, so large robots have many structural zeros.
-        Solvers take values with a sparsity pattern. For the options see ``jvp``.
+        Solvers accept values with a sparsity pattern. For the options see ``jvp``.
 
         Example:
             >>> robot = torsor.library.random_tree(20, seed=2, types=("revolute",), extras=False)

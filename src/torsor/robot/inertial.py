@@ -25,7 +25,7 @@ class Inertial(Accessor, Generic[R]):
     """Inertial and friction parameters, regressors and base parameters: ``robot.inertial``.
 
     ``values`` (p,) holds m, m c and J (xx, xy, xz, yy, yz, zz) of each link about its origin, then rotor inertia,
-    Coulomb and viscous friction of each velocity of each joint. ``names`` holds their names.
+    Coulomb friction and viscous friction for each velocity of each joint. ``names`` holds their names.
 
     Example:
         >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
@@ -56,7 +56,7 @@ class Inertial(Accessor, Generic[R]):
         """Return h(q, v) (..., p), in J, where h @ values is the kinetic plus the gravitational energy.
 
         Friction columns are zero. The energy of springs and rotor spin is not included. The zero of the potential is
-        the same as in ``potential_energy``. Gautier and Khalil 1988.
+        the same as in ``potential_energy``. See Gautier and Khalil 1988.
 
         Example:
             >>> robot = torsor.library.stanford()
@@ -102,7 +102,7 @@ class Inertial(Accessor, Generic[R]):
         forces are known; the default is all. The forces of a free base alone determine all parameters of the links
         (Ayusawa, Venture and Nakamura 2014), but no joint friction.
 
-        If the robot has loops, the forces are the forces of the active coordinates (``robot.closed.regressor``). The
+        If the robot has loops, the forces are those of the active coordinates (``robot.closed.regressor``). The
         pattern "*" alone then treats rotor inertias and friction of passive joints as known. Name them too if they are
         unknown, for example "elbow.viscous".
 

@@ -185,7 +185,7 @@ class RobotKernels(Kernels):
 
     @cached_property
     def exact(self) -> "RobotKernels":
-        """The kernels in double precision, on the host: single precision cannot close loops to the tolerance."""
+        """The kernels in double precision, on the host: single precision cannot close loops to within the tolerance."""
         device = "cpu" if self.target.device == "cuda" else self.target.device
         target = self.target.changed("", dtype="float64", device=device)
         return self if target == self.target else RobotKernels(self.mechanism, target, self._choice)

@@ -1,4 +1,4 @@
-"""Public constructors of robots: each reader of ``formats``, returning a ``Robot``."""
+"""Public constructors of robots: one for each reader in ``formats``; each returns a ``Robot``."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -52,9 +52,9 @@ def load(
 
     ``world.sdf#arm`` selects the model ``arm`` of a file with several models, ``world.sdf#cell/arm`` a nested model,
     and ``scene.usda#/World/arm`` one of several articulations. ``search`` lists folders of packages and models in which
-    ``package://`` and ``model://`` are resolved first, before the folders of the environment. Closed loops are read
-    from TOML, from the equality constraints of MJCF, from Drake's loop joints in URDF, and from links with two parents
-    in SDF.
+    ``package://`` and ``model://`` are resolved first, before the folders listed in environment variables. Closed loops
+    are read from TOML, from the equality constraints of MJCF, from Drake's loop joints in URDF, and from links with two
+    parents in SDF.
 
     ``base="floating"`` adds a free 6-dof joint under the root link: q = (x, y, z, qx, qy, qz, qw, joints) and v =
     (omega, v of the base in its own axes, joint rates).
@@ -66,7 +66,7 @@ def load(
 
     ``snap`` (rad, 1e-5 is a good choice) is for files that write 1.5708: rotations and axes within this tolerance of
     multiples of pi/12 become exact, which removes the operations on their tiny components. Lengths, masses and limits
-    are kept.
+    are unchanged.
 
     Example:
         >>> import tempfile
@@ -114,7 +114,7 @@ def from_dh(
     """Return a serial robot from a standard Denavit-Hartenberg table: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
 
     ``gravity`` (3,) is the acceleration in base axes, m/s^2. Link frame i is at the far end of link i (Barman 2020). A
-    last row with ``closes=-1`` is a joint back to the base, which makes the chain a loop. ``base="floating"`` adds a
+    final row with ``closes=-1`` is a joint back to the base, which makes the chain a loop. ``base="floating"`` adds a
     free joint under the base, as in ``load``. The table has no row for the mass of the base; add it with
     ``robot.with_payload("base", ...)``.
 
@@ -133,9 +133,9 @@ def from_mdh(
 ) -> Robot:
     """Return a tree robot from a modified Denavit-Hartenberg table with Khalil and Kleinfinger's six parameters.
 
-    T = Rz(gamma) Tz(b) Rx(alpha) Tx(d) Rz(theta) Tz(r) from frame ``parent`` (-1 for the base) (Khalil 2010, section
-    2.1). A row with ``closes`` is a cut joint of a closed loop (Khalil 2010, section 2.2), see ``MDHLink``.
-    For ``base="floating"`` see ``from_dh`` (Khalil 2010, section 7).
+    The pose of a link frame in the frame ``parent`` (-1 for the base) is T = Rz(gamma) Tz(b) Rx(alpha) Tx(d) Rz(theta)
+    Tz(r) (Khalil 2010, section 2.1). A row with ``closes`` is a cut joint of a closed loop (Khalil 2010, section 2.2);
+    see ``MDHLink``. For ``base="floating"`` see ``from_dh`` (Khalil 2010, section 7).
 
     Example:
         >>> rows = [torsor.MDHLink(-1, mass=1.0), torsor.MDHLink(0, d=1.0, mass=1.0, com=(0.5, 0, 0))]

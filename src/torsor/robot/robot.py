@@ -50,8 +50,8 @@ class Robot(Mechanism):
     first.
 
     ``external`` is (..., L, 6): the wrench (moment, force) that the environment exerts on each moving link, at the
-    link's origin, in link axes. ``out`` is an array of the result's shape, which is filled and returned. For several
-    results it is a tuple whose entries are arrays or None. This avoids allocating large results.
+    link's origin, in link axes. ``out`` is an array of the result's shape, which is filled and returned. If a method
+    has several results, it is a tuple whose entries are arrays or None. This avoids allocating large results.
 
     A robot is immutable. ``kernels`` holds its compiled functions. Specialised methods are grouped in accessors:
     ``derivatives``, ``closed`` (loops), ``inertial`` (parameters), ``centroidal``, ``shapes`` and ``task``.
@@ -148,8 +148,8 @@ class Robot(Mechanism):
         """Return a copy of the robot that is evaluated on another target.
 
         - ``dtype``: float64 or float32.
-        - ``threads``: the maximum number of threads for a batch, or "auto" for the cores of this process. Small batches
-          use one thread.
+        - ``threads``: the maximum number of threads for a batch, or "auto" for all cores available to this process.
+          Small batches use one thread.
         - ``device``: "cpu" (compiled code), "cuda" (an NVIDIA GPU with CuPy arrays, see docs/deploy/gpu.md; needs the
           extra ``gpu``) or "casadi" (CasADi's virtual machine, which compiles nothing and is slow).
 
@@ -183,11 +183,11 @@ class Robot(Mechanism):
     def function(self, name: str, place: Place = None, **options: Any) -> ca.Function:
         """Return the CasADi function of a method, such as "mass_matrix" or "derivatives.inverse_dynamics".
 
-        ``place`` is the link or frame, for methods that take one; "jacobian:hand" is a short form. Options, for the
-        methods that have them:
+        ``place`` is the link or frame, for methods that take one; "jacobian:hand" is a short form. These options apply
+        to the methods that have them:
 
         - ``external=True`` adds external wrenches as an input. For derivatives, ``external`` is "link", "world" or
-          "point": where the wrenches are fixed.
+          "point", which selects where the wrenches are fixed.
         - ``forced`` names the force-driven coordinates in hybrid dynamics.
         - ``order`` is the number of time derivatives in ``force_rate``.
         - ``loops="open"`` selects the tree that remains when the loops are cut.
@@ -232,7 +232,7 @@ class Robot(Mechanism):
         r"""Return the equations of a method, as LaTeX or as SymPy expressions (``Equations``).
 
         The traced function is expanded exactly and written in the shortest of several forms. c_12 denotes cos(q_1 +
-        q_2), and v is written as the time derivative of q. Needs the extra ``symbolic``.
+        q_2), and v is written as the time derivative of q. The extra ``symbolic`` is required.
 
         ``symbols`` replaces numbers of the robot with symbols: True for all (m mass, r centre of mass, I inertia, l
         length, g), or paths as in ``parametric``, or a mapping that also names them. ``simplify=False`` returns the
@@ -259,9 +259,10 @@ class Robot(Mechanism):
     ) -> Array:
         """Return the generalised forces (..., nv) of a motion, in N m and N.
 
-        tau = M(q) a + C(q, v) v + g(q) + friction(v) - sum of J^T external, by the Newton-Euler recursion (Barman 2020;
-        Guarino Lo Bianco 2009; Khalil 2010). Rotor inertias and friction are included. ``external`` (..., L, 6) is the
-        wrench (moment, force) that the environment exerts on each moving link, at its origin in its axes.
+        They are tau = M(q) a + C(q, v) v + g(q) + friction(v) - sum of J^T external, computed by the Newton-Euler
+        recursion (Barman 2020; Guarino Lo Bianco 2009; Khalil 2010). Rotor inertias and friction are included.
+        ``external`` (..., L, 6) is the wrench (moment, force) that the environment exerts on each moving link, at its
+        origin in its axes.
 
         Like all tree dynamics, this method raises ModelError if the robot has loops; the message names the
         corresponding method of ``robot.closed``. Pass ``loops="open"`` to cut the loops instead.
@@ -278,9 +279,9 @@ class Robot(Mechanism):
     ) -> Array:
         """Return the accelerations (..., nv) due to generalised forces: the inverse of ``inverse_dynamics``.
 
-        a = M(q)^-1 (tau - C(q, v) v - g(q) - friction(v) + sum of J^T external), in O(n) by the articulated-body
-        algorithm (Khalil 2010, section 3.3.2). The result is infinite where a joint moves no inertia. For
-        ``loops="open"`` see ``inverse_dynamics``.
+        They are a = M(q)^-1 (tau - C(q, v) v - g(q) - friction(v) + sum of J^T external), computed in O(n) operations
+        by the articulated-body algorithm (Khalil 2010, section 3.3.2). The result is infinite where a joint moves no
+        inertia. For ``loops="open"`` see ``inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -493,12 +494,12 @@ class Robot(Mechanism):
         axes: str = "world",
         point: Maybe = None,
     ) -> Array:
-        """Return the ``external`` array (..., L, 6) of a force (..., 3), N, and a moment (..., 3), N m.
+        """Return the ``external`` array (..., L, 6) of a force (..., 3) in N and a moment (..., 3) in N m.
 
         The environment applies the force at the origin of the place, or at ``point`` (..., 3) in the place's axes. The
         moment is about that point. ``axes`` are the axes of the components: base axes ("world" or "aligned") or place
         axes ("local"). J^T of ``jacobian(q, place, "aligned", point)`` maps (moment, force) to generalised
-        forces. Add results for several loads.
+        forces. For several loads, add the results.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, 0, 0))
@@ -611,8 +612,8 @@ class Robot(Mechanism):
         that are fixed in their links. ``higher`` holds any number of further time derivatives of a, and each adds one
         more derivative of tau. External wrenches then have no higher derivatives.
 
-        The recursion covers every joint type, rotors, springs, dampers and smooth friction. Order 1 is Guarino Lo
-        Bianco 2009, eqs. 3-21.
+        The recursion covers every joint type, rotors, springs, dampers and smooth friction. For the first derivative,
+        see Guarino Lo Bianco 2009, eqs. 3-21.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
@@ -650,7 +651,7 @@ class Robot(Mechanism):
     def parametric(self, paths: Sequence[str] | Mapping[str, Any]) -> Parametric[Self]:
         """Return a model of the robot in which selected parameters are inputs of its methods.
 
-        The model also has derivatives with respect to these inputs. Paths:
+        The model also has derivatives with respect to these inputs. The paths are:
 
         - "links.LINK.mass", ".com" (3), ".inertia" (6: xx, xy, xz, yy, yz, zz about the centre of mass);
         - "joints.JOINT.origin" (3: of the child frame in the parent frame), ".turn" (3: a rotation vector applied after

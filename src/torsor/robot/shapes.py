@@ -36,8 +36,9 @@ class Shapes(Accessor):
         nv), which are exact where the nearest points are unique. ``within`` (m) skips pairs whose bounding spheres are
         farther apart: they get the distance between these spheres, which is a lower bound.
 
-        Compiled pairs are: spheres and capsules with each other, planes with everything except meshes, and spheres with
-        boxes and cylinders. All others are computed by coal (the extra ``collision``). See docs/compute/shapes.md.
+        These pairs are computed by compiled functions: spheres and capsules with each other, planes with everything
+        except meshes, and spheres with boxes and cylinders. The library coal (the extra ``collision``) computes all
+        others. See docs/compute/shapes.md.
 
         Example:
             >>> ball = torsor.Shape("sphere", (0.1,))
@@ -54,9 +55,10 @@ class Shapes(Accessor):
     def allowed(self, samples: int = 1000, seed: int = 0) -> AllowedCollisions:
         """Return which links may touch, and why: the pairs that ``distances`` skips by default.
 
-        They are the pairs of the file (<exclude> in MJCF, ``with_allowed_collisions``), links that a joint connects,
-        and links that always or never overlap in ``samples`` random postures within the limits (0 disables sampling).
-        Edit the matrix with ``allow`` and ``check``, save it as .srdf, or pass it as ``pairs`` to ``distances``.
+        They are the pairs listed in the file (<exclude> in MJCF, ``with_allowed_collisions``), links that a joint
+        connects, and links that always or never overlap in ``samples`` random postures within the limits (0 disables
+        sampling). Edit the matrix with ``allow`` and ``check``, save it as .srdf, or pass it as ``pairs`` to
+        ``distances``.
 
         Example:
             >>> ball = torsor.Shape("sphere", (0.1,))

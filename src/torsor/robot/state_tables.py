@@ -18,12 +18,12 @@ _TIME = re.compile(r"time(?: \[([^]]*)\])?")
 
 
 def names(robot: Robot, letter: str) -> tuple[str, ...]:
-    """Return the coordinate names for a letter."""
+    """Return the coordinate names for a letter: q, v, a, j or tau."""
     return robot.position_names if letter == "q" else robot.coordinate_names
 
 
 def unit_of(robot: Robot, letter: str) -> list[str]:
-    """Return the units for a letter."""
+    """Return the units for a letter: q, v, a, j or tau."""
     positions, rates = units(robot)
     if letter == "q":
         return positions

@@ -24,7 +24,7 @@ class Task(Accessor):
     def jacobian_rate(
         self, q: ArrayLike, v: ArrayLike, place: Place, axes: str = "local", point: Maybe = None, out: Out = None
     ) -> Array:
-        """Return the time derivative (..., 6, nv) of the components of ``jacobian``; same ``axes`` and ``point``.
+        """Return the time derivative (..., 6, nv) of the components of ``jacobian`` with these ``axes`` and ``point``.
 
         Example:
             >>> torsor.library.two_link().task.jacobian_rate([0.0, 0.0], [0.0, 1.0], "link2")[3].round(9).tolist()
@@ -69,7 +69,7 @@ class Task(Accessor):
     def manipulability(
         self, q: ArrayLike, place: Place, rows: str = "all", point: Maybe = None, out: Out = None
     ) -> Array:
-        """Return the manipulability (...) of a link or frame: sqrt(det(J J^T)), Yoshikawa 1985; 0 where J loses rank.
+        """Return the manipulability (...) of a link or frame: sqrt(det(J J^T)) (Yoshikawa 1985); 0 where J loses rank.
 
         ``rows`` selects velocities: "all" six, "angular" or "linear" (of the origin, or of ``point`` in the place's
         axes). The result is the same in all axes. If a robot has fewer coordinates than rows, it is sqrt(det(J^T J)).
@@ -129,11 +129,11 @@ class Task(Accessor):
     def mass_matrix(
         self, q: ArrayLike, place: Place, axes: str = "local", point: Maybe = None, rows: str = "all", out: Out = None
     ) -> Array:
-        """Return (J M^-1 J^T)^-1 (..., 6, 6), or (..., 3, 3) for the "angular" or "linear" ``rows``; Khatib 1987.
+        """Return (J M^-1 J^T)^-1 (..., 6, 6), or (..., 3, 3) for "angular" or "linear" ``rows`` (Khatib 1987).
 
         J is ``jacobian(q, place, axes, point)``. Where J loses rank, some directions have infinite mass, and entries
         are infinite or NaN; near such a configuration they are very large. The same holds for all entries if a robot
-        can never move in all rows.
+        can never move in all these directions.
 
         Example:
             >>> arm = torsor.library.free_flying_arm()

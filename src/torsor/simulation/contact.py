@@ -42,24 +42,25 @@ class Touch(NamedTuple):
 class Contact:
     """Unilateral contact with friction between the shapes of a robot and the ground, and between shapes.
 
-    ``ground`` is True for the ground plane of the base (MJCF scenes have one) or else the plane z = 0, a ``Shape`` that
-    is fixed to the base (a plane with a pose, for a slope), or False for no ground. Shapes of the base, such as tables
-    and walls, can be touched too. ``shapes`` are the names of shapes, links or frames that touch the ground; None for
-    all moving shapes. ``pairs`` are pairs of names whose shapes touch each other, or "all" for all pairs that are not
-    allowed collisions.
+    ``ground`` is True, False or a ``Shape``. True selects the ground plane of the base (MJCF scenes have one), or the
+    plane z = 0 if there is none. False means that there is no ground. A ``Shape`` is fixed to the base (a plane with a
+    pose, for a slope). Shapes of the base, such as tables and walls, can be touched too. ``shapes`` are the names of
+    shapes, links or frames that touch the ground; None selects all moving shapes. ``pairs`` are pairs of names whose
+    shapes touch each other, or "all" for all pairs that are not allowed collisions.
 
-    ``kind="compliant"``: the normal force at a point with depth x (m) and approach velocity x' (m/s) is k x^n max(0,
-    1 + d x') (Hunt and Crossley 1975), with the ``stiffness`` k (N/m^n), ``exponent`` n and ``dissipation`` d
-    (s/m); n = 1.5 is Hertzian contact of round bodies. Friction is regularised Coulomb friction: mu times the normal
-    force, against the slip u, times u / sqrt(|u|^2 + s^2) with ``slip`` s (m/s). Forces are continuous functions of the
-    state, and energy never grows.
+    With ``kind="compliant"``, the normal force at a point with depth x (m) and approach velocity x' (m/s) is k x^n
+    max(0, 1 + d x') (Hunt and Crossley 1975), with the ``stiffness`` k (N/m^n), ``exponent`` n and ``dissipation`` d
+    (s/m); n = 1.5 corresponds to Hertzian contact of round bodies. Friction is regularised Coulomb friction: mu times
+    the normal force, opposite to the slip velocity u, times u / sqrt(|u|^2 + s^2) with ``slip`` s (m/s). Forces are
+    continuous functions of the state, and energy never increases.
 
-    ``kind="hard"``: impulses keep shapes apart at the end of each step, with a Coulomb cone of ``friction``. They are
-    found by ``sweeps`` of projected Gauss-Seidel. Points are as stiff as a spring (``stiffness``, N/m), and penetration
-    decays within ``relaxation`` (s); any values are stable. There is no restitution, and sticking contacts do not
-    creep. ``trajectory.settings["contact"]`` contains the ``residual``, the largest velocity error (m/s) that the
-    sweeps leave at a point, and the ``mean_residual``; ``simulate`` warns if the latter exceeds 1 mm/s. Steps have a
-    fixed length, order 2 without contact and 1 with it. Parameters of the other kind raise ModelError.
+    With ``kind="hard"``, impulses keep shapes apart at the end of each step, with a Coulomb cone of ``friction``. They
+    are computed in ``sweeps`` iterations of the projected Gauss-Seidel method. Points are as stiff as a spring
+    (``stiffness``, N/m), and penetration decays with the time constant ``relaxation`` (s); any values are stable. There
+    is no restitution, and sticking contacts do not creep. ``trajectory.settings["contact"]`` contains the ``residual``,
+    the largest velocity error (m/s) that the sweeps leave at a point, and the ``mean_residual``; ``simulate`` warns if
+    the latter exceeds 1 mm/s. Steps have a fixed length, order 2 without contact and 1 with it. Parameters of the other
+    kind raise ModelError.
 
     Example:
         >>> Contact(stiffness=1e5, friction=0.6).friction
@@ -189,7 +190,7 @@ class Contact:
         return (self.friction, self.stiffness, self.relaxation) if self.kind == "hard" else ()
 
     def key(self, robot: Robot, inputs: bool = False) -> str:
-        """Return a text that identifies the contact wrenches of a robot; the ``parameters`` may be ``inputs``."""
+        """Return text that identifies the contact wrenches of a robot; the ``parameters`` may be ``inputs``."""
         touches = [(each.shape, each.link) for touch in self.touches(robot) for each in touch]
         about = (self.kind, self.sweeps, self.friction > 0) if inputs else self.about
         return repr((about, [(shape.shape, shape.size, shape.pose.tolist(), link) for shape, link in touches]))

@@ -21,7 +21,7 @@ NARROW = 2  # states per vector in kernels for single states: the minimum that t
 
 
 def held_inputs(controller: Source, external: Source, sampled: bool) -> tuple[bool, bool]:
-    """Return whether the generalised forces, and the external wrenches, are inputs that are constant during a step."""
+    """Return, for generalised forces and external wrenches, whether they are inputs that are constant during a step."""
     controlled = controller.array is not None or controller.call is not None
     return controlled or sampled, external.array is not None or external.call is not None
 
@@ -50,8 +50,8 @@ def window_sizes(sources: tuple[Source, Source, bool]) -> list[tuple[int, ...]]:
 def forces(robot: Robot, controller: Source, external: Source, sampled: bool) -> ca.Function:
     """Return the acting forces: (t, q, v, [tau], [external], [windows], [parameters]) -> tau, and external if any.
 
-    Forces that are traced, or zero, are not inputs. If ``sampled``, the controller is sampled at its own rate, so its
-    force is always an input. A source with samples needs its window. The results are (nv x 1) and (L x 6).
+    Forces that are traced, or zero, are not inputs. If ``sampled`` is true, the controller is sampled at its own rate,
+    so its force is always an input. A source with samples needs its window. The results are (nv x 1) and (L x 6).
     """
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     tau, wrenches = ca.SX.sym("tau", robot.nv), ca.SX.sym("external", len(robot.links), 6)
@@ -130,7 +130,10 @@ def imposed(prescribed: Prescribed | None, q: ca.SX, v: ca.SX, given: ca.SX | No
 def step_function(
     name: str, robot: Robot, inputs: dict[str, ca.SX], q_next: ca.SX, v_next: ca.SX, choice: ClosureChoice | None
 ) -> ca.Function:
-    """Return the step (t, q, v, ..., h) -> (q_next, v_next); with a ``choice``, it closes loops and adds the margin."""
+    """Return the step (t, q, v, ..., h) -> (q_next, v_next).
+
+    With a ``choice``, it closes the loops and also returns the margin of the equations.
+    """
     ends = {"q_next": q_next, "v_next": v_next}
     if choice is not None:
         projected = projected_end(lean(Tree.of(robot)), inputs["q"], q_next, v_next, choice)
@@ -183,7 +186,7 @@ def compiled(
 ) -> AnyKernel:
     """Return a kernel of the robot; its cache key is its name and the traced functions in it.
 
-    If ``single``, the kernel handles one state at a time and uses the narrowest vectors.
+    If ``single`` is true, the kernel handles one state at a time and uses the narrowest vectors.
     """
     width = NARROW if single and host().width("float64") > NARROW else None
     name += " single" * (width is not None)

@@ -1,14 +1,14 @@
 """Hard contact: a velocity-impulse step with the Coulomb cone, solved by projected Gauss-Seidel in one kernel.
 
-A step of length h first goes to (q*, v*), its end without contact (``free_motion``, of order 2); forces change the
-velocities by w. Impulses p are then added. They are computed at (q*, v*) from the mass matrix M, the distances between
-shapes, and the velocities u = J v of the contact points (3 each: normal n and two tangents):
+A step of length h first goes to (q*, v*), its end state without contact (``free_motion``, of order 2); forces change
+the velocities by w. Impulses p are then added. They are computed at (q*, v*) from the mass matrix M, the distances
+between shapes, and the velocities u = J v of the contact points (3 each: normal n and two tangents):
 
     v+ = v* + M^-1 J^T p
     0 <= p_n   complementary to   u_n+ + p_n / (h k (h + r)) + d >= 0,          d = x / (h + r), x / h if positive
     |p_t| <= mu p_n,   p_t opposes u_t+ where they are equal, and u_t+ = 0 inside the cone
 
-(Stewart and Trinkle 1996; Anitescu and Potra 1997), x = distance - h u_n* + h/2 (J w)_n. The normal is relaxed
+(Stewart and Trinkle 1996; Anitescu and Potra 1997), with x = distance - h u_n* + h/2 (J w)_n. The normal is relaxed
 as a spring k with damping k r, both taken at the end of the step, so that any stiffness is stable: a weight F rests at
 the depth F / k, and penetration decays with the time constant r. There is no restitution. Friction is not relaxed, so
 sticking bodies do not creep. The positions follow the impulses, except that the impulses p_w, which only hold touching
@@ -16,18 +16,19 @@ shapes against w, contribute half:
 
     q+ = q* + h M^-1 J^T (p - p_w / 2)          J w + G p_w = 0 where shapes touch
 
-so that impacts do not penetrate, resting bodies do not move, and all other motion is of order 2. Impulses dissipate the
-energy p^T G p / 2, in addition to friction and spring. The rest of the step changes the energy by errors of order h^2
-in flight, and of order h if velocity products accelerate touching points; docs/simulate/contact.md states their size.
+so that impacts cause no penetration, resting bodies do not move, and all other motion is of order 2. Impulses dissipate
+the energy p^T G p / 2, in addition to the energy lost in friction and spring. The rest of the step changes the energy
+by errors of order h^2 in flight, and of order h if velocity products accelerate touching points;
+docs/simulate/contact.md states their size.
 
 The impulses are found in two parts (``impulses``, ``mobility``). The first guess is the impulse with which every
 touching point sticks; it takes one factorisation of G = J M^-1 J^T. The distribution of the tangential load among
 several points of one body is not unique. The guess is therefore repeated with shares in proportion to the normal
 impulses, and without points that pull, so that all points are equally far from their cones. Otherwise points with
-little weight slip, sweeps redistribute their load slowly, and bodies near tipping creep. Then projected Gauss-Seidel
-sweeps over the points: each updates the normal impulse, then the tangential impulse with a step of 1 over the larger
-eigenvalue of its block of G, projected onto the disc mu p_n. Every subproblem is convex, and the method is a fixed
-sequence of operations, for batches and for a single motion.
+little weight slip, sweeps redistribute their load slowly, and bodies near tipping creep. Projected Gauss-Seidel sweeps
+over the points follow. At each point, the normal impulse is updated, then the tangential impulse, with a step of 1 over
+the larger eigenvalue of its block of G, projected onto the disc mu p_n. Every subproblem is convex, and the method is a
+fixed sequence of operations, for batches and for a single motion.
 """
 
 from collections import Counter

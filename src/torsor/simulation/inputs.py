@@ -1,4 +1,4 @@
-"""Prescribed motion: some coordinates follow given functions of time; the dynamics determines the others.
+"""Prescribed motion: some coordinates follow given functions of time; the dynamics determine the others.
 
 This is the dynamics of a robot with a moving base whose joint motion is known (Khalil 2010, section 7.2): base motion
 and joint forces are computed.

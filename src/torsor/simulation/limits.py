@@ -22,8 +22,8 @@ class Limits:
     """The limits that a simulation enforces: ``efforts`` of drives, and ``stops`` at the position limits of joints.
 
     Drive forces saturate at ``effort_limit``. A joint that is x beyond a position limit
-    (rad or m), moving further with x', is pushed back with k x max(0, 1 + d x'): ``stiffness`` k (N m/rad, N/m) and
-    ``dissipation`` d (s/rad, s/m), as in the model of Hunt and Crossley (1975), which never adds energy.
+    (rad or m) and moves further at the rate x' is pushed back with k x max(0, 1 + d x'): ``stiffness`` k (N m/rad, N/m)
+    and ``dissipation`` d (s/rad, s/m), as in the model of Hunt and Crossley (1975), which never adds energy.
 
     Example:
         >>> Limits(stops=False).efforts
@@ -109,7 +109,7 @@ def stopped(robot: Robot) -> list[tuple[int, int, float, float]]:
 
 
 def limits_of(settings: Mapping[str, Any]) -> Limits | None:
-    """Return the limits in the settings of a trajectory, or None if they have none."""
+    """Return the limits in the settings of a trajectory, or None if there are none."""
     given = settings.get("limits")
     return Limits(**given) if isinstance(given, Mapping) else None
 

@@ -64,7 +64,7 @@ def read_log(
 
 
 def check_increasing(times: Array, lines: NDArray[np.intp], where: str) -> None:
-    """Raise ModelError at the first of ``times`` (N,) that does not increase; ``lines`` (N,) are its line numbers."""
+    """Raise ModelError at the first of ``times`` (N,) that does not increase; ``lines`` (N,) are their line numbers."""
     late = np.flatnonzero(np.diff(times) <= 0)
     if late.size:
         k = int(late[0]) + 1
@@ -142,7 +142,7 @@ def _check_kinds(robot: Mechanism, name: str, given: Sequence[str], where: str) 
 def motion_of(robot: Robot, log: Mapping[str, Array], where: str) -> tuple[Array, Array, Array, Array, Array]:
     """Return (times, q, v, a, tau) of a log.
 
-    Missing v and a are computed by second-order differences, missing tau by inverse dynamics.
+    Missing v and a are computed by second-order differences, and a missing tau is computed by inverse dynamics.
     """
     times, q = log["time"], log["q"]
     pairs = zip(robot.joints, robot.coordinates, strict=True)

@@ -1,7 +1,7 @@
 """Loop projection, which keeps the loops of a mechanism closed during a simulation.
 
 States are projected onto closed loops. The closure equations may be redundant, so a linearly independent subset (a
-``ClosureChoice``) is used; a new one is chosen when it comes close to linear dependence.
+``ClosureChoice``) is used; a new subset is chosen when the current one comes close to linear dependence.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ class Choices:
         return choice
 
     def during(self, t: float, index: Index, q: Array) -> ClosureChoice:
-        """Return such equations at time t of a rollout; raise SimulationError if no equations are independent."""
+        """Return well-conditioned equations at time t of a rollout; raise SimulationError if none are independent."""
         try:
             return self.at(q)
         except ModelError:
@@ -127,7 +127,7 @@ class ClosureMonitor:
         self.robot, self.choices, self.choice, self.q = choices.robot, choices, choices.near(q), q
 
     def is_valid(self, t: float, q: Array) -> bool:
-        """Return whether the equations stayed independent up to q (nq,) at t; else choose others, or raise an error."""
+        """Return whether the equations stay independent up to q (nq,) at t; else choose others, or raise an error."""
         if self._good(self.choice, q):
             self.q = q
             return True

@@ -44,8 +44,8 @@ def write_movie(
 ) -> Path:
     """Write ``count`` frames of a figure at ``rate`` frames per second and return the path; ``show(k)`` draws frame k.
 
-    A .gif loops forever. ``progress`` is True, False, or None for a bar on a terminal after a second. After Ctrl-C or
-    an error, an existing file is unchanged, and no new file is left.
+    A .gif loops forever. ``progress`` is True, False, or None, which shows a bar on a terminal after one second. After
+    Ctrl-C or an error, an existing file is unchanged, and no new file is left.
     """
     target = movie_path(path)
     write = _gif if target.suffix.lower() == ".gif" else _mp4

@@ -82,7 +82,7 @@ class Sensitivity:
     """A rollout of T steps with the derivatives of each step.
 
     ``q`` (..., T + 1, nq) and ``v`` (..., T + 1, nv) are the states; ``A`` (..., T, 2 nv, 2 nv) and ``B``
-    (..., T, 2 nv, nv) the derivatives of each step, see ``step_derivatives``.
+    (..., T, 2 nv, nv) are the derivatives of each step (see ``step_derivatives``).
     """
 
     q: Array

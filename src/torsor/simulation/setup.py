@@ -78,7 +78,7 @@ class Settings:
 
     @property
     def segments(self) -> list[tuple[float, float]]:
-        """Start and end of each control period or, without one, of the simulation or of each interval between samples.
+        """Start and end of each control period; without periods, of the simulation or of each interval between samples.
 
         If ``record`` is not an integer multiple of the step for the whole simulation, fixed steps end at the samples.
         """
@@ -220,7 +220,7 @@ class Setup:
 
 
 def check_rollouts(robot: Robot, name: str, shape: tuple[int, ...], axes: int, batch: tuple[int, ...]) -> None:
-    """Raise ModelError if constant forces have leading axes that the start lacks, which may be samples over time."""
+    """Raise ModelError if constant forces have leading axes that the start lacks: they may be samples over time."""
     core = shape[len(shape) - axes :]
     try:
         if np.broadcast_shapes(shape[: len(shape) - axes], batch) == batch:
@@ -297,7 +297,7 @@ def divergence(setup: Setup, t: float, v: Array) -> SimulationError | None:
 
 
 def python_controller(setup: Setup) -> Law | None:
-    """Return the controller as a function of (t, q, v) that Python calls, or None if it is traced into the step.
+    """Return the controller as a function of (t, q, v) called from Python, or None if it is traced into the step.
 
     A sampled controller is called once per control period. Its forces act ``delay_periods`` later; until the first one
     arrives, the force is zero.

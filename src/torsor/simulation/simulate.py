@@ -49,7 +49,7 @@ def simulate(
     rest in the posture "default", which MJCF and OpenSim files define, or else in the neutral posture. Times are in s.
     Quaternions may have any nonzero length.
 
-    ``controller`` returns the generalised forces (..., nv), in N m and N. It is one of the following:
+    ``controller`` defines the generalised forces (..., nv), in N m and N. It is one of the following:
 
     - a constant array with the leading axes of the initial state;
     - samples (times, tau), with tau (T, nv), which are interpolated linearly;
@@ -79,9 +79,9 @@ def simulate(
     ignored. With loops, the other coordinates start with the velocities nearest to v0 that keep the loops closed. The
     methods "implicit" and "sdirk" do not support prescribed motion.
 
-    ``contact`` (``torsor.simulation.Contact``) lets shapes touch the ground and each other, with friction. Its wrenches
-    are part of ``external`` of the result. Shapes that overlap at the start raise an error. If a step is too long for
-    the contact stiffness, a warning names the largest stable step.
+    ``contact`` (``torsor.simulation.Contact``) defines which shapes may touch the ground and each other, with friction.
+    Its wrenches are part of ``external`` of the result. Shapes that overlap at the start raise an error. If a step is
+    too long for the contact stiffness, a warning names the largest stable step.
 
     - ``method="rk4"`` takes fixed steps of order 4, no longer than ``step``, so that a whole number of them fits in
       the duration or control period. All rollouts are integrated at once.
@@ -89,14 +89,14 @@ def simulate(
       stiffness. Energy does not drift, the momentum of a floating robot is conserved, and stiff oscillations that the
       step does not resolve are not damped.
     - ``method="sdirk"`` takes L-stable fixed steps of order 2, which damp such oscillations. It does not support loops.
-    - ``method="adaptive"`` needs ``torsor[simulate]``. Its steps are chosen by ``rtol`` and ``atol``. It is also
-      suitable for stiff systems. Rollouts are integrated one after the other, and functions get the arrays of one
-      rollout.
+    - ``method="adaptive"`` requires ``torsor[simulate]``. Its steps are chosen by ``rtol`` and ``atol``. It is also
+      suitable for stiff systems. Rollouts are integrated one after the other, and functions receive the arrays of
+      one rollout.
 
-    Samples are recorded every ``record`` seconds, and at the end; steps are shortened so that they end there. With a
-    control period, the nearest step is recorded, with a warning. By default, every step is recorded, or every k-th step
-    to limit memory to 1 GiB ("adaptive": every ``step`` seconds). ``events`` are functions ``event(t, q, v)`` whose
-    sign changes from one step to the next are located to 1e-10 s; they may have the attributes ``terminal`` and
+    Samples are recorded every ``record`` seconds, and at the end; steps are shortened so that they end at these times.
+    With a control period, the nearest step is recorded, with a warning. By default, every step is recorded, or every
+    k-th step to limit memory to 1 GiB ("adaptive": every ``step`` seconds). ``events`` are functions ``event(t, q, v)``
+    whose sign changes from one step to the next are located to 1e-10 s; they may have the attributes ``terminal`` and
     ``direction``, as in SciPy. ``progress`` shows a progress bar; by default, it appears if the simulation takes a long
     time and stderr is a terminal. Ctrl-C ends the simulation and returns the samples so far. A diverging motion raises
     a ``SimulationError`` whose ``trajectory`` contains the samples so far.

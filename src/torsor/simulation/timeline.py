@@ -1,4 +1,4 @@
-"""The motion that viewers play, from any result: times, states, drive forces and ground reaction forces."""
+"""The motion that viewers play, created from any result: times, states, drive forces and ground reaction forces."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -111,7 +111,7 @@ def timeline(result: Any, title: str = "") -> Timeline:
     """Return the motion of a result: a simulated trajectory, a predicted motion, a stride, or an identification.
 
     A walk is shown as one stride that repeats; walks and tasks of a human include the ground forces. If a result
-    failed, the samples before the first that is not finite are shown.
+    failed, the samples before the first non-finite one are shown.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(2), duration=0.5)

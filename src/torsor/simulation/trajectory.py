@@ -136,11 +136,12 @@ def warn_of_overloads(samples: Samples, found: tuple[Overload, ...]) -> None:
 class Trajectory(Samples):
     """A motion of a robot, or a batch of them (rollouts): samples at ``times`` (T,), in s.
 
-    ``q`` is (..., T, nq), ``v``, ``a`` and ``tau`` are (..., T, nv): positions, velocities, accelerations and forces of
-    the controller. ``external`` (..., T, L, 6) are the environment wrenches, or None. ``held`` tells, for tau and for
-    external, whether the value of a sample is held until the next one (zero-order hold). ``status`` is "done", "event"
-    (a terminal event ended it), "interrupted" (Ctrl-C) or "failed". ``events`` contains one ``Crossings`` for each
-    event. ``settings`` contains the method, step, tolerances and controller. ``len`` is T; an index selects rollouts.
+    ``q`` is (..., T, nq), and ``v``, ``a`` and ``tau`` are (..., T, nv): positions, velocities, accelerations and
+    forces of the controller. ``external`` (..., T, L, 6) are the environment wrenches, or None. ``held`` states, for
+    tau and for external, whether the value of a sample is held until the next one (zero-order hold). ``status`` is
+    "done", "event" (a terminal event ended it), "interrupted" (Ctrl-C) or "failed". ``events`` contains one
+    ``Crossings`` for each event. ``settings`` contains the method, step, tolerances and controller. ``len`` is T; an
+    index selects rollouts.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(1), duration=0.5)
@@ -277,11 +278,11 @@ class Trajectory(Samples):
     ) -> Trajectory:
         """Return the trajectory of a .npz file, which contains its robot, or of a .csv file, for the given robot.
 
-        A table of any other layout needs ``columns``: {"time": name, "q": names, "v": ..., "a": ..., "tau": ...},
-        column names or indices from 0, in the order of the coordinates. ``units`` are {"q": "deg", "time": "ms"}, one
-        for all columns of a quantity or a list; SI and radians by default. The ``delimiter`` is detected by default;
-        ``rate`` (Hz) replaces a time column. Missing v and a are computed by second-order finite differences (first
-        order for a near the ends), and a missing tau by inverse dynamics.
+        A table with any other layout requires ``columns``: {"time": name, "q": names, "v": ..., "a": ..., "tau": ...},
+        column names or indices from 0, in the order of the coordinates. ``units``, such as {"q": "deg", "time": "ms"},
+        contains one unit for all columns of a quantity, or a list; the defaults are SI units and radians. The
+        ``delimiter`` is detected by default; ``rate`` (Hz) replaces a time column. Missing v and a are computed by
+        second-order finite differences (first order for a near the ends), and a missing tau by inverse dynamics.
 
         Example:
             >>> import tempfile
@@ -306,8 +307,8 @@ class Trajectory(Samples):
         """Draw quantities over time and return the figure; with ``path``, save it too.
 
         ``what`` names them: q, v, a, tau, energy, reactions (norms of the forces), closure (largest residual). Each
-        unit has its own panels, with at most eight curves. Nearby limits of joints and drives are dotted.
-        Needs matplotlib: ``torsor[plot]``.
+        unit has its own panels, with at most eight curves. Limits of joints and drives that are close to
+        a curve are drawn as dotted lines. Plotting requires matplotlib (``torsor[plot]``).
 
         Example:
             >>> figure = torsor.simulate(torsor.library.two_link(), duration=0.1).plot(what=("q", "energy"))

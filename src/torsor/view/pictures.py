@@ -39,12 +39,12 @@ def draw(
     elevation: float = 20.0,
     azimuth: float = -50.0,
 ) -> Any:
-    """Return a figure of a robot in the posture ``q`` (nq,), by default home; ``path`` saves it (.png, .svg, .pdf).
+    """Return a figure of a robot in the posture ``q`` (nq,), by default home; with ``path``, save it too.
 
-    A motion (trajectory, motion, stride, identification) is shown at five instants. The last one is the most opaque
-    and has arrows for ground reaction forces (green) and external forces (red). A force equal to the weight is drawn as
-    a third of the robot's size. Links are drawn as in the viewer; meshes need trimesh (extra ``view``). ``elevation``
-    and ``azimuth`` are the camera angles, in degrees.
+    ``path`` is a .png, .svg or .pdf file. A motion (trajectory, motion, stride, identification) is shown at five times.
+    The last one is the most opaque and has arrows for ground reaction forces (green) and external forces (red). A force
+    equal to the weight is drawn as a third of the robot's size. Links are drawn as in the viewer; meshes need trimesh
+    (extra ``view``). ``elevation`` and ``azimuth`` are the camera angles, in degrees.
 
     Example:
         >>> figure = draw(torsor.library.two_link(), [0.3, 0.6])

@@ -89,7 +89,8 @@ class Prediction:
     ) -> Self:
         """Return the prediction of a declared problem, with ``more`` options of the command line.
 
-        ``prepare`` is called with the given options and the values of the problem's arguments, and returns the values.
+        ``prepare`` is called with the given options and the values of the problem's arguments, and returns the values
+        to use.
         """
         declared = {option_of(argument): argument for argument in named.arguments if argument.kind is not list}
 

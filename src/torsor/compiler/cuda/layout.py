@@ -178,8 +178,8 @@ class Staged(NamedTuple):
 def write_copies(e: Emitter, form: Form, arrays: Sequence[Staged], into_tile: bool) -> None:
     """Write the code that copies staged arrays into their tiles, or back.
 
-    A full warp of dense arrays that begin at a multiple of 16 bytes is copied 16 bytes at a time, everything else entry
-    by entry.
+    A full warp of dense arrays that begin at a multiple of 16 bytes is copied 16 bytes at a time; everything else is
+    copied entry by entry.
     """
     if not arrays:
         return

@@ -241,7 +241,7 @@ small.{first}:"""
 
 
 def write_places(places: list[int], scalar: Scalar, width: int, loops: tuple[int, ...]) -> str:
-    """Return the table of the offsets of angles, for the module that calls ``loops``; places count blocks."""
+    """Return the table of the offsets of angles, for the module that calls ``loops``; places are numbers of blocks."""
     if not places:
         return ""
     declarations = "\n".join(f"declare i1 @angles.{together}(ptr, ptr, ptr, ptr)" for together in loops)

@@ -2,8 +2,8 @@
 
 NumPy takes a microsecond to set up a loop, longer than most kernels run. If all arguments are arrays of the right type
 and shape, contiguous and aligned, this function allocates the result and calls ``run`` directly. It passes other calls
-with such arrays to the gufunc, and the rest (lists, tensors, masked arrays) to its own object, which checks them
-first. It reads the fields of ``PyArrayObject`` that NumPy's headers publish.
+with such arrays to the gufunc, and the rest (lists, tensors, masked arrays) to the Python object of the kernel, which
+checks them first. It reads the fields of ``PyArrayObject`` that NumPy's headers publish.
 """
 
 import math

@@ -43,7 +43,7 @@ FUSED_RULES: dict[int, Rule] = RULES | {
 
 
 def fused(program: Program) -> Program:
-    """Return a program in which products are fused into the sums that alone use them; indices of values are kept.
+    """Return a program in which each product that only one sum uses is fused into it; indices of values are kept.
 
     If a sum has two products, the second is fused, because the first is known earlier or would have to be negated.
     """

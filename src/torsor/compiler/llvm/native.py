@@ -27,7 +27,7 @@ MIN_PARALLEL_LENGTH = 400_000
 # the code is slower by an eighth to a half.
 MAX_OPTIMISED_MODULES = 72
 # The same limit for ``quick``: about 10,000 operations.
-MAX_QUICK_MODULES = 5
+MAX_QUICK_MODULES = 9
 
 C_FUNCTIONS = (
     *("malloc", "free", "feclearexcept"),

@@ -5,8 +5,9 @@ taken. The calling thread publishes the job, wakes helpers, and takes chunks its
 arrive in time take chunks too. The call never waits for helpers that have not arrived. It does wait until the helpers
 that arrived have left, because they compute chunks of its batch and the job is in its memory.
 
-- A helper counts itself ``active`` before it reads ``job``, and a call removes ``job`` before it reads ``active``: one
-  of the two sees the other (both are sequentially consistent), so no helper accesses a job that has ended.
+- A helper counts itself ``active`` before it reads ``job``, and a call removes ``job`` before it reads ``active``: at
+  least one of the two detects the other (both operations are sequentially consistent), so no helper accesses a job that
+  has ended.
 - A helper without a job spins for about ten microseconds, then sleeps. Waking a thread is a system call, so the
   calling thread wakes one, and each woken thread wakes two more.
 - Only one job is shared at a time (``busy``). Threads that call in the meantime compute alone.

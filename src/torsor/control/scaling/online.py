@@ -39,7 +39,7 @@ def _flow(w: float, time: float) -> tuple[float, float]:
 
 
 class Spline:
-    """An interval with s'' = u + w (s - s_k): distance ``way`` from its first sample, ``rate``, ``acceleration``."""
+    """An interval with s'' = u + w (s - s_k) and its state: distance ``way`` covered, ``rate`` and ``acceleration``."""
 
     def __init__(self, length: float, x: float, u: float, w: float, period: float):
         self.length, self.w = length, w
@@ -261,7 +261,7 @@ class OnlineScaling:
     = 0, ``spacing``, 2 ``spacing``, ... If s is the time of a desired motion (s), these are its velocities,
     accelerations and jerks, and ``speed=1`` means that the motion is never faster than desired. For a path without a
     timing, s has any unit and ``speed`` is the largest ds/dt. ``step`` returns the timing (s, ds/dt, d2s/dt2) one
-    ``period`` (s) later, and ``command`` the joint motion at that time. The motion starts and ends at rest.
+    ``period`` (s) later, and ``command`` returns the joint motion at that time. The motion starts and ends at rest.
 
     Bounds are one number, one per coordinate, or {name: number}: ``torque`` (N m or N) and ``velocity`` (rad/s or m/s),
     by default the limits of the robot, and ``torque_rate`` (N m/s or N/s), by default unbounded. ``margin`` is the

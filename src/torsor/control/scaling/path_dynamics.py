@@ -59,7 +59,7 @@ def is_damped(robot: Robot) -> bool:
 def loads(
     parts: list[ca.SX], ratio: ca.SX, w: ca.SX, u: ca.SX, x: ca.SX
 ) -> tuple[ca.SX, ca.SX, list[ca.SX], list[ca.SX]]:
-    """Return torques and torque rates relative to their bounds (nv each), and their derivatives in w, u and x.
+    """Return torques and torque rates relative to their bounds (nv each), and derivatives with respect to w, u and x.
 
     ``ratio`` (nv) is the torque bound divided by the torque-rate bound.
     """

@@ -129,8 +129,8 @@ _PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 class Kernels:
     """The compiled functions of the look-ahead for one number of joints.
 
-    ``start`` computes the initial slacks and multipliers. ``system`` takes the last step and computes the Newton system
-    of each interval, ``solve`` solves the system of the window, and ``step`` returns the steps of slacks and
+    ``start`` computes the initial slacks and multipliers. ``system`` applies the last step and computes the Newton
+    system of each interval, ``solve`` solves the system of the window, and ``step`` returns the steps of slacks and
     multipliers. ``use`` returns the largest ratio to a bound in each interval, at its ends and between them; it is 1 at
     the bound. The data that ``system`` passes to ``step`` and to the next ``system`` are one row of ``size`` numbers
     per interval.
@@ -377,7 +377,7 @@ class _Piece(NamedTuple):
 class Window:
     """A window of at most ``count`` intervals.
 
-    ``fill`` takes the samples. ``improve`` is a generator: each ``next`` makes at most one kernel call, for ``piece``
+    ``fill`` loads the samples. ``improve`` is a generator: each ``next`` makes at most one kernel call, for ``piece``
     intervals. ``points`` are the control points of x. ``uses`` checks whether they are within the bounds. Loads are
     multiplied by ``spare``, because loads between two checked points may be slightly larger.
     """
@@ -432,7 +432,7 @@ class Window:
         self._constrain(self._all)
 
     def take(self, points: Array) -> None:
-        """Set other control points (n + 2); fixed and dependent ones remain so."""
+        """Set different control points (n + 2); fixed and dependent ones remain so."""
         fixed = 2 if self.start == "given" else 0
         self._all[fixed : self.n + 2] = points[fixed:]
         self._constrain(self._all)

@@ -133,9 +133,9 @@ class WholeBody:
     ) -> WholeBodyResult:
         """Return torques, accelerations and contact forces at a state, or the conflict that makes them impossible.
 
-        ``q`` is (..., nq), ``v`` (..., nv), ``t`` (s) a number or (...). Leading axes are several states, whose
-        matrices are computed together. If a task was created without a target, ``targets`` maps its name (or frame) to
-        the target, which is the same for all states.
+        ``q`` is (..., nq), ``v`` is (..., nv), and ``t`` (s) is a number or (...). Leading axes represent several
+        states, whose matrices are computed together. If a task was created without a target, ``targets`` maps its name
+        (or frame) to the target, which is the same for all states.
 
         Example:
             >>> law = WholeBody(torsor.library.two_link(), [torsor.control.Posture([0.03, 0.05])])

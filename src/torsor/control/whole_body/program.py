@@ -53,9 +53,9 @@ class Program:
     The first rows of A are the equations; ``equations`` is their number. The rows of the ``driven`` coordinates follow:
     the drive forces are these rows times x, plus h. Friction rows come last. The first ``bounds`` entries of lower and
     upper are bounds of the first variables, the others are bounds of A x. ``kinds`` are 5 for equations and 0 for
-    inequalities. ``groups`` maps names to their entries, ``forces`` each contact to its variables. ``levels`` are the
-    numbers of task rows per priority. If there are several priorities, the function has two more results: J and b,
-    these rows in order of priority, times the square roots of the weights.
+    inequalities. ``groups`` maps names to their entries, and ``forces`` maps each contact to its variables. ``levels``
+    are the numbers of task rows per priority. If there are several priorities, the function has two more results: J and
+    b, these rows in order of priority, times the square roots of the weights.
     """
 
     function: ca.Function

@@ -67,7 +67,7 @@ class Symbols:
 
 @dataclass(frozen=True, eq=False)
 class Contact:
-    """Base class of contacts: ``friction`` coefficient, largest normal force ``most`` (N), slip ``damping`` (1/s).
+    """Base class of contacts: ``friction`` coefficient, largest normal force ``most`` (N), and slip ``damping`` (1/s).
 
     The ``size`` forces of a contact are in the ``axes`` of its Jacobian; linear forces come last.
     """
@@ -108,7 +108,7 @@ class Contact:
 
 @dataclass(frozen=True, eq=False)
 class PointContact(Contact):
-    """A contact that fixes the origin of a link or frame by a force (3), N in base axes, in the friction cone.
+    """A contact that fixes the origin of a link or frame by a force (3) (N, base axes) in the friction cone.
 
     The axis of the cone is ``normal`` (3), in base axes, which points from the ground to the robot.
 
@@ -183,9 +183,9 @@ MIN_HALF_ANGLE_COSINE = 1e-6
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Task:
-    """Base class of tasks: ``weight`` (inf: a hard constraint), ``bandwidth`` w (rad/s), ``damping`` d, ``name``.
+    """Base class of tasks: ``weight`` (inf: a hard constraint), ``bandwidth`` w (rad/s), ``damping`` d, and ``name``.
 
-    Tasks with a lower ``priority`` number strictly come first: the others use the remaining freedom. ``goal`` is
+    Tasks with a lower ``priority`` number have strict precedence: the others use the remaining freedom. ``goal`` is
     the name of the target's field, and ``target_shape`` is the shape of the target.
     """
 
@@ -227,7 +227,7 @@ class Task:
         return self.target_shape
 
     def where(self, robot: Robot) -> str:
-        """Return the robot and the task, for messages."""
+        """Return the names of the robot and the task, for messages."""
         return f"{robot.name}: task {self.label!r}"
 
     def check(self, robot: Robot) -> None:
@@ -280,7 +280,7 @@ class _FrameTask(Task):
 
 @dataclass(frozen=True, eq=False)
 class FramePosition(_FrameTask):
-    """A task that moves the origin of a link or frame to ``position`` (3), m in base axes.
+    """A task that moves the origin of a link or frame to ``position`` (3) (m, base axes).
 
     The target is constant or a function of time.
 
@@ -364,8 +364,9 @@ class FramePose(_FrameTask):
 class FrameDirection(_FrameTask):
     """A task that points the ``axis`` (3) of a link or frame, in its own axes, along ``direction`` (3) in base axes.
 
-    The rotation about the axis is free. If the axis points in the opposite direction, there is no shortest turn, and
-    none is requested. The acceleration of the axis n, n x n'' = (1 - n n^T) w' + (w . n) n x w, follows the direction.
+    The rotation about the axis is free. If the axis points in the opposite direction, there is no unique shortest
+    turn, and no turn is requested. The acceleration of the axis n, n x n'' = (1 - n n^T) w' + (w . n) n x w, follows
+    the direction.
 
     Example:
         >>> FrameDirection("head", [0, 0, 2], [0, 0, 1]).axis.tolist()
@@ -400,7 +401,7 @@ class FrameDirection(_FrameTask):
 
 @dataclass(frozen=True, eq=False)
 class CenterOfMass(Task):
-    """A task that moves the centre of mass to ``position`` (3), m in base axes: constant or a function of time.
+    """A task that moves the centre of mass to ``position`` (3) (m, base axes): constant or a function of time.
 
     Example:
         >>> CenterOfMass(lambda t: [0.1 * ca.sin(t), 0.0, 0.9], weight=10.0).label
@@ -450,7 +451,7 @@ class Posture(Task):
 
 @dataclass(frozen=True, eq=False)
 class AngularMomentum(Task):
-    """A task that brings the angular momentum about the centre of mass to ``momentum`` (3), kg m^2/s in base axes.
+    """A task that brings the angular momentum about the centre of mass to ``momentum`` (3) (kg m^2/s, base axes).
 
     The error decays at the rate ``bandwidth`` (1/s).
 

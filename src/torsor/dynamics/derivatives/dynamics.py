@@ -19,9 +19,9 @@ joint k with respect to a joint j above it are
 with I S and 2 B^T S transformed likewise. A rotor with spin momentum h is a joint without a body: h replaces I S, and w
 x h replaces both 2 B S and 2 B^T S. If S depends on q, its derivatives are added to P1, P2 and P3.
 
-External wrenches are constant in their links, or in the world. If constant in the world, they rotate relative to the
-link, which changes the wrench through joint k by E S, with Y = sum of f x^T + [n] over the loads of its composite (x
-from its origin) and E w = (tr(Y) w - Y w, w x f). E has the form of B, and is transformed with it.
+External wrenches are constant in their links, or in the world. If they are constant in the world, they rotate relative
+to the link, which changes the wrench through joint k by E S, with Y = sum of f x^T + [n] over the loads of its
+composite (x from its origin) and E w = (tr(Y) w - Y w, w x f). E has the form of B, and is transformed with it.
 """
 
 from collections.abc import Callable
@@ -81,7 +81,7 @@ def _turned(tree: Tree, start: ca.SX, q: ca.SX, external: ca.SX, points: ca.SX |
 
 
 class Loads(NamedTuple):
-    """External wrenches (L x 6). If constant in world axes (``in_world``), their forces act at ``points`` (L x 3)."""
+    """External wrenches (L x 6). If ``in_world``, they are constant in world axes and act at ``points`` (L x 3)."""
 
     external: ca.SX | None = None
     in_world: bool = False
@@ -212,7 +212,7 @@ class Setting:
         return by_q + carry(self.moved[k].S, *self.wrench[k]), by_v, by_a
 
     def rotor_columns(self, k: int, rotor: Rotor) -> Three:
-        """Return these derivatives for a rotor on body k; the derivative with respect to its angle is zero."""
+        """Return the derivatives of ``columns`` for a rotor on body k; those with respect to its angle are zero."""
         spins = ca.SX.zeros(3, 1), cross(self.motion[k].w, sx(rotor.h)), sx(rotor.h)
         return tuple(ca.vertcat(spin, ca.SX.zeros(3, 1)) for spin in spins)
 
@@ -309,7 +309,7 @@ def forward_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, **l
 def hybrid_dynamics_derivatives(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, tau: ca.SX, forced: frozenset[int], **loads: Any
 ) -> Three:
-    """Return the derivatives of the unknown a or tau of each coordinate by q, v and the given one, each nv x nv."""
+    """Return the derivatives of each unknown a or tau with respect to q, v and the given a or tau, each nv x nv."""
     a, _ = hybrid_dynamics(tree, q, v, a, tau, forced, Loads(**loads).external)
     # Common subexpressions are eliminated here, because the solution below is long and adds none.
     dq, dv, M = ca.cse(list(inverse_dynamics_derivatives(tree, q, v, a, **loads)))

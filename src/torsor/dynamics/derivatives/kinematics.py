@@ -10,8 +10,8 @@ transformed to the place as twists: seen from the place, a displacement of the j
 opposite direction. If S depends on q, the derivatives of S v and of S a + S' v are added. The acceleration of the
 origin is the linear part of the rate plus w x v. With its change, the subtracted term (w, v) x (dw, dv) becomes (w x
 dw, 2 v x dw). Components are in the axes of the place, which move with q, like those of ``velocity`` and
-``acceleration``. In base axes, which do not move, x becomes R x, whose change is R (dx + J_omega dq x x). Barman 2020,
-chapter III; Singh, Russell and Wensing 2022.
+``acceleration``. In base axes, which do not move, x becomes R x, whose change is R (dx + J_omega dq x x). See Barman
+2020, chapter III, and Singh, Russell and Wensing 2022.
 """
 
 from collections.abc import Callable

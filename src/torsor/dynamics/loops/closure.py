@@ -8,7 +8,7 @@ The kind of loop determines which of its entries are zero (``mechanism.loops``).
 Wheels also have pure velocity equations, A(q) v = 0, which are not the derivative of any phi(q)
 (``mechanism.loops.Wheel``): their rows of A and drift are as above, and their rows of phi are 0.
 
-Khalil 2010, section 2.2, eqs. 3-5; here with the fewest possible equations for each kind of cut joint.
+See Khalil 2010, section 2.2, eqs. 3-5; here each kind of cut joint has the smallest possible number of equations.
 """
 
 from collections.abc import Iterator

@@ -275,7 +275,7 @@ def loop_wrenches(
 def constrained_joint_wrenches(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, external: Load = None
 ) -> ca.SX:
-    """Return the wrench that each parent exerts on its link with closed loops, at its origin in its axes (L x 6)."""
+    """Return the wrench that each parent exerts on its link with closed loops, at its origin in link axes (L x 6)."""
     driven = Driven(Linkage(tree, q, choice), v_active, a_active, share, external)
     closures = driven.linkage.closures
     total = loads(tree, closures, closures.wrenches(driven.multipliers), external)

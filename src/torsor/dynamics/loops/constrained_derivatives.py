@@ -5,7 +5,7 @@ differentials of the closure equations A v = 0 and phi'' = A a + drift = 0 are
 
     A dv = -(d(A v)/dq) dq        A da = -(d phi''/dq) dq - (d phi''/dv) dv
 
-and in every coordinate the inverse dynamics of the tree balance drives and loops, ID = B tau + A^T lambda, so that
+and in every coordinate the inverse dynamics of the tree balances drives and loops, ID = B tau + A^T lambda, so that
 
     G_a^T d(tau) = G^T (d(ID)/dq dq - d(A^T lambda)/dq dq + d(ID)/dv dv + M da)         lambda constant
 

@@ -11,8 +11,8 @@ h times the Lagrangian L at the midpoint u = h w / 2, where the velocity is v(u,
 
 where B(u) maps velocities to rates of u (``chart_rate``), and C(u) transforms a velocity at the start to the point u
 (``chart_carry``). Without Q the momentum at the end is the momentum at the start in another frame: the momentum of a
-floating robot is conserved to rounding for any step. w is found by Newton's method with the matrix M + h^2/4 K + h/2 D,
-where K and D are the Jacobians of springs, dampers and friction; the elimination of ``hybrid`` solves the linear
+floating robot is conserved up to rounding for every step. w is found by Newton's method with the matrix M + h^2/4 K +
+h/2 D, where K and D are the Jacobians of springs, dampers and friction; the elimination of ``hybrid`` solves the linear
 equations. Other forces that depend on the state have Jacobians too, and then the matrix is full. If Newton's method
 does not converge, the velocities are NaN.
 

@@ -7,7 +7,7 @@
 
 with the joint's own twist (omega_J, v_J) = S v and its rate (omega'_J, a_J) = S a + S' v in the moved axes. ``a`` is
 the acceleration of the origin that an accelerometer there would measure; the base has a_0 = -g, so that gravity acts on
-all bodies. Luh, Walker and Paul 1980; Khalil 2010, eqs. 18-21; U after Khalil and Kleinfinger.
+all bodies. See Luh, Walker and Paul 1980, and Khalil 2010, eqs. 18-21; U is due to Khalil and Kleinfinger.
 """
 
 from collections.abc import Iterator

@@ -11,7 +11,7 @@ rows of A' also contain -c' x (linear rows of A). A rotor has the column R h, wh
 
 The momentum A v equals ``momentum``: rotors are included, but their armature is not, because the model does
 not define the axis of the spin that it represents. The velocity terms of the momentum's rate, A' v, are the sum of the
-bodies' inertial wrenches at zero acceleration. Orin and Goswami 2008; Wensing and Orin 2016.
+bodies' inertial wrenches at zero acceleration. See Orin and Goswami 2008, and Wensing and Orin 2016.
 """
 
 import casadi as ca

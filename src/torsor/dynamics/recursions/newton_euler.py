@@ -6,8 +6,8 @@
 
 A rotor on body j adds the rate of its spin momentum to n_j, and h . omega'_j to the force of its own coordinate. A mode
 of a flexible link does the same, and adds a linear momentum and the rates of its inertia (``trees.modal``). f_j, n_j is
-the wrench that the parent exerts on body j at its origin. Khalil 2010, eqs. 22-31; the pseudo-inertia (m, ms, Sigma)
-about the origin takes fewer operations than the inertia about the centre of mass.
+the wrench that the parent exerts on body j at its origin. See Khalil 2010, eqs. 22-31. The pseudo-inertia (m, ms,
+Sigma) about the origin takes fewer operations than the inertia about the centre of mass.
 """
 
 from collections.abc import Iterator, Set

@@ -169,7 +169,7 @@ def acceleration(
 
 
 class JointAbove(NamedTuple):
-    """A joint above a place, with the pose (R, p) of the place in its body, or of its body for an observer."""
+    """A joint above a place, with the pose (R, p) of the place in the joint's body, or of that body for an observer."""
 
     body: Body
     move: Move
@@ -301,7 +301,7 @@ def manipulability(tree: Tree, q: ca.SX, place: Place, rows: str = "all", point:
 
 
 def manipulability_gradient(tree: Tree, q: ca.SX, place: Place, rows: str = "all", point: ca.SX | None = None) -> ca.SX:
-    """Return the derivative of ``manipulability`` (nv x 1) with respect to q, along ``integrate``; 0 where it is 0.
+    """Return the derivative of ``manipulability`` (nv x 1) with respect to q, along ``integrate``; 0 at singularities.
 
     With B = Q R (J^T, or J if it has fewer columns) and w = det R, dw = w tr(B^+ dB) = tr((w R^-1) Q^T dB). The
     adjugate w R^-1 is a polynomial in R, so there is no division by a vanishing w.

@@ -6,9 +6,9 @@ with w_J the joint's own angular velocity in the axes of the child, the rates ar
     down:  (R^T x)' = R^T x' - w_J x (R^T x)              up:  (R x)' = R (x' + w_J x x)
 
 and the rest is inverse dynamics (``kinematics``, ``newton_euler``), with U' = [w''] + [w'][w] + [w][w'] and so on. The
-wrench of a body and its rate then cost the same. Order 1 is Guarino Lo Bianco 2009, eqs. 3-21, for trees and every
-joint type, with rotors, springs, friction and loads; order 0 would be inverse dynamics itself. The inertia of a body
-with assumed modes depends on q, so CasADi differentiates its traced forces.
+wrench of a body and its rate then cost the same. Order 1 corresponds to Guarino Lo Bianco 2009, eqs. 3-21, for trees
+and every joint type, with rotors, springs, friction and loads; order 0 would be inverse dynamics itself. The inertia of
+a body with assumed modes depends on q, so CasADi differentiates its traced forces.
 """
 
 from collections.abc import Callable, Sequence

@@ -3,8 +3,8 @@
 A link has ten inertial parameters, about its origin in its own axes: m, m c, and J. The wrench of each parameter at
 unit value is a column of the Newton-Euler equations, and is transformed to the joints above like any other. Each rotor
 inertia and friction parameter has a column. Springs and motors are not among the parameters; their forces are added.
-Khalil 2010, section 3.1; Khalil and Dombre 2002. The energy of each parameter at unit value is its column of the energy
-regressor (Gautier and Khalil 1988), and force times velocity is its column of the power regressor.
+See Khalil 2010, section 3.1, and Khalil and Dombre 2002. The energy of each parameter at unit value is its column of
+the energy regressor (Gautier and Khalil 1988), and force times velocity is its column of the power regressor.
 """
 
 from collections.abc import Iterator

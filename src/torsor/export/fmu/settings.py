@@ -106,8 +106,8 @@ MIN_STEP = 1e-9
 class Settings:
     """The settings of an FMU; see ``torsor.export.fmi``.
 
-    ``outputs`` are the quantities other than q, v, a and tau. ``free`` are the parameters, and ``paths`` their names.
-    ``external`` contains the indices of links with an input wrench.
+    ``outputs`` are the quantities other than q, v, a and tau. ``free`` are the parameters, and ``paths`` are their
+    names. ``external`` contains the indices of links with an input wrench.
     """
 
     outputs: tuple[Chosen, ...]

@@ -74,8 +74,8 @@ class Variable:
     """A variable of type Float64 (FMI 3) or Real (FMI 2).
 
     ``kind`` is "time", "parameter", "input", "state", "rate" or "output". ``start`` is the start value if it is not
-    computed, and ``least`` the minimum value. ``state`` is the value reference of the state whose rate it is. ``unit``
-    is one of ``UNITS``, or empty.
+    computed, and ``least`` is the minimum value. ``state`` is the value reference of the state whose rate it is.
+    ``unit`` is one of ``UNITS``, or empty.
     """
 
     name: str

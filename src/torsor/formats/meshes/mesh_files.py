@@ -298,8 +298,8 @@ def _check_files(pxr: Any, layer: Any, folders: tuple[str, ...], seen: set[str],
 def read_surface(path: Path, prim: str, folders: tuple[str, ...] = ()) -> list[Painted]:
     """Return the surface of a Mesh prim by colour, in the units and axes of the prim.
 
-    The colours are those of its faces. If the mesh has a single colour, it is None here, because the visual has
-    it. ``folders`` are searched for files that the stage refers to.
+    The colours are those of its faces. If the mesh has a single colour, the colour is None here, because the visual
+    stores it. ``folders`` are searched for files that the stage refers to.
     """
     where = f"mesh {path.name}#{prim}"
     if not path.is_file():

@@ -172,7 +172,7 @@ _XYZ, _WXYZ = ("x", "y", "z"), ("qw", "qx", "qy", "qz")  # names of positions, i
 def read_mjcf(
     path: Path, base: str = "fixed", strict: bool = False, root: Element | None = None, snap: float = 0.0
 ) -> Mechanism:
-    """Return the mechanism of an MJCF file; needs the extra ``torsor[mjcf]``. ``root`` is its parsed root element.
+    """Return the mechanism of an MJCF file; the extra ``mjcf`` is required. ``root`` is the parsed root element.
 
     | MJCF | mechanism |
     |---|---|

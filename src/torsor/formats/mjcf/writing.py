@@ -180,15 +180,15 @@ def write_mjcf(mechanism: Mechanism, path: str | Path) -> None:
     Bodies have the names and frames of the links, and sites those of the frames. The base is a fixed body, or the world
     if its name is ``world``. A massless link that only carries the next joint is not written as a body: its joint
     becomes the first joint of the next body. Massless links that must be bodies, and principal moments of zero, are
-    written with 1e-14 kg and kg m^2. A planar joint becomes two slides and a hinge with the names of its coordinates, a
-    helical joint a hinge and a slide. A moving link named ``world`` is renamed.
+    written with 1e-14 kg and kg m^2. A planar joint becomes two slides and a hinge with the names of its coordinates,
+    and a helical joint becomes a hinge and a slide. A moving link named ``world`` is renamed.
 
     ``damping`` is the viscous friction plus the damping of the spring. ``frictionloss`` is the Coulomb friction, which
     MuJoCo treats as a soft constraint that holds a joint at rest, while sign(0) = 0 here. ``armature`` is the rotor
     inertia plus ratio^2 times the inertia of a rigid motor. Followers, couplings of one or two coordinates, and weld,
     spherical and revolute loops (two points on the axis) become <equality> constraints. Active coordinates get motors.
 
-    Visuals and collision shapes are geoms of the groups 2 and 3. Meshes that MuJoCo does not read (.dae, .glb, .ply,
+    Visuals and collision shapes become geoms of groups 2 and 3. Meshes that MuJoCo does not read (.dae, .glb, .ply,
     .stl as text or with more than 200,000 triangles) become .obj files in the folder ``NAME_meshes`` next to the file.
     For ``read_mjcf``, <custom> holds meshes that are missing or cannot be converted, a base that is not ``world``, and
     the names of massless links that are not bodies. A ``ModelWarning`` names the properties that are not written.

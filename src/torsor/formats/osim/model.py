@@ -42,8 +42,8 @@ class OsimCoordinate(NamedTuple):
 class OsimAxis(NamedTuple):
     """One of the six motions of a CustomJoint: "rotation1" to "translation3", about or along ``axis`` (3,).
 
-    It is ``scale`` times a ``function`` of ``coordinates`` (usually at most one): "LinearFunction" with coefficients
-    (slope, constant), "Constant" (value), "PolynomialFunction" (highest power first), "SimmSpline" or
+    The motion is ``scale`` times a ``function`` of ``coordinates`` (usually at most one): "LinearFunction" with
+    coefficients (slope, constant), "Constant" (value), "PolynomialFunction" (highest power first), "SimmSpline" or
     "PiecewiseLinearFunction" with points (x1, y1, x2, y2, ...) in ``numbers``.
     """
 
@@ -103,9 +103,10 @@ class OsimLoop(NamedTuple):
 class OsimShape(NamedTuple):
     """A surface of a ``body``, of a ``kind`` such as "Mesh" or "Brick", with its ``size`` in m and its ``scale`` (3,).
 
-    A Brick has three half edges, a Sphere its radius, a Cylinder (about y) radius and half height, an Ellipsoid three
-    radii. For ``place`` (6,) see ``OsimJoint``. ``color`` is red, green, blue and opacity. ``file`` is the file of a
-    Mesh as named in the model, and ``found`` is its path, or None if there is no such file.
+    ``size`` holds three half edges for a Brick, the radius for a Sphere, the radius and half height for a Cylinder
+    (about y), and three radii for an Ellipsoid. For ``place`` (6,) see ``OsimJoint``. ``color`` is red, green, blue and
+    opacity. ``file`` is the file of a Mesh as named in the model, and ``found`` is its path, or None if there is no
+    such file.
     """
 
     name: str

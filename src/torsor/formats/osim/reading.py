@@ -64,7 +64,7 @@ def read_skeleton(path: Path, base: str = "fixed", strict: bool = False, snap: f
     The coordinates have OpenSim's names, units (rad, m) and meaning. Ball and free joints have three angles about x,
     the new y and the new z, as in OpenSim. Ranges become limits, locked coordinates stay at their default values,
     coupled ones follow their leaders (CoordinateCouplerConstraint), and the default values become the posture
-    "default". Welds and points that two bodies share (WeldConstraint, PointConstraint) become loops, markers become
+    "default". Welds and points that two bodies share (WeldConstraint, PointConstraint) become loops, and markers become
     frames. Surfaces of bodies become visuals; their meshes are looked up next to the file, in its subfolder Geometry
     and in search folders.
 

@@ -179,7 +179,7 @@ def read_toml(path: Path, base: str = "fixed", strict: bool = True, snap: float 
 def parse_toml(
     content: bytes, source: str, name: str = "", base: str = "fixed", strict: bool = True, snap: float = 0.0
 ) -> Mechanism:
-    """Return the mechanism in the content of a file; ``source`` is for messages, ``name`` is the default name."""
+    """Return the mechanism in the content of a file; ``source`` is for messages; ``name`` is the default name."""
     return _Reader(source, strict).read(content, name, base, snap)
 
 

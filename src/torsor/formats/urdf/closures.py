@@ -36,7 +36,7 @@ _TYPES = ("SPHERICAL", "FIXED", *_CROSSES)
 
 
 def read_closures(path: Path, base: str = "fixed", strict: bool = False, snap: float = 0.0) -> Mechanism:
-    """Return the mechanism of the URDF file next to a YAML file of closures; needs the extra ``torsor[yaml]``.
+    """Return the mechanism of the URDF file next to a YAML file of closures; the extra ``yaml`` is required.
 
     The URDF file has the same name with the suffix ``.urdf``, or is the only URDF file in the folder.
     """

@@ -1,4 +1,4 @@
-"""USD joints: between two frames, which coincide at zero; angles are in degrees.
+"""USD joints, which connect two frames that coincide at zero; angles are in degrees.
 
 A joint is defined by its free axes; for a PhysicsJoint, these are the axes that no limit locks. Translations come
 first, along the axes of the first frame, then rotations about x, y and z.

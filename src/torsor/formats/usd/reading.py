@@ -234,7 +234,7 @@ _BODY_EFFECTS = (
 
 
 def read_usd(path: Path, base: str = "fixed", strict: bool = False, snap: float = 0.0) -> Mechanism:
-    """Return the mechanism of a USD stage (.usda, .usd, .usdc, .usdz); needs the extra ``torsor[usd]``.
+    """Return the mechanism of a USD stage (.usda, .usd, .usdc, .usdz); the extra ``usd`` is required.
 
     ``scene.usda#/World/arm`` selects one of several articulations. The links are the bodies, with the poses and names
     of their prims. The base is the body that a fixed joint attaches to the origin of the stage, otherwise a link

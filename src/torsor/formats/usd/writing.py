@@ -173,7 +173,7 @@ _CUTS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def write_usd(mechanism: Mechanism, path: str | Path) -> None:
-    """Write a mechanism as a USD stage: text (.usda) or binary (.usd, .usdc); needs the extra ``torsor[usd]``.
+    """Write a mechanism as a USD stage, text (.usda) or binary (.usd, .usdc); the extra ``usd`` is required.
 
     The file is replaced atomically: if writing fails, the old file is kept. The stage is in metres and kilograms, with
     the bodies at the poses of the links at position zero. Planar and helical joints become chains of joints with

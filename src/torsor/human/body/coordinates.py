@@ -35,7 +35,7 @@ def mirror(names: tuple[str, ...]) -> tuple[list[int], Array]:
 
 
 def frozen_joints(body: Robot, frozen: Mapping[str, float] | None, where: str) -> dict[str, float]:
-    """Return the frozen joints as {coordinate: angle (rad)}: the defaults at 0, and the joints set by the user."""
+    """Return the frozen joints as {coordinate: angle (rad)}: the default ones at 0, and those set by the user."""
     angles = table(frozen, where, "frozen")
     indices_of(list(angles), body.coordinate_names[len(GLOBAL) :], f"{where}: frozen")
     for k, name in enumerate(body.coordinate_names):

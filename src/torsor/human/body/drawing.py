@@ -162,8 +162,8 @@ def draw(
 ) -> "Figure":
     """Return a figure of a body (``library.human``) in a posture q (55,), from the front, the right side and the top.
 
-    The default is the standing posture. The right side is red, the left side blue and a ``load`` brown. If ``path`` is
-    given, the figure is saved there.
+    The default is the standing posture. The right side is red, the left side is blue, and a ``load`` is brown. If
+    ``path`` is given, the figure is saved there.
 
     Example:
         >>> figure = draw(torsor.library.human())

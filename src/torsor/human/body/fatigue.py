@@ -6,13 +6,13 @@ remaining fraction of that strength, and F and R are the rates of fatigue and re
     dc/dt = R (1 - c) - F L      if L <= c: the joint sustains the load
     dc/dt = R (1 - c) - F c      if L > c: the remaining strength is insufficient
 
-If L = 0, recovery is r times as fast (Looft et al. 2018). This is their model with instantaneous recruitment. For a
-constant load the solutions are exponentials, which are used here, so steps may be of any length. A constant load can be
-sustained for -ln(1 - R (1 - L) / (F L)) / R seconds, and without limit if L <= R / (F + R).
+If L = 0, recovery is r times as fast (Looft et al. 2018). This is the three-compartment model with instantaneous
+recruitment. For a constant load, the solutions are exponentials. They are used here, so steps may have any length. A
+constant load can be sustained for -ln(1 - R (1 - L) / (F L)) / R seconds, and indefinitely if L <= R / (F + R).
 
 The rates are taken from Frey-Law, Looft and Heitsman (2012), table 1, as quoted in the MyoSuite documentation, with
-r = 15. They were fitted to isometric loads. There are no rates for the hips, which use the general rates. The loads are
-net joint torques from inverse dynamics, in which co-contraction cancels, so real people fatigue sooner.
+r = 15. They were fitted to isometric loads. There are no rates for the hips, so the general rates are used. The loads
+are net joint torques from inverse dynamics, in which co-contraction cancels, so real people fatigue sooner.
 """
 
 import math

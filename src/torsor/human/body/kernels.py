@@ -1,7 +1,7 @@
 """One set of compiled kernels for all bodies: masses, lengths and gravity are kernel inputs.
 
-The walk of another person, with another load or on another slope, uses the same expressions with different numbers. It
-therefore needs no new compilation.
+The walk of a different person, with a different load or on a different slope, uses the same expressions with different
+numbers. It therefore requires no new compilation.
 """
 
 from dataclasses import replace
@@ -40,7 +40,7 @@ def checked_body(body: Robot | None, where: str) -> Robot:
 def shared_model(body: Robot) -> tuple[Parametric[Robot], dict[str, Number]]:
     """Return the parametric body for which the kernels are compiled, and the parameters of this body.
 
-    A body that differs in other properties needs its own kernels.
+    A body that differs in other properties requires its own kernels.
     """
     for model in (_default(), body.parametric(_paths(body))):
         values = body.parametric(list(model.names)).values

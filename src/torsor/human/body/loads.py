@@ -16,7 +16,7 @@ MAX_HAND_FORCE = 3000.0  # N: more than a person can exert with two hands
 
 @dataclass(frozen=True, eq=False)
 class HandForces:
-    """Forces (N) on the knuckles of both hands at ``times`` (K,) (s), linear in between and constant beyond them.
+    """Forces (N) on the knuckles of both hands at ``times`` (K,) (s), linear between and constant outside them.
 
     ``right`` and ``left`` (K, 3) are in base axes: x to the left, y up, z forward. They are exerted by the load on the
     hand. Pushing a cart forward with 100 N results in (0, 0, -50) on each hand, and holding 10 kg in (0, -49, 0).
@@ -98,7 +98,7 @@ MAX_MASS = 600.0  # kg: heavier than any load that a person has lifted
 
 @dataclass(frozen=True)
 class Backpack:
-    """A backpack with a ``mass`` (kg), whose centre of mass is ``behind`` (m) the upper trunk.
+    """A backpack with a ``mass`` (kg), whose centre of mass is a distance ``behind`` (m) behind the upper trunk.
 
     ``height`` (m) is the height of the centre of mass above the lowest joint of the upper trunk. ``size`` (m) is the
     edge length of a homogeneous cube with the same inertia.

@@ -1,9 +1,10 @@
 """Percentiles of stature and mass: the height and mass that a given share of a population does not exceed.
 
-"NHANES": adults in the United States, August 2021 to August 2023, by age decade (Fryar et al. 2025, tables 3 and 7,
-weighted). "ANSUR II": US Army personnel, 2012, 17 to 58 years (Gordon et al. 2014), computed from the public data of
-4,082 men and 1,986 women. "CDC": children and adolescents from 2 to 20 years (``growth_curves``). Between tabulated
-percentiles, stature and the logarithm of the mass are linear in the standard normal deviate.
+"NHANES" covers adults in the United States from August 2021 to August 2023, by age decade (Fryar et al. 2025, tables 3
+and 7, weighted). "ANSUR II" covers US Army personnel aged 17 to 58 years in 2012 (Gordon et al. 2014); it is computed
+from the public data of 4,082 men and 1,986 women. "CDC" covers children and adolescents from 2 to 20 years
+(``growth_curves``). Between tabulated percentiles, stature and the logarithm of the mass are linear in the standard
+normal deviate.
 """
 
 import math
@@ -81,7 +82,7 @@ def size_of_percentile(
 ) -> tuple[float, float]:
     """Return height (m) and mass (kg) at given percentiles (%) of a population.
 
-    ``age`` (years) selects the adult age group, or the children. Without it, the percentiles refer to all adults.
+    ``age`` (years) selects the adult age group, or children. Without it, the percentiles refer to all adults.
     The default population is "CDC" below 20 years, otherwise "NHANES".
 
     Example:

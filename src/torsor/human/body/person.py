@@ -58,10 +58,10 @@ def segment_of(link: str) -> str:
 
 
 def offset_factors(body: Robot) -> dict[str, Array]:
-    """Return, for each segment, the joint origin components (links, 3) that its factor scales: 0 or 1.
+    """Return, for each segment, a mask (links, 3) of 0 and 1: 1 for the joint origin components that its factor scales.
 
-    The "pelvis" factor scales the distance between the hips, the "shoulders" factor the shoulder width. All other
-    segments, such as the feet, are scaled uniformly.
+    The "pelvis" factor scales the distance between the hips, and the "shoulders" factor scales the shoulder width. All
+    other segments, such as the feet, are scaled uniformly.
     """
     masks = {name: np.zeros((len(body.joints), 3)) for name in SEGMENTS}
     for k, joint in enumerate(body.joints):
@@ -81,8 +81,8 @@ def resized(body: Robot, factors: Mapping[str, float]) -> Robot:
 
     Segments are pelvis (distance between the hips), thigh, shank, foot, trunk, shoulders (shoulder width), upper_arm,
     forearm, hand and head. A limb segment may be given for one side ("left_thigh"). Masses do not change. Centres of
-    mass and radii of gyration remain fractions of the length, as in de Leva's tables (1996). The standing height
-    follows the length of the longer leg.
+    mass and radii of gyration remain the same fractions of the segment length, as in de Leva's tables (1996). The
+    standing height follows the length of the longer leg.
 
     Example:
         >>> body = torsor.library.human()
@@ -252,7 +252,7 @@ class Person:
         strength: Mapping[str, float] | None = None,
         largest_torque: Mapping[str, float] | None = None,
     ) -> "Person":
-        """Return a person at percentiles (%) of stature and mass; at 95, only 5 % of people are taller or heavier.
+        """Return a person at percentiles (%) of stature and mass; at 95 %, only 5 % of people are taller or heavier.
 
         ``population`` is "NHANES" (adults in the United States), "ANSUR II" (soldiers) or "CDC" (children from 2 to 20
         years). The default is "CDC" below 20 years, otherwise "NHANES". ``age`` selects the decade. The two percentiles
@@ -273,12 +273,12 @@ class Person:
 
     @property
     def curves(self) -> StrengthCurves:
-        """The strength curves for this sex and age, for ``walking(person.body(), curves=person.curves)``."""
+        """The strength curves for this sex and age, for use in ``walking(person.body(), curves=person.curves)``."""
         group = age_group(self.age)
         return StrengthCurves(self.sex, group, group)
 
     def factor(self, name: str) -> float:
-        """Return the strength of a coordinate relative to the average of young people of this weight and height.
+        """Return the strength of a coordinate relative to the average for young people of this weight and height.
 
         Example:
             >>> round(Person(1.62, 58.0, "female", age=70, strength={"all": 1.1}).factor("spine1_flexion"), 3)
@@ -295,7 +295,8 @@ class Person:
     def body(self) -> Robot:
         """Return the body, a ``library.human`` with the lengths and strengths of the person.
 
-        A warning is issued if the person is outside the tables, or if lengths contradict the height.
+        A warning is issued if the person is outside the tables, or if the given lengths are inconsistent with the
+        height.
 
         Example:
             >>> child = Person.of_percentile(sex="female", age=8).body()
@@ -353,8 +354,8 @@ def person_of(body: Robot, carried: float = 0.0) -> Person:
     """Return the person that a body (``library.human``) represents; the body may include a carried mass (kg).
 
     The sex is determined from the relative position of the thigh's centre of mass, and the height from the height of
-    the vertex. ``strength`` contains the factors of all strengths that differ from young people of the same weight and
-    height. For children from 6 years, ``age`` is determined from the masses of head and thighs.
+    the vertex. ``strength`` contains the factors of all strengths that differ from those of young people of the same
+    weight and height. For children from 6 years, ``age`` is determined from the masses of the head and thighs.
 
     Example:
         >>> person = person_of(torsor.library.human(1.62, 58.0, "female"))
@@ -427,9 +428,9 @@ def described_person(
 ) -> Person:
     """Return a person from partial data.
 
-    A missing height (m) or mass (kg) is taken from its percentile (%). Without a percentile it is the median of the
-    ``population`` and ``age`` (years), if one of these or the other percentile is given, otherwise 1.741 m or 73 kg.
-    For lengths and strengths see ``Person``.
+    A missing height (m) or mass (kg) is taken from its percentile (%). Without a percentile, it is the median for
+    the ``population`` and ``age`` (years) if one of these or the other percentile is given; otherwise it is 1.741 m or
+    73 kg. For lengths and strengths see ``Person``.
 
     Example:
         >>> person = described_person(sex="female", age=10, mass=40.0)

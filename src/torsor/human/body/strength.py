@@ -7,17 +7,18 @@ torque is
                                         f(v) = r(-v) (1 - C6 v)      if v < 0 (eccentric)
     r(v) = (2 C4 C5 + v (C5 - 3 C4)) / (2 C4 C5 + v (2 C5 - 4 C4))
 
-for a body of mass m and height h, with g = 9.81 m/s^2: r(C4) = 3/4 and r(C5) = 1/2. The model was published by
-Anderson, Madigan and Nussbaum, "Maximum voluntary joint torque as a function of joint angle and angular velocity", J.
-Biomechanics 40 (2007) 3105-3113. Its table 3, the means of 34 active people, is taken from RBDL (addons/muscle,
-Millard2016TorqueMuscle). Passive torques are not included. Nobody between 26 and 54 years was measured; these ages use
-the curves of the nearer group. Children use the curves of young adults, which are proportional to weight times height.
+for a body of mass m and height h, with g = 9.81 m/s^2. It follows that r(C4) = 3/4 and r(C5) = 1/2. The model was
+published by Anderson, Madigan and Nussbaum, "Maximum voluntary joint torque as a function of joint angle and angular
+velocity", J. Biomechanics 40 (2007) 3105-3113. Its table 3, the means of 34 active people, is taken from RBDL
+(addons/muscle, Millard2016TorqueMuscle). Passive torques are not included. No one between 26 and 54 years was measured;
+the curves of the nearer group are used for these ages. The curves of young adults are used for children; they are
+proportional to weight times height.
 
-The model has a kink at v = 0, is negative at high velocities, and grows without bound for some eccentric ones. Here it
-is twice differentiable: its branches are blended where |v| < BLEND_VELOCITY, with f(0) = 1. Both factors have a smooth
-lower limit, the second one also a smooth upper limit. Elsewhere the model is unchanged, even where it is untypical of
-muscles: knee extensors of young adults are weaker in eccentric than in isometric contraction. The limits, the blend and
-the hip angle (between thigh and pelvis) are choices of this library.
+The model has a kink at v = 0, is negative at high velocities, and grows without bound for some eccentric velocities.
+Here it is twice differentiable: its branches are blended where |v| < BLEND_VELOCITY, with f(0) = 1. Both factors have a
+smooth lower limit; the second also has a smooth upper limit. Elsewhere the model is unchanged, even where it is
+untypical of muscles: for example, the knee extensors of young adults are weaker in eccentric than in isometric
+contraction. The limits, the blend and the hip angle (between thigh and pelvis) are choices of this library.
 """
 
 import math
@@ -90,7 +91,7 @@ def with_strength(
     torques: Mapping[str, float] | None = None,
     where: str = "strength",
 ) -> Robot:
-    """Return a body (``library.human``) with other strengths (``effort_limit``).
+    """Return a body (``library.human``) with different strengths (``effort_limit``).
 
     ``factors`` {joint: factor} multiply the strengths, and ``torques`` {joint: N m} replace them. A joint is a
     coordinate ("left_knee_flexion"), a coordinate of both sides ("knee_flexion"), or, for factors, "left", "right" or
@@ -185,7 +186,7 @@ _TABLE = data_of(__name__)
 
 
 def age_group(age: float | str | None) -> str:
-    """Return the group of an age (years): "young" below 40 (or None), "middle" to 65, then "old"."""
+    """Return the group of an age (years): "young" below 40 or for None, "middle" up to 65, then "old"."""
     if isinstance(age, str):
         return one_of(age, AGES, "strength", "age")
     years = 0.0 if age is None else number(age, "strength", "age (years)", least=0.0, most=MAX_AGE)
@@ -194,10 +195,10 @@ def age_group(age: float | str | None) -> str:
 
 @cache
 def age_ratio(name: str, sex: str, age: str) -> float:
-    """Return the strength of an age group at a coordinate relative to young people of the same sex.
+    """Return the strength of an age group at a coordinate relative to that of young people of the same sex.
 
     For hip, knee and ankle flexion the result is the mean ratio of the largest torques C1 in extension and
-    flexion. Other joints were not measured and use the mean of these three.
+    flexion. Other joints were not measured; the mean of these three is used for them.
     """
     column, young = (SEXES.index(sex) * len(AGES) + AGES.index(group) for group in (age, "young"))
     joints = [joint for joint in CURVED_JOINTS if name.endswith(joint)] or CURVED_JOINTS
@@ -226,7 +227,7 @@ class Curve(NamedTuple):
 
     ``peak`` (N m) is the largest isometric torque (C1 times weight times height), at the ``angle`` C3 (rad). ``width``
     is C2 (1/rad). ``slow`` C4 and ``fast`` C5 (rad/s) are the velocities at which 75 % and 50 % of ``peak`` remain.
-    ``stretched`` C6 (s/rad) is the coefficient of eccentric velocities.
+    ``stretched`` C6 (s/rad) is the coefficient for eccentric velocities.
 
     Example:
         >>> knee = StrengthCurves().of(library.human(), "knee_flexion").extend
@@ -279,11 +280,11 @@ class JointStrength(NamedTuple):
 
 @dataclass(frozen=True)
 class StrengthCurves:
-    """Strength curves of a group of people: ``sex`` is "male" or "female", ``age`` "young", "middle" or "old".
+    """Strength curves of a group of people: ``sex`` is "male" or "female", and ``age`` is "young", "middle" or "old".
 
     The age groups are 18 to 25, 55 to 65, and above 65 years. Hip flexion, knee flexion and ankle flexion
-    (dorsiflexion) have curves. Plantarflexion is limited to 118 N m for 73 kg and 1.741 m, which walking may use in
-    full. ``age_of_body`` is the age group on which the ``effort_limit`` of the body is based, as set by
+    (dorsiflexion) have curves. Plantarflexion is limited to 118 N m for 73 kg and 1.741 m; walking may use all of
+    this torque. ``age_of_body`` is the age group on which the ``effort_limit`` of the body is based, as set by
     ``Person.body()``.
 
     Example:

@@ -10,13 +10,13 @@ Extension strength increases as the trunk flexes. Keller and Roy (2002) found th
 of their range (-20 to 50 degrees), that flexion strength is greatest at 20 to 30 degrees, and that sex differences are
 much smaller after division by height times weight. Kocjan and Sarabon (2014) measured 504 N standing and 911 N sitting
 at the upper back (60 people, on average 72.7 kg and 1.70 m): 0.16 and 0.28 m g h with a moment arm of 0.375 m above
-L5/S1. McKune (2012) found extension almost independent of the angle between 0 and 92 degrees. In Chaffin's tables, hip
-and torso strength together decrease with the angle.
+L5/S1. McKune (2012) found extension almost independent of the angle between 0 and 92 degrees. In Chaffin's tables, the
+combined strength of hip and torso decreases with the angle.
 
 c0 and c1 are rounded from published ranges of lumbar extension with a fixed pelvis (men: 200 N m upright, and 330 to
 350 N m at 72 degrees). c2 is 0.7 c0. The factor for women, 0.81, is the median of three values: 1 (Keller and Roy),
-0.81 (Chaffin: 160 of 234 N m), 0.69 (lumbar extension machines). These ranges come from reviews. The accuracy of the
-curves is about 25 %, which is also the standard deviation between people. Velocity dependence is not included.
+0.81 (Chaffin: 160 of 234 N m), and 0.69 (lumbar extension machines). These ranges come from reviews. The accuracy of
+the curves is about 25 %, which is also the standard deviation between people. Velocity dependence is not included.
 """
 
 from dataclasses import dataclass

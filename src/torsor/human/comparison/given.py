@@ -24,7 +24,7 @@ MIN_CURVE_VALUES = 3  # values of a curve over a stride
 
 @runtime_checkable
 class HasCurves(Protocol):
-    """A walk that can serve as a reference: a ``Stride``."""
+    """A walk that can serve as a reference, such as a ``Stride``."""
 
     def as_reference(self) -> list[Reference]:
         """Return the curves of the walk as references."""
@@ -41,7 +41,7 @@ class Given(NamedTuple):
 def given_references(references: Any, side: str, stride_of: Callable[[Any], HasCurves]) -> Given:
     """Return the references for ``Stride.likeness(references=...)``; None selects all built-in references.
 
-    Recordings are cut into strides of a ``side``. ``stride_of`` creates a stride from a saved motion.
+    Recordings are cut into strides of one ``side``. ``stride_of`` creates a stride from a saved motion.
     """
     if references is None:
         return Given(list(REFERENCES.values()), [])

@@ -35,7 +35,10 @@ G = 9.81  # m/s2
 
 
 class Scale(NamedTuple):
-    """A factor to comparison units: degrees, N m/kg, W/kg, % of body weight; ``absolute`` also needs the mass."""
+    """A conversion factor to comparison units (degrees, N m/kg, W/kg, % of body weight).
+
+    If ``absolute`` is true, the mass is also required.
+    """
 
     kind: str
     factor: float
@@ -68,7 +71,7 @@ JOINT_RANGE = (15.0, 150.0)  # range of motion of a knee or a hip in a stride (d
 
 
 def said(word: str, kind: str, where: str) -> Scale:
-    """Return the scale of a unit name."""
+    """Return the scale for a unit name."""
     scale_of_word = WORDS.get(word.lower().replace(" ", ""))
     if scale_of_word is None or scale_of_word.kind != kind:
         allowed = listing([unit for unit, scale in WORDS.items() if scale.kind == kind])
@@ -77,7 +80,7 @@ def said(word: str, kind: str, where: str) -> Scale:
 
 
 def guessed(values: Array, kind: str, where: str) -> Scale:
-    """Return the scale of moments, powers or forces from their largest value: only one unit is plausible."""
+    """Return the scale of moments, powers or forces: the unit for which their largest value is plausible."""
     peak = float(np.nanmax(np.abs(values), initial=0.0))
     for low, high, unit in PEAKS[kind]:
         if low <= peak < high:
@@ -131,7 +134,7 @@ class Signal(NamedTuple):
         return bool(abs(self.values[-1] - self.values[0]) <= CLOSURE_TOLERANCE * np.ptp(self.values))
 
     def covers(self, span: Span) -> bool:
-        """Return whether the signal is known from start to end of a span, within half a sample."""
+        """Return whether the signal is known from the start to the end of a span, within half a sample."""
         return bool(self.times[0] <= span[0] + self._slack and span[1] - self._slack <= self.times[-1])
 
     @property
@@ -155,7 +158,7 @@ class Signal(NamedTuple):
 
 
 def check_length(times: Array, where: str) -> None:
-    """Raise ModelError if times (K,) span less than any stride."""
+    """Raise ModelError if the times (K,) are too short for one stride."""
     if times[-1] - times[0] < STRIDE_TIMES[0]:
         what = f"the recording from {times[0]:g} to {times[-1]:g} s is too short for one stride"
         raise ModelError(what, where=where, allowed=f"{STRIDE_TIMES[0]:g} s or more")
@@ -184,7 +187,7 @@ def heel_strikes(vertical: Signal, where: str) -> list[float]:
 def spans_of(vertical: Signal, others: Sequence[Signal], side: str, where: str) -> list[Span]:
     """Return the start and end (s) of the strides between heel strikes of a foot.
 
-    A recording with fewer than two heel strikes is one stride if all signals end with their initial values.
+    A recording with fewer than two heel strikes counts as one stride if all signals end with their initial values.
     """
     strikes = heel_strikes(vertical, where)
     spans = [(a, b) for a, b in pairwise(strikes) if STRIDE_TIMES[0] <= b - a <= STRIDE_TIMES[1]]
@@ -240,9 +243,9 @@ DIRECT = {
 
 @dataclass
 class Signals:
-    """One side of a person: ``angles`` (degrees), ``rates`` (rad/s) and ``moments`` (same directions) of coordinates.
+    """Signals of one side: ``angles`` (degrees), ``rates`` (rad/s) and ``moments`` (same directions) of coordinates.
 
-    ``curves`` have the signs used in comparisons, with their ``scales``. ``other`` is the vertical force of the other
+    ``curves`` have the signs used in comparisons, with their ``scales``. ``other`` is the vertical force on the other
     foot. ``span`` contains the start and end (s) if the whole recording is one stride. ``mass`` is in kg, or None if
     unknown.
     """
@@ -298,7 +301,7 @@ def _first(names: Sequence[str], *ways: str) -> int | None:
 
 
 def of_table(table: MotionTable, side: str, units: Mapping[str, str] | None = None) -> Signals:
-    """Return the angles, moments, powers and forces in a table; ``units`` {column: unit} are from its header."""
+    """Return the angles, moments, powers and forces in a table; ``units`` {column: unit} come from its header."""
     known, names, letter = units or {}, table.short_names, SIDE_LETTERS[side]
 
     def signal(at: int) -> Signal:
@@ -562,9 +565,9 @@ CYCLE_COLOURS = ("#1f4e8c", "#d98b2b", "#4c9a5f", "#a8527a")
 class RecordedWalk:
     """A recorded walk: ``curves`` over a stride, by name, each with mean and standard deviation over the strides.
 
-    ``label`` is the legend text, ``strides`` are start and end times (s), ``mass`` is the person's mass (kg), or None
-    if it is not needed, and ``side`` is the foot at whose heel strikes the strides begin. ``notes`` describe how the
-    recording was read.
+    ``label`` is the legend text, ``strides`` are their start and end times (s), ``mass`` is the person's mass (kg), or
+    None if it is not needed, and ``side`` is the foot at whose heel strikes the strides begin. ``notes`` describe how
+    the recording was read.
     """
 
     label: str
@@ -580,8 +583,8 @@ class RecordedWalk:
     def plot(self, path: str | Path | None = None, *others: "RecordedWalk") -> "Figure":
         """Return a figure of the sagittal joint curves over the gait cycle; save it if ``path`` is given.
 
-        The band is the mean and standard deviation of the children in Schwartz 2008. ``others`` are dashed, such as
-        the other side, or the results of OpenSim for the same recording.
+        The band is the mean and standard deviation of the children in Schwartz 2008. ``others``, such as the other
+        side or the results of OpenSim for the same recording, are drawn dashed.
 
         Example:
             >>> t = np.linspace(0.0, 1.0, 101)
@@ -646,9 +649,10 @@ def recorded_walk(
 
     ``sources`` are paths (.mot, .sto, .csv), results of ``torsor.human.recordings.load``, or results of
     ``torsor.human.measured.inverse_kinematics`` and ``inverse_dynamics``. Angles, moments and ground forces of one
-    recording may be in several sources. Strides of a ``side`` begin at heel strikes, detected from the vertical force
-    (more than 2.5 % of its peak), or at the times ``strikes`` (s). Moments in N m are divided by the ``mass`` (kg), by
-    default the mass that the ground supports over the strides. ``label`` is used in legends: author and year.
+    recording may be spread over several sources. Strides of a ``side`` begin at heel strikes, detected from the
+    vertical force (more than 2.5 % of its peak), or at the times ``strikes`` (s). Moments in N m are divided by the
+    ``mass`` (kg), by default the mass that the ground supports over the strides. ``label`` (author and year) is used
+    in legends.
 
     Example:
         >>> t = np.linspace(0.0, 1.0, 101)

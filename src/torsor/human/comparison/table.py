@@ -114,7 +114,7 @@ class LikenessTable(Mapping[str, CurveLikeness]):
 
     @property
     def title(self) -> str:
-        """The references by label if there are one or two, otherwise "people"."""
+        """The labels of the references if there are one or two, otherwise "people"."""
         labels = list(self.means)
         return f"Compared with {' and '.join(labels) if 0 < len(labels) < 3 else 'people'}"
 

@@ -69,7 +69,7 @@ class GroundReaction(NamedTuple):
     """The ground reaction: ``force`` (..., 3) (N) and ``moment`` (..., 3) (N m) about the origin.
 
     ``zmp`` (..., 2) is the zero-moment point (x, z) (m), and ``twist`` (...) (N m) the moment about the vertical
-    through it.
+    axis through it.
     """
 
     force: Array
@@ -83,9 +83,9 @@ def ground_reaction(
 ) -> GroundReaction:
     """Return the wrench that the ground must exert on a body (``library.human``) for a motion q, v, a (..., 55).
 
-    If the body carries a load, pass ``load``, or pass ``result.robot`` of a predicted motion, which already includes
-    it, without ``load``. Without a vertical force, as in free fall, the zero-moment point does not exist and ``zmp`` is
-    NaN or infinite.
+    If the body carries a load, pass ``load``. Alternatively, pass ``result.robot`` of a predicted motion, which already
+    includes the load, and omit ``load``. Without a vertical force, as in free fall, the zero-moment point does not
+    exist and ``zmp`` is NaN or infinite.
 
     Example:
         >>> body, still = torsor.library.human(), np.zeros(55)
@@ -433,7 +433,7 @@ def contact_forces(node: Node) -> ContactForces:
 
 
 def contact_as(kind: type[Contact], node: Node) -> Contact:
-    """Return the contact forces of a node as an instance of a class."""
+    """Return the contact forces of a node as an instance of a given class."""
     contact = contact_forces(node)
     assert isinstance(contact, kind)
     return contact

@@ -68,7 +68,7 @@ class Step:
     toe tips until ``toe_off``, and then swings. Double support lasts from 0 to ``toe_off``, while the fraction of the
     force on the leading foot rises smoothly from 0 to 1. ``knee`` is the time of peak knee flexion in swing. In double
     support the trailing foot pushes forward and the leading foot brakes. With ``push=1`` their lines of force meet at
-    about the height of the centre of mass; with 0 they are parallel.
+    about the height of the centre of mass; with ``push=0`` they are parallel.
 
     ``length``, ``width`` and ``speed`` may be "free", or bounds (lower, upper). They are then results of the
     optimisation. With ``timing="free"``, the default for a free length, the times are results too; "given" keeps them
@@ -76,7 +76,7 @@ class Step:
 
     On stairs each foot lands a ``rise`` (m) higher than the other one, or lower if it is negative. The length is then
     the tread depth. ``landing`` is the part of the foot that touches the ground first: "heel", or "forefoot", the
-    default on stairs (McFadyen and Winter 1988), where the leading foot stands on ball and toes until ``flat``.
+    default on stairs (McFadyen and Winter 1988), where the leading foot stands on its ball and toes until ``flat``.
 
     Example:
         >>> Step().duration
@@ -315,7 +315,7 @@ def leg_length(body: Robot) -> float:
 
 
 def froude_number(body: Robot, speed: float) -> float:
-    """Return the Froude number of a speed (m/s), with the gravity of the body.
+    """Return the Froude number of a speed (m/s), for the leg length and gravity of a body.
 
     Example:
         >>> body = torsor.library.human()
@@ -340,7 +340,7 @@ def walking_limit(body: Robot) -> float:
 def similar_step(body: Robot, step: Step | None = None) -> Step:
     """Return the step at which a body walks with the same Froude number as the default body with ``step``.
 
-    Lengths are proportional to the leg length, speeds to its square root. ``step`` needs a given length and speed.
+    Lengths are proportional to the leg length, speeds to its square root. ``step`` must have a given length and speed.
 
     Example:
         >>> child = torsor.human.Person.of_percentile(age=6).body()
@@ -377,7 +377,7 @@ MAX_FROUDE_NUMBER = 3.0  # Froude number: race walkers stay below 2.1, and a sti
 
 
 def check_step(step: Step, body: Robot, where: str, *, leaps: bool = False) -> None:
-    """Raise ModelError if the body cannot take a step (a running step with ``leaps``)."""
+    """Raise ModelError if the body cannot take a step (a running step if ``leaps`` is true)."""
     leg = leg_length(body)
     for name, most in (
         ("length", MAX_RUNNING_STEP_LENGTHS if leaps else MAX_STEP_LENGTHS),
@@ -439,7 +439,7 @@ def tread(step: Step, foot: Foot) -> tuple[float, float]:
     """Return the back and front ends (m) of the tread under a foot, measured from its heel.
 
     The foot stands in the middle. If the tread is too short, the toes are close to the next riser when going up, so
-    that the heel overhangs the edge. Going down, the heel is close to the previous riser.
+    that the heel overhangs the edge. When going down, the heel is close to the previous riser.
     """
     length, room = float(step.length), float(step.length) - foot.length
     short = RISER_GAP - room if step.rise > 0 else -RISER_GAP
@@ -448,7 +448,7 @@ def tread(step: Step, foot: Foot) -> tuple[float, float]:
 
 
 def edges(step: Step, foot: Foot) -> tuple[Edge, ...]:
-    """Return the edges that the left foot passes in swing and, going up, the edge of the following tread."""
+    """Return the edges that the left foot passes in swing and, when going up, the edge of the following tread."""
     (back, front), rise, length = tread(step, foot), step.rise, float(step.length)
     if rise > 0:
         return tuple(Edge(round(back + k * length, 12), k * rise, 1.0) for k in range(3))
@@ -664,7 +664,7 @@ class Run(FreeWalk):
         )
 
     def flight(self, points: int) -> Array:
-        """Return the knots (K,) of the pelvis in flight including both ends, at which the residual force is zero.
+        """Return the knots (K,) of the pelvis spline in flight, including both ends; the residual force is zero there.
 
         Accelerations of cubic splines are linear between knots. Zero wrenches at all knots determine the pelvis
         accelerations for any joint motion: there is one equation per acceleration.

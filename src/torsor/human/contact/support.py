@@ -1,6 +1,7 @@
 """The support of a motion: the stances of the feet, and the force distribution among feet and rails.
 
-x points to the left, y up from the ground, z forward. Times s are fractions of the duration of the motion, from 0 to 1.
+x points to the left, y up from the ground, and z forward. Times s are fractions of the duration of the motion, from 0
+to 1.
 """
 
 from dataclasses import dataclass, field
@@ -20,14 +21,15 @@ from torsor.robot.robot import Robot
 
 @dataclass(frozen=True)
 class Rails:
-    """Two rails or armrests, one for each hand, whose hand forces are results of the optimisation.
+    """Two rails or armrests, one for each hand, whose forces on the hands are results of the optimisation.
 
-    Each hand is at a ``height`` (m) above the ground and ``ahead`` (m) of the heels, ``apart`` (m) from the other hand.
-    The force on each hand is at most the fraction ``share`` of body weight. A hand that rests on its rail is pushed
-    upwards, within a ``friction`` cone. With ``friction=None`` it grips the rail, and the force may have any direction.
-    In a task the hands hold the rails until the fraction ``until`` of the duration (when sitting down, from 1 minus
-    this fraction onwards). In a walk the hand on the side of the swing leg holds its rail at that place, relative to
-    the tread and the heel of the leading foot, during the whole step. The other hand moves to its next place.
+    Each hand is at a ``height`` (m) above the ground, a distance ``ahead`` (m) in front of the heels, and a distance
+    ``apart`` (m) from the other hand. The force on each hand is at most the fraction ``share`` of body weight. A hand
+    that rests on its rail is pushed upwards, within a ``friction`` cone. With ``friction=None`` it grips the rail, and
+    the force may have any direction. In a task the hands hold the rails until the fraction ``until`` of the duration
+    (when sitting down, from 1 minus this fraction onwards). In a walk the hand on the side of the swing leg holds its
+    rail at that place, relative to the tread and the heel of the leading foot, during the whole step. The other hand
+    moves to its next place.
 
     Example:
         >>> Rails(height=0.65).place("right")
@@ -73,7 +75,7 @@ def smoothstep(u: Array) -> Array:
 class Stance(NamedTuple):
     """Stance of a foot from the time ``first`` to the time ``last``, as fractions of the motion.
 
-    ``points`` are the landmarks in contact, without the side, each with the axes ("xyz") along which it is fixed.
+    ``points`` are the landmarks in contact, named without the side, each with the axes ("xyz") along which it is fixed.
     ``heel`` (x, z) (m) is the heel position while the whole foot is on the ground, at ``height`` (m).
     """
 
@@ -86,7 +88,7 @@ class Stance(NamedTuple):
 
 
 class Foot(NamedTuple):
-    """Foot length from heel to toes, and half of the foot width (m)."""
+    """Foot length from heel to toes, and half the foot width (m)."""
 
     length: float
     half: float
@@ -240,11 +242,11 @@ class Standing(Support):
 
 @dataclass(frozen=True)
 class Sitting(Standing):
-    """Like ``Standing``, with a seat at a ``height`` (m) that carries part of body weight until seat-off.
+    """Like ``Standing``, but with a seat at a ``height`` (m) that carries part of the body weight until seat-off.
 
-    The seat acts on the pelvis at its height, ``back`` (m) behind the heels. At the start it carries the fraction
-    ``share`` of the total force, which decreases smoothly to zero at the time ``off``. The feet carry the rest. The box
-    of the total centre of pressure moves from the seat to the feet and keeps its size.
+    The seat acts on the pelvis at the seat height, at a distance ``back`` (m) behind the heels. At the start it carries
+    the fraction ``share`` of the total force, which decreases smoothly to zero at the time ``off``. The feet carry the
+    rest. The box of the total centre of pressure moves from the seat to the feet and keeps its size.
 
     Example:
         >>> Sitting(off=0.4).seated(np.array([0.0, 0.2, 0.4, 1.0])).fraction.tolist()
@@ -321,7 +323,7 @@ def support_sides(body: Robot, support: Support, s: Array) -> Array:
     """Return the edges (K, 6, 3) of the support polygon at times s (K,): (a, b, c) with a x + b z + c >= 0 inside.
 
     (a, b) is the inward unit normal, so that a x + b z + c is the distance (m) of a point (x, z) from the edge. If
-    there are fewer than six edges, the last ones are (0, 0, 1).
+    there are fewer than six edges, the remaining ones are (0, 0, 1).
     """
     sides = np.tile(NO_SIDE, (len(s), MAX_SIDES, 1))
     for k, time in enumerate(s.tolist()):

@@ -265,8 +265,9 @@ def _lift_end(body: Robot, q: Array) -> LiftEnd:
 def write_ergonomic_report(path: str | Path, result: MotionResult, **settings: Any) -> Path:
     """Write the ergonomic report on a predicted human motion as one offline HTML page.
 
-    It contains the lumbar spine loads with their limits, the lifting equation, percent capable, the cumulative load
-    over a shift, a figure and the motion in 3D. ``settings`` are the arguments of ``torsor.human.ergonomics.assess``.
+    The report contains the lumbar spine loads with their limits, the lifting equation, percent capable, the cumulative
+    load over a shift, a figure and the motion in 3D. ``settings`` are the arguments of
+    ``torsor.human.ergonomics.assess``.
 
     Example:
         >>> write_ergonomic_report("lift.html", 3)

@@ -1,15 +1,16 @@
 """Percent capable: the fraction of a population that is strong enough for the moments of a task.
 
 Strengths are assumed to be normally distributed. The fraction Phi((mean - M) / deviation) of people can exert a moment
-M, where mean and deviation describe the isometric joint strength in its direction, at the joint angle. The value
-for the task is the minimum over joints and time. Strengths are isometric, as usual in ergonomics: people who are too
-weak for a fast motion may still do it slowly.
+M, where the mean and deviation describe the isometric joint strength in its direction, at the joint angle. The value
+for the task is the minimum over joints and time. Strengths are isometric, as is usual in ergonomics: people who are too
+weak for a fast motion may still perform it slowly.
 
-Hips, knees and ankles: Anderson, Madigan and Nussbaum (2007), means and standard deviations by sex and age, with the
-angle dependence of ``StrengthCurves``, held constant beyond 100 degrees of flexion. Trunk: ``TrunkStrength`` at the
-spine flexion. Elbows and shoulders: isometric means and deviations of industrial workers after Stobbe (1982), quoted
-from secondary sources and rounded, at all angles; these are the least certain. Arms and trunk of older people use the
-mean ratio of older to young legs (``age_ratio``).
+The strengths of hips, knees and ankles are the means and standard deviations of Anderson, Madigan and Nussbaum (2007)
+by sex and age, with the angle dependence of ``StrengthCurves``, held constant beyond 100 degrees of flexion. The trunk
+strength is ``TrunkStrength`` at the spine flexion. The strengths of elbows and shoulders are the isometric means and
+deviations of industrial workers after Stobbe (1982), quoted from secondary sources and rounded. They are used at all
+angles and are the least certain. For the arms and trunk of older people, the mean ratio of older to young legs
+(``age_ratio``) is used.
 """
 
 import math

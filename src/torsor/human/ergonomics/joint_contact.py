@@ -7,7 +7,7 @@ bones together. At each instant the forces F of the muscle groups (``GROUPS``) a
 
 with moment arms R and the net moments M of hip (flexion and adduction), knee and ankle. With A = R diag(F_max) the
 optimum is u = F / F_max = clip(A^T y, 0, 1), where y solves A clip(A^T y, 0, 1) + e y = M. These four equations are
-solved for all instants at once by Newton's method. The small e keeps them solvable where the muscles are too weak; the
+solved for all samples at once by Newton's method. The small e keeps them solvable where the muscles are too weak; the
 missing moment is reported.
 
 All hip groups act along the thigh, and the knee and ankle groups along the shank: contact = reaction - sum F times that
@@ -123,7 +123,7 @@ IN_VIVO = {"hip": (2.4, 3.0), "knee": (2.2, 2.8)}
 
 
 class JointContact(NamedTuple):
-    """Estimated joint contact forces of a leg at K instants.
+    """Estimated joint contact forces of a leg at K samples.
 
     ``forces`` contains the vectors (K, 3) (N) on the link below "hip", "knee" and "ankle", in base axes. ``muscles``
     contains the group forces (K,) (N) by name. ``missing`` (K, 4) (N m) is the part of the moments of hip (flexion,
@@ -144,7 +144,8 @@ class JointContact(NamedTuple):
 def joint_contact(motion: MotionResult | Stride, side: str = "right") -> JointContact:
     """Return the estimated joint contact forces of a leg in a predicted human motion, or over a stride.
 
-    For a result, the instants are ``result.times``; for a ``Stride``, they are its 401 instants, for its own side.
+    For a result, the samples are at ``result.times``. For a ``Stride``, they are its 401 samples, and the leg is on
+    the side of the stride.
 
     Example:
         >>> joint_contact(None, "middle")

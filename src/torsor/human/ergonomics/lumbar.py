@@ -37,7 +37,7 @@ class Dose(NamedTuple):
     """Cumulative compression over a shift: ``linear`` (N s), ``squared`` (N h) and the recommended ``limit`` (N h).
 
     ``linear`` is the integral of compression over all repetitions. ``squared`` is the dose of the Mainz-Dortmund model,
-    sqrt(integral of C^2 dt * 8 h): doubling the load counts as four times the duration.
+    sqrt(integral of C^2 dt * 8 h): doubling the load has the same effect as four times the duration.
     """
 
     linear: float
@@ -82,7 +82,7 @@ LINK_ABOVE_PELVIS = "spine1/spine1_flexion"  # the first link above the pelvis: 
 class LumbarModel:
     """Position of the disc, and moment arms of its muscles (m).
 
-    ``height`` is the height of L5/S1 above the midpoint of the hips, for a 1.741 m tall man (0.10 to 0.11 m in the
+    ``height`` is the height of L5/S1 above the midpoint of the hips, for a man 1.741 m tall (0.10 to 0.11 m in the
     literature), and ``behind`` its distance behind this midpoint. Both are proportional to body height. ``erector``,
     ``abdominal`` and ``lateral`` are moment arms of the muscles for trunk extension, flexion and lateral bending: 0.05
     m (0.04 to 0.065 in the literature), 0.10 m and 0.07 m. ``slope`` (degrees) is the inclination of the disc
@@ -108,7 +108,7 @@ class LumbarModel:
 
 
 class LumbarLoads(NamedTuple):
-    """Loads on L5/S1, all (...): moments (N m) of extension, lateral bending and axial rotation, and forces (N).
+    """Loads on L5/S1, each (...): moments (N m) of extension, lateral bending and axial rotation, and forces (N).
 
     ``extension`` is positive if the back muscles act, negative if the abdominal muscles act. ``lateral`` and ``axial``
     are about the forward and upward axes of the pelvis. ``muscles`` is the sum of the muscle forces, ``compression``

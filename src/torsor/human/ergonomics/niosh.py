@@ -55,7 +55,7 @@ class Multipliers(NamedTuple):
 
 @dataclass(frozen=True)
 class LiftEnd:
-    """Hand position at one end of a lift: ``horizontal`` and ``vertical`` (m), ``asymmetry`` (degrees).
+    """Hand position at one end of a lift: ``horizontal`` and ``vertical`` (m), and ``asymmetry`` (degrees).
 
     ``horizontal`` is the distance between the midpoints of the hands and of the ankles, ``vertical`` is the height of
     the hands above the floor, and ``asymmetry`` is the angle of the load from straight ahead.

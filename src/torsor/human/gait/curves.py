@@ -166,7 +166,7 @@ class StrideCurves:
 
     @property
     def is_run(self) -> bool:
-        """Whether the motion is a run, with flight phases, and not a walk."""
+        """Whether the motion is a run, with flight phases, rather than a walk."""
         return isinstance(self.step, RunningStep)
 
     @property
@@ -186,7 +186,7 @@ class StrideCurves:
 
     @cached_property
     def samples(self) -> Samples:
-        """All quantities at the 401 instants; the side of the stride comes first and is called "right" in names."""
+        """All quantities at the 401 samples; the side of the stride comes first and is called "right" in names."""
         body, walk = self.body, walk_of(self.result.problem)[1]
         (length, rise), half = (self.step.length, self.step.rise), COUNT // 2
         if walk.steps == 1:
@@ -220,12 +220,12 @@ class StrideCurves:
     def angle(self, name: str, *, other: bool = False) -> Array:
         """Return an angle (401,) in degrees, of a limb on this side, the pelvis ("tilt", "list", "yaw") or the spine.
 
-        With ``other``, return the angle of the other leg or arm at the same instants.
+        With ``other``, return the angle of the other leg or arm at the same samples.
         """
         return np.degrees(self.samples.q[:, self._place(name, other)])
 
     def moment(self, name: str, *, other: bool = False) -> Array:
-        """Return the internal joint moment (401,) in N m/kg, including the ground wrenches on the feet.
+        """Return the internal joint moment (401,) in N m/kg, including the effect of the ground wrenches on the feet.
 
         The name is the positive direction: "hip_extension", "hip_abduction", "knee_extension", "ankle_plantarflexion".
         """
@@ -258,8 +258,8 @@ class StrideCurves:
     def reaction(self, joint: str) -> Array:
         """Return the force (401, 3) on the link below "hip", "knee" or "ankle", divided by body weight.
 
-        Components are medial, up and forward. It is the sum of the forces exerted by the bone above and by all muscles
-        across the joint. The contact force between the bones alone is larger.
+        Components are medial, up and forward. The force is the sum of the forces exerted by the bone above and by all
+        muscles across the joint. The contact force between the bones alone is larger.
         """
         one_of(joint, REACTION_JOINTS, "stride", "joint")
         return self.samples.reactions[:, 0, REACTION_JOINTS.index(joint)] / self.weight
@@ -331,7 +331,7 @@ QUANTITIES = {
 
 
 class CurveSpread(NamedTuple):
-    """A curve of the ``best`` of several walks, with the minimum ``least`` and maximum ``most`` over all: (101,) each.
+    """A curve of the ``best`` of several walks, with the minimum ``least`` and maximum ``most`` of all: (101,) each.
 
     They are sampled at every percent of the stride, in the ``unit`` of the ``kind`` (angle, moment, power, force).
 
@@ -369,7 +369,7 @@ class CurveSpread(NamedTuple):
 
 
 class QuantitySpread(NamedTuple):
-    """A quantity of the ``best`` of several walks, with the minimum ``least`` and maximum ``most`` over all."""
+    """A quantity of the ``best`` of several walks, with the minimum ``least`` and maximum ``most`` over all of them."""
 
     name: str
     best: float

@@ -146,8 +146,8 @@ def plot(
 ) -> "Figure":
     """Return a figure of the curves with measured bands, the joint reactions, and postures.
 
-    ``spreads`` are drawn as blue bands: minimum and maximum of near-optimal walks. ``sagittal`` draws only the eleven
-    sagittal curves.
+    ``spreads`` are drawn as blue bands: the minimum and maximum of near-optimal walks. If ``sagittal`` is true, only
+    the eleven sagittal curves are drawn.
     """
     curves, panels = (SAGITTAL_CURVES, ()) if sagittal else (SHOWN_CURVES, (_joints, _pressure, _energy))
     rows = -(-(len(curves) + len(panels) + 1) // COLUMNS)

@@ -44,7 +44,7 @@ class NearOptimalWalks(MotionMultistart):
 
     ``seeds`` are the numbers of the starts: 0 is the initial guess, and k is the posture of ``bent_start`` with the
     seed ``seed`` + k - 1. ``starts`` is the requested number; after Ctrl-C there are fewer results. A feasible result
-    is near-optimal if its objective exceeds the best one by at most the fraction ``within``.
+    is near-optimal if its objective exceeds the best objective by at most the fraction ``within``.
     """
 
     kind = "near_optimal_walks"
@@ -69,7 +69,7 @@ class NearOptimalWalks(MotionMultistart):
         return tuple(result for result in self.results if result.is_feasible and self.above(result) <= self.within)
 
     def above(self, result: MotionResult) -> float:
-        """Return the difference between the objective of a result and the best one, as a fraction of the best."""
+        """Return the excess of a result's objective over the best objective, as a fraction of the best objective."""
         least = self.best.objective
         return (result.objective - least) / abs(least) if least else float(result.objective != least)
 
@@ -85,7 +85,7 @@ class NearOptimalWalks(MotionMultistart):
 
     @cached_property
     def curves(self) -> dict[str, CurveSpread]:
-        """The spread of each curve over the near-optimal walks, by the names of ``Stride.likeness``."""
+        """The spread of each curve over the near-optimal walks, by name as in ``Stride.likeness``."""
         return curve_spreads(self.strides)
 
     @cached_property
@@ -208,9 +208,9 @@ def near_optimal_walks(
     The first start is ``start`` (see ``solve``), by default the initial guess of the problem. The others are
     ``bent_start`` with ``seed``, seed + 1, and so on; ``offset`` (rad) is the standard deviation of their angles. The
     solves run in ``workers`` processes, with ``settings`` as in ``solve``. Ctrl-C stops them, and the walks solved so
-    far are returned. A walk is near-optimal if its objective exceeds the best one by at most the fraction ``within``.
-    ``side`` is the side of the strides. If no walk satisfies the constraints, a ``MotionError`` with the best
-    ``result`` is raised.
+    far are returned. A walk is near-optimal if its objective exceeds the best objective by at most the fraction
+    ``within``. ``side`` is the side of the strides. If no walk satisfies the constraints, a ``MotionError`` with the
+    best ``result`` is raised.
 
     A small spread does not prove that there are no other minima; more starts may find some.
 

@@ -1,7 +1,7 @@
 """The gait of Barman 2020 as printed: how closely its equations can be satisfied, and how ``walking`` versions differ.
 
 Eq. 5.4 requires zero heights and velocities of the points in contact at all times. Six cubic control points per
-coordinate cannot satisfy that together with eqs. 5.8 and 5.10: with 19 nodes there are 315 equations for 228 variables.
+coordinate cannot satisfy this together with eqs. 5.8 and 5.10: with 19 nodes there are 315 equations for 228 variables.
 """
 
 from collections import defaultdict

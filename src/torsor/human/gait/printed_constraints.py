@@ -1,4 +1,4 @@
-"""The walking constraints as Barman 2020 prints them (eqs. 5.2 to 5.10), each named after its equation.
+"""The walking constraints as printed in Barman 2020 (eqs. 5.2 to 5.10), each named after its equation.
 
 The tolerances of ``Version`` relax only eq. 5.4: ``slack`` (m) for heights and ``slip`` (m/s) for velocities of the
 points in contact. With both 0 these are the printed equations, for which no motion is known
@@ -110,7 +110,7 @@ class PrintedWalk(HumanProblem):
         return first.slack, first.slip
 
     def with_bands(self, slack: float, slip: float) -> Self:
-        """Return the problem with other bounds on eq. 5.4."""
+        """Return the problem with different bounds on eq. 5.4."""
         bands: dict[str, Any] = {"slack": slack, "slip": slip}
         changed = [replace(term, **bands) if _is_contact(term) else term for term in self.conditions]
         return replace(self, constraints=changed)

@@ -48,10 +48,10 @@ class Version:
 
     ``points`` is the number of control points per coordinate, and ``nodes`` the number of nodes per step or their times
     s. ``slack`` (m) is the position tolerance and ``slip`` (m/s) the velocity tolerance of points in stance. ``order``
-    is the highest derivative that is continuous from one step to the next. With ``is_clean`` the centre of pressure of
-    each foot stays within its sole, and the ground power at slipping feet is penalised. With ``is_printed`` the problem
-    has exactly the objective and the constraints printed in Barman 2020; a tolerance of 0 is then an equation. With
-    ``is_free`` step lengths and times may be free, and the optimisation distributes the force between the feet.
+    is the highest derivative that is continuous from one step to the next. With ``is_clean``, the centre of pressure of
+    each foot stays within its sole, and the ground power at slipping feet is penalised. With ``is_printed``, the
+    problem has exactly the objective and the constraints printed in Barman 2020; a tolerance of 0 is then an equation.
+    With ``is_free``, step lengths and times may be free, and the optimisation distributes the force between the feet.
     """
 
     points: int
@@ -91,7 +91,7 @@ class Version:
 
 
 class VersionChanges(TypedDict, total=False):
-    """Changes to the fields of a version; None keeps a field."""
+    """Changes to the fields of a version; None leaves a field unchanged."""
 
     points: int | None
     nodes: int | Sequence[float] | None
@@ -110,7 +110,7 @@ VERSIONS: Mapping[str, Version] = {
 
 
 def changed_version(name: str, changes: VersionChanges) -> Version:
-    """Return a version by name, with changes."""
+    """Return the version with a given name, with changes applied."""
     known = VersionChanges.__annotations__
     unknown = sorted(changes.keys() - known.keys())
     if unknown:

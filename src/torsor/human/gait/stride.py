@@ -49,7 +49,7 @@ class FreeFall(NamedTuple):
 
 
 def free_fall(stride: StrideCurves) -> FreeFall:
-    """Return the deviations of the flight phase of a run from free fall, at 401 instants."""
+    """Return the deviations of the flight phase of a run from free fall, at 401 samples."""
     if not stride.is_run:
         raise ModelError("a walk has no flight phase", where="free fall", allowed="a stride of running()")
     result, body = stride.result, stride.body
@@ -65,7 +65,7 @@ def free_fall(stride: StrideCurves) -> FreeFall:
 
 
 def joint_loads(result: MotionResult) -> JointLoads:
-    """Return the joint loads over a stride of a solved walk, including the ground wrenches on the feet.
+    """Return the joint loads over a stride of a solved walk, including the effect of the ground wrenches.
 
     Each load is the mean over the two ends of an interval. If the walk is one step that is repeated in mirror image,
     each side begins with its own heel strike, so that both sides have the same loads. If the walk has strength curves,
@@ -163,7 +163,7 @@ MOMENTS = ("hip_extension", "hip_abduction", "knee_extension", "ankle_plantarfle
 class Stride(Result, StrideCurves):
     """The stride of one ``side`` ("right" or "left") in the result of ``torsor.human.walking`` or ``running``.
 
-    All curves have 401 equally spaced instants, from heel strike to heel strike of that side. Names are coordinate
+    All curves have 401 equally spaced samples, from heel strike to heel strike of that side. Names are coordinate
     names of the body without the side ("hip_flexion", "list"). Moments may also be named after the opposite direction
     ("hip_extension"). Forces are divided by the weight, and moments and powers by the mass, of the body with its load.
     A left stride is mirrored: vectors are (medial, up, forward) for either side, which are the base axes for the right
@@ -275,7 +275,7 @@ class Stride(Result, StrideCurves):
         """Return a figure (matplotlib, extra ``plot``) of the curves and measured curves; save it if ``path`` is given.
 
         For ``references`` see ``likeness``: the built-in ones by default, recordings of people, or other strides.
-        ``sagittal`` draws only the eleven sagittal curves.
+        If ``sagittal`` is true, only the eleven sagittal curves are drawn.
         """
         return plot(self, path, references, sagittal=sagittal)
 
@@ -288,7 +288,7 @@ def _ends(curve: Any) -> dict[str, float]:
 
 
 def peaks(stride: StrideCurves) -> dict[str, Any]:
-    """Return minima and maxima of angles (degrees), moments (N m/kg), powers (W/kg), and forces (over body weight).
+    """Return minima and maxima of angles (degrees), moments (N m/kg), powers (W/kg), and forces (body weights).
 
     The vertical force of a walk has two peaks with a valley between them; in a run it has one peak.
     """

@@ -1,8 +1,8 @@
 """Walking: one human step, or a stride, predicted by minimising effort (Barman 2020, chapter V).
 
-One step is repeated with left and right exchanged; with two steps, the sides may differ. Torques include the ground
-wrenches on the feet. The centre of pressure stays within a box around the support, whose four sides are written without
-division, as n_z - x f_y >= 0. ``bent_start`` returns other initial guesses.
+One step is repeated with left and right exchanged; with two steps, the sides may differ. Torques include the effect
+of the ground wrenches on the feet. The centre of pressure stays within a box around the support, whose four sides are
+written without division, as n_z - x f_y >= 0. ``bent_start`` returns alternative initial guesses.
 """
 
 import math
@@ -50,7 +50,7 @@ class StairProblem(HumanProblem):
     """A walk on stairs."""
 
     def guess(self) -> Array:
-        """Return the variables of a climb: the hips move along the stairs, the legs follow the feet on level soles."""
+        """Return the variables of a climb: hips move along the stairs, and legs follow the feet on level soles."""
         term, walk = walk_of(self)
         course, unknown = climb(term.body, walk.step.nominal, SAMPLES), np.full(SAMPLES, np.nan)
         return self.fitted(np.stack([course.get(name, unknown) for name in self.model.names], axis=1))
@@ -127,9 +127,9 @@ def walking(
     Person: ``body`` is a ``library.human``, with a ``load``. ``frozen`` adds {coordinate: angle (rad)} to the joints
     that are frozen by default (clavicles, wrists, neck, head and the upper spine, so that 38 of the 55 coordinates
     move). ``planar`` freezes all motion out of the sagittal plane. ``strength`` is {coordinate: strength factor}.
-    ``curves`` limits hip, knee and ankle torques to the strength at the angle and velocity, times these factors.
-    ``ranges`` {coordinate: (lower, upper)} (rad or m) replaces the ranges of habits and joints; a name without a side
-    applies to both. {"knee_flexion": (0.5, 2.0)} results in crouched walking.
+    ``curves`` limits hip, knee and ankle torques to the strength at the current angle and velocity, times these
+    factors. ``ranges`` {coordinate: (lower, upper)} (rad or m) replaces the ranges of habits and joints; a name without
+    a side applies to both. {"knee_flexion": (0.5, 2.0)} results in crouched walking.
 
     Walk: ``step`` defines length, width, speed, contacts, and the rise of stairs; ``slope`` (rad) is positive uphill.
     With ``steps=2``, left and right may differ: ``frozen``, ``strength`` and ``ranges`` may be one-sided, legs may have
@@ -152,9 +152,9 @@ def walking(
 
     As printed: the version "printed" has exactly the objective and the constraints printed in Barman 2020 (eqs. 5.1 to
     5.10); no motion is known that satisfies it. The version "nearest" adds tolerances for heights (2 mm) and velocities
-    (2 mm/s) of the points in contact (eq. 5.4). ``printed_gait`` shows the conflict, and ``printed_differences`` the
-    differences between the versions. Neither version supports ``habits``, ``objective``, ``curves``, a box, ``planar``
-    or ``steps=2``.
+    (2 mm/s) of the points in contact (eq. 5.4). ``printed_gait`` shows the conflict, and ``printed_differences``
+    returns the differences between the versions. Neither version supports ``habits``, ``objective``, ``curves``, a box,
+    ``planar`` or ``steps=2``.
 
     Example:
         >>> problem = walking()
@@ -300,8 +300,8 @@ def _swing(settings: WalkSettings) -> list[Constraint]:
 def bent_start(problem: MotionProblem, seed: int, offset: float = 0.2) -> Array:
     """Return variables (n,) for a constant posture whose joints deviate from the initial guess by random angles.
 
-    The angles are normally distributed with the standard deviation ``offset`` (rad), and reproducible with ``seed``.
-    Bounds are respected. The six global coordinates are taken from ``problem.guess()``.
+    The angles are normally distributed with the standard deviation ``offset`` (rad), and are reproducible for a given
+    ``seed``. Bounds are respected. The six global coordinates are taken from ``problem.guess()``.
 
     Example:
         >>> problem = walking()
@@ -344,7 +344,7 @@ class RunSettings(WalkSettings):
 
     @property
     def run(self) -> Run:
-        """The support."""
+        """The contact schedule."""
         assert isinstance(self.walk, Run)
         return self.walk
 
@@ -385,13 +385,13 @@ def running(
 ) -> MotionProblem:
     """Return the problem of one running step at a ``speed`` (m/s) from 2 to 4.5 m/s.
 
-    ``length`` and ``width`` (m) of the step and the ``timing`` of its contacts are results, unless lengths are given as
-    numbers or as bounds (lower, upper), or ``timing="given"``, with which the foot is on the ground for 68 % of the
-    step. For ``body``, ``frozen``, ``strength``, ``planar`` and ``friction`` see ``walking``. ``objective``
-    contains the weights of "energy", "effort" and "accelerations", all 1 by default, as in walking with free steps.
-    With ``tendons``, ankle and knee muscles act through springs (Geyer and Herr 2010), which store energy. ``points``
-    is the number of control points per joint (default 13). Only level ground without a ``load`` is supported: a
-    ``slope`` other than 0 raises ModelError.
+    The ``length`` and ``width`` (m) of the step and the ``timing`` of its contacts are results of the optimisation.
+    Length and width may also be given as numbers or as bounds (lower, upper). With ``timing="given"``, the foot is on
+    the ground for 68 % of the step. For ``body``, ``frozen``, ``strength``, ``planar`` and ``friction`` see
+    ``walking``. ``objective`` contains the weights of "energy", "effort" and "accelerations", all 1 by default, as in
+    walking with free steps. With ``tendons``, ankle and knee muscles act through springs (Geyer and Herr 2010), which
+    store energy. ``points`` is the number of control points per joint (default 13). Only level ground without a
+    ``load`` is supported: a ``slope`` other than 0 raises ModelError.
 
     ``Stride(running().solve())`` returns the curves.
 

@@ -85,7 +85,7 @@ class MeasuredGait(Result):
 
     @property
     def times(self) -> Array:
-        """Times (K,) in s of the dynamics, or of the motion if there is no dynamics."""
+        """Times (K,) in s of the dynamics, or of the motion if ``dynamics`` is None."""
         return self.motion.times if self.dynamics is None else self.dynamics.times
 
     @cached_property
@@ -134,7 +134,7 @@ class MeasuredGait(Result):
 
     @cached_property
     def valid(self) -> Flags:
-        """Whether motion and ground forces agree (K,): the residual force is below a quarter of body weight."""
+        """Whether motion and ground forces agree (K,), so that the residual force is below a quarter of body weight."""
         if self.dynamics is None:
             return np.ones(len(self.times), dtype=bool)
         return np.asarray(np.linalg.norm(self.dynamics.residual_force, axis=1) < LARGE_RESIDUAL * self.dynamics.weight)
@@ -192,7 +192,7 @@ class MeasuredGait(Result):
         return lines
 
     def columns(self) -> list[Column]:
-        """Return the columns of a .csv file: angles, moments and powers of all coordinates, foot forces."""
+        """Return the columns of a .csv file: angles, moments and powers of all coordinates, and foot forces."""
         names = self.motion.body.coordinate_names
         slides = [name.endswith(SLIDES) for name in names]
         q = np.where(slides, self._q, np.degrees(self._q))
@@ -356,7 +356,7 @@ def measured_gait(
 ) -> MeasuredGait:
     """Return angles, moments and powers of a recorded person, from markers and ground forces.
 
-    Without a ``model`` the body is ``library.human``, scaled to the markers and to the ``mass`` (kg), ``height`` (m)
+    Without a ``model``, the body is ``library.human``, scaled to the markers and to the ``mass`` (kg), ``height`` (m)
     and ``sex`` (``scaled_person``); ``standing`` is a standing trial. With a scaled ``model``
     (``recordings.read_osim``), its own joints, masses and markers are used. ``frozen`` {coordinate: value} fixes
     coordinates. Force plates are assigned to feet by the markers. For ``cutoff`` (Hz) and ``smooth`` see
@@ -418,8 +418,8 @@ def _who(
 def write_measured_report(path: str | Path, gait: MeasuredGait) -> Path:
     """Write the report on a measured gait (``torsor.human.measured``) as one offline HTML page.
 
-    It contains the facts of the recording, likely errors, a figure of angles, moments, powers and forces, and the
-    motion in 3D.
+    The report contains the facts of the recording, likely errors, a figure of angles, moments, powers and forces, and
+    the motion in 3D.
     """
     instance_of(gait, MeasuredGait, "report", "gait", allowed="a result of torsor.human.measured.measured_gait")
     name = f"{gait.source}: {gait.mass:.4g} kg"

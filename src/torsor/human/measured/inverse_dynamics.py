@@ -34,12 +34,12 @@ LARGE_RESIDUAL = 0.25  # of the weight: a larger residual is not noise
 
 @dataclass(frozen=True, eq=False)
 class MeasuredDynamics:
-    """Inverse dynamics at K instants.
+    """The inverse dynamics of a motion at K samples.
 
     It contains ``q``, ``v``, ``a`` and the generalised ``forces`` (K, n) (N m, N) of the coordinates ``names``, at
     ``times`` (K,). ``residual_force`` (K, 3) (N) and ``residual_moment`` (K, 3) (N m, about the pelvis), in base axes,
     are not explained by the ground forces. ``weight`` is in N. ``ground`` contains the ground forces, and ``external``
-    (K, links, 6) their wrenches on the links of the tree, at the link origins and in link axes.
+    (K, links, 6) contains their wrenches on the links of the tree, at the link origins and in link axes.
     """
 
     names: tuple[str, ...]
@@ -60,11 +60,11 @@ class MeasuredDynamics:
         return self.forces[:, self.names.index(name)]
 
     def between(self, first: float, last: float) -> "MeasuredDynamics":
-        """Return the instants from time ``first`` to ``last`` (s)."""
+        """Return the samples from time ``first`` to ``last`` (s)."""
         return self.only((self.times >= first) & (self.times <= last))
 
     def only(self, kept: Flags) -> "MeasuredDynamics":
-        """Return the instants selected by ``kept`` (K,)."""
+        """Return the samples selected by ``kept`` (K,)."""
         cut = ("times", "q", "v", "a", "forces", "residual_force", "residual_moment")
         external = None if self.external is None else self.external[kept]
         return replace(self, external=external, **{name: getattr(self, name)[kept] for name in cut})
@@ -100,7 +100,7 @@ def inverse_dynamics(
     ``ground`` contains the forces "right" and "left" (``recordings.by_foot``), in the axes of the motion. ``feet``
     names the links on which they act, by default the feet of ``library.human`` or of OpenSim skeletons. The motion is
     filtered by a zero-phase Butterworth filter with a ``cutoff`` in Hz (``order`` is the order of each of the two
-    passes; None disables the filter), and is differentiated in the frequency domain. Instants within about 1 / cutoff
+    passes; None disables the filter), and is differentiated in the frequency domain. Samples within about 1 / cutoff
     of the ends are less accurate. With ``check``, a warning is issued for forces that act far from their foot, and for
     large residuals.
 

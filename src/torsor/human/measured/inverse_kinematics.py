@@ -177,7 +177,7 @@ class MeasuredMotion:
 def swapped_pairs(
     fit: Fit, fitted: Fitted, measured: Array, seen: Flags, names: tuple[str, ...]
 ) -> tuple[tuple[int, int, str, str], ...]:
-    """Return (first frame, last frame, marker, marker) where swapping two marker names improves the fit greatly."""
+    """Return (first frame, last frame, marker, marker) where swapping two marker names greatly improves the fit."""
     places = fit.places(fitted.y)
     errors = np.where(seen, np.linalg.norm(places - measured, axis=2), 0.0)
     doubtful = errors.max(axis=1) > LARGE_MARKER_ERROR
@@ -209,7 +209,7 @@ def marker_paths(
     """Return the recording (K, M, 3) of the markers on a body in a motion q (K, n) at times (K,) in s.
 
     ``axes`` are the axes of the motion: "left up forward" for a Robot, as in ``library.human``, and OpenSim's axes for
-    a skeleton. Use it to check the analysis of a known motion, or to write a predicted motion as .trc.
+    a skeleton. Use this function to check the analysis of a known motion, or to write a predicted motion as .trc.
 
     Example:
         >>> body = torsor.library.human()
@@ -250,15 +250,15 @@ def inverse_kinematics(
 ) -> MeasuredMotion:
     """Return the motion that brings the markers of a body closest to a recording.
 
-    It minimises the sum of weight * distance^2 (m^2) over markers and frames, plus ``smooth`` (m^2/rad^2) times the
-    squared second differences of the coordinates. Derivatives are exact. Coordinates stay within ``lower`` and
+    The motion minimises the sum of weight * distance^2 (m^2) over markers and frames, plus ``smooth`` (m^2/rad^2) times
+    the squared second differences of the coordinates. Derivatives are exact. Coordinates stay within ``lower`` and
     ``upper`` of the body, unless ``ranges`` is False. Missing markers (NaN) are ignored, as are markers of the
     recording that are not in the set.
 
     Coordinates on which no marker depends keep their value in ``start`` (nq; 0 by default). Coordinates in ``frozen``
     {coordinate: value} are fixed. ``tied`` {coordinate: other} makes coordinates equal; by default the four spine
     joints of ``library.human`` bend equally. In an OpenSim skeleton (``skeleton``, with its own ``markers``),
-    coordinates start at their defaults, locked ones stay there, and coupled ones follow.
+    coordinates start at their defaults; locked coordinates stay there, and coupled coordinates follow the others.
 
     Frames converge when no coordinate changes by more than ``tolerance`` (rad, m). The result lists frames that did not
     converge or are not determined, and pairs of swapped markers.
@@ -331,7 +331,7 @@ def check_upright(body: Mechanism, axes: str, source: str) -> None:
 
 
 def fitted_recording(fit: Fit, measured: Array, weights: Array, tolerance: float) -> Fitted:
-    """Return the fit of all frames: some start from the posture, the others from interpolation between them."""
+    """Return the fit of all frames: some start from the posture, the others from values interpolated between these."""
     count = len(measured)
     first: NDArray[np.intp] = np.unique(np.append(np.arange(0, count, STRIDE), count - 1))
     y = standing_start(fit, measured[first], weights[first])

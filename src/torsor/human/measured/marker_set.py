@@ -1,4 +1,4 @@
-"""Markers on a body: the link of each marker, and its position on it."""
+"""Markers on a body: the link of each marker, and its position on that link."""
 
 import math
 import re
@@ -118,7 +118,7 @@ LOOSE_SPREAD = 0.015  # m: accuracy of a position on the skeleton
 
 @dataclass(frozen=True)
 class Landmark:
-    """A position on a link: ``at`` (m) on the right side, x to the left; ``spread`` (m) is its accuracy.
+    """A position on a link: ``at`` (m) on the right side, with x to the left; ``spread`` (m) is its accuracy.
 
     ``names`` are name patterns without the side; a midline position has no ``side``.
     """
@@ -182,8 +182,8 @@ def marker_set(body: Robot, names: Iterable[str], unknown: str = "raise") -> Mar
     Known names are ASIS, PSIS, sacrum, clusters of thigh, shank, upper arm and forearm, knee, ankle, heel, toe, MT5,
     MT1, shoulder, clavicle, C7, sternum, elbow, wrist, hand and head, with their common abbreviations, and "R", "L",
     "right" or "left" before or after them. Cluster markers are ``free``: calibration determines their positions.
-    ``unknown`` ("raise" or "drop") controls the treatment of unknown names; to use them, create a MarkerSet with links
-    and positions.
+    ``unknown`` ("raise" or "drop") controls the treatment of unknown names; to use such markers, create a MarkerSet
+    with links and positions.
 
     Example:
         >>> markers = marker_set(torsor.library.human(), ["R.ASIS", "L.ASIS", "R.TH1", "RKNE"])

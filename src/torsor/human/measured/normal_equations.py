@@ -67,7 +67,7 @@ class Layout:
         return q
 
     def moved(self, k: int, y: ca.SX) -> tuple[ca.SX, ca.SX | float, ca.SX | float]:
-        """Return position k as a function of the variables y (n), with first and second derivatives in its variable."""
+        """Return position k as a function of y (n), with first and second derivatives with respect to its variable."""
         if self.variables[k] < 0:
             return ca.SX(self.fixed[k]), 0.0, 0.0
         x, slope, bend = y[self.variables[k]], ca.SX(1), ca.SX(0)
@@ -229,7 +229,7 @@ def _moving(
 
 
 def solve(hessian: dict[tuple[int, int], ca.SX], right: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return H^-1 right and the smallest pivot, from the factorisation L^T D L, which has no fill-in for a tree.
+    """Return H^-1 ``right`` and the smallest pivot, from the factorisation L^T D L, which has no fill-in for a tree.
 
     The pivot is 0 if the markers do not determine the variables.
     """

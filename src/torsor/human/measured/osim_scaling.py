@@ -1,8 +1,8 @@
 """OpenSim skeletons scaled to a person: body factors from marker distances, masses, and marker positions.
 
 A measurement compares the mean distance between marker pairs in a standing trial with the distance on the skeleton. If
-S is the diagonal matrix of the factors of a body, its points, joints and centre of mass move to S x. If m'/m is the
-ratio of its masses, its second moment of mass, E = trace(I)/2 - I, becomes
+S is the diagonal matrix of the factors of a body, its points, joints and centre of mass move from x to S x. If m'/m is
+the ratio of its masses, its second moment of mass, E = trace(I)/2 - I, becomes
 
     E' = m'/m S E S        I' = trace(E') - E'
 """
@@ -78,7 +78,7 @@ def scale_factors(model: OsimModel, standing: Markers, measurements: Sequence[Me
 def scaled_model(model: OsimModel, factors: Mapping[str, ArrayLike], mass: float | None = None) -> OsimModel:
     """Return a skeleton with bodies scaled by ``factors`` {body: factor or (x, y, z)}, and a ``mass`` in kg.
 
-    Joints, centres of mass, inertias and markers follow. Bodies keep their fractions of the total mass.
+    Joints, centres of mass, inertias and markers are scaled accordingly. Bodies keep their fractions of the total mass.
 
     Example:
         >>> origin, one = np.zeros(6), np.ones(3)
@@ -111,7 +111,7 @@ def scaled_skeleton(
 ) -> OsimModel:
     """Return a skeleton scaled to a standing person: sizes, ``mass`` (kg), and positions of movable markers.
 
-    The skeleton takes the posture that fits its fixed markers. Markers that the file declares movable (clusters on
+    The skeleton takes the posture that fits its fixed markers. Markers declared movable in the file (clusters on
     thighs and shanks) are then placed where they were measured.
     """
     checked_markers(standing, WHERE, "standing")

@@ -59,9 +59,9 @@ class Calibrated:
 class Knowledge:
     """Prior knowledge of a person before the recording.
 
-    ``spread`` (M,) is the accuracy of the marker positions on their links (m), ``masks`` (F, links, 3) the lengths that
-    each factor scales, ``ends`` (F, M, 3) the distances by which it moves markers on their links, and ``factors`` (F,
-    2) the expected factors and their accuracy.
+    ``spread`` (M,) is the accuracy of the marker positions on their links (m), and ``masks`` (F, links, 3) are the
+    lengths that each factor scales. ``ends`` (F, M, 3) are the distances by which a factor moves markers on their
+    links, and ``factors`` (F, 2) are the expected factors and their accuracy.
     """
 
     spread: Array
@@ -182,7 +182,7 @@ START_TOLERANCE = 1e-4  # tolerance of the initial postures of the calibration
 class Person:
     """A measured person: the ``body`` (``library.human``) and the ``markers`` on it.
 
-    ``factors`` {segment: factor} are lengths relative to the tables for the height. ``residuals`` {marker: m}
+    ``factors`` {segment: factor} are lengths relative to those in the tables for the height. ``residuals`` {marker: m}
     are the RMS marker distances over the frames used. ``moved`` {marker: m} is the distance by which calibration moved
     a landmark on its link from its position in the tables. With ``standing``, a standing trial
     defines the zero of the angles.
@@ -197,7 +197,7 @@ class Person:
 
     @property
     def lengths(self) -> dict[str, float]:
-        """Lengths in m: between the hips, of thigh, shank, upper arm and forearm, and of the trunk to the shoulders.
+        """Lengths in m: distance between the hips, thigh, shank, upper arm, forearm, and trunk up to the shoulders.
 
         Example:
             >>> person = Person(torsor.library.human(), MarkerSet({}), {}, {}, {})
@@ -239,10 +239,10 @@ def scaled_person(
     The recording may be of any motion. ``standing`` is a trial of the person standing upright with hanging arms, which
     also sets the zero of all angles. ``height`` (m) and ``sex`` select the tables (de Leva 1996) that provide initial
     lengths, and the lengths that no marker determines. ``markers`` are the marker positions; by default they follow
-    from the marker names (``marker_set``). The hips follow from the width and depth of the pelvis (Harrington et al.
-    2007). Segment masses are fractions of the mass; centres of mass and radii of gyration are fractions of the scaled
-    lengths. Without a standing trial, the tables define the zero of the angles, and lengths across a segment are less
-    certain.
+    from the marker names (``marker_set``). The hip positions follow from the width and depth of the pelvis (Harrington
+    et al. 2007). Segment masses are fractions of the total mass; centres of mass and radii of gyration are fractions of
+    the scaled lengths. Without a standing trial, the tables define the zero of the angles, and lengths across a segment
+    are less certain.
 
     Example:
         >>> body = human(1.80, 80.0)
@@ -314,7 +314,7 @@ def _chosen(
 
 
 def check_pelvis(markers: MarkerSet, recording: Markers) -> None:
-    """Warn if the markers do not determine the pose of the pelvis, from which the hips follow."""
+    """Warn if the markers do not determine the pose of the pelvis, from which the hip positions follow."""
     on_pelvis = [name for name, (link, _) in markers.places.items() if link == "pelvis"]
     if len(on_pelvis) < MIN_MARKERS:
         listed = f": {', '.join(on_pelvis)}" if on_pelvis else ""

@@ -2,7 +2,8 @@
 
     Y(q, v, a) pi = sum over the feet of J^T w      six equations per frame, for the whole body
 
-Muscle forces do not enter. The estimate is the maximum a posteriori estimate, with anthropometric tables as the prior,
+Muscle forces do not appear in these equations. The estimate is the maximum a posteriori estimate, with anthropometric
+tables as the prior,
 
     minimise  sum of ((Y pi - J^T w) / noise)^2 / (2 s) + sum over segments of d(P, P0) / spread^2
     d(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4       (Lee, Wensing and Park 2020)
@@ -11,7 +12,7 @@ over positive definite pseudo-inertias P of all segments. With P = L (1 + E) L^T
 squares of E to second order: masses, moments and inertias have the relative deviation ``spread``. Residuals are
 correlated in time: s consecutive frames count as one, where s is the sum of their autocorrelation.
 
-Venture, Ayusawa and Nakamura 2008; Ayusawa, Venture and Nakamura 2014.
+See Venture, Ayusawa and Nakamura (2008) and Ayusawa, Venture and Nakamura (2014).
 """
 
 from collections.abc import Sequence
@@ -50,8 +51,8 @@ class Segments:
 
     ``prior`` is the body with table masses. ``before`` and ``after`` are the RMS residual force (N) and moment (N m,
     about the pelvis) with the prior and with the estimate, over held-out ``frames`` (used, held out), or over the used
-    ones if none are held out. ``noise`` (6,) are the residuals of the used frames, and ``correlation`` is the number of
-    consecutive frames that count as one.
+    frames if none are held out. ``noise`` (6,) are the residuals of the used frames, and ``correlation`` is the number
+    of consecutive frames that count as one.
     """
 
     prior: Robot | Skeleton
@@ -108,10 +109,10 @@ def identify_segments(
     """Return masses, centres of mass and inertias of the segments of a person, from motion and ground forces.
 
     ``gait`` is a result of ``measured_gait``, or several results for the same body. Frames in which motion and forces
-    disagree (``gait.valid``), for example because a foot misses the plates, and 0.17 s at both ends are omitted. The
+    disagree (``gait.valid``), for example because a foot misses the plates, and 0.17 s at each end are omitted. The
     prior is the body of the gait, with anthropometric masses. ``spread`` is the expected relative deviation of its
-    segments from the person. The total mass is taken from the gait. ``symmetric`` makes segments of both sides mirror
-    images. ``held_out`` is the last fraction of the frames, which is reserved for the residual.
+    segments from the person. The total mass is taken from the gait. With ``symmetric``, segments on the two sides are
+    mirror images. ``held_out`` is the fraction of the frames, at the end, that is reserved for computing the residual.
 
     Parameters that the motion does not excite stay at the prior, with the corresponding standard deviations: a walk
     determines the legs and the trunk, but not the mass distribution within the trunk. The deviations do not include

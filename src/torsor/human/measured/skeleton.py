@@ -47,7 +47,7 @@ class Skeleton:
         return self.names
 
     def completed(self, q: Array) -> Array:
-        """Return coordinates (K, n) with the coupled ones computed from their leaders."""
+        """Return coordinates (K, n) with coupled coordinates computed from those that they follow."""
         completed_q = q.copy()
         for name, (other, function) in self.couplings.items():
             completed_q[:, self.names.index(name)] = function(q[:, self.names.index(other)])[0]
@@ -89,8 +89,8 @@ def skeleton(model: OsimModel) -> Skeleton:
     """Return the tree of an OpenSim skeleton (``recordings.read_osim``), with the functions of its joints.
 
     Joints may be custom, pin, slider, universal, gimbal, ball, planar, free and weld joints. Coupled coordinates follow
-    others in inverse kinematics. In inverse dynamics each coordinate has its own motion, as in OpenSim. The markers of
-    the file are ``markers``. Moments of ball and free joints correspond to their three angles, whereas OpenSim's
+    others in inverse kinematics. In inverse dynamics each coordinate has its own motion, as in OpenSim. The markers in
+    the file become ``markers``. Moments of ball and free joints correspond to their three angles, whereas OpenSim's
     moments correspond to the angular velocity.
     """
     links, joints = [Link(GROUND)], list[Joint]()

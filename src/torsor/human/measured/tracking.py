@@ -1,4 +1,4 @@
-"""Predicted motions that track measured ones: markers as an objective, a measured motion as the initial guess.
+"""Predicted motions that track measured ones: markers as an objective, and a measured motion as the initial guess.
 
 Angles are tracked by ``motion.Reference`` with ``values=measured.q``.
 """
@@ -97,8 +97,8 @@ def measured_start(
     The motion may be a table with coordinate names, as written by ``torsor measure --mot``. The start is an array of
     profiles (count, N), or, for a problem with a free duration such as a free walk, variables (n,) with the measured
     duration. The body starts above the origin, as in predicted walks. If the body lacks coordinates of the problem,
-    ModelError is raised. Profiles that terms add (force sharing of free steps) start at zero. A motion in other axes
-    must first be rotated (``in_axes("left up forward")`` of the recording).
+    ModelError is raised. Profiles that terms add (force sharing of free steps) start at zero. A motion in different
+    axes must first be rotated (``in_axes("left up forward")`` of the recording).
     """
     instance_of(problem, MotionProblem, WHERE, "problem", allowed="a MotionProblem")
     names, q = _coordinates(motion)
@@ -211,10 +211,10 @@ def followed(
 ) -> MotionProblem:
     """Return a ``human.walking`` problem whose objective also tracks a measurement from ``first`` to ``last`` (s).
 
-    These are the times of a heel strike of the right foot and the next one of the left foot (of the right foot with
-    ``steps=2``). ``forces`` act on the right and left foot (``recordings.by_foot``). ``motion`` is a result of
-    ``inverse_kinematics`` whose angles are tracked. ``recording`` contains markers, with their positions on the body in
-    ``markers``. The ``weights`` of "forces", "angles" and "markers" are 1 by default. Differences are divided by 0.1
+    These are the times of a heel strike of the right foot and of the next heel strike of the left foot (of the right
+    foot with ``steps=2``). ``forces`` act on the right and left foot (``recordings.by_foot``). ``motion`` is a result
+    of ``inverse_kinematics`` whose angles are tracked. ``recording`` contains markers, with their positions on the body
+    in ``markers``. The ``weights`` of "forces", "angles" and "markers" are 1 by default. Differences are divided by 0.1
     times body weight, 0.1 rad and 0.01 m. Contact times and step length are taken from the problem: use the measured
     ``Step``.
     """

@@ -159,9 +159,10 @@ def upward(plate: Plate, where: str, above: Array | None) -> Array:
 def ground_reaction(plate: Plate, where: str, above: Array | None = None) -> tuple[Array, Array, Array]:
     """Return the force on the person, its centre of pressure and free moment, each (K, 3), in laboratory axes.
 
-    ``above`` (3,) is a point on the side of the plate where the person is, such as the mean of the markers. The default
-    is opposite to the z axis of the plate. Files contain either the force on the plate or the force on the person; the
-    sign is chosen so that the ground pushes. If the plate is unloaded, the centre of pressure is NaN.
+    ``above`` (3,) is a point on the side of the plate where the person is, such as the mean of the markers. By default,
+    the person is on the side opposite to the z axis of the plate. Files contain either the force on the plate or the
+    force on the person; the sign is chosen so that the ground pushes. If the plate is unloaded, the centre of pressure
+    is NaN.
 
     Example:
         >>> corners = np.array([[0.4, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.6, 0.0], [0.4, 0.6, 0.0]])
@@ -210,8 +211,9 @@ def read_c3d(path: str | Path, *, unit: str | None = None, axes: str | None = No
     """Return the markers (m), ground forces (N, m, N m) and events in a C3D file.
 
     ``unit`` ("m", "cm" or "mm") replaces POINT:UNITS. The format does not define how its axes are oriented relative to
-    the person. Without ``axes`` they are estimated from the force plates, the extent of the markers and the walking
-    direction, or stay unknown. A marker is missing (NaN) if its residual is negative, or all its coordinates are 0.
+    the person. Without ``axes``, the axes are estimated from the force plates, the extent of the markers and the
+    walking direction, or remain unknown. A marker is missing (NaN) if its residual is negative, or if all its
+    coordinates are 0.
     """
     path = Path(path)
     content = read_limited(path, MAX_BYTES)

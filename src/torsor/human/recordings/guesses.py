@@ -20,9 +20,9 @@ MIN_DISTANCE = 0.5  # m: a person who moves less may be standing
 def likely_axes(markers: Markers | None, up: Array | None = None) -> str:
     """Return the likely axes of a recording, such as "forward left up", or "" if they cannot be determined.
 
-    ``up`` (3,) points up, if it is known. Otherwise the axis along which the markers extend most is assumed to be
-    vertical (upright person). The axis along which the person walks is forward or back. If the person stays in place,
-    the first horizontal axis is called forward.
+    ``up`` (3,) points up, if it is known. Otherwise the axis along which the markers have the largest extent is
+    assumed to be vertical (an upright person). The axis along which the person walks is forward or back. If the person
+    stays in place, the first horizontal axis is called forward.
 
     Example:
         >>> heights = np.linspace(0.1, 1.7, 10)
@@ -59,7 +59,7 @@ def likely_axes(markers: Markers | None, up: Array | None = None) -> str:
 
 
 def vertical_axis(markers: Markers | None) -> tuple[int, float] | None:
-    """Return the axis along which an upright person extends most, and its sign, or None if it is ambiguous."""
+    """Return the axis of largest extent of an upright person, and its sign, or None if it is ambiguous."""
     if markers is None or len(markers.names) < MIN_MARKERS:
         return None
     seen = markers.positions[markers.seen.sum(axis=1) >= MIN_MARKERS]
@@ -151,8 +151,9 @@ def span_of(forces: GroundForces, contact: Contact) -> str:
 def by_foot(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence[str]] | None = None) -> GroundForces:
     """Return the plate forces as forces on the "right" and "left" foot; each contact is assigned to the nearer foot.
 
-    A foot on two plates gets the sum of both forces, with the centre of pressure of the sum. Contacts that are far from
-    both feet (another person, or a wrong plate) are omitted with a warning. Markers and forces must have the same axes.
+    A foot on two plates is assigned the sum of both forces, with the centre of pressure of the sum. Contacts that are
+    far from both feet (another person, or a wrong plate) are omitted with a warning. Markers and forces must have the
+    same axes.
 
     Example:
         >>> t = np.arange(100) / 1000

@@ -216,7 +216,7 @@ MAX_UNEXPLAINED, MIN_IMPROVEMENT = 0.6, 0.1
 
 
 def synchrony_findings(forces: GroundForces, markers: Markers) -> list[Finding]:
-    """Return a finding if forces and marker accelerations agree much better with a time shift."""
+    """Return a finding if forces and marker accelerations agree much better after a time shift."""
     left = _disagreement(forces, markers)
     if not np.isfinite(left).any():
         return []
@@ -625,9 +625,9 @@ MAX_RADIANS = 1.6  # typical largest number in a table of angles in radians
 def inspect(*parts: Recording | Markers | GroundForces | MotionTable) -> list[Finding]:
     """Return likely errors in recordings of one trial, each with its location and a fix.
 
-    Kinds: "unit", "swap" (two markers exchange places, or are in the wrong order), "sides" (right and left in all
-    frames), "jump", "frozen", "missing", "gap", "treadmill", "axes", "offset" (an empty plate), "place" (a centre of
-    pressure off its plate or foot), "times", "feet" (swapped), "shared" (one foot on two plates, or two feet on one)
+    The kinds are "unit", "swap" (two markers exchange places, or are in the wrong order), "sides" (right and left in
+    all frames), "jump", "frozen", "missing", "gap", "treadmill", "axes", "offset" (an empty plate), "place" (a centre
+    of pressure off its plate or foot), "times", "feet" (swapped), "shared" (one foot on two plates, or two feet on one)
     and "degrees". Checks that need markers and forces run if both are given.
 
     Example:

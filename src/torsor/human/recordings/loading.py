@@ -1,4 +1,4 @@
-"""Reading and writing of recording files by their suffix."""
+"""Reading and writing of recording files; the suffix selects the format."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,10 +26,10 @@ def load(
     rate: float | None = None,
     check: bool = True,
 ) -> Recording:
-    """Return the content of a recording file: markers, ground forces, a table over time, events; in SI units.
+    """Return the content of a recording file: markers, ground forces, a table over time and events, in SI units.
 
     The suffix selects the format: .trc (markers), .mot and .sto (tables; columns of ground forces are recognised by
-    name), .c3d (markers, force plates, events; extra ``mocap``), .csv. ``unit`` ("m", "cm", "mm") and ``axes``
+    name), .c3d (markers, force plates, events; extra ``mocap``) or .csv. ``unit`` ("m", "cm", "mm") and ``axes``
     ("forward up right") replace the stated or assumed unit and axes. ``columns`` {column: name} and ``rate`` (Hz) are
     for .csv files. Unless ``check`` is False, ``inspect`` looks for likely errors, which are issued as warnings.
 
@@ -64,7 +64,7 @@ def load(
 
 
 def example() -> Recording:
-    """Return the recorded walk of a man of 85.3 kg: markers and ground forces.
+    """Return the recorded walk of a man with a mass of 85.3 kg: markers and ground forces.
 
     It ships with Torsor and comes from OpenSim Moco's example3DWalking (Apache License 2.0).
 

@@ -18,7 +18,7 @@ Moved = TypeVar("Moved", Markers, GroundForces)
 
 
 def overground(data: Moved, speed: float) -> Moved:
-    """Return markers or ground forces of a treadmill trial with the belt ``speed`` (m/s) added along the walk.
+    """Return markers or forces of a treadmill trial with the belt ``speed`` (m/s) added along the walking direction.
 
     Use the same speed for markers and forces of a trial; the belt moves backward relative to the person. Forces do not
     change, their centres of pressure move forward with time, and plate corners are dropped. Joint moments do not depend
@@ -118,9 +118,9 @@ def lowpass(values: ArrayLike, rate: float, cutoff: float, *, order: int = 4, wh
 def smooth(data: Sampled, cutoff: float, *, order: int = 4) -> Sampled:
     """Return markers, a table or ground forces after ``lowpass`` with a ``cutoff`` in Hz; times must have equal steps.
 
-    For ground forces, the moments about the origin are filtered and the centres of pressure computed from them, because
-    centres of pressure jump when a foot leaves the ground and moments do not. Unloaded samples must be set to 0 first
-    (``without_unloaded``).
+    For ground forces, the moments about the origin are filtered and the centres of pressure are computed from them,
+    because centres of pressure jump when a foot leaves the ground and moments do not. Unloaded samples must be set to 0
+    first (``without_unloaded``).
 
     Example:
         >>> table = MotionTable(["x"], np.arange(100) / 100, np.ones((100, 1)))
@@ -165,7 +165,7 @@ def fill_gaps(markers: Markers, longest: float = 0.2) -> Markers:
 
 
 def resample(data: Sampled, times: ArrayLike) -> Sampled:
-    """Return markers, a table or ground forces at other ``times`` (K,), in s, by cubic spline interpolation.
+    """Return markers, a table or ground forces at different ``times`` (K,), in s, by cubic spline interpolation.
 
     ModelError is raised for times outside the recording. Marker gaps stay gaps. For ground forces, the moments about
     the origin are interpolated linearly, because forces start and end with kinks.

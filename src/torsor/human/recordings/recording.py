@@ -78,7 +78,7 @@ def rate_of(times: Array) -> float:
 
 
 def checked_values(values: ArrayLike, shape: tuple[int, ...], where: str, what: str) -> Array:
-    """Return a read-only array of a shape; NaN is a missing value, infinity raises ModelError."""
+    """Return a read-only array of a given shape; NaN marks a missing value, and infinity raises ModelError."""
     array = real_array(values, where, what)
     if array.shape != shape:
         raise ModelError(f"have shape {array.shape}", argument=what, where=where, allowed=str(shape))
@@ -90,7 +90,7 @@ def checked_values(values: ArrayLike, shape: tuple[int, ...], where: str, what: 
 
 
 class TimedData:
-    """The base class of markers, ground forces and tables: unique ``names``, increasing ``times`` (K,), a rate."""
+    """The base class of markers, ground forces and tables: unique ``names``, increasing ``times`` (K,), and a rate."""
 
     names: tuple[str, ...]
     times: Array
@@ -207,7 +207,7 @@ class Markers(TimedData):
         return self.positions[:, self.index(name)]
 
     def in_axes(self, axes: str) -> "Markers":
-        """Return the markers in other axes with the same origin, such as "left up forward" (Torsor's human).
+        """Return the markers in different axes with the same origin, such as "left up forward" (Torsor's human).
 
         Example:
             >>> markers = Markers(["toe"], [0.0], [[[1.0, 2.0, 3.0]]], axes="forward up right")
@@ -249,7 +249,7 @@ def checked_markers(value: object, where: str, what: str) -> Markers:
 
 
 def at_times(t: NDArray[Any], times: NDArray[Any], values: Array, outside: float | None = None) -> Array:
-    """Return samples (K, ...) at other times t, by linear interpolation.
+    """Return samples (K, ...) at different times t, by linear interpolation.
 
     Before the first and after the last sample, the result is that sample, or ``outside``.
     """
@@ -312,7 +312,7 @@ class GroundForces(TimedData):
         return self.vertical > threshold
 
     def in_axes(self, axes: str) -> "GroundForces":
-        """Return the forces in other axes with the same origin, such as "left up forward" (Torsor's human)."""
+        """Return the forces in different axes with the same origin, such as "left up forward" (Torsor's human)."""
         R = rotation(self.axes, axes, self.source)
         corners = None if self.corners is None else self.corners @ R.T
         return self.changed(lambda x: x @ R.T, axes=axes, corners=corners)
@@ -400,7 +400,7 @@ class MotionTable(TimedData):
 
     ``in_degrees`` is the angle unit that the file states, or None. Values are kept as written, because a file does not
     state which of its columns are angles; ``to_radians`` converts them. ``title`` is the first line of the file, and
-    ``source`` its name.
+    ``source`` is its name.
 
     Example:
         >>> motion = MotionTable(["knee_angle_r", "pelvis_tx"], [0.0], [[90.0, 0.5]], in_degrees=True)
@@ -421,7 +421,7 @@ class MotionTable(TimedData):
         self._check()
 
     def column(self, name: str) -> Array:
-        """Return a column (K,); a coordinate may be named without its path, "knee_angle_r".
+        """Return a column (K,); a coordinate may be named without its path, as in "knee_angle_r".
 
         Example:
             >>> motion = MotionTable(["/jointset/knee_r/knee_angle_r/value"], [0.0], [[0.5]])
@@ -439,7 +439,7 @@ class MotionTable(TimedData):
 
     @property
     def angles(self) -> list[int]:
-        """The columns that are angles by name: not a translation, force, moment or position."""
+        """The columns whose names indicate angles, and not translations, forces, moments or positions."""
         bare = [name.removesuffix("/speed") for name in self.short_names]
         return [k for k, name in enumerate(bare) if not name.endswith(_NO_ANGLES) and not _GROUND.search(name)]
 

@@ -46,9 +46,9 @@ _SIDE_LETTERS = {"right": "r", "left": "l"}
 def forces_of(table: MotionTable, axes: str = OPENSIM) -> GroundForces | None:
     """Return the ground forces in a table, or None if there are none.
 
-    A plate or foot has nine columns: one name ending with vx, vy, vz (N) and px, py, pz (m), and the same name with
-    "torque" or "moment" in place of "force" and x, y, z at its end (N m): ground_force_r_vx and ground_torque_r_x,
-    1_ground_force_vx and 1_ground_torque_x. Without torques the free moments are 0.
+    A plate or foot has nine columns: a name ending with vx, vy, vz (N) and px, py, pz (m), and the same name with
+    "torque" or "moment" in place of "force", ending with x, y, z (N m). Examples are ground_force_r_vx with
+    ground_torque_r_x, and 1_ground_force_vx with 1_ground_torque_x. Without torques the free moments are 0.
     """
     stems = [name[:-2] for name in table.names if name.endswith("vx") and "force" in name.lower()]
     stems = [stem for stem in stems if all(f"{stem}{end}" in table.names for end in _ENDS)]
@@ -109,7 +109,7 @@ _PARTS = dict.fromkeys(("double", "float", ""), 1) | {
 def read_mot(path: str | Path) -> MotionTable:
     """Return the table in a .mot or .sto file, with its values as written.
 
-    Headers of OpenSim 2, 3 and 4 and of SIMM are supported. Their counts are ignored in favour of the table. A column
+    Headers of OpenSim 2, 3 and 4 and of SIMM are supported. The row and column counts in headers are ignored. A column
     of vectors (DataType=Vec3) becomes three: name_x, name_y and name_z; vectors of other types become name_1, name_2
     and so on. The time column may be at any position.
     """

@@ -41,8 +41,9 @@ POSTURES, POSTURE_SPACING, TORQUES = 9, 1.1, 8  # number of postures, their dist
 def plot_task(result: MotionResult, path: str | Path | None = None) -> "Figure":
     """Return a figure of a task: postures from the right side, and torques (N m) with the ground and seat wrenches.
 
-    The postures include load and seat. The torques with the largest fraction of their strength are shown, with the
-    strength dotted where it is close. If ``path`` is given, the figure is saved there.
+    The postures include load and seat. The torques that reach the largest fractions of their strengths are shown.
+    A strength is drawn as a dotted line where it is close to the torque. If ``path`` is given, the figure is saved
+    there.
     """
     body, torques = result.robot, joint_torques(result)
     figure = new_figure(12.0, 6.4)

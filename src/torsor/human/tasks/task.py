@@ -170,8 +170,9 @@ class Task(HumanProblem):
 class TaskSettings:
     """Checked arguments that all tasks share; ``name`` is the task name in error messages.
 
-    ``duration`` (s), ``points`` and ``nodes`` discretise the motion. ``symmetric`` keeps trunk and pelvis in the
-    sagittal plane. ``frozen`` adds {coordinate: angle (rad)} to the joints that are frozen by default.
+    ``duration`` is in s. ``points`` and ``nodes`` define the discretisation of the motion. ``symmetric`` keeps trunk
+    and pelvis in the sagittal plane. ``frozen`` adds {coordinate: angle (rad)} to the joints that are frozen by
+    default.
     """
 
     name: str
@@ -230,8 +231,8 @@ class TaskSettings:
         ``aims`` are the constraints of the task itself, ``body`` includes the ``load``, and ``guess`` contains the
         first and last postures of the initial guess. ``trunk`` replaces the strengths of spine flexion, ``hands`` are
         hand forces, and ``peak`` is the weight of the peak hip and knee moments. The hands hold the rails of the
-        support within the times ``on_rails``. If the problem is infeasible, torques are relaxed before balance and
-        aims, or after the aims.
+        support within the times ``on_rails``. If the problem is infeasible, torques are relaxed first, then balance,
+        then the aims. With ``relax_aims_first``, the aims are relaxed first, then torques, then balance.
         """
         body = self.body if body is None else body
         ground: dict[str, Any] = {"body": body, "support": support, "friction": FRICTION}
@@ -299,14 +300,14 @@ def lifting(
 ) -> MotionProblem:
     """Return the problem of lifting a box (10 kg by default) with both hands, from rest to rest.
 
-    ``from_`` and ``to`` are the height of its centre, where the hands hold it, and its distance in front of the heels
-    (m). The box stays level, and clear of shanks, thighs and trunk by half its ``depth`` (m). ``lean`` (degrees) is the
-    largest forward lean of the chest: a small value bends the legs, a large value bends the back. The hands carry the
-    weight of the box from start to end; lift-off from the ground is not modelled. The start posture is free. ``width``
-    (m) is the distance between the heels, by default the distance between the hips. ``symmetric`` keeps trunk and
-    pelvis in the sagittal plane. ``frozen`` is {coordinate: angle (rad)} for joints that do not move. ``turn``
-    (degrees) is the direction of the box at the start, to the left of straight ahead; the trunk then twists, and
-    ``symmetric`` does not apply.
+    ``from_`` and ``to`` each contain the height of its centre, where the hands hold it, and its distance in front of
+    the heels (m). The box stays level, and clear of shanks, thighs and trunk by half its ``depth`` (m). ``lean``
+    (degrees) is the largest forward lean of the chest: a small value results in bent legs, a large value in a bent
+    back. The hands carry the weight of the box from start to end; lift-off from the ground is not modelled. The start
+    posture is free. ``width`` (m) is the distance between the heels, by default the distance between the hips.
+    ``symmetric`` keeps trunk and pelvis in the sagittal plane. ``frozen`` is {coordinate: angle (rad)} for joints that
+    do not move. ``turn`` (degrees) is the direction of the box at the start, to the left of straight ahead; the trunk
+    then twists, and ``symmetric`` does not apply.
 
     ``trunk`` is the strength of the back as a function of spine flexion, by default the mean for people of the same
     height, mass and sex. It replaces the ``effort_limit`` of spine flexion. If the person is too weak for the lift,
@@ -357,11 +358,11 @@ class LargestLift(NamedTuple):
 
 
 def largest_lift(body: Robot | None = None, *, within: float = 1.0, first: float = 10.0, **lift: Any) -> LargestLift:
-    """Return the mass of the heaviest box that a person can lift, within ``within`` kg, and the motion.
+    """Return the mass of the heaviest box that a person can lift, to within ``within`` kg, and the motion.
 
-    ``first`` (kg) is the first mass to try. Further arguments are passed to ``lifting``, except the box. Each mass is a
-    separate motion problem, solved for a feasible motion, which takes a few seconds, or longer if there is none. A
-    heavier box may be possible with a very different motion.
+    ``first`` (kg) is the first mass to try. Further arguments, except the box, are passed to ``lifting``. For each
+    mass, a separate motion problem is solved for a feasible motion. This takes a few seconds, or longer if there is no
+    feasible motion. A heavier box may be possible with a very different motion.
 
     Example:
         >>> largest_lift(within=-1.0)
@@ -408,9 +409,9 @@ def pushing(
     """Return the problem of pushing a handle forward with both hands and flat feet side by side, from rest to rest.
 
     The force rises from 0 to ``force`` (N) within 70 % of the duration and then stays constant. ``HandForces`` allows
-    any other time course and direction. The hands hold the handle at a ``height`` and a distance ``ahead`` of the
-    heels, ``grip`` apart (m), for the whole duration, and the body leans into it. People who push harder place one foot
-    ahead, which is not modelled.
+    any other time course and direction. The hands hold the handle at a ``height`` (m), a distance ``ahead`` (m) in
+    front of the heels and a distance ``grip`` (m) apart, for the whole duration, and the body leans into it. People who
+    push harder place one foot ahead, which is not modelled.
 
     Example:
         >>> problem = pushing(force=80.0)
@@ -547,10 +548,11 @@ def standing_up(
     Until the fraction ``off`` of the duration the hips stay on the seat. The seat carries the fraction ``share`` of the
     total force at the start, which decreases smoothly to zero at ``off``. Its force acts on the pelvis (see
     ``Sitting``). ``peak`` is the weight of the sum of the peak hip and knee extension moments (N m/kg of one leg)
-    relative to the effort. With 10 and a duration of 2.5 s, leg moments are little higher than in any quasi-static
-    motion. With 0 only the effort counts, which allows high, short peaks. ``rails`` (``Rails``) are armrests: the hands
-    are on them initially, and their forces are results of the optimisation. ``symmetric`` keeps trunk and pelvis in the
-    sagittal plane. ``frozen`` is {coordinate: angle (rad)} for joints that do not move.
+    relative to the effort. With ``peak=10`` and a duration of 2.5 s, leg moments are only slightly higher than in
+    any quasi-static motion. With ``peak=0``, only the effort counts, which allows high, short peaks. ``rails``
+    (``Rails``) are armrests: the hands are on them initially, and their forces are results of the optimisation.
+    ``symmetric`` keeps trunk and pelvis in the sagittal plane. ``frozen`` is {coordinate: angle (rad)} for joints that
+    do not move.
 
     Example:
         >>> problem = standing_up(seat=0.5)

@@ -65,8 +65,8 @@ def at_least(least: float, rows: Mapping[str, ca.SX]) -> Rows:
 class Grounded(Term):
     """A term of a ``body`` (``library.human``) on a ``support``, with a ``friction`` coefficient.
 
-    ``strength`` {coordinate: factor} multiplies the strengths of the body (``effort_limit``), with 1 for all others.
-    ``hands`` are given hand forces, in a motion of duration ``seconds``.
+    ``strength`` {coordinate: factor} multiplies the strengths of the body (``effort_limit``); the factor is 1 for all
+    others. ``hands`` are given hand forces, in a motion of duration ``seconds``.
     """
 
     body: Robot
@@ -121,7 +121,7 @@ class Effort(Driven, Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Torques(Driven, Constraint):
-    """Bounds on joint torques, including the ground wrenches on the feet: the joint strengths."""
+    """Bounds on joint torques, including the effect of the ground wrenches on the feet: the joint strengths."""
 
     def rows(self, node: Node) -> Rows:
         """Return torques divided by strengths."""
@@ -203,7 +203,7 @@ class Balance(Grounded, Constraint):
 class Slipping(Grounded, Cost):
     """The integral of the squared ground power at slipping feet, divided by body weight times 0.03 m/s.
 
-    Without it, slipping feet let the ground do work at no metabolic cost.
+    Without this term, the ground could do work on slipping feet at no metabolic cost.
     """
 
     def squares(self, node: Node) -> ca.SX:

@@ -1,6 +1,6 @@
 """Walking habits that mechanics and strength do not determine: joint ranges, an upright chest, swinging arms.
 
-With anatomical joint ranges alone, minimum-effort walks differ from human walks: elbows and hips move far sideways.
+With anatomical joint ranges alone, minimum-effort walks differ from human walks: elbows and hips move too far sideways.
 """
 
 import math
@@ -42,9 +42,9 @@ HOLDING: Mapping[str, tuple[float, float]] = {
 class Relaxed(NamedTuple):
     """The ``angle`` (degrees) of a coordinate in the relaxed posture, and the ``weight`` of the squared deviation.
 
-    The deviation is in rad. ``drag`` is the weight of the squared rate (rad/s), because tissue resists motion. Relaxed
-    elbows follow shoulder flexion, and axial rotations of the spine follow pelvis yaw: ``follows`` times that angle is
-    added.
+    The deviation is in rad. ``drag`` is the weight of the squared rate (rad/s), which represents the resistance of
+    tissue to motion. Relaxed elbows follow shoulder flexion, and axial rotations of the spine follow pelvis yaw:
+    ``follows`` times that angle is added.
     """
 
     angle: float
@@ -81,7 +81,7 @@ def relaxed(name: str) -> Relaxed:
 class Posture(Cost):
     """The integral of squared deviations from the relaxed posture (rad^2), weighted by ``RELAXED`` and ``scale``.
 
-    Some angles need almost no torque and would be undetermined without it. Relaxed elbows flex as the arms swing
+    Some angles need almost no torque and would be undetermined without this term. Relaxed elbows flex as the arms swing
     forward. ``moving`` are the coordinates that are not frozen.
     """
 
@@ -207,7 +207,7 @@ class Habits:
 
 
 def hand_clearance(node: Node) -> ca.SX:
-    """Return the squared distances of the wrists from the hips, divided by the smallest allowed one."""
+    """Return the squared distances of the wrists from the hips, divided by the smallest allowed value."""
     ways = [node.position(f"{side}_hand") - node.position(f"{side}_thigh") for side in SIDES]
     return ca.vertcat(*(ca.sumsqr(way) for way in ways)) / MIN_HAND_DISTANCE**2
 
@@ -247,7 +247,10 @@ class Upright(Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Holds(Held):
-    """A constraint that both hands hold a box in front of the trunk, its width apart and level within ``level`` (m)."""
+    """A constraint that both hands hold a box in front of the trunk.
+
+    The hands are one box width apart, and level within ``level`` (m).
+    """
 
     level: float = 0.01
 

@@ -60,8 +60,8 @@ class MetabolicEnergy(Driven, Cost):
     """Metabolic energy per metre and kg (J/(kg m)): work divided by its efficiency, and the power at rest.
 
     Positive work costs 1/0.25 and negative work 1/1.20 times its amount, for each axis of each joint (Margaria 1968).
-    The squared ground power at slightly slipping feet is added, so that slipping does not pay off. |P| is smoothed near
-    0 over a power ``smooth`` (W/kg). Above a ground power ``slipping`` (W/kg), a marginal increase costs more than
+    The squared ground power at slightly slipping feet is added, so that slipping is not advantageous. |P| is smoothed
+    near 0 over a power ``smooth`` (W/kg). Above a ground power ``slipping`` (W/kg), a marginal increase costs more than
     muscle power.
     """
 
@@ -153,9 +153,10 @@ def joint_rates(body: Robot) -> dict[str, float]:
 class Heat(Driven, Cost):
     """Metabolic energy from heat rates per kg (J/kg); for free steps, also per metre (J/(kg m)).
 
-    ``activation``, ``cocontraction``, ``shortening`` and ``lengthening`` are the coefficients above. ``basal`` (W/kg)
-    is the power at rest. ``rates`` {coordinate: v_max (rad/s)} replaces ``joint_rates``. Ground work at
-    slightly slipping feet is penalised as in ``MetabolicEnergy``, so that slipping never pays off.
+    ``activation``, ``cocontraction``, ``shortening`` and ``lengthening`` are the dimensionless heat coefficients (Kim
+    and Roberts 2015). ``basal`` (W/kg) is the power at rest. ``rates`` {coordinate: v_max (rad/s)} replaces
+    ``joint_rates``. Ground work at slightly slipping feet is penalised as in ``MetabolicEnergy``, so that slipping is
+    never advantageous.
     """
 
     activation: float = ACTIVATION_HEAT
@@ -272,8 +273,8 @@ def margins(node: Node, rate: ca.SX) -> ca.SX:
 class Instability(Grounded, Cost):
     """The squared shortfall of the lateral margin of stability, in sole half-widths, per metre (s/m).
 
-    With u = -b / (half-width), the shortfall is log(1 + exp(u)): about u if the margin is negative, and nearly zero if
-    the margin is several half-widths.
+    With u = -b / (half-width), the shortfall is log(1 + exp(u)): approximately u if the margin is negative, and nearly
+    zero if the margin is several half-widths.
     """
 
     def data(self, s: Array) -> Mapping[str, Array]:

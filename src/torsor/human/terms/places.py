@@ -220,7 +220,7 @@ class ClearsEdge(Constraint):
     clear: float
 
     def moments(self, phase: Phase) -> Array:
-        """Return three instants per node, because toes move past an edge by about 15 mm from node to node."""
+        """Return three times s per node, because toes move by about 15 mm past an edge from one node to the next."""
         nodes = super().moments(phase)
         between = [nodes[:-1] + k / EDGE_CHECKS_PER_NODE * np.diff(nodes) for k in range(1, EDGE_CHECKS_PER_NODE)]
         return np.unique(np.concatenate([nodes, *between]))
@@ -258,8 +258,8 @@ def _larger(a: ca.SX, b: ca.SX, rounding: ca.SX) -> ca.SX:
 def stair_clearance(body: Robot, step: Step, side: str, clear: float, slack: float, swing: float) -> list[Constraint]:
     """Return the constraints for a foot that swings over the edges of stairs.
 
-    They apply from the fraction ``swing`` of the step after toe-off to the same time before the foot lands. After that
-    the foot is over its tread, at most ``slack`` (m) below it.
+    They apply from the fraction ``swing`` of the step after toe-off to the same interval before the foot lands. After
+    that the foot is over its tread, at most ``slack`` (m) below it.
     """
     foot: dict[str, Any] = {"body": body, "side": side}
     passed = foot | {"clear": clear, "during": (step.toe_off + swing, 1.0 - swing)}
@@ -413,7 +413,7 @@ class ChestLean(Constraint):
         return {self.title: np.tile([np.cos(self.most), np.sin(self.most)], (len(s), 1))}
 
     def rows(self, node: Node) -> Rows:
-        """Return the sine of the lean beyond the largest one."""
+        """Return the sine of the lean beyond the largest lean."""
         up, (cosine, sine) = node.pose("spine4")[:3, 1], ca.vertsplit(node.data(self.title, 2))
         return Rows(up[2] * cosine - up[1] * sine, np.array([-np.inf]), np.zeros(1), ("forward",))
 
@@ -452,7 +452,7 @@ class BoxLevel(Held):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoxAt(Held):
-    """A constraint that the centre of the box is at a ``height`` (m), and ``ahead`` (m) of the heels."""
+    """A constraint that puts the box centre at a ``height`` (m), a distance ``ahead`` (m) in front of the heels."""
 
     height: float
     ahead: float
@@ -466,7 +466,10 @@ class BoxAt(Held):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoxGripped(Held):
-    """A constraint that keeps the box level, with its width, within ``near`` (m); it may turn and move sideways."""
+    """A constraint that keeps the box level and the hands one box width apart, within ``near`` (m).
+
+    The box may turn and move sideways.
+    """
 
     near: float = 0.005
 

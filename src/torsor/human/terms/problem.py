@@ -30,7 +30,7 @@ BOTH_SIDES = ("force", "moment", *REACTION_JOINTS, "ground")  # samples of each 
 
 
 class Samples(NamedTuple):
-    """A motion at K instants; the right side comes before the left.
+    """A motion at K samples; the right side comes before the left.
 
     It contains ``q``, ``v``, ``a`` (K, 55); ``torques`` (K, 55), zero for the six global coordinates; ``forces`` and
     ``moments`` (K, 2, 3) of the ground on the feet, moments about the origin; ``reactions`` (K, 2, 3, 3) on the links
@@ -65,11 +65,11 @@ class Samples(NamedTuple):
         return Samples(q, v, a, torques, forces, moments, reactions, *energies, ground, heights)
 
     def then(self, later: "Samples") -> "Samples":
-        """Return these samples followed by later ones, whose first instant, equal to the last one here, is dropped."""
+        """Return these samples followed by later ones, except the first of these, which equals the last one here."""
         return Samples(*(np.concatenate([a, b[1:]]) for a, b in zip(self, later, strict=True)))
 
     def part(self, first: int, last: int) -> "Samples":
-        """Return the instants with indices from ``first`` to ``last``, inclusive."""
+        """Return the samples with indices from ``first`` to ``last``, inclusive."""
         return Samples(*(values[first : last + 1] for values in self))
 
 
@@ -267,7 +267,7 @@ def pressure(samples: Samples, body: Robot) -> Array:
 def presses(result: MotionResult, s: Array) -> Array:
     """Return the points (m) and ground forces (N) (K, 2, 6) on both feet at times s (K,); with a seat, (K, 3, 6).
 
-    With rails, their forces on both hands follow. Values are NaN where a foot, the seat or a hand is unloaded. Times
+    With rails, the rail forces on both hands follow. Values are NaN where a foot, the seat or a hand is unloaded. Times
     are fractions of the duration.
     """
     samples, term = sampled(result, s), grounded_term(result.problem)

@@ -1,17 +1,17 @@
 """Optimal design of a periodic excitation trajectory: criteria, limits and minimisation.
 
-The criteria are functions of the information matrix G (b, b): the mean over all samples of Y_t^T Y_t, with Y_t (n, b)
-the regressor of the base parameters, each row divided by the noise of its coordinate, plus the information of earlier
-measurements per sample of the new motion. With the eigenvalues l of G, the sizes s of the parameters, and
+The criteria are functions of the information matrix G (b, b). G is the mean of Y_t^T Y_t over all samples, plus the
+information of earlier measurements per sample of the new motion. Y_t (n, b) is the regressor of the base parameters,
+with each row divided by the noise of its coordinate. With the eigenvalues l of G, the sizes s of the parameters, and
 r_p = (G^-1)_pp / s_p^2, they are
 
     determinant   -(sum of log l) / b                                (volume of the confidence ellipsoid)
-    condition     log of (sum of l^8)^(1/8) (sum of l^-8)^(1/8) / 2  (about log of the condition number of Y)
-    uncertainty   log of (sum of r^8)^(1/8) / 2                      (about log of the largest relative deviation)
+    condition     log of (sum of l^8)^(1/8) (sum of l^-8)^(1/8) / 2  (about the log of the condition number of Y)
+    uncertainty   log of (sum of r^8)^(1/8) / 2                      (about the log of the largest relative deviation)
 
 The power of 8 is a smooth approximation of the maximum. A function of G with the gradient D has the gradient 2 Y_t D
-with respect to Y_t, and the traced regressor yields the gradients with respect to q, v and a. Swevers, Ganseman, Tukel,
-De Schutter and Van Brussel 1997.
+with respect to Y_t, and the traced regressor yields the gradients with respect to q, v and a. See Swevers, Ganseman,
+Tukel, De Schutter and Van Brussel (1997).
 """
 
 import re
@@ -94,7 +94,7 @@ class Descent:
         self.restart(self.function)
 
     def restart(self, function: Callable[[Array], tuple[float, Array]]) -> None:
-        """Continue with another function from the same point."""
+        """Continue with a different function from the same point."""
         self.function = function
         self.value, self.gradient = function(self.x)
         self.H = np.eye(len(self.x)) * 0.1 / max(float(np.linalg.norm(self.gradient)), 1e-12)
@@ -158,7 +158,7 @@ class Clearance:
         return float(value), np.einsum("tp,tpj->tj", by_distance, distances.gradient[:, self._moving]) / len(q)
 
     def distances(self, q: Array) -> Array:
-        """Return the minimum distance (T,) in m at postures q (T, n): infinite without pairs, a bound if large."""
+        """Return the minimum distance (T,) (m) at postures q (T, n): infinite without pairs, a lower bound if large."""
         if not self.model.pairs:
             return np.full(len(q), np.inf)
         return np.asarray(self.model(q).distance[:, self._moving].min(axis=1, initial=np.inf))
@@ -196,7 +196,7 @@ class Design:
     """The design problem: a robot, columns of its regressor, force noise (n,), limits, and the Fourier series.
 
     A motion is given by x (m n,): coefficients of ``series.basis`` (2 H + 1, m) for each coordinate, relative to half
-    of its range and about its middle. ``samples`` is the number of instants per period that the criterion uses.
+    of its range and about its middle. ``samples`` is the number of samples per period that the criterion uses.
     ``known`` (b, b) is the information of earlier measurements divided by the number of samples of the new motion.
     ``sizes`` (b,) are the parameter sizes, and ``clearance`` keeps collision shapes apart.
     """
@@ -214,7 +214,7 @@ class Design:
 
     @property
     def half(self) -> Array:
-        """Half of the range (n,) of each coordinate."""
+        """Half the range (n,) of each coordinate."""
         return np.asarray((self.limits.upper - self.limits.lower) / 2)
 
     def coefficients(self, x: Array) -> Array:

@@ -59,7 +59,7 @@ MIN_NOISE_RATIO = 1e-4  # minimum noise as a fraction of the forces, for noise-f
 
 
 class Measured(NamedTuple):
-    """Samples of a robot: total forces ``acting`` (N, n), with wrenches, ``weights``, and ``residuals`` if known."""
+    """Samples of a robot: total forces ``acting`` (N, n) (with wrenches), ``weights``, and ``residuals`` if known."""
 
     data: Measurements
     acting: Array
@@ -96,9 +96,9 @@ def excite(
 ) -> Excitation:
     """Return a periodic excitation trajectory for the base parameters of a robot, as an optimised Fourier series.
 
-    ``period`` (s) and ``harmonics`` determine the frequencies. With ``rest`` the motion starts and ends at rest. Limits
-    are numbers or arrays (n,). Positions ``lower`` and ``upper`` (rad, m) and ``velocity`` default to the limits of the
-    robot. ``acceleration`` and ``effort`` (computed with the given parameters) are unlimited by default. With a
+    ``period`` (s) and ``harmonics`` determine the frequencies. With ``rest``, the motion starts and ends at rest.
+    Limits are numbers or arrays (n,). Positions ``lower`` and ``upper`` (rad, m) and ``velocity`` default to the limits
+    of the robot. ``acceleration`` and ``effort`` (computed with the given parameters) are unlimited by default. With a
     ``clearance`` (m), collision shapes stay at least that far apart; for ``pairs`` see ``robot.shapes.distances``.
 
     ``measured`` contains earlier data: ``identify`` results, ``Measurements`` or trajectories. Their information,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def features(t: ArrayLike, period: float, harmonics: int) -> tuple[Array, Array, Array]:
     """Return 1, sin(k w t), cos(k w t) and their first two derivatives at times t: (..., 2 H + 1) each.
 
-    w = 2 pi / period (1/s), k = 1 to H; sines precede cosines.
+    Here w = 2 pi / period (1/s), and k runs from 1 to H. Sines precede cosines.
     """
     times = np.asarray(t, dtype=float)[..., None]
     w = 2 * np.pi / period * np.arange(1, harmonics + 1)
@@ -163,7 +163,8 @@ class Excitation(Result):
     def plot(self, path: str | Path | None = None) -> "Figure":
         """Plot positions, velocities, accelerations and forces of one period with their limits.
 
-        The forces are computed with the given robot. ``path`` saves the figure. Requires matplotlib: ``torsor[plot]``.
+        The forces are computed with the given robot. With ``path``, the figure is also saved. Plotting requires
+        matplotlib (``torsor[plot]``).
 
         Example:
             >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)

@@ -120,7 +120,7 @@ class FirstLook:
         return "\n".join([*parts, *identifiable(self)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain numbers, lists and strings, as for JSON."""
+        """Return the report as plain numbers, lists and strings, for example for JSON."""
         prepared, shown = self.prepared, self.excited
         parameters = []
         if shown is not None:
@@ -144,9 +144,9 @@ class FirstLook:
         }
 
     def plot(self, path: str | Path | None = None) -> Figure:
-        """Plot positions, forces and spectra of each coordinate, and return the figure; ``path`` saves it.
+        """Plot positions, forces and spectra of each coordinate, and return the figure; with ``path``, save it too.
 
-        Suspicious coordinates have a red title. Requires matplotlib: ``torsor[plot]``.
+        Suspicious coordinates have a red title. Plotting requires matplotlib (``torsor[plot]``).
         """
         names = self.robot.coordinate_names
         drawn = new_figure(14.0, 1.8 * len(names) + 1.2)
@@ -286,9 +286,9 @@ def first_look(robot: MeasuredRobot | ParallelRobot, logs: Any, log_map: Any = N
 
     ``logs`` is one or several paths, ``Measurements``, a ``Trajectory``, or arrays (times, q, tau). ``log_map`` is a
     ``LogMap``, its path, or a table of columns. Without a map, Torsor's column headers are expected ('time', 'q NAME',
-    'tau NAME'). ``settings`` replace the settings of the map, for example ``cutoff=20.0``. File errors that prevent any
-    check raise ModelError with the line; all others become findings. For robots with loops and parallel robots, the
-    columns belong to the drives, as in ``identify``.
+    'tau NAME'). ``settings`` replace the settings of the map, for example ``cutoff=20.0``. File errors that make checks
+    impossible raise ModelError with the line; all others become findings. For robots with loops and parallel robots,
+    the columns belong to the drives, as in ``identify``.
 
     Example:
         >>> robot, t = torsor.library.planar_chain(2), np.arange(4000) * 1e-3

@@ -2,7 +2,7 @@
 
     tau_j = known_j(q, v, a) + Y_j(q, v, a) x + c        x: base parameters with friction, c: sensor offset
 
-Only the robot geometry enters. The unexplained part of the force ranks delays, cutoffs, signs and column orders.
+Only the robot geometry is used. The unexplained part of the force ranks delays, cutoffs, signs and column orders.
 x reveals impossible signs, such as a negative inertia.
 """
 
@@ -40,7 +40,7 @@ class Fitted(NamedTuple):
 
     @property
     def score(self) -> float:
-        """The mean logarithm of ``left``: the likelihood of forces with unknown noise."""
+        """The mean logarithm of ``left``: the negative log-likelihood of forces with unknown noise, up to constants."""
         return float(np.mean(np.log(np.maximum(self.left, 1e-20))))
 
 
@@ -76,8 +76,8 @@ class ForceModel:
     def scores(self, segment: Segment, cutoffs: Array) -> Array:
         """Return scores of the model fit for a segment differentiated with each of ``cutoffs`` (Hz, decreasing).
 
-        Lower scores are better. All scores use the same samples, at least one period of the lowest cutoff from the
-        ends.
+        Lower scores are better. All scores use the same samples, which are at least one period of the lowest cutoff
+        away from the ends.
         """
         lost, count = int(np.ceil(1 / (cutoffs[-1] * segment.step))), len(segment.q)
         inside = slice(lost, count - lost, self.step(count - 2 * lost))
@@ -112,7 +112,7 @@ class ForceModel:
 
 
 class MotionFit:
-    """The force fit for a given motion: decomposed once, for any number of forces."""
+    """The force fit for a given motion: the regressor is factorised once, for any number of forces."""
 
     def __init__(self, known: Array, chosen: Flags, rows: "list[_Row]") -> None:
         self.known, self.chosen, self.rows = known, chosen, rows

@@ -115,9 +115,9 @@ def driven_forces(robot: MeasuredRobot, columns: Mapping[str, list[Head]]) -> tu
 class LogFinding(NamedTuple):
     """A likely error in a log: ``kind``, ``place`` (a coordinate or a file), evidence ``found``, ``fix`` and ``value``.
 
-    ``value`` is the number on which the finding rests, in the units that ``found`` names. Kinds are "missing", "time",
-    "gap", "constant", "still", "stuck", "spike", "saturation", "quantisation", "limit", "degrees", "rate", "delay",
-    "sign", "swapped", "offset", "scale", "unexplained", "closure" (loops that cannot be closed) and "short".
+    ``value`` is the number on which the finding is based, in the units that ``found`` names. Kinds are "missing",
+    "time", "gap", "constant", "still", "stuck", "spike", "saturation", "quantisation", "limit", "degrees", "rate",
+    "delay", "sign", "swapped", "offset", "scale", "unexplained", "closure" (loops that cannot be closed) and "short".
 
     Example:
         >>> print(LogFinding("constant", "log.csv: tau 'elbow'", "all 900 samples are 0", "check the column", 0.0))

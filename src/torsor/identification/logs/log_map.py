@@ -170,25 +170,25 @@ class LogMap:
     """The location of the signals in a log, and their conversion to measurements.
 
     ``columns`` maps "time", "q", "v", "a", "tau" or "current" to column headers, or to column numbers from 0, in
-    coordinate order. The time may be a table {"q": header, "tau": header}. "temperature" is one column, or one for each
-    drive. ``rate`` (Hz) replaces a time column. For ``units`` see ``Trajectory.load``; "A" and "mA" are also allowed.
-    ``scale`` contains further factors, such as -1 for a sign. ``files`` names other files of the same run, in the
-    folder of the log: {"tau": "{stem}_torques.csv"}.
+    coordinate order. The time may be a table {"q": header, "tau": header}. "temperature" is one column, or one column
+    for each drive. ``rate`` (Hz) replaces a time column. For ``units`` see ``Trajectory.load``; "A" and "mA" are also
+    allowed. ``scale`` contains further factors, such as -1 to reverse a sign. ``files`` names other files of the same
+    run, in the folder of the log: {"tau": "{stem}_torques.csv"}.
 
-    ``drives`` contains the ``side`` ("motor" or "joint", or a table by quantity), ``ratios`` (n,) with ``coupling``
-    [[motor, joint, ratio], ...] or a ``matrix`` R (n, n), motor = R joint, ``offsets`` (n,) that are added to the joint
-    positions (rad, m), and ``torque_constants`` (n,) for currents (N m/A).
+    ``drives`` contains the ``side`` ("motor" or "joint", or a table by quantity); ``ratios`` (n,) with ``coupling``
+    [[motor, joint, ratio], ...], or a ``matrix`` R (n, n) with motor = R joint; ``offsets`` (n,), which are added to
+    the joint positions (rad, m); and ``torque_constants`` (n,) for currents (N m/A).
 
     ``delay`` (s) is the delay of the forces, one for all or one for each coordinate, or "estimate": the shift that best
     explains the forces. ``cutoff`` (Hz) is the cutoff of the differentiation filter (default: chosen from the
-    spectrum), and ``force_cutoff`` (Hz) the cutoff of a force filter (default: none). ``every`` decimates the samples
-    after filtering. Steps longer than ``gap`` (s; default: five median steps) separate segments that are differentiated
-    separately. Rows with a missing number raise ModelError, or are skipped (``missing="skip"``). Forces of at least
-    ``saturation`` (n,), as logged in SI units, get weight 0.
+    spectrum), and ``force_cutoff`` (Hz) is the cutoff of a force filter (default: none). ``every`` decimates the
+    samples after filtering. Steps longer than ``gap`` (s; default: five median steps) separate segments that are
+    differentiated separately. Rows with a missing number raise ModelError, or are skipped (``missing="skip"``). Forces
+    of at least ``saturation`` (n,), as logged in SI units, have weight 0.
 
     ``wrenches`` {link or frame: {"force": 3 columns, "moment": 3 columns, "axes": "local" or "world", "origin": [x, y,
-    z]}} are measured environment wrenches, N and N m. Without "moment" (three-axis sensors), the moment is zero about
-    the place or the origin. The tau columns of a floating base may be omitted, or all tau columns.
+    z]}} are measured environment wrenches, in N and N m. Without "moment" (three-axis sensors), the moment is zero
+    about the place or the origin. Either the tau columns of a floating base or all tau columns may be omitted.
 
     Example:
         >>> LogMap({"time": "t", "q": ["j1", "j2"], "tau": ["i1", "i2"]}, units={"time": "ms"}).delay

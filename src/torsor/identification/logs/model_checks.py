@@ -99,7 +99,7 @@ def scale_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[L
 
 
 def unexplained_findings(model: ForceModel, left: Array, source: str) -> Iterator[LogFinding]:
-    """Yield coordinates whose force the model mostly does not explain with any parameters."""
+    """Yield coordinates for which the model does not explain most of the force with any parameters."""
     for name, part in zip(model.robot.coordinate_names, left, strict=True):
         if part > MAX_UNEXPLAINED_PART:
             percent = 100 * math.sqrt(part)

@@ -39,7 +39,7 @@ MIN_PERIODS = 2.0  # periods of the lowest cutoff in the longest segment
 
 
 class Spectrum(NamedTuple):
-    """Spectra of a segment: ``frequencies`` (F,) in Hz, ``power`` (F, n) per frequency, its ``floor`` (n,)."""
+    """Spectra of a segment: ``frequencies`` (F,) in Hz, ``power`` (F, n) per frequency, and its ``floor`` (n,)."""
 
     frequencies: Array
     power: Array
@@ -55,7 +55,8 @@ class Spectrum(NamedTuple):
 class Cutoff(NamedTuple):
     """The chosen cutoff ``value`` (Hz), and the ``noise`` standard deviation (n,) of a signal.
 
-    Below ``lowest`` (Hz), more than ``MAX_LOST_POWER`` of the power of the next-to-last derivative would be removed.
+    With a cutoff below ``lowest`` (Hz), more than ``MAX_LOST_POWER`` of the power of the next-to-last derivative would
+    be removed.
     """
 
     value: float

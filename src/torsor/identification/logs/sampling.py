@@ -1,8 +1,8 @@
 """Sampling: the segments of a log between gaps, and equal steps within each of them.
 
-Time stamps that are rounded equal steps are replaced by the equal steps. Other unequal steps are resampled:
-positions and rates by the cubic through the four nearest samples, forces by linear interpolation, which does not
-overshoot where friction jumps.
+Time stamps that are rounded values of equally spaced times are replaced by these times. Other unequal steps are
+resampled: positions and rates by the cubic through the four nearest samples, forces by linear interpolation, which does
+not overshoot where friction jumps.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Sampling(NamedTuple):
 
 
 def sampling_of(times: Array, gap: float | None = None) -> Sampling:
-    """Return the sampling of times (N,); steps longer than ``gap`` (s) or backwards separate segments."""
+    """Return the sampling of times (N,); steps that are negative or longer than ``gap`` (s) separate segments."""
     steps = np.diff(times)
     forward = steps[steps > 0]
     step = float(np.median(forward)) if forward.size else 0.0
@@ -124,7 +124,7 @@ def _resolution(times: Array) -> float:
 
 
 class Segment(NamedTuple):
-    """A run without gaps at equal steps: ``times`` (T,), ``q``, ``v``, ``a``, ``tau`` and ``saturated`` (T, n).
+    """A run without gaps, with equal steps: ``times`` (T,), ``q``, ``v``, ``a``, ``tau`` and ``saturated`` (T, n).
 
     ``temperature`` (T, 1) or (T, n) of the drives and environment wrenches ``external`` (T, L, 6) are present if
     measured. With a ``robot``, positions contain quaternions.
@@ -171,7 +171,7 @@ class Segment(NamedTuple):
 
 
 def segments_of(robot: MeasuredRobot, log: Log, given: LogMap, notes: list[str]) -> list[Segment]:
-    """Return the segments of a log at equal steps, with forces filtered as in the map; append to ``notes``."""
+    """Return the segments of a log with equal steps, with forces filtered as in the map; append to ``notes``."""
     complete = log.complete
     if not complete.all():
         first, count = log.line(int(np.argmin(complete))), int(np.count_nonzero(~complete))

@@ -40,7 +40,7 @@ def signal_findings(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
 
 
 def motionless(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
-    """Return joints that never move, forces that never change, and steps that suggest another time unit."""
+    """Return joints that never move, forces that never change, and steps that suggest a different time unit."""
     log = log.kept(log.complete)
     if len(log) < 3:
         return []
@@ -248,7 +248,7 @@ def rate_findings(
 ) -> Iterator[LogFinding]:
     """Yield findings on ``measured`` velocities or accelerations (T, n); ``derived`` ones are computed from positions.
 
-    ``what`` is "v" or "a", ``step`` the sampling period in s.
+    ``what`` is "v" or "a", and ``step`` is the sampling period in s.
     """
     x, y = measured - measured.mean(axis=0), derived - derived.mean(axis=0)
     sizes = np.outer(np.linalg.norm(x, axis=0), np.linalg.norm(y, axis=0))
@@ -382,9 +382,10 @@ DEGREE = math.pi / 180
 def check_radians(robot: MeasuredRobot, q: Array, v: Array) -> None:
     """Raise ModelError if angles q (N, nq) or rates v (N, nv) are in degrees, and warn if they may be.
 
-    An error requires a revolute joint beyond three times its limits and more than one turn, while all joints would be
-    within their limits in degrees. Twice the limits cause a warning. A joint without limits causes one if it spans
-    more than three turns, but at most one turn if the numbers are degrees.
+    An error is raised only if a revolute joint is beyond three times its limits and beyond one turn, while all joints
+    would be within their limits if the numbers were degrees. An angle beyond twice the limits causes a warning. A joint
+    without limits causes a warning if it spans more than three turns, but would span at most one turn if the numbers
+    were degrees.
     """
     angles = [  # the angles of joints with one coordinate, and of their motors
         (at.q.start, at.v.start)

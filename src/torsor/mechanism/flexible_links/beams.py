@@ -1,6 +1,6 @@
 """Modes of a uniform beam from its properties, computed by the Ritz method with polynomials.
 
-The trial functions are x^2 P_j for bending along y and z, and x P_j for torsion, with the Legendre polynomials P_j on
+The trial functions are x^2 P_j for bending along y and z, and x P_j for torsion, with the Legendre polynomials P_j over
 the length of the beam. They are clamped at x = 0 and free at the tip. The lowest eigenvectors, computed with a load on
 the tip, span the modes. Within this span the modes of the beam alone are orthogonal. Second-order displacements follow
 from strains that are linear in eta: with theta the rotation of a section and kappa = theta' (Magnus expansion to second

@@ -44,12 +44,12 @@ def with_rod(
 
     - ``length`` in m, ``mass`` in kg.
     - ``bending``: the stiffness EI (N m^2), one number, or one for bending along y (about z) and one along z (about y).
-    - ``torsion`` is GJ (N m^2), ``stretch`` is EA (N).
+    - ``torsion`` is GJ (N m^2), and ``stretch`` is EA (N).
     - ``modes``: the number of polynomials of each strain: (bending along y, along z, torsion, stretch); the last ones
       may be omitted.
     - ``radius`` (m): radius of a round rod, which determines the inertia of its sections.
     - ``damping`` (s): ratio of damping to stiffness.
-    - ``curvature`` (3,) rad/m: curvature of the rod at rest, about x, y, z.
+    - ``curvature`` (3,), in rad/m: curvature of the rod at rest, about x, y, z.
     - ``sections``: the number of small bodies at the points of a Gauss quadrature, the links ``name/1`` to ``name/N``;
       ``name/tip`` is the end.
 

@@ -33,9 +33,9 @@ def node_modes(
 ) -> Modes:
     """Return modes from shapes at nodes; ``Modes`` defines the shapes and units of the arrays.
 
-    Pass either ``stiffness``, (n, n) or (n,), or the ``frequencies`` (n,) rad/s of the modes. ``damping`` (n,) holds
-    damping ratios. Without ``rotations`` the nodes do not rotate. Nodes in order along a straight line from the clamped
-    end get the second-order displacements of an inextensible line between the nodes; other nodes get none.
+    Pass either ``stiffness``, (n, n) or (n,), or the ``frequencies`` (n,), in rad/s, of the modes. ``damping`` (n,)
+    holds damping ratios. Without ``rotations`` the nodes do not rotate. Nodes in order along a straight line from the
+    clamped end get the second-order displacements of an inextensible line between the nodes; other nodes get none.
 
     Example:
         >>> x, shapes = np.array([[0.5, 0, 0], [1.0, 0, 0]]), np.zeros((2, 3, 1))

@@ -131,7 +131,7 @@ def fit_weights(
     also from equal weights unless the first search ends near the data. The optimum is local: try other weights too.
 
     ``start`` is the initial guess of the first optimum (see ``MotionProblem.solve``), by default the motion nearest to
-    the data. ``solver`` solves for optima. ``iterations`` and ``seconds`` limit the search, which Ctrl-C also ends;
+    the data. ``solver`` computes the optima. ``iterations`` and ``seconds`` limit the search, which Ctrl-C also ends;
     the result then contains the best weights so far. ``progress`` shows the iterations on stderr.
 
     Example:

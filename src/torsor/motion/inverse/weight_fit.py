@@ -45,12 +45,12 @@ class WeightFit(Result):
     """The result of ``motion.fit_weights``.
 
     ``motion`` is the predicted motion of the problem with the fitted weights. ``names`` and ``values`` (k,) are the
-    names and values of the weights, ``data`` the names of the data sets and ``distances`` the root mean square
+    names and values of the weights, ``data`` are the names of the data sets, and ``distances`` are the root mean square
     distances from them, in their scales. ``nearest`` is the distance of the nearest motion that the constraints allow,
-    over all data, and ``explained`` the fraction of the variance over time that the prediction explains.
+    over all data, and ``explained`` is the fraction of the variance over time that the prediction explains.
     ``x_by_weights`` (n, k) and ``data_by_weights`` (R, k) are the exact derivatives of variables and distances with
-    respect to the weights, ``residuals`` (R,) the distances, and ``history`` (steps, 1 + k) the sum of their squares
-    and the weights after each step. For ``flat`` and ``weak`` see ``WeightSensitivities``.
+    respect to the weights, ``residuals`` (R,) are the distances, and ``history`` (steps, 1 + k) contains the sum of
+    their squares and the weights after each step. For ``flat`` and ``weak`` see ``WeightSensitivities``.
     """
 
     motion: MotionResult
@@ -163,7 +163,7 @@ class WeightFit(Result):
             return cls(motion, names=names, data=data, distances=distances, status=status, **named, **counts)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Plot weights and distances over the search steps and return the figure; ``path`` also saves it."""
+        """Plot weights and distances over the search steps and return the figure; with ``path``, save it too."""
         figure = new_figure(9.0, 4.0)
         left, right = figure.subplots(1, 2)
         for name, column in zip(self.names, self.history[:, 1:].T, strict=True):

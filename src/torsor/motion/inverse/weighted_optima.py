@@ -89,7 +89,7 @@ class WeightedProgram:
 def cost_groups(problem: ProblemStatement, groups: Mapping[str, Sequence[str]] | None) -> dict[str, list[Cost]]:
     """Return the objective terms that share a weight, by the name of the weight.
 
-    ``groups`` is {name of a weight: titles of its terms}; by default each term has its own weight. Raises ModelError
+    ``groups`` is {name of a weight: titles of its terms}; by default each term has its own weight. ModelError is raised
     if a term is in no group or in two, or if the problem has fewer than two weights.
     """
     where, titles = f"{problem.name}: weights", [cost.title for cost in problem.costs]
@@ -138,7 +138,7 @@ class Solved(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Optima:
-    """Solver of a weighted program for other weights; Ctrl-C and the time limit ``until`` stop it."""
+    """Solver of a weighted program for different weights; Ctrl-C and the time limit ``until`` stop it."""
 
     program: WeightedProgram
     solver: str
@@ -163,7 +163,7 @@ class Optima:
     def solved(self, weights: Array, start: Array) -> Solved | None:
         """Return the optimum for weights (k,) near variables (n,), or None if the solver finds none.
 
-        With zero multipliers an interior-point method stays near its start, which it otherwise moves away from bounds.
+        With zero multipliers, an interior-point method stays near its start; otherwise it first moves away from bounds.
         If there are several local optima, the optimum near the data is needed.
         """
         n, m = self.program.n, self.program.m
@@ -171,7 +171,7 @@ class Optima:
         return self._search(weights, start, still) or self._search(weights, start, None)
 
     def moved(self, before: Solved, weights: Array) -> Solved | None:
-        """Return the optimum for other weights, by Newton steps from the predicted point or by the solver."""
+        """Return the optimum for different weights, by Newton steps from the predicted point or by the solver."""
         x = before.optimum.x + self.by_weights(before) @ (weights - before.weights)
         x = np.clip(x, self.program.lower, self.program.upper)
         self.program.weights = weights
@@ -217,8 +217,8 @@ class WeightSensitivities(NamedTuple):
 def weight_sensitivities(result: Solution) -> WeightSensitivities:
     """Return the exact derivatives of a solved motion with respect to the weights of its objective terms.
 
-    They follow from the implicit function theorem on the active constraints. If all weights grow by the same factor,
-    the motion does not change, so the columns times the weights sum to 0.
+    They follow from the implicit function theorem on the active constraints. If all weights are multiplied by the same
+    factor, the motion does not change, so the columns times the weights sum to 0.
 
     Example:
         >>> from torsor import motion

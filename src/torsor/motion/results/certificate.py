@@ -2,8 +2,9 @@
 
 The rows of all constraints are enclosed over intervals of time (``transcription/ranges.py``), at first ``FIRST_WIDTH``
 of the phase or less. Where a bound is neither shown nor violated for certain, the interval is halved, until all bounds
-are shown, it is shorter than ``MIN_WIDTH``, or more than ``MAX_HALVED`` would be halved. The proof concerns the exact
-curve of the control points and the model that the compiled functions describe; rounding is part of the enclosures.
+are shown, it is shorter than ``MIN_WIDTH``, or more than ``MAX_HALVED`` intervals would be halved. The proof concerns
+the exact curve of the control points and the model that the compiled functions describe; rounding is part of the
+enclosures.
 """
 
 from collections.abc import Mapping
@@ -32,11 +33,11 @@ S = TypeVar("S", bound=Solution)
 
 @dataclass(frozen=True)
 class CertifiedBound:
-    """What is known of one row of a constraint at all times.
+    """The result for one row of a constraint at all times.
 
     ``excess`` is a proven upper bound of the excess over the bound, in units of the row; it is negative if the row
     keeps a distance from its bound. ``intervals`` are the times (s) within which the bound is not shown, and
-    ``is_violated`` tells whether it is violated in one of them for certain.
+    ``is_violated`` states whether it is violated in one of them for certain.
     """
 
     title: str
@@ -88,8 +89,8 @@ def _text(intervals: tuple[tuple[float, float], ...]) -> str:
 def certify(problem: ProblemStatement, x: Array, tolerance: float = 0.0) -> Certificate:
     """Return what can be shown of the bounds of a problem at all times of the motion of variables x (n,).
 
-    Rows may exceed their bounds by ``tolerance`` times their scale, half the distance of their bounds or the magnitude
-    of the only one.
+    Rows may exceed their bounds by ``tolerance`` times their scale, which is half the distance between their bounds or
+    the magnitude of the only bound.
     """
     number(tolerance, problem.name, "tolerance", least=0.0)
     layout = problem.program.layout
@@ -174,7 +175,7 @@ def _merged(intervals: list[tuple[float, float]]) -> tuple[tuple[float, float], 
 
 
 def certified(solution: S, tolerance: float = 0.0) -> S:
-    """Return the motion with all durations longer by the smallest common factor for which its bounds are shown."""
+    """Return the motion with all durations increased by the smallest common factor for which its bounds are shown."""
     problem, where = solution.problem, solution.problem.name
     first = certify(problem, solution.x, tolerance)
     if first.is_proven:

@@ -175,7 +175,7 @@ def archive_of_several(results: Sequence[Solution], seeds: Sequence[int]) -> Arc
 
 
 def packed(results: Sequence[Solution]) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    """Return the arrays of several results, with shared ones once, and the settings of the first."""
+    """Return the arrays of several results, with shared arrays stored once, and the settings of the first."""
     arrays: dict[str, Any] = {}
     first = archive(results[0])
     for k, result in enumerate(results):

@@ -200,10 +200,11 @@ def _pieces(phase: PhaseLayout, x: Array, s: Array, T: float) -> Array:
 class Moments(Profiled):
     """A motion sampled at ``times`` t (...), in s.
 
-    ``q`` (..., nq), ``v``, ``a``, ``j`` (..., nv) are positions and their derivatives, ``tau`` (..., nv) forces and
-    ``tau_rate`` their rates (with closed loops, of the active coordinates: (..., N)). ``reactions`` (..., L, 6) are the
-    moment and force that each parent exerts on its link, at the link's origin in its axes. ``phase`` (...) is the index
-    of the phase and ``s`` (...) its elapsed fraction. Where two phases meet, ``at`` returns the start of the later one.
+    ``q`` (..., nq), ``v``, ``a``, ``j`` (..., nv) are positions and their derivatives, ``tau`` (..., nv) are forces,
+    and ``tau_rate`` are their rates (with closed loops, of the active coordinates: (..., N)). ``reactions`` (..., L, 6)
+    are the moment and force that each parent exerts on its link, at the link's origin in its axes. ``phase`` (...) is
+    the index of the phase and ``s`` (...) its elapsed fraction. Where two phases meet, ``at`` returns the start of the
+    later one.
     """
 
     def __init__(self, course: Course, times: Any, phase: Any, s: Any):

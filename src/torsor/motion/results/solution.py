@@ -231,7 +231,7 @@ class Solution(Profiled):
 
     @property
     def x(self) -> Array:
-        """The variables (x,)."""
+        """The variables (n,)."""
         return self.outcome.x
 
     @property

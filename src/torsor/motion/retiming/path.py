@@ -173,7 +173,7 @@ def progress(s: Array) -> Array:
 class Timing(NamedTuple):
     """A timing: ``times`` (G + 1), ``s`` and ``x`` = s'^2 at knots; ``u`` and ``w`` (G) in intervals.
 
-    If ``stretch``, these describe the progress along the path, in the unit of s, and places are ``stretched``.
+    If ``stretch`` is true, these describe the progress along the path, in the unit of s, and places are ``stretched``.
     """
 
     times: Array

@@ -95,7 +95,7 @@ class RetimedInstants:
 class Retimed(Result):
     """A motion along a path: ``at`` any time, and ``q``, ``v``, ``a``, ``jerk``, ``tau`` (G + 1, n) at its knots.
 
-    ``times`` (G + 1) are the knots in s and ``duration`` the last of them. ``bounds`` are the enforced bounds with
+    ``times`` (G + 1) are the knots in s, and ``duration`` is the last of them. ``bounds`` are the enforced bounds with
     their sources, and ``active`` (G + 1) is the active bound at each knot. Where accelerations jump, the values at
     knots are the values after the jump (at the last knot, before it); the bounds hold on both sides.
 
@@ -177,7 +177,7 @@ class Retimed(Result):
         return self._in(*self._axes[0].find(t))
 
     def sample(self, dt: float) -> Trajectory:
-        """Return the motion in steps of dt (s), the last one shorter, as a ``Trajectory`` with the forces."""
+        """Return the motion in steps of dt (s), with a shorter last step, as a ``Trajectory`` with the forces."""
         times = instants(self.duration, check_rate(1 / positive(dt, self.robot.name, "dt"), self.duration, "sample"))
         at = self.at(times)
         return Trajectory(self.robot, times, at.q, at.v, at.a, at.tau, settings={"method": "retime", **self.settings})
@@ -322,9 +322,10 @@ class Retimed(Result):
             return cls(robot, joint_path, timing, bounds, archive.settings["settings"])
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Plot positions, velocities, accelerations and forces with their bounds; ``path`` saves the figure.
+        """Plot positions, velocities, accelerations and forces with their bounds; with ``path``, save the figure.
 
-        Jerks, force rates and reactions are included if they are bounded. Needs matplotlib: ``torsor[plot]``.
+        Jerks, force rates and reactions are included if they are bounded. Plotting requires matplotlib
+        (``torsor[plot]``).
         """
         robot, bounds, times = self.robot, self.bounds, np.linspace(0.0, self.duration, PLOT_POINTS)
         at, names, unit_names = self.at(times), robot.coordinate_names, units(robot)[1]

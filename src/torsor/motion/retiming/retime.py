@@ -61,9 +61,9 @@ class Profile(NamedTuple):
 def fastest(rows: Array, most: Array, h: Array, start: ArrayLike, end: ArrayLike) -> Profile:
     """Return the fastest timing of B paths with G intervals of lengths h (B, G).
 
-    ``rows`` (B, G + 1, 4, r) are a, b and the bounds low, high at the knots, ``most`` (B, G + 1) the largest x of
-    velocity bounds, and ``start`` and ``end`` (B, 1) the x at both ends. If a controllable set is empty, its low is
-    above its high, and x is meaningless.
+    ``rows`` (B, G + 1, 4, r) are a, b and the bounds low, high at the knots, ``most`` (B, G + 1) is the largest
+    x allowed by velocity bounds, and ``start`` and ``end`` (B, 1) are the x at both ends. If a controllable set is
+    empty, its low is above its high, and x is meaningless.
     """
     count, knots, _, r = rows.shape
     work = _passes(r, count, knots)

@@ -1,12 +1,12 @@
 """Timings within jerk and torque-rate bounds: s'' is continuous, and an interior-point method minimises the time.
 
-With w = du/ds, the rate of a row a u + b x + c is sqrt(x) (a w + (a_s + 2 b) u + b_s x + c_s), where the index s is the
-derivative along the path. It is the jerk for a = q', b = q'', and the torque rate for forces. Both have the form of
-the loads in ``control/scaling``, whose interior-point method over quadratic splines x(s) is used here for the full path
-at once.
+With w = du/ds, the rate of a row a u + b x + c is sqrt(x) (a w + (a_s + 2 b) u + b_s x + c_s), where the index s
+denotes the derivative along the path. It is the jerk for a = q', b = q'', and the torque rate for forces. Both have the
+form of the loads in ``control/scaling``, whose interior-point method over quadratic splines x(s) is used here for the
+full path at once.
 
-The splines describe the progress p of ``path.stretched``: near rest, where x(s) would be the power 4/3 of s, the
-rate of p is nearly constant.
+The splines describe the progress p of ``path.stretched``: near rest, where x(s) would be proportional to s^(4/3),
+the rate of p is nearly constant.
 """
 
 import math

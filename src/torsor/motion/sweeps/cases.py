@@ -51,7 +51,7 @@ class Cases:
 def grid(values: Mapping[str, Sequence[Any]] | None = None, **more: Sequence[Any]) -> Cases:
     """Return all combinations of parameter values; the last parameter changes fastest.
 
-    Parameters whose names contain dots are given in a table, the others also as keywords.
+    Parameters whose names contain dots are given in a table; the others may also be given as keywords.
 
     Example:
         >>> list(grid({"torques.upper": [5.0, 10.0]}, points=[8]))
@@ -72,7 +72,7 @@ def grid(values: Mapping[str, Sequence[Any]] | None = None, **more: Sequence[Any
 def samples(
     count: int, ranges: Mapping[str, Sequence[float]] | None = None, *, seed: int = 0, **more: Sequence[float]
 ) -> Cases:
-    """Return random cases: each parameter is uniform between (low, high), independently of the others.
+    """Return random cases: each parameter is uniform in an interval (low, high), independently of the others.
 
     The same seed yields the same cases, and a larger ``count`` starts with them.
 
@@ -148,7 +148,8 @@ Kind = str  # "number", "truth", "text", or "array1", "array2", ... with the num
 class Row(NamedTuple):
     """A computed case: its ``number``, ``digest`` and ``values``, the ``results``, and the ``error`` if it failed.
 
-    ``warning`` contains the warnings, ``elapsed`` is the computing time (s), ``units`` are the known units of results.
+    ``warning`` contains the warnings, ``elapsed`` is the computing time (s), and ``units`` are the known units of
+    results.
     """
 
     number: int
@@ -173,7 +174,7 @@ class Row(NamedTuple):
 
 
 def results_of(found: Any) -> dict[str, Any]:
-    """Return the results of a function by column: nested tables have dotted names, a single value is named "value".
+    """Return the results of a function by column: nested tables have dotted names; a single value is called "value".
 
     Example:
         >>> results_of({"time": 1.5, "force": {"hip": np.array([1.0, 2.0])}})

@@ -157,11 +157,11 @@ _starting = threading.Lock()  # the environment is shared by all threads
 
 
 class WorkerDiedError(BrokenExecutor):
-    """A process that ended while computing a case, because it was killed, ran out of memory or crashed."""
+    """The error for a process that ended while computing a case: it was killed, ran out of memory or crashed."""
 
 
 class CannotStartError(ModelError):
-    """Worker processes that end before they can compute anything."""
+    """The error for worker processes that end before they can compute anything."""
 
 
 class _Job(NamedTuple):
@@ -213,7 +213,7 @@ class Processes(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Stop the processes, after all calls if ``wait``, otherwise at once."""
+        """Stop the processes, after all calls if ``wait`` is true, otherwise at once."""
         self._is_closed = True
         if cancel_futures or not wait:
             with contextlib.suppress(queue.Empty):
@@ -390,7 +390,7 @@ class Here(Executor):
 
 
 class Pool:
-    """An executor with the properties that a sweep needs: its capacity, and the errors that mean a lost worker.
+    """An executor with the properties that a sweep needs: its capacity, and the errors that indicate a lost worker.
 
     ``executor`` is None for ``workers`` processes on this machine (0: this process), an executor of
     ``concurrent.futures``, a function that returns one, a ``distributed.Client``, or the address of its scheduler.
@@ -466,7 +466,7 @@ class Pool:
         return False
 
     def renew(self) -> None:
-        """Replace a broken executor by a new one."""
+        """Replace a broken executor with a new one."""
         self.renewed += 1
         if self._is_given or self.renewed > MAX_RENEWED:
             message = "the executor is broken: a worker ended" if self._is_given else "new workers end immediately"

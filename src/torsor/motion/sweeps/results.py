@@ -42,7 +42,7 @@ class Results:
     """The table of a study, which is read from its file on access.
 
     ``results["T"]`` is a column in the order of the cases: an array of numbers (NaN for failed cases), booleans or
-    text. Arrays of equal shape are stacked. ``units`` maps names to units. ``status`` tells whether the study
+    text. Arrays of equal shape are stacked. ``units`` maps names to units. ``status`` states whether the study
     is complete.
 
     Example:
@@ -107,7 +107,7 @@ class Results:
         return self.table([name])[name]
 
     def rows(self, names: list[str] | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the cases one by one as {column: value}, with None for missing values; memory use stays small."""
+        """Yield the cases one by one as {column: value}, with None for missing values; memory use remains small."""
         chosen = self._chosen(names)
         with self._open() as store:
             for row in store.read(chosen):
@@ -136,7 +136,7 @@ class Results:
             return {int(number): error for number, error in store.read(["case", "error"]) if error}
 
     def to_csv(self, path: str | Path) -> None:
-        """Write all numbers, booleans and texts as a .csv file, with units in the header, such as "T (s)".
+        """Write all numbers, booleans and strings as a .csv file, with units in the header, such as "T (s)".
 
         Arrays are omitted, because one table cannot hold them.
         """
@@ -156,7 +156,8 @@ class Results:
     ) -> "Figure":
         """Plot one row per result and one column per varying parameter, with one point per case; return the figure.
 
-        By default the first eight numeric results and four numeric parameters are drawn; ``path`` saves the figure.
+        By default the first eight numeric results and four numeric parameters are drawn. With ``path``, the figure is
+        also saved.
         """
         columns = self.columns
         numbers = [name for name, column in columns.items() if column.kind == "number"]
@@ -199,7 +200,7 @@ class Results:
 
 
 def read(path: str | Path) -> Results:
-    """Open the results file of a ``torsor.sweep``, even while a study is writing to it."""
+    """Open the results file of ``torsor.sweep``, even while a study is writing to it."""
     results = Results(Path(path))
     results._chosen(None)  # raises if the file is invalid
     return results

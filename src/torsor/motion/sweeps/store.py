@@ -111,7 +111,7 @@ class Store(ABC):
 
 
 class Writing:
-    """The exclusive right to write to a file, which one study at a time holds until its process ends.
+    """The exclusive right to write to a file, which only one study at a time holds until its process ends.
 
     It is a lock on an empty SQLite file next to the results, because SQLite can lock files on all systems.
     """
@@ -143,7 +143,7 @@ class Writing:
 
 
 def check_subject(path: Path, found: str, wanted: str | None) -> None:
-    """Raise ModelError if a file contains results of another function."""
+    """Raise ModelError if a file contains results of a different function."""
     if wanted is not None and found != wanted:
         what = f"it contains results of {found!r}, not of {wanted!r}"
         raise ModelError(what, where=str(path), fix="choose another file")

@@ -150,7 +150,7 @@ _MOTION_UNITS = {"T": "s", "solve_seconds": "s"}
 
 
 class Found(NamedTuple):
-    """The ``results`` of a case, the ``reason`` if it counts as failed in spite of results, and the known units."""
+    """The ``results`` of a case, the ``reason`` if it counts as failed despite having results, and the known units."""
 
     results: dict[str, Any]
     reason: str = ""
@@ -159,7 +159,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Subject:
-    """A function of the parameters of a case, with its ``name`` and units by name.
+    """A function of the parameters of a case, with its ``name``, and ``units`` of quantities by name.
 
     If the function returns a motion problem, it is solved with ``settings``. The results of a motion are its figures,
     the figures of ``report`` and the arrays in ``keep``.
@@ -179,7 +179,7 @@ class Subject:
         return fingerprint(function, self.settings)
 
     def check(self, values: Mapping[str, Any], where: str) -> None:
-        """Raise ModelError if a case lacks a parameter of the function or has one that it does not take."""
+        """Raise ModelError if a case lacks a parameter of the function or has one that the function does not take."""
         if isinstance(self.function, Variation):
             for name in values:
                 self.function.check(name)

@@ -67,9 +67,9 @@ def sweep(
     is issued if the function, its data, the problem, ``settings`` or Torsor has changed since. Ctrl-C ends the study
     and returns the finished cases; the ``status`` then states this.
 
-    A case that raises an error, or a motion that is not solved, is a row with the error. A case whose worker is killed
-    is computed again, and counts as failed after ``attempts`` attempts. ``progress`` shows a bar, by default on a
-    terminal.
+    A case that raises an error, or a motion that is not solved, results in a row with the error. A case whose worker is
+    killed is computed again, and counts as failed after ``attempts`` attempts. ``progress`` shows a bar, by default on
+    a terminal.
 
     Example:
         >>> results = torsor.sweep("two-link-time", torsor.motion.sweeps.grid(points=[6, 8]), workers=0)

@@ -44,7 +44,7 @@ class _Body:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sphere(_Body):
-    """A ball about ``center`` (3,), in m."""
+    """A ball centred at ``center`` (3,), in m."""
 
     radius: float
     center: Any = (0.0, 0.0, 0.0)
@@ -173,7 +173,7 @@ class Clearance(Constraint):
 
     ``first`` and ``second`` are one or more of ``Sphere``, ``Capsule`` and ``HalfSpace`` (or tables with a ``kind``),
     on links or frames, or in the world. They may also be names of links, frames or shapes, which select the robot's own
-    collision shapes. Of these, boxes and cylinders can avoid planes and spheres; for other pairs, replace them by
+    collision shapes. Of these, boxes and cylinders can avoid planes and spheres; for other pairs, replace them with
     capsules (``torsor.geometry.enclosing_capsule``).
 
     Between spheres and capsules, a row is (distance of their axes / D)^2 >= 1 with D = both radii + ``least``. Against

@@ -57,7 +57,7 @@ class Ends:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EndState(Ends):
-    """Positions, velocities, accelerations and jerks of profiles at one end of a phase; None is free."""
+    """Positions, velocities, accelerations and jerks of profiles at one end of a phase; None means free."""
 
     q: Given = None
     v: Given = None

@@ -229,7 +229,7 @@ class Follow(Constraint):
     the start of the term's phases to 1 at their end, is an additional profile named ``progress``, which never
     decreases. ``Phase.own`` may assign another spline to it, and several frames may share one progress. With
     ``during``, only the part of the curve that is passed in that interval is followed. Each component stays within
-    ``tolerance`` (m) of the curve. It must be positive, because joint splines cannot follow a curve exactly.
+    ``tolerance`` (m) of the curve. The tolerance must be positive, because joint splines cannot follow a curve exactly.
 
     Example:
         >>> Follow(frame="hand", curve=np.linspace([0.5, 0, 0], [0.5, 0, 0.3], 6), tolerance=1e-3).profiles()

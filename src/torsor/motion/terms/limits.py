@@ -199,9 +199,9 @@ class _Limits(Constraint):
 class Positions(_Limits):
     """Bounds on positions of the coordinates (rad, m), by default the robot's ``lower`` and ``upper``.
 
-    A bound of None is the robot's bound. ``hull`` bounds control points instead of the curve at nodes. The curve stays
-    within their convex hull, so the bounds provably hold at every moment and need no rows. However, the motion may stay
-    farther from a bound than necessary.
+    A bound of None is the robot's bound. With ``hull``, control points are bounded instead of the curve at nodes. The
+    curve stays within their convex hull, so the bounds provably hold at every moment and need no rows. However, the
+    motion may stay farther from a bound than necessary.
 
     Example:
         >>> Positions(upper={"joint2": 1.5}, hull=True).hull
@@ -314,7 +314,8 @@ class Unactuated(Constraint):
     of the acceleration, a spline of degree - 2. For profiles with M control points these are M - 2 moments, one per
     control point of the acceleration, so there is one equation per degree of freedom. Between them, forces are
     small, and smaller with more control points. They are much smaller if ``Phase.own`` assigns splines with the same
-    knots and a degree two below the degree of the links to the motors of elastic joints. ``at`` selects other moments.
+    knots and a degree two below the degree of the links to the motors of elastic joints. ``at`` selects different
+    moments.
 
     Example:
         >>> Unactuated(names=["joint1"]).moments(Phase(1.0, points=6)).tolist()  # the knots of a linear spline

@@ -168,8 +168,9 @@ class ElectricalEnergy(_SmoothedPower):
 
     ``motor_constant`` k (N m / sqrt(W), seen from the joint; one number, one per coordinate, or {coordinate: number})
     is the force per square root of copper loss: gear ratio times torque constant divided by the square root of the
-    resistance. If a table omits a coordinate, only its mechanical power counts. Negative power is recovered, unless
-    ``recovers`` is false. Then only the positive part counts, smoothed with ``width`` (W) as in ``MechanicalEnergy``.
+    resistance. If a table omits a coordinate, only its mechanical power counts. Negative power is recovered unless
+    ``recovers`` is false. If it is false, only the positive part counts, smoothed with ``width`` (W) as in
+    ``MechanicalEnergy``.
     """
 
     motor_constant: Any

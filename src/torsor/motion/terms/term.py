@@ -74,7 +74,7 @@ class Term:
         return {}
 
     def companions(self) -> Sequence["Term"]:
-        """Return further terms that the term needs."""
+        """Return further terms that this term requires."""
         return ()
 
     def data(self, s: Array) -> Mapping[str, Array]:

@@ -72,6 +72,14 @@ class ScatterSum(NamedTuple):
         taken = [np.flatnonzero(part >= 0) for part in parts]
         return cls(np.concatenate(taken), np.concatenate([a[b] for a, b in zip(parts, taken, strict=True)]))
 
+    @classmethod
+    def joined(cls, sums: Sequence[tuple["ScatterSum", int]]) -> "ScatterSum":
+        """Return the scatter-add of the concatenated entries of several, given their numbers of entries."""
+        firsts = np.cumsum([0, *(count for _, count in sums)])
+        taken = [own.taken + first for (own, _), first in zip(sums, firsts, strict=False)]
+        none = np.zeros(0, dtype=int)
+        return cls(np.concatenate([none, *taken]), np.concatenate([none, *(own.to for own, _ in sums)]))
+
     def total(self, values: Array, size: int) -> Array:
         """Return the sums (size,)."""
         if not self.to.size:
@@ -106,10 +114,14 @@ class ChainRule:
         edges = [0, *(1 + np.flatnonzero((np.diff(firsts, axis=1) != 0).any(axis=0))).tolist(), len(self.s)]
         return [slice(begin, end) for begin, end in pairwise(edges) if begin < end]
 
-    def columns(self, group: SplineGroup, node: int) -> Indices:
-        """Return the indices in x of the control points (profiles of the group, P) at a node, -1 for known ones."""
+    def columns(self, group: SplineGroup, node: int, profiles: Indices) -> Indices:
+        """Return the indices in x of the control points (k, P) of some profiles (k,) at a node.
+
+        They are -1 for known control points, and for profiles that are not in the group.
+        """
         first, P = group.first[node], group.B.shape[2]
-        return np.asarray(self.phase_layout.columns[group.profiles, first : first + P])
+        is_member = np.isin(profiles, group.profiles)
+        return np.where(is_member[:, None], self.phase_layout.columns[profiles, first : first + P], -1)
 
     def rates(self, x: Array) -> Array:
         """Return profiles and their derivatives with respect to s (orders, K, N)."""
@@ -134,35 +146,6 @@ class ChainRule:
             result[:, self.phase_layout.columns[group.profiles, : len(total)]] = shaped.transpose(2, 1, 0)
         return result[:, :-1]
 
-    def gram(self, values: Array, weights: Array, specials: Sequence[int]) -> Array:
-        """Return J^T W J (n, n) of m functions, given derivatives (K, orders m N + m specials).
-
-        ``weights`` (K,) belong to the nodes; ``specials`` are the indices of T and the numbers in x (-1: known).
-        """
-        result, count = np.zeros((self.size, self.size)), len(self.phase_layout.splines)
-        m = values.shape[1] // (self.orders * count + len(specials))
-        root = np.sqrt(np.abs(weights))[:, None, None]
-        rates = values[:, : self.orders * m * count].reshape(len(self.s), self.orders, m, count)
-        others = values[:, self.orders * m * count :].reshape(len(self.s), m, -1) * root
-        for span in self.spans:
-            size = span.stop - span.start
-            parts, places = [others[span].reshape(size * m, -1)], [np.array(specials, dtype=int)]
-            for group in self.groups:
-                derivatives = rates[span] if len(self.groups) == 1 else rates[span][..., group.profiles]
-                # points (nodes, P, functions profiles): one product per node
-                points = (group.B[:, span].transpose(1, 2, 0) * root[span]) @ derivatives.reshape(size, self.orders, -1)
-                points = points.reshape(size, -1, m, len(group.profiles)).transpose(0, 2, 1, 3)
-                parts.append(points.reshape(size * m, -1))
-                places.append(self.columns(group, span.start).T.ravel())
-            known = [place < 0 for place in places]
-            own_parts = [a if not b.any() else a[:, ~b] for a, b in zip(parts, known, strict=True) if not b.all()]
-            to = np.concatenate([a[~b] for a, b in zip(places, known, strict=True)])
-            if to.size:
-                J = own_parts[0] if len(own_parts) == 1 else np.concatenate(own_parts, axis=1)
-                signs = np.repeat(np.sign(weights[span]), m)[:, None]
-                result[np.ix_(to, to)] += J.T @ (J if (signs >= 0).all() else J * signs)
-        return result
-
     @property
     def variables(self) -> Indices:
         """The indices in x of the control points of these nodes."""
@@ -170,6 +153,11 @@ class ChainRule:
         used = zip(columns, self.groups, strict=True)
         result = np.unique(np.concatenate([indices[:, group.wide.any(axis=0)].ravel() for indices, group in used]))
         return np.asarray(result[result >= 0])
+
+
+def _mostly_all(chosen: Flags) -> Indices:
+    """Return the indices of chosen entries, or all indices if most are chosen, so that none have to be selected."""
+    return np.arange(len(chosen)) if 2 * int(chosen.sum()) > len(chosen) else np.flatnonzero(chosen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,12 +169,11 @@ class Pairs:
 
     @cached_property
     def _parts(self) -> list[tuple[SplineGroup, Indices, Indices]]:
-        """The pairs of each group, and the indices in x of their control points (K, pairs, P)."""
+        """The pairs of each group, and the indices in x of their control points (K, P, pairs)."""
         parts = []
         for group in self.chain.groups:
-            index = np.flatnonzero(np.isin(self.profiles, group.profiles))
-            members = np.searchsorted(group.profiles, self.profiles[index])
-            columns = [self.chain.columns(group, node)[members] for node in range(len(self.chain.s))]
+            index = _mostly_all(np.isin(self.profiles, group.profiles))
+            columns = [self.chain.columns(group, node, self.profiles[index]).T for node in range(len(self.chain.s))]
             parts.append((group, index, np.stack(columns)))
         return parts
 
@@ -195,7 +182,7 @@ class Pairs:
         """Nodes, pairs and columns of the entries; the column is -1 if a control point is known."""
         blocks = []
         for _, index, columns in self._parts:
-            nodes, pairs, _ = np.indices(columns.shape)
+            nodes, _, pairs = np.indices(columns.shape)
             blocks.append(np.stack([nodes, index[pairs], columns]).reshape(3, -1))
         nodes, pairs, columns = np.concatenate(blocks, axis=1)
         return nodes, pairs, columns
@@ -205,7 +192,7 @@ class Pairs:
         by_order, result = values.reshape(len(self.chain.s), self.chain.orders, -1), []
         for group, index, _ in self._parts:
             derivatives = by_order if len(index) == by_order.shape[2] else by_order[:, :, index]
-            result.append(np.matmul(derivatives.transpose(0, 2, 1), group.B.transpose(1, 0, 2)).ravel())
+            result.append(np.matmul(group.B.transpose(1, 2, 0), derivatives).ravel())
         return result
 
 
@@ -223,7 +210,7 @@ class Blocks:
         group_pairs = []
         for group in self.chain.groups:
             for other in self.chain.groups:
-                index = np.flatnonzero(np.isin(self.i, group.profiles) & np.isin(self.j, other.profiles))
+                index = _mostly_all(np.isin(self.i, group.profiles) & np.isin(self.j, other.profiles))
                 if index.size:
                     group_pairs.append((group, other, index))
         return group_pairs
@@ -247,8 +234,8 @@ class Blocks:
         for group, other, index in self._group_pairs:
             alike = (self.i[index] == self.j[index])[:, None, None]
             for span in self.chain.spans:
-                rows = self.chain.columns(group, span.start)[np.searchsorted(group.profiles, self.i[index]), :, None]
-                columns = self.chain.columns(other, span.start)[np.searchsorted(other.profiles, self.j[index]), None]
+                rows = self.chain.columns(group, span.start, self.i[index])[:, :, None]
+                columns = self.chain.columns(other, span.start, self.j[index])[:, None]
                 known = (rows < 0) | (columns < 0)
                 once.append(np.where(known, -1, rows * n + columns).ravel())
                 twice.append(np.where(known | alike, -1, columns * n + rows).ravel())
@@ -276,10 +263,16 @@ class Blocks:
             for index in [range(len(self.i)) if blocks is None else blocks]
         )
 
-    def total(self, values: Array) -> Array:
-        """Return the matrix (n, n), given second derivatives (K, orders of i x orders of j x blocks)."""
-        n = self.chain.size
-        return self.places.total(self.parts(values), n * n).reshape(n, n)
+
+class SecondDerivatives(NamedTuple):
+    """The ``parts`` of ``Blocks``, derivatives with respect to T and the numbers, and those of the squares.
+
+    ``border`` (others, n) contains half of the derivatives among T and the numbers. ``squares`` are entries.
+    """
+
+    parts: Array
+    border: Array
+    squares: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -408,8 +401,25 @@ class Batch:
     # Second derivatives
 
     @cached_property
-    def _blocks(self) -> Blocks:
+    def blocks(self) -> Blocks:
+        """The blocks of second derivatives."""
         return Blocks(self.chain, *self._node_hessian.blocks)
+
+    @cached_property
+    def _square_pairs(self) -> Pairs:
+        return Pairs(self.chain, self._node_hessian.pairs[1])
+
+    @property
+    def square_structure(self) -> tuple[Indices, Indices]:
+        """Rows and columns of the derivatives of the squares; row k count + r is square r of node k."""
+        count, (nodes, index, columns) = self.kernels.square_count, self._square_pairs.structure
+        rows = np.concatenate(
+            [
+                nodes * count + self._node_hessian.pairs[0][index],
+                np.repeat(np.arange(len(self.s) * count), len(self.others)),
+            ]
+        )
+        return rows, np.concatenate([columns, np.tile(np.array(self.others, dtype=int), len(self.s) * count)])
 
     @cached_property
     def barrier(self) -> BarrierKernels:
@@ -421,28 +431,27 @@ class Batch:
         """The blocks of second derivatives of the condensed matrix."""
         return Blocks(self.chain, *self.barrier.point[0])
 
-    def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
-        """Return the Hessian (n, n) of weight . integral + multipliers . rows."""
+    def second_derivatives(self, x: Array, multipliers: Array, weight: float) -> SecondDerivatives:
+        """Return the second derivatives of weight . integral + multipliers . rows, without products of squares."""
         weights = {"multipliers": multipliers.reshape(len(self.s), self.kernels.m), "weight": weight * self.weights}
-        derivatives = self._node_hessian.call(**self._at(x), **weights)
-        n, others = self.layout.size, self.others
-        total = self._blocks.total(derivatives["blocks"]) if "blocks" in derivatives else np.zeros((n, n))
-        if "squares" in derivatives:
-            total += self.chain.gram(derivatives["squares"], 2 * weights["weight"], others)
+        derivatives, others = self._node_hessian.call(**self._at(x), **weights), self.others
+        parts = self.blocks.parts(derivatives["blocks"]) if "blocks" in derivatives else np.zeros(0)
+        border, squares = np.zeros((len(others), self.layout.size)), list[Array]()
         if others:
-            mixed = self.chain.sums(derivatives["mixed"], len(others))
-            for place, row in zip(others, mixed, strict=True):
-                total[place] += row
-                total[:, place] += row
-            total[np.ix_(others, others)] += derivatives["corner"].sum(axis=0).reshape(len(others), -1)
-        return total
+            border = self.chain.sums(derivatives["mixed"], len(others))
+            border[:, others] += derivatives["corner"].sum(axis=0).reshape(len(others), -1) / 2
+        if "squares" in derivatives:
+            size = self.kernels.orders * len(self._square_pairs.profiles)
+            squares = self._square_pairs.entries(derivatives["squares"][:, :size])
+            squares.append(derivatives["squares"][:, size:].ravel())
+        return SecondDerivatives(parts, border, np.concatenate([np.zeros(0), *squares]))
 
     @cached_property
     def hessian_pattern(self) -> Flags:
         """The sparsity pattern (n, n) of the Hessian."""
         n, others, seen = self.layout.size, self.others, self.chain.variables
         result = np.zeros((n, n), dtype=bool)
-        result.ravel()[self._blocks.places.to] = True
+        result.ravel()[self.blocks.places.to] = True
         for other in others:
             result[other, seen] = result[seen, other] = True
             result[other, others] = True

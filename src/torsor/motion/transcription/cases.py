@@ -25,7 +25,7 @@ from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.program import Program
 from torsor.optimisation.barrier import FAR
 
-AT_A_TIME = 8  # cases whose second derivatives a CPU computes at a time
+AT_A_TIME = 4  # cases whose second derivatives a CPU computes at a time
 
 
 def structure_of(program: Program) -> tuple[Any, ...] | None:
@@ -310,8 +310,8 @@ class Cases:
             names = ("w_new", "u_new", "z_low_new", "z_high_new")
             parts.append(Rows(*(result[name].reshape(len(x), -1) for name in names)))
             totals.append(result["totals"])
-        all_ = _side_by_side(totals)
-        sums, largest = all_[..., :2].sum(axis=1).T, all_[..., 2:].max(axis=1).T
+        all_ = _by_total(totals)
+        sums, largest = all_[:2].sum(axis=2), all_[2:].max(axis=2)
         return Trial(Rows(*map(_side_by_side, zip(*parts, strict=True))), self.program.factor * f, *sums, *largest)
 
     @cached_property
@@ -324,6 +324,12 @@ class Cases:
 def _side_by_side(parts: Sequence[Array]) -> Array:
     """Return arrays (B, ...) joined along their second axis; a single one is not copied."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+
+def _by_total(parts: Sequence[Array]) -> Array:
+    """Return totals (B, K, count) of batches of nodes as (count, B, nodes), whose last axis is added up quickly."""
+    joined = _side_by_side(parts)
+    return joined.transpose(2, 0, 1).copy()
 
 
 class Nodes:
@@ -358,6 +364,18 @@ class Nodes:
             result[..., profiles] = (rows @ own).reshape(*lead, K, orders, -1)
         return result.reshape(*lead, K, -1)
 
+    def _rates_of(self, order: int, points: Array) -> Array:
+        """Return the derivatives (B, K, N) of one order with respect to s, of points (B, P, N)."""
+        groups, K = self.constants.groups, len(self.batch.s)
+        every = [rows.reshape(K, -1, rows.shape[1])[:, order] for rows, _, _ in groups]
+        if len(groups) == 1:
+            rates: Array = every[0] @ points
+            return rates
+        result = np.empty((len(points), K, points.shape[-1]), like=points)
+        for rows, (_, profiles, _) in zip(every, groups, strict=True):
+            result[..., profiles] = rows @ points[:, : rows.shape[1], profiles]
+        return result
+
     def _points(self, x: Array, known: Array | None) -> Array:
         """Return control points (..., P, N) of variables x (..., n); known points are 0 without ``known``."""
         padded = np.concatenate([x, np.zeros((*x.shape[:-1], 1), like=x)], axis=-1)
@@ -368,10 +386,8 @@ class Nodes:
         """Return the inputs of the node at x (B, n)."""
         if self._last[0] is not x:
             cases, batch = self._cases, self.batch
-            rates = self.rates(self._points(x, cases.known[batch.phase]))
-            w = rates.reshape(len(x), len(batch.s), batch.chain.orders, -1)
-            T = cases.duration(batch.phase, x)
-            inputs = {f"y_{d}": w[:, :, d] / T[:, None, None] ** d if d else w[:, :, 0] for d in range(w.shape[2])}
+            T, points = cases.duration(batch.phase, x), self._points(x, cases.known[batch.phase])
+            inputs = {f"y_{d}": self._rates_of(d, points / T[:, None, None] ** d) for d in range(batch.chain.orders)}
             numbers = x[:, self.constants.numbers][:, None]
             inputs |= {"T": T[:, None], "numbers": numbers, "s": self.constants.s, "data": cases.data[self._index]}
             self._last = x, inputs | {"given": cases.given[self._index][:, None]}
@@ -459,10 +475,9 @@ class CasesPoint(RowPoint):
                 self._results.append({"jacobian": result["jacobian"], "off": result["off"]})
         self.entries = cases.assembly.entries(parts, columns)
         self.gradient, self.multiplied, self.pushed, self.repelled = total.swapaxes(0, 1)
-        all_ = _side_by_side(totals)  # all nodes
-        products, z, u, slope = all_[..., :4].sum(axis=1).T
-        off, dual, most = all_[..., 4:7].max(axis=1).T
-        self.totals = RowTotals(products, z, u, slope, off, dual, most, all_[..., 7].min(axis=1))
+        all_ = _by_total(totals)
+        (products, z, u, slope), (off, dual, most) = all_[:4].sum(axis=2), all_[4:7].max(axis=2)
+        self.totals = RowTotals(products, z, u, slope, off, dual, most, all_[7].min(axis=1))
 
     @property
     def systems(self) -> Systems:
@@ -496,8 +511,8 @@ class CasesPoint(RowPoint):
             pulled += nodes.pulled(result, 1)[:, 0]
             totals.append(result["totals"])
             own["steps"] = result["ds"]
-        all_ = _side_by_side(totals)
-        return Prediction(pulled, *all_[..., :2].sum(axis=1).T, *all_[..., 2:].max(axis=1).T)
+        all_ = _by_total(totals)
+        return Prediction(pulled, *all_[:2].sum(axis=2), *all_[2:].max(axis=2))
 
     def ratios(self, dx: Array, mu: Array, correctors: Array) -> tuple[Array, Array]:
         """Return the largest fractions (B, correctors) of distances and multipliers that steps take away."""
@@ -507,8 +522,8 @@ class CasesPoint(RowPoint):
             inputs |= {"mu": mu[:, None], "correctors": correctors[:, None], "steps": own["steps"]}
             result = nodes.batch.barrier.ratios(jacobian=own["jacobian"], **inputs)
             own["second"] = result["ds"]
-            totals.append(result["totals"].max(axis=1))
-        worst = np.stack(totals).max(axis=0)
+            totals.append(result["totals"])
+        worst = _by_total(totals).max(axis=2).T
         return worst[:, : correctors.shape[1]], worst[:, correctors.shape[1] :]
 
     def step(self, mu: Array, corrector: Array) -> RowStep:

@@ -90,11 +90,12 @@ class NodeHessian(NamedTuple):
     The special variables ("specials") are T, unless given, and the numbers. ``blocks`` (2, blocks) are the pairs of
     profiles i >= j with nonzero second derivatives. The kernel returns "blocks" (orders of i x orders of j x blocks),
     "mixed" (orders x N x specials) with respect to a profile and a special, and "corner" (specials x specials). Squares
-    are included without the products of their first derivatives; these derivatives are "squares" (orders x squares x N,
-    then squares x specials).
+    are included without the products of their first derivatives; these derivatives are "squares" (orders x pairs, then
+    squares x specials). ``pairs`` (2, pairs) are squares with the profiles on which they depend.
     """
 
     blocks: Indices
+    pairs: Indices
     call: Call
 
 
@@ -316,10 +317,10 @@ class NodeKernels:
         pairs = np.unique(np.stack([i[is_profile], j[is_profile] % N]), axis=1)
         timed = np.unique(i[(j >= N) & (j <= self.profiles)]) if by_T else np.zeros(0, dtype=int)
         entries = np.stack([i, j - self.profiles - 1])[:, j > self.profiles]
-        full, rates = ca.densify(rows), self._rates
+        full, rates, inverse = ca.densify(rows), self._rates, 1 / T  # products take less time than quotients
         by_time = cost @ rates if by_T else ca.SX(0, 1)
         outputs = {
-            "rows": ca.vertcat(*(_entries_of(full, pairs[0], pairs[1] + d * N) / T**d for d in range(D))),
+            "rows": ca.vertcat(*(_entries_of(full, pairs[0], pairs[1] + d * N) * inverse**d for d in range(D))),
             "timed": (full @ rates)[timed.tolist()] if by_T else ca.SX(0, 1),
             "shared": _entries_of(full, entries[0], entries[1] + self.profiles + 1),
             "cost": ca.vertcat(self._unscaled(cost.T), by_time, cost[self.profiles + 1 :].T),
@@ -330,13 +331,13 @@ class NodeKernels:
     def _rates(self) -> ca.SX:
         """T derivative of profiles, their time derivatives, T and the numbers, at constant control points."""
         y, T = self.node.y, self.node.T
-        parts = [-d / T * y[d] for d in range(self.orders)]
+        parts = [-d * (1 / T) * y[d] for d in range(self.orders)]
         return ca.vertcat(*parts, 1, ca.SX(self.size - self.profiles - 1, 1))
 
     def _unscaled(self, column: ca.SX) -> ca.SX:
         """Return derivatives with respect to B c, order by order, given those with respect to time derivatives."""
-        N, T = self.count, self.node.T
-        return ca.vertcat(*(column[d * N : (d + 1) * N] / T**d for d in range(self.orders)))
+        N, inverse = self.count, 1 / self.node.T
+        return ca.vertcat(*(column[d * N : (d + 1) * N] * inverse**d for d in range(self.orders)))
 
     @cached_property
     def _hessian_parts(self) -> tuple[ca.SX, ca.SX]:
@@ -356,8 +357,8 @@ class NodeKernels:
     def hessian(self, by_T: bool) -> NodeHessian:
         """Return second derivatives of weight . integrand + multipliers . rows with respect to (B c, T, numbers)."""
         name = "hessian" if by_T else "hessian_given_T"
-        (blocks,), call = self.kernel(name, self.weights, lambda: self.make_hessian(by_T))
-        return NodeHessian(blocks, call)
+        (blocks, pairs), call = self.kernel(name, self.weights, lambda: self.make_hessian(by_T))
+        return NodeHessian(blocks, pairs, call)
 
     def make_hessian(self, by_T: bool, stiffness: ca.SX | None = None) -> Made:
         """Return the outputs of ``hessian``, with ``stiffness`` (m x 1) those of the condensed matrix.
@@ -366,6 +367,7 @@ class NodeKernels:
         """
         lower, jacobian = self._hessian_parts
         N, D, y, T, U = self.count, self.orders, self.node.y, self.node.T, self.profiles
+        inverse = 1 / T
         i, j = _triplet(lower)
         is_profile = i < U  # and therefore j < U
         touched = np.zeros((N, N), dtype=bool)
@@ -383,7 +385,7 @@ class NodeKernels:
             pulled = full @ self._rates
             parts = (d * (d + 1) * ca.dot(y[d], jacobian[d * N : (d + 1) * N]) for d in range(1, D))
             second = sum(parts, start=ca.SX(0))
-            mixed = ca.horzcat(pulled[:U] - ca.DM(np.repeat(np.arange(D), N)) / T * jacobian[:U], mixed)
+            mixed = ca.horzcat(pulled[:U] - ca.DM(np.repeat(np.arange(D), N)) * inverse * jacobian[:U], mixed)
             top = ca.horzcat(ca.dot(self._rates, pulled) + second / T**2, pulled[U + 1 :].T)
             corner = ca.vertcat(top, ca.horzcat(pulled[U + 1 :], corner))
         by_profiles = full[:U, :U]
@@ -397,15 +399,17 @@ class NodeKernels:
             corner += others.T @ weighted[:, U:]
         scaled = ca.horzcat(ca.SX(U, 0), *(self._unscaled(mixed[:, k]) for k in range(mixed.shape[1])))
         by_orders = [
-            _entries_of(ca.densify(by_profiles), blocks[0] + d * N, blocks[1] + e * N) / T ** (d + e)
+            _entries_of(ca.densify(by_profiles), blocks[0] + d * N, blocks[1] + e * N) * inverse ** (d + e)
             for d in range(D)
             for e in range(D)
         ]
         outputs = {"blocks": ca.vertcat(*by_orders), "mixed": ca.vec(scaled.T), "corner": ca.vec(corner)}
-        if self._squares.numel() and stiffness is None:
-            by_rates = [ca.vec(jacobians[:, d * N : (d + 1) * N].T) / T**d for d in range(D)]
-            outputs["squares"] = ca.vertcat(*by_rates, ca.vec(others.T))
-        return outputs, [blocks]
+        if stiffness is not None:
+            return outputs, [blocks]
+        pairs = np.unique(np.stack([k, at % N])[:, at < U], axis=1)
+        squares = [_entries_of(ca.densify(jacobians), pairs[0], pairs[1] + d * N) * inverse**d for d in range(D)]
+        outputs["squares"] = ca.vertcat(*squares, ca.vec(others.T))
+        return outputs, [blocks, pairs]
 
     def data(self, s: Array) -> Array:
         """Return the data (K, count) of the terms at moments s (K,)."""

@@ -11,11 +11,11 @@ import numpy as np
 
 from torsor.base.arrays import Array, Indices
 from torsor.motion.terms.term import Constraint, Rows
-from torsor.motion.transcription.batch import Batch
+from torsor.motion.transcription.batch import Batch, ScatterSum
 from torsor.motion.transcription.node import Node
 from torsor.motion.transcription.node_kernels import NodeKernels
 from torsor.motion.transcription.variables import Equation, Layout, Linear, PhaseLayout
-from torsor.optimisation.standard import BlockMatrix, RowBlocks
+from torsor.optimisation.standard import RowBlocks
 
 # The mean square of row rates over a phase: a cost that couples neighbouring nodes.
 #
@@ -30,6 +30,16 @@ from torsor.optimisation.standard import BlockMatrix, RowBlocks
 #
 # where p consists of T, the clock variables and the number by which the cost is divided, and the last term is the
 # Hessian of the rows with multipliers phi_g.
+
+
+class RateDerivatives(NamedTuple):
+    """The entries of A, c of each row of A, M, phi_pp, and the multipliers phi_g (K m,)."""
+
+    entries: Array
+    weights: Array
+    mixed: Array
+    corner: Array
+    multipliers: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +104,8 @@ class RowRates:
         return float(self._coefficients(x)[0] @ (self._steps(x) ** 2).sum(axis=1))
 
     @cached_property
-    def _pattern(self) -> tuple[Indices, Array, RowBlocks]:
-        """The entries of the batch's Jacobian that are in A, with their signs, and their places ((K - 1) chosen, n)."""
+    def structure(self) -> tuple[Indices, Array, Indices, Indices]:
+        """The entries of the batch's Jacobian that are in A ((K - 1) chosen, n): signs, rows and columns there."""
         rows, columns = self.batch.structure
         node, row = np.divmod(rows, self.batch.kernels.m)
         place = np.full(self.batch.kernels.m, -1)
@@ -103,37 +113,44 @@ class RowRates:
         is_used, count = (columns >= 0) & (place[row] >= 0), len(self.batch.s)
         later, earlier = np.flatnonzero(is_used & (node > 0)), np.flatnonzero(is_used & (node < count - 1))
         kept, steps = np.concatenate([later, earlier]), np.concatenate([node[later] - 1, node[earlier]])
-        shape = (count - 1) * len(self.chosen), self.batch.layout.size
-        blocks = RowBlocks(shape, steps * len(self.chosen) + place[row[kept]], columns[kept])
-        return kept, np.repeat([1.0, -1.0], [len(later), len(earlier)]), blocks
+        signs = np.repeat([1.0, -1.0], [len(later), len(earlier)])
+        return kept, signs, steps * len(self.chosen) + place[row[kept]], columns[kept]
 
-    def _slopes(self, x: Array) -> BlockMatrix:
-        """Return A ((K - 1) chosen, n)."""
-        kept, signs, blocks = self._pattern
-        return blocks.filled(signs * self.batch.jacobian(x)[0][kept])
+    @cached_property
+    def _chosen_entries(self) -> tuple[Indices, Indices, Indices]:
+        """The entries of the batch's Jacobian in the chosen rows, with their rows and columns."""
+        rows, columns = self.batch.structure
+        kept = np.flatnonzero((columns >= 0) & np.isin(rows % self.batch.kernels.m, self.chosen))
+        return kept, rows[kept], columns[kept]
+
+    def _multipliers(self, c: Array, d: Array) -> Array:
+        """Return phi_g (K m,)."""
+        slopes, result = 2 * c[:, None] * d, np.zeros((len(self.batch.s), self.batch.kernels.m))
+        result[1:, self.chosen] += slopes
+        result[:-1, self.chosen] -= slopes
+        return result.ravel()
 
     def gradient(self, x: Array) -> Array:
         """Return the gradient (n,)."""
-        (c, first, _), d, A = self._coefficients(x), self._steps(x), self._slopes(x)
-        result = A.transposed_times((2 * c[:, None] * d).ravel())
+        (c, first, _), d = self._coefficients(x), self._steps(x)
+        kept, rows, columns = self._chosen_entries
+        entries = self.batch.jacobian(x)[0][kept] * self._multipliers(c, d)[rows]
+        result = np.bincount(columns, entries, self.batch.layout.size).astype(float, copy=False)
         result[self.columns] += first.T @ (d**2).sum(axis=1)
         return result
 
-    def hessian(self, x: Array) -> tuple[Array, Array]:
-        """Return the Hessian (n, n) without the row curvature, and the multipliers (K m,) that add it."""
-        (c, first, second), d, A = self._coefficients(x), self._steps(x), self._slopes(x)
-        columns = self.columns
-        total = A.gram(np.repeat(2 * c, len(self.chosen)))
-        # (n, P): A^T times the derivative of 2 c d with respect to p
-        mixed = A.transposed_times((2 * d[:, :, None] * first[:, None, :]).reshape(d.size, len(columns)))
-        total[:, columns] += mixed
-        total[columns] += mixed.T
-        total[np.ix_(columns, columns)] += np.tensordot((d**2).sum(axis=1), second, axes=1)
-        slopes = 2 * c[:, None] * d
-        multipliers = np.zeros((len(self.batch.s), self.batch.kernels.m))
-        multipliers[1:, self.chosen] += slopes
-        multipliers[:-1, self.chosen] -= slopes
-        return total, multipliers.ravel()
+    def second_derivatives(self, x: Array) -> RateDerivatives:
+        """Return the parts of the Hessian."""
+        (c, first, second), d, (kept, signs, _, _) = self._coefficients(x), self._steps(x), self.structure
+        mixed = (2 * d[:, :, None] * first[:, None, :]).reshape(d.size, len(self.columns))
+        corner = np.tensordot((d**2).sum(axis=1), second, axes=1)
+        entries = signs * self.batch.jacobian(x)[0][kept]
+        return RateDerivatives(entries, np.repeat(c, len(self.chosen)), mixed, corner, self._multipliers(c, d))
+
+
+def _free(columns: Indices) -> Indices | slice:
+    """Return the entries whose variables are not known, given their columns or -1."""
+    return slice(None) if (columns >= 0).all() else np.flatnonzero(columns >= 0)
 
 
 class Row(NamedTuple):
@@ -295,22 +312,25 @@ class Program:
 
     @cached_property
     def structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the entries of the row Jacobian, in column-major order."""
-        order, rows, columns = self._order
-        return rows[order], columns[order]
+        """Rows and columns of the entries of the row Jacobian: those of the batches, then those of the linear rows."""
+        rows, columns = self._places
+        return rows[self._free_entries], columns[self._free_entries]
 
     @cached_property
-    def _order(self) -> tuple[Indices, Indices, Indices]:
-        """The order of the entries of batches and linear rows, without known variables, and all rows and columns."""
+    def _places(self) -> tuple[Indices, Indices]:
+        """Rows and columns of all entries; the column of a known variable is -1."""
         rows, columns, first = [], [], 0
         parts = [(batch.m, batch.structure) for batch in self.batches]
         for m, (i, j) in (*parts, (self.linear.m, np.nonzero(self.linear.pattern))):
             rows.append(i + first)
             columns.append(j)
             first += m
-        all_rows, all_columns = np.concatenate(rows), np.concatenate(columns)
-        order = np.lexsort((all_rows, all_columns))
-        return order[all_columns[order] >= 0], all_rows, all_columns
+        return np.concatenate(rows), np.concatenate(columns)
+
+    @cached_property
+    def _free_entries(self) -> Indices | slice:
+        """The entries of variables that are not known."""
+        return _free(self._places[1])
 
     @cached_property
     def _entry_scales(self) -> Array:
@@ -331,25 +351,74 @@ class Program:
             gradient += self.factor * cost.gradient(x)
         if self.linear.m:
             entries.append(self.linear.jacobian(x)[self.linear.pattern])
-        values = np.concatenate([np.zeros(0), *entries])[self._order[0]]
+        values = np.concatenate([np.zeros(0), *entries])[self._free_entries]
         values /= self._entry_scales
         for array in (gradient, values):
             array.setflags(write=False)
         return gradient, values
 
+    @cached_property
+    def _specials(self) -> list[int]:
+        """Indices in x of the durations and the shared numbers."""
+        durations = [phase.duration for phase in self.layout.phases if phase.duration >= 0]
+        return [*durations, *self.layout.numbers.values()]
+
+    @cached_property
+    def _blocks(self) -> ScatterSum:
+        """The places in (n, n) of the parts of the second derivatives of all batches."""
+        return ScatterSum.joined([(batch.blocks.places, batch.blocks.size) for batch in self.batches])
+
+    @cached_property
+    def _squares(self) -> tuple[RowBlocks, Indices | slice]:
+        """The places of the derivatives of squares and of differences of rows, and the entries that are not known."""
+        rows, columns, first = [], [], 0
+        parts = [(len(batch.s) * batch.kernels.square_count, batch.square_structure) for batch in self.batches]
+        parts += [((len(rate.batch.s) - 1) * len(rate.chosen), rate.structure[2:]) for rate in self.rates]
+        for count, (i, j) in parts:
+            rows.append(i + first)
+            columns.append(j)
+            first += count
+        all_rows, all_columns = np.concatenate(rows), np.concatenate(columns)
+        free = _free(all_columns)
+        return RowBlocks((first, self.n), all_rows[free], all_columns[free]), free
+
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (n, n) of weight f + multipliers . rows."""
-        total, first, unscaled = np.zeros((self.n, self.n)), 0, multipliers / self.scales
-        curved = [(rate.batch, *rate.hessian(x)) for rate in self.rates] if self.factor * weight else []
+        n, scale, specials, first = self.n, self.factor * weight, self._specials, 0
+        border, unscaled = (
+            np.zeros((len(specials), n)),
+            multipliers / self.scales,
+        )  # half of the corner is in the border
+        parts, squares, weights = list[Array](), list[Array](), list[Array]()
+        rates = [(rate, rate.second_derivatives(x)) for rate in self.rates] if scale else []
         for batch in self.batches:
             batch_multipliers = unscaled[first : first + batch.m]
-            for other, _, by_rows in curved:
-                if other is batch:
-                    batch_multipliers = batch_multipliers + self.factor * weight * by_rows
-            total += batch.hessian(x, batch_multipliers, self.factor * weight)
+            for rate, at in rates:
+                if rate.batch is batch:
+                    batch_multipliers = batch_multipliers + scale * at.multipliers
+            second = batch.second_derivatives(x, batch_multipliers, scale)
+            parts.append(second.parts)
+            squares.append(second.squares)
+            weights.append(np.repeat(batch.weights, batch.kernels.square_count))
+            border[[specials.index(other) for other in batch.others]] += second.border
             first += batch.m
-        total += self.factor * weight * sum(curvature for _, curvature, _ in curved)
-        return total + self.linear.hessian(x, unscaled[first:]) if self.linear.m else total
+        total = self._blocks.total(np.concatenate([np.zeros(0), *parts]), n * n).reshape(n, n)
+        blocks, free = self._squares
+        if scale and blocks.shape[0]:
+            J = blocks.filled(np.concatenate([*squares, *(at.entries for _, at in rates)])[free])
+            gram = J.gram(2 * abs(scale) * np.concatenate([*weights, *(at.weights for _, at in rates)]))
+            total = total + gram if scale > 0 else total - gram
+            row = blocks.shape[0] - sum(len(at.mixed) for _, at in rates)
+            for rate, at in rates:
+                places = [specials.index(column) for column in rate.columns]
+                mixed = np.zeros((blocks.shape[0], len(places)))
+                mixed[row : row + len(at.mixed)] = at.mixed
+                row += len(at.mixed)
+                border[places] += scale * J.transposed_times(mixed).T
+                border[np.ix_(places, rate.columns)] += scale / 2 * at.corner
+        total[specials] += border
+        total[:, specials] += border.T
+        return total + self.linear.hessian(x, unscaled[first:]) if self.linear.is_curved else total
 
     @cached_property
     def hessian_structure(self) -> tuple[Indices, Indices]:

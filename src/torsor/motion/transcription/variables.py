@@ -247,6 +247,11 @@ class Linear:
         return total
 
     @cached_property
+    def is_curved(self) -> bool:
+        """Whether the rows are not linear in all variables, because T or a number multiplies others."""
+        return bool(self.hessian_pattern.any())
+
+    @cached_property
     def hessian_pattern(self) -> Flags:
         """The sparsity pattern (n, n) of the Hessian."""
         result = np.zeros((self.layout.size, self.layout.size), dtype=bool)

@@ -46,10 +46,7 @@ class NodeBlocks:
         self.jacobian, self.hessian = kernels.jacobian(by_T), kernels.hessian(by_T)
         self.second = Blocks(chain, *self.hessian.blocks)
         numbers, others = np.array([*batch.layout.numbers.values()], dtype=int), np.array(batch.others, dtype=int)
-        by_profile = (
-            (*self.jacobian.pairs,),
-            (m + np.repeat(np.arange(q), kernels.count), np.tile(np.arange(kernels.count), q)),
-        )
+        by_profile = tuple(self.jacobian.pairs), (m + self.hessian.pairs[0], self.hessian.pairs[1])
         self._products, sources = list[_Product](), list[Array]()
         for kind, (row, profile) in enumerate(by_profile):
             for group in chain.groups if len(row) else []:
@@ -95,7 +92,7 @@ class NodeBlocks:
     def fill(self, out: Array, first: Mapping[str, Array], second: Mapping[str, Array]) -> None:
         """Write the blocks (B, size), given the derivatives of the nodes."""
         B, K, D, q = len(out), len(self.batch.s), self.batch.kernels.orders, self.batch.kernels.square_count
-        squares, edge = second["squares"] if q else np.zeros((B, K, 0)), D * q * self.batch.kernels.count
+        squares, edge = second["squares"] if q else np.zeros((B, K, 0)), D * self.hessian.pairs.shape[1]
         rows, timed, shared = (first.get(name, np.zeros((B, K, 0))) for name in ("rows", "timed", "shared"))
         pairs = rows.reshape(B, K, D, -1), squares[..., :edge].reshape(B, K, D, -1)
         sources = np.empty((B, self._count + 1))

@@ -95,7 +95,7 @@ def _torques() -> Outcome:
         _shift("link 1 switches to the lower bound", "just over 0.2 s", 0, first[0]),
         _shift("link 2 returns to the lower bound", "after 0.25 s", 1, second[1]),
         number(f"minimum time with {SPLINE_POINTS} control points", "0.392", spline.T, "s"),
-        only(f"both times as printed, of {', '.join(map(str, OTHER_POINTS))} control points", ", ".join(matching)),
+        only(f"both times as printed (tried: {', '.join(map(str, OTHER_POINTS))} control points)", ", ".join(matching)),
         claim("torque limits", "±10 N m", f"±{largest:.6g} N m, between nodes", largest < 10 * (1 + 1e-3)),
     ]
 
@@ -169,7 +169,7 @@ def _path() -> Outcome:
     x, y = (np.insert(np.cumsum(LENGTH * of(angles), axis=-1), 0, 0.0, axis=-1) for of in (np.cos, np.sin))
     q, v = np.split(_moved_by(bang_bang()), 2)
     rows = [
-        same("q(T), by eqs. 3.92 from q(0) = (0.0, -2.0) with the torques of the library", [1.0, -1.0], q, 1e-6, "rad"),
+        same("q(T), by eq. 3.92 from q(0) = (0.0, -2.0) with the torques of the library", [1.0, -1.0], q, 1e-6, "rad"),
         zero("q'(T)", v, tolerance=1e-6, unit="rad/s"),
     ]
     labels = "Figure 4.4: motion, dark to light", "m", "m"
@@ -213,7 +213,7 @@ BOUND, WEIGHT = 10.0, 0.01  # N and N m; u
 
 @cache
 def slide(ends: str = "as printed", is_scaled: bool = True, points: int = 5, nodes: int | None = None) -> Any:
-    """Return the motion for one interpretation of the problem; the default has nearly the printed time.
+    """Return the motion for one interpretation of the problem; the default yields nearly the printed time.
 
     ``is_scaled`` divides force and torque in the objective by their bounds, as in eq. 5.1 of the thesis.
     """
@@ -242,7 +242,7 @@ def _slide_time() -> Outcome:
         rows.append(only(f"{ends}; 5, 6, 8, 16 control points", f"{plain} s; scaled effort: {scaled} s"))
     few = {nodes: slide(nodes=nodes).T for nodes in (10, 14, 18, 20)}
     words = ", ".join(f"{T:.4f} s ({nodes})" for nodes, T in few.items())
-    rows.append(only("the first row, with bounds at few times (number)", words))
+    rows.append(only("the first row, with bounds at few times (number in brackets)", words))
     rows.append(only("objective as printed", f"{slide('as printed', False, 16).objective:.5f}"))
 
     def draw(figure: Any) -> None:
@@ -273,7 +273,7 @@ def _slide_forces() -> Outcome:
         _duration(),
         claim("peaks of the force f_1", "positive, then negative", force, force.startswith("positive")),
         claim("peaks of the torque τ_2", "negative, then positive", torque, torque.startswith("negative")),
-        claim("within", "±10", f"±{largest:.6g}, between nodes", largest < BOUND * (1 + 1e-3)),
+        claim("bounds", "±10", f"±{largest:.6g}, between nodes", largest < BOUND * (1 + 1e-3)),
     ]
     return Outcome(rows, curve_panel(title, "N, N m", result.times, result.tau, names))
 
@@ -306,17 +306,15 @@ def _slide_path() -> Outcome:
 
 
 OTHER = (
-    "the thesis omits the number of control points, the times at which bounds hold, and whether force and "
-    "torque are divided by their bounds, as in eq. 5.1 (scaled effort); none of the choices tried yields all digits"
+    "the thesis does not state the number of control points, the times at which bounds hold, or whether force "
+    "and torque are divided by their bounds, as in eq. 5.1 (scaled effort); none of the choices tried yields all digits"
 )
 BELOW = f"{OTHER}. With the weight of the links, normal to the plane, the norms have the printed order"
 SHIFTS = (
     "the number of control points is not printed, and spline torques need time to switch: with 28 points, they "
     "reach the lower bound at the printed times"
 )
-VALLEYS = (
-    "with the weight of the links, normal to the plane, joint 1 carries more than joint 2 all the time, as printed"
-)
+VALLEYS = "with the weight of the links, normal to the plane, joint 1 carries more than joint 2 throughout, as printed"
 F, N = Kind.FIGURE, Kind.NUMBER
 SHORT: dict[str, Any] = {"seconds": 1, "first": 2}
 LONG: dict[str, Any] = {"seconds": 2, "first": 4}

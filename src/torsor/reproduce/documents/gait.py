@@ -126,7 +126,10 @@ def _angles() -> Outcome:
         found = [likeness[f"{joint}_flexion"] for joint in JOINTS]
         alike.append(f"{name}: {', '.join(f'{each.correlation:.1f}' for each in found)}")
         apart.append(f"{name}: {', '.join(f'{each.rms:.0f}' for each in found)} degrees")
-    rows += [only("correlation with people", "; ".join(alike)), only("RMS difference from people", "; ".join(apart))]
+    rows += [
+        only("correlation with human data", "; ".join(alike)),
+        only("RMS difference from human data", "; ".join(apart)),
+    ]
     panels = _three_panels(lambda walk: [walk.angle(f"{joint}_flexion") for joint in JOINTS], JOINTS, "5.3", "degrees")
 
     def draw(figure: Any) -> None:
@@ -181,7 +184,7 @@ def _forces() -> Outcome:
         *_both("fore-aft force", "decelerating and accelerating", forward),
         *_both("lateral force", "during the entire stance", lateral),
         only(
-            "jump of the vertical force between steps, for which eq. 5.8 lacks accelerations",
+            "jump of the vertical force between steps (eq. 5.8 omits accelerations)",
             "; ".join(f"{name}: {jump(walk())}" for name, walk in WALKS.items()),
         ),
     ]

@@ -113,7 +113,7 @@ def loads(result: MotionResult) -> JointLoads:
 
 
 def lifts(each: JointLoads, rest: float) -> tuple[int, str, list[dict[str, float]]]:
-    """Return the number of possible lifts, the joint that is too weak for the next lift, and strengths after each."""
+    """Return the number of possible lifts, the joint that is too weak for another, and the strengths after each."""
     peaks = {name: float(np.abs(fractions).max()) for name, fractions in each.fractions.items()}
     remaining = fatigued(each, MOST_LIFTS, rest)
     for done, left in enumerate(remaining, 1):
@@ -154,7 +154,7 @@ def _fatigue() -> Outcome:
     more = lifts(tired, RESTS[0])[0]
     rows = [
         zero(
-            f"strength of {weakest} after {done} lifts, minus that of the differential equation",
+            f"strength of {weakest} after {done} lifts, minus that from the differential equation",
             remaining[-1][weakest] - expected,
             tolerance=BY_DIFFERENCES,
         ),

@@ -186,7 +186,7 @@ def _accuracy() -> Outcome:
     values = list(choices.values())
     words = f"{sum(abs(value - 2.462e-2) <= 5e-6 for value in values)} of {len(values)}; all choices give "
     rows.append(
-        only("choices of signs with the printed number", f"{words}{min(values):.4g} to {max(values):.4g} N m/s")
+        only("choices of signs that yield the printed number", f"{words}{min(values):.4g} to {max(values):.4g} N m/s")
     )
     for period in PERIODS[1:]:
         ratio = largest[period] / largest[period / 10]
@@ -361,8 +361,8 @@ SIGNS = (
     "perhaps by chance"
 )
 QUINTIC = (
-    "no quintic has zero velocity, acceleration and jerk at both ends, but a polynomial of degree 7 does; the jerk is "
-    "that of the quintic"
+    "no quintic has zero velocity, acceleration and jerk at both ends, but a polynomial of degree 7 does; the jerk "
+    "shown is that of the quintic"
 )
 N = Kind.NUMBER
 ITEMS = [

@@ -262,8 +262,9 @@ def _torques(case: str, name: str) -> Outcome:
     if case == "payload":
         at = int(np.argmin(np.abs(motion.times - 3.0)))
         bare, weight = (motion.tau[j, at, 1] for j in (0, list(LOADS).index("payload as a weight")))
-        words = f"{abs(tau[at, 1]):.2f} N m, without {abs(bare):.2f} N m (as a weight {abs(weight):.2f} N m)"
-        what, printed = "torque of motor 2 at 3 s, lowest position", "lower with the payload"
+        words = f"{abs(tau[at, 1]):.2f} N m, without payload {abs(bare):.2f} N m "
+        words += f"(payload as a weight: {abs(weight):.2f} N m)"
+        what, printed = "torque of motor 2 at 3 s (lowest position)", "lower with the payload"
         rows.append(claim(what, printed, words, abs(tau[at, 1]) < abs(bare)))
 
     def draw(figure: Any) -> None:
@@ -301,7 +302,7 @@ def _starts() -> Outcome:
 
 GEOMETRY = (
     "the paper omits joint axes, lengths, centres of mass, gear ratios, gains, initial velocities and the initial "
-    "angle of motor 3; they were chosen, and three gains were fitted to the errors without payload"
+    "angle of motor 3; these were chosen, and three gains were fitted to the errors without payload"
 )
 UNDECIDED = (
     "initial velocities and gains are not printed: the large initial torque of motor 3 alone suggests the desired "

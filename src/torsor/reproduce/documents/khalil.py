@@ -232,11 +232,11 @@ def _leg_tip(q: Array) -> tuple[Array, Array]:
 def platform_equations(
     robot: ParallelRobot, pose: Array, twist: Array, acceleration: Array, base: Moved, load: Array | None = None
 ) -> tuple[Array, Array, Array]:
-    """Return the drive forces, J_p, and the wrench on the robot at its base by eqs. 59 to 66, in base axes.
+    """Return the drive forces, J_p, and the wrench on the robot at its base from eqs. 59 to 66, in base axes.
 
-    Twists are (V, w), wrenches (f, m). ``twist`` and ``acceleration`` follow the library's convention and are
-    relative to the moving base. ``load`` is the wrench of the platform on its environment, in platform axes. The leg
-    models are the models of section 3.2 with the motion of the base (section 7.1).
+    Twists are (V, w), wrenches (f, m). ``twist`` and ``acceleration`` follow the library's convention and are relative
+    to the moving base. ``load`` is the wrench of the platform on its environment, in platform axes. The leg models are
+    those of section 3.2 with the motion of the base (section 7.1).
     """
     R, P, h = _rotation(pose), pose[:3], 1e-30
     w, v, wd = R @ twist[:3], R @ twist[3:], R @ acceleration[:3]

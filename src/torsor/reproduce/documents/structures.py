@@ -161,7 +161,7 @@ def _flexible(hub: float = 0.02, length: float = 1.0, mass: float = 1.0, bending
         moved = simulate(light, duration=0.2, step=4e-3, controller=drive, method="implicit")
         tips.append(light.pose(moved.q, end)[:, :2, 3])
         times = moved.times
-    rows.append(same("tip of the library's arm as rigid segments", tips[1][:, 1], tips[0][:, 1], 1e-2, "m"))
+    rows.append(same("tip of the library's arm, modelled as rigid segments", tips[1][:, 1], tips[0][:, 1], 1e-2, "m"))
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()

@@ -207,8 +207,8 @@ def _snake() -> Outcome:
     rows = moving_base(snake, creep.q[k], creep.v[k], a, snake.closed.loop_loads(creep.q[k], ground), held=PLANAR)
     rows += [
         claim("side slip of the path of each axle", "0", f"{side:.0e} of the speed", bool(side < 2e-3)),
-        same("kinetic energy, and the work of the bends", done, creep.energy[2::2] - creep.energy[0], 1e-3, "J"),
-        only("way of the head in 4 s", f"{np.hypot(*(creep.q[-1, :2] - creep.q[0, :2])):.2f} m"),
+        same("kinetic energy, and the work done by bending", done, creep.energy[2::2] - creep.energy[0], 1e-3, "J"),
+        only("distance travelled by the head in 4 s", f"{np.hypot(*(creep.q[-1, :2] - creep.q[0, :2])):.2f} m"),
     ]
 
     def draw(figure: Any) -> None:

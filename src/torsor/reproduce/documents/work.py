@@ -76,7 +76,7 @@ def _lagrangian_chain(data: barman.Robot, q: Array) -> tuple[lagrange.Robot, lis
 
 
 def transform(theta: float, d: float, a: float, alpha: float) -> Array:
-    """Return the pose of frame j in frame j-1, eqs. 2.10 and 2.11."""
+    """Return the pose of frame j in frame j-1 (eqs. 2.10 and 2.11)."""
     return make_pose(barman.rotation(theta, alpha), np.array([a * np.cos(theta), a * np.sin(theta), d]))
 
 

@@ -115,7 +115,7 @@ def rates(
     z: Vector = z,
     base: tuple[Vector, Vector] | None = None,
 ) -> Rates:
-    """Return these results for given frames; ``base`` is the acceleration and jerk of the base, by default -g and 0.
+    """Return the results of ``force_rates`` for given frames and base acceleration and jerk, by default -g and 0.
 
     Terms that occur repeatedly are evaluated once, except w x p in (17).
     """

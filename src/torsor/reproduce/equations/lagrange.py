@@ -7,7 +7,7 @@ J. S. Arora and K. Abdel-Malek, "Optimization-based motion prediction of mechani
 
 A_j is the pose of link j, and B_j and C_j are its first and second time derivatives. The sensitivities of A_j, B_j and
 C_j are with respect to the joints between link j and the root, and those of D_j and E_j also to the joints beyond it.
-Matrices are NumPy arrays or CasADi expressions; joint forces are object arrays, for both.
+Matrices are NumPy arrays or CasADi expressions; joint forces are object arrays in both cases.
 """
 
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ def symbolic(robot: Robot) -> Robot:
 
 
 class Step(NamedTuple):
-    """The pose of link j in its parent, and its first three derivatives by q_j."""
+    """The pose of link j in its parent, and its first three derivatives with respect to q_j."""
 
     T: Any
     T1: Any

@@ -17,7 +17,7 @@ STEP = 1e-30  # of complex steps
 
 @cache
 def by_complex_steps() -> tuple[Array, ...]:
-    """Return the Jacobians of tau, Fp and Tp in q, qd and qdd, from complex steps of the sample's forces."""
+    """Return the Jacobians of tau, Fp and Tp with respect to q, qd and qdd, by complex steps of the sample's forces."""
     data, _, state, load, _ = standard()
     columns = []
     for step in STEP * np.eye(3 * len(data.m)):
@@ -28,7 +28,7 @@ def by_complex_steps() -> tuple[Array, ...]:
 
 
 def sensitivities(form: Form) -> tuple[Array, ...]:
-    """Return these Jacobians from the equations of the document."""
+    """Return the same Jacobians from the equations of the document."""
     data, _, state, load, _ = standard()
     return tuple(part for each in barman.sensitivities(data, *state, load, form) for part in each[1:])
 

@@ -1,4 +1,4 @@
-"""Compiled functions with derivatives of any order, which are compiled on first use."""
+"""Compiled functions with derivatives of any order; each function is compiled on first use."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -36,7 +36,7 @@ class Node:
             self.kernel = call
 
     def wrapped(self, framework: Any, wrap: Callable[[Any, "Node"], Any]) -> Any:
-        """Return the node as a function of a framework (the module jax or torch), created once by ``wrap``."""
+        """Return the node as a function of a framework (the module jax or torch); ``wrap`` creates it once."""
         name = framework.__name__
         if name not in self._wrapped:
             self._wrapped[name] = wrap(framework, self)
@@ -48,7 +48,7 @@ class Node:
         return compile(self.function, self.dtype, self.device, inputs=self.inputs, outputs=self.outputs)
 
     def call_on(self, stream: int, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Evaluate on the GPU, on a stream of another framework, and return a tuple of CuPy arrays."""
+        """Evaluate the function on the GPU, on a stream of another framework, and return a tuple of CuPy arrays."""
         kernel: Any = self.kernel
         with foreign_stream(kernel.xp, stream):
             result = kernel(*values)
@@ -88,7 +88,7 @@ class Node:
 
     @cached_property
     def jacobian(self) -> "Node":
-        """The node of all derivatives of each output with respect to each input, of shape output + input."""
+        """The node that computes the derivative of each output with respect to each input, of shape output + input."""
         inputs, results = self._symbols()
         shapes = [out + input_ for out in self.outputs for input_ in self.inputs]
         return self._derive("jacobian", inputs, jacobians(inputs, results, {}), (self.inputs, shapes))

@@ -1,4 +1,4 @@
-"""Robot methods as JAX functions with exact derivatives, by callbacks on the CPU or GPU."""
+"""Robot methods as JAX functions with exact derivatives, evaluated through callbacks on the CPU or GPU."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ def to_jax(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     ``external=True`` adds external wrenches after the inputs; for ``place``, ``forced`` and ``order`` see
     ``Robot.function``. Derivatives are taken with respect to the components of the positions. Forward and reverse
     derivatives of any order are derived from the traced function (``jax.custom_jvp``). Results have the dtype of the
-    inputs. Needs the extra ``jax``.
+    inputs. The extra ``jax`` is required.
 
     The kernels run on the CPU, in float64, through ``jax.pure_callback``. If the robot is on the GPU
     (``robot.to(device="cuda")``), they run there, in the robot's dtype, on XLA's stream, and no data is copied to the

@@ -19,7 +19,7 @@ def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     that GPU are not copied. Results have the dtype and device of the inputs.
 
     The function is a ``torch.autograd.Function``, differentiable to any order: ``backward``, ``torch.func.grad``,
-    ``jvp``, ``vmap`` and ``hessian`` work. Needs the extra ``torch``.
+    ``jvp``, ``vmap`` and ``hessian`` work. The extra ``torch`` is required.
 
     Example:
         >>> import torch

@@ -237,9 +237,9 @@ class Closed(Accessor):
         """Return positions (..., nq) that close the loops, for given active coordinates (..., N).
 
         If there are several assembly modes, the one near ``guess`` (..., nq) is selected; the default guess is found
-        automatically. From there the active coordinates move to their goal in steps, each closed by damped Newton
-        iterations. An unreachable goal raises ``AssemblyError`` with the closest reachable coordinates, or returns NaN
-        if ``missing="nan"``.
+        automatically. From there, the active coordinates move to their goal in steps, and damped Newton iterations
+        close the loops after each step. If the goal is unreachable, ``AssemblyError`` is raised with the closest
+        reachable coordinates, or NaN is returned if ``missing="nan"``.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -263,8 +263,8 @@ class Closed(Accessor):
     def error(self, q: ArrayLike, out: Out = None) -> Array:
         """Return the closure errors (..., c): lengths in m, angles as 2 sin(angle/2), couplings in coordinate units.
 
-        There is one entry per closure equation: a hinge has five, some of which may be redundant. A wheel has its
-        height (m), and 0 for its slips, which are velocity equations.
+        There is one entry per closure equation: a hinge has five, some of which may be redundant. The entries of a
+        wheel are its height (m), and 0 for its slips, which are velocity equations.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -314,7 +314,7 @@ class Closed(Accessor):
     ) -> list[tuple[tuple[str, ...], float]]:
         """Return minimal sets of coordinates that can drive the mechanism at positions q (nq,), best first.
 
-        Each set has a ``control`` value: 1 if it controls all motions fully. Singular sets (0) are omitted.
+        Each set has a ``control`` value: 1 if it controls all motions fully. Singular sets (``control`` 0) are omitted.
         ``candidates`` are the coordinates that may have a drive; the default is all.
 
         Example:
@@ -329,9 +329,10 @@ class Closed(Accessor):
     def velocities(self, q: ArrayLike, v_active: ArrayLike, coordinates: str = "active", out: Out = None) -> Array:
         """Return velocities (..., nv) of all coordinates that keep the loops closed: A v = 0.
 
-        They are v = G v_active, from the velocities (..., N) of the active coordinates. With ``coordinates="all"``,
-        ``v_active`` holds velocities (..., nv) of all coordinates, and the result is the closest to them in kinetic
-        energy: v - M^-1 A^T (A M^-1 A^T)^-1 A v, the velocities after an impulse of the loops.
+        They are v = G v_active, where ``v_active`` (..., N) holds the velocities of the active coordinates. With
+        ``coordinates="all"``, ``v_active`` holds velocities (..., nv) of all coordinates, and the result is the
+        admissible velocity nearest to it in the norm of the mass matrix: v - M^-1 A^T (A M^-1 A^T)^-1 A v. This is the
+        velocity after impulsive loop reactions.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -370,12 +371,13 @@ class Closed(Accessor):
         the active ones. Passive joints have no drive, only their springs and friction. If more coordinates are active
         than there are degrees of freedom, the forces minimise the sum of tau^2 / ``share`` (..., N), or tau^T share^-1
         tau for symmetric positive definite matrices (..., N, N). Coordinates that move without a drive, such as a
-        floating base, must be active too: the result is the force that they would require. Khalil 2010, eqs. 55-57.
+        floating base, must be active too: the result is the force that they would require. See Khalil 2010, eqs. 55-57.
 
         With ``coordinates="all"``, ``v_active`` holds the velocities (..., nv) of all coordinates. Coordinates that are
-        not active are idle: they have no drive and move by springs, loops and inertia alone. A floating base, the
-        springs of a leg and rods that spin about their axes then need not be active. Active coordinates that depend on
-        each other, such as two fingers on one tendon, have the forces with the smallest sum of squares.
+        not active are idle: they have no drive and move only under the action of springs, loops and inertia. A floating
+        base, the springs of a leg and rods that spin about their axes then need not be active. If active coordinates
+        depend on each other, such as two fingers on one tendon, the forces with the smallest sum of squares are
+        returned.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -401,8 +403,8 @@ class Closed(Accessor):
     ) -> Array:
         """Return the accelerations (..., N) of the active coordinates due to forces (..., N) on them.
 
-        This is the inverse of ``inverse_dynamics`` and takes the same arguments. An active floating base has zero
-        force. ``method`` is "projection" onto the motions of the closed mechanism (the default; Khalil 2010, eq. 58),
+        This is the inverse of ``inverse_dynamics`` and takes the same arguments. The force on an active floating base
+        is zero. ``method`` is "projection" onto the motions of the closed mechanism (the default; Khalil 2010, eq. 58),
         or "multipliers", which obtains the same result from the equations of all coordinates.
 
         With ``coordinates="all"``, ``v_active`` and ``tau_active`` hold velocities and forces (..., nv) of all
@@ -440,8 +442,9 @@ class Closed(Accessor):
     ) -> Array:
         """Return the Lagrange multipliers (..., c) of the closure equations, 0 for redundant ones.
 
-        tau_tree = tau_active + A^T lambda. For an equation that keeps origins together, lambda is the force (N) along
-        that axis of frame a; for one that keeps axes parallel, it is a moment (N m). For wheels it is the ground force.
+        tau_tree = tau_active + A^T lambda. For an equation that keeps origins coincident, lambda is the force (N) along
+        the corresponding axis of frame a; for one that keeps axes parallel, it is a moment (N m). For wheels it is the
+        ground force.
 
         The arguments are the same as for ``inverse_dynamics``. With ``coordinates="all"`` they are the same as for
         ``forward_dynamics``: ``v_active`` and ``a_active`` hold velocities and **forces** of all coordinates, each
@@ -498,7 +501,7 @@ class Closed(Accessor):
 
         Each is the wrench that a parent exerts on its link, (moment, force) at the link's origin in link axes, as in
         ``robot.joint_wrenches``. The tree is loaded by the wrenches in the cut joints (``loop_wrenches``, including
-        redundant equations). The force of a coupling is in the component along the joint axis.
+        redundant equations). The force of a coupling is included in the component along the joint axis.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -515,8 +518,8 @@ class Closed(Accessor):
         """Return the wrenches (..., L, 6) that the loops exert on the links, at link origins in link axes (N m, N).
 
         ``forces`` (..., c) are the multipliers from ``loop_forces``. Applied as external wrenches, they make the cut
-        tree move like the closed mechanism, and ``joint_wrenches`` with ``loops="open"`` returns the loads of its
-        bearings. Couplings exert no wrench on a link. If equations are redundant, the distribution is one of many.
+        tree move like the closed mechanism, and ``joint_wrenches`` with ``loops="open"`` returns the bearing loads.
+        Couplings exert no wrench on a link. If equations are redundant, the distribution is one of many.
 
         Example:
             >>> chain = torsor.library.planar_chain(1).with_frame("tip", "link1", torsor.spatial.make_pose(p=[1, 0, 0]))

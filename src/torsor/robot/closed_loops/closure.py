@@ -32,7 +32,7 @@ MASSLESS_RATIO = 1e-14  # eigenvalues of the mass matrix below this fraction of 
 
 
 class LoopClosure:
-    """The loops of one mechanism, with results that are computed once."""
+    """The loops of one mechanism, with cached results."""
 
     def __init__(self, kernels: RobotKernels):
         self.kernels, self.mechanism, self.name = kernels, kernels.mechanism, kernels.mechanism.name
@@ -79,7 +79,7 @@ class LoopClosure:
 
     @cached_property
     def scales(self) -> tuple[Array, Array, Array]:
-        """The scales; they are infinite for equations that are redundant up to rounding and therefore omitted."""
+        """Scales of equations, q and v; infinite for omitted equations, which are redundant up to rounding."""
         return self._scales_without(self._left_out)
 
     def _scales_without(self, out: Sequence[int]) -> tuple[Array, Array, Array]:
@@ -128,12 +128,12 @@ class LoopClosure:
 
     @cached_property
     def closer(self) -> Closer:
-        """Newton's method for batches with given active coordinates."""
+        """The Newton solver that closes batches for given active coordinates."""
         exact = self.kernels.exact
         return Closer(exact.compiled(exact.request("closure_trial", choice=self.assembly_choice)), *self.scales[1:])
 
     def exact(self, name: str, q: ArrayLike, numbers: Numbers = OWN, *rates: ArrayLike) -> Array:
-        """Evaluate a loop algorithm at q (..., nq) and ``rates`` in float64, with other ``numbers``."""
+        """Evaluate a loop algorithm at q (..., nq) and ``rates`` in float64, with the given ``numbers``."""
         exact, of_loops = self.kernels.exact, numbers if numbers.move_loops else OWN
         if not of_loops.free:
             return exact.call(name, q, *rates)
@@ -149,7 +149,7 @@ class LoopClosure:
 
     @cached_property
     def active_positions(self) -> list[int]:
-        """Indices of the active coordinates in q: all or none of the coordinates of a joint with a quaternion."""
+        """Indices of the active coordinates in q: either all or none of a joint with a quaternion."""
         mechanism, result = self.mechanism, list[int]()
         names = mechanism.coordinate_names
         for k in self.active:
@@ -220,7 +220,7 @@ class LoopClosure:
 
     @cached_property
     def assembly_choice(self) -> ClosureChoice:
-        """The choice for assembly, where coordinates that no loop depends on, such as a floating base, are kept."""
+        """The choice for assembly, which does not move coordinates that affect no loop, such as a floating base."""
         A = self.space.jacobian(self.reference)
         choice = choose(A, self.active)
         self._check_driven(choice, np.flatnonzero(np.abs(A).max(axis=0, initial=0.0) > RANK))
@@ -242,13 +242,13 @@ class LoopClosure:
 
     @cached_property
     def driven_equations(self) -> ClosureChoice:
-        """Closure equations that are independent for given active coordinates, for multipliers of both."""
+        """Closure equations, independent for given active coordinates, for multipliers of loops and drives."""
         return self.driven_equations_at(self.reference)
 
     def driven_equations_at(self, q: Array, scaled_at: Array | None = None) -> ClosureChoice:
         """Return closure equations that are independent at q (nq,) for given active coordinates.
 
-        Their margin is relative to their sizes at q, or at the positions ``scaled_at`` (nq,).
+        Their margin is relative to the magnitudes of the equations at q, or at the positions ``scaled_at`` (nq,).
         """
         passive = [k for k in range(self.mechanism.nv) if k not in self.active]
         A = self.scaled_jacobian(q)
@@ -276,7 +276,7 @@ class LoopClosure:
         return np.asarray((values > RANK * values[..., :1]).sum(axis=-1))
 
     def ranks_differ(self, q: Array, choice: ClosureChoice) -> bool:
-        """Return whether some configurations (..., nq) differ from a choice in the number of independent equations."""
+        """Return whether the rank differs from the number of chosen equations at some configurations (..., nq)."""
         redundant = [k for k in range(len(self.scales[0])) if k not in choice.rows]
         silent = not np.abs(self.scaled_jacobian(q)[..., redundant, :]).max(initial=0.0) > RANK
         if silent and choice == vars(self).get("independent_equations"):  # as in a plane: redundant everywhere
@@ -334,7 +334,7 @@ class LoopClosure:
         self.check_error(size, error)
 
     def check_error(self, size: float, error: ArrayLike) -> None:
-        """Raise ModelError if a closure ``error`` (..., c) is too large; its ``size`` is relative to the mechanism."""
+        """Raise ModelError if a closure ``error`` (..., c) is too large; ``size`` is relative to the mechanism."""
         if not size <= MAX_CLOSURE_ERROR:
             lifted = self.off_ground(error)
             message = lifted or f"the loops are not closed: the closure error is {size:.2g} of the mechanism's size"
@@ -342,7 +342,7 @@ class LoopClosure:
             raise ModelError(message, where=self.name, allowed=f"{MAX_CLOSURE_ERROR:g}", fix=fix)
 
     def off_ground(self, error: ArrayLike) -> str:
-        """Return how a wheel violates its ground contact at a closure error (..., c), or ""."""
+        """Return how a wheel violates its ground contact for a closure error (..., c), or ""."""
         for wheel, rows in self._wheels():
             heights = np.asarray(error)[..., rows.start].ravel()
             if np.isnan(heights).any():

@@ -39,7 +39,7 @@ NO_LOADS = Loads()
 def constrained(
     closure: LoopClosure, name: str, values: Values, share: Maybe = None, loads: Loads = NO_LOADS, out: Out = None
 ) -> Array:
-    """Return the result of an algorithm of q and of the rates or forces of the active coordinates.
+    """Return the result of an algorithm that depends on q and on the rates or forces of the active coordinates.
 
     ``share`` (..., N) or (..., N, N) holds the weights of redundant drives, for algorithms that take them; the default
     is 1. Algorithms with several results return a tuple, although the type annotation does not state this.

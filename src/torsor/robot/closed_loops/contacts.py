@@ -1,4 +1,4 @@
-"""Prescribed contacts: places of a robot that are fixed, each by a loop to the ground."""
+"""Prescribed contacts: places of a robot, each fixed to the ground by a loop."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeVar

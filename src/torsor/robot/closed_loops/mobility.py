@@ -41,13 +41,13 @@ class Mobility:
       drives).
     - ``blocked`` (k, N): directions of the active coordinates in which no motion is possible (too many drives, or the
       end of a range).
-    - ``control``: the smallest motion of the active coordinates over all motions of unit size: 1 if they control all
-      motions fully, 0 at a singularity of the second kind.
-    - ``margin``: the ratio of the smallest nonzero to the largest singular value of the equations: 0 at a change point,
-      where the mechanism may continue in several directions.
+    - ``control``: the smallest norm of the active velocities over all motions of unit norm. It is 1 if the active
+      coordinates control all motions fully, and 0 at a singularity of the second kind.
+    - ``margin``: the ratio of the smallest nonzero singular value of the equations to the largest. It is 0 at a change
+      point, where the mechanism may continue in several directions.
     - ``output``: the singularities of the requested output, or None.
-    - ``position_dof``: the degrees of freedom of positions. For example, a car cannot move sideways, but it can
-      reach positions to its side.
+    - ``position_dof``: the number of degrees of freedom of the positions. For example, a car cannot move sideways, but
+      it can reach positions to its side.
     """
 
     dof: int
@@ -114,10 +114,10 @@ def _control(motions: Array, active: Sequence[int]) -> float:
 
 
 def quality(A: Array, active: list[int]) -> tuple[bool, int, float]:
-    """Return a score (higher is better) of a configuration for the choice of equations and coordinates.
+    """Return a score (higher is better) of a configuration, for choosing equations and coordinates.
 
-    It ranks, in this order: whether the numbers of degrees of freedom and active coordinates are equal, the rank of A,
-    and the distance from a singularity of the second kind.
+    The criteria are, in this order: whether the numbers of degrees of freedom and active coordinates are equal, the
+    rank of A, and the distance from a singularity of the second kind.
     """
     rank = A.shape[1] - len(null_space(A))
     passive = [k for k in range(A.shape[1]) if k not in active]
@@ -130,7 +130,7 @@ def quality(A: Array, active: list[int]) -> tuple[bool, int, float]:
 def valid_sets(A: Array, candidates: list[int], most: int) -> list[tuple[tuple[int, ...], float]]:
     """Return (coordinates, control) of minimal coordinate sets that control the mechanism, best first.
 
-    The control is the smallest motion of these coordinates over all motions of unit size; 0 at a singularity.
+    The control is the smallest norm of their velocities over all motions of unit norm; it is 0 at a singularity.
     """
     motions = null_space(A)
     dof = len(motions)

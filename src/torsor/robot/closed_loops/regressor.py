@@ -62,8 +62,8 @@ def closed_base_parameters(
     """Return the smallest set of parameters that determines the forces of the drives; see ``robot.inertial.base``.
 
     ``measured`` are the drives whose forces are known; the default is all. ``known`` are patterns of known parameters,
-    which take precedence over ``among``. The parameters belong to the assembly mode of ``start`` (nq,), see
-    ``start_posture``: a parallelogram has fewer parameters than the same bars when crossed.
+    which take precedence over ``among``. The parameters belong to the assembly mode of ``start`` (nq,); see
+    ``start_posture``. For example, a parallelogram has fewer base parameters than a crossed linkage with the same bars.
     """
     mechanism = closure.mechanism
     names = parameter_names(mechanism)
@@ -81,7 +81,7 @@ def closed_base_parameters(
 
 
 def start_posture(closure: LoopClosure) -> Array:
-    """Return the posture (nq,) that selects the default assembly mode: "home" of the robot, or one found by search."""
+    """Return the posture (nq,) that selects the default assembly mode: the posture "home", or one found by search."""
     return closure.mechanism.postures.get(HOME, closure.reference)
 
 

@@ -1,6 +1,6 @@
 """Closure equations that are redundant up to rounding: they contradict others in the last digits of a file.
 
-Couplings are compared by their coefficients, cut joints by closing them.
+Couplings are compared by their coefficients; cut joints are tested by closing the loops numerically.
 
 A hinge that is defined by two points on its axis has six equations, of which five are independent. If the distances
 between the points differ in the last digit of the file, no configuration satisfies all six. Such redundant equations
@@ -27,7 +27,7 @@ PROBE_STEP = 0.3  # rad or mechanism sizes: motion after which a redundant equat
 def rows_left_out(
     space_of: Callable[[list[int]], Space], count: int, start: Array, units: Array
 ) -> tuple[tuple[int, ...], float]:
-    """Return the equations to drop, and their largest error; ``space_of`` builds the space without some rows."""
+    """Return the equations to drop, and their largest error; ``space_of`` builds the space without given rows."""
     rng, whole, best = np.random.default_rng(0), space_of([]), (np.inf, start)
     for trial in range(STARTS):
         q, error = whole.closest(whole.integrate(start, 0.1 * trial * rng.normal(size=len(units)) * units))
@@ -55,7 +55,7 @@ def rows_left_out(
 
 
 def couplings_left_out(loops: Sequence[Closure], where: str) -> list[int]:
-    """Return the coupling equations that others repeat up to rounding, with a warning for each.
+    """Return the coupling equations that repeat others up to rounding, and issue a warning for each.
 
     Two belts with the ratios 2 and 2.00001 lock each other in theory, but both are meant to be 2. If only the offset of
     a coupling differs from the others, ModelError is raised, because no position satisfies both.

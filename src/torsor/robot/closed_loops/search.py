@@ -63,7 +63,7 @@ def one_thread() -> AbstractContextManager[object]:
 
 
 class AssemblyError(ModelError):
-    """A request for active coordinates that no closed configuration has.
+    """An unreachable request: no closed configuration has the requested active coordinates.
 
     ``q`` (nq,) is the closed configuration with the nearest active coordinates, ``q_active`` are these coordinates, and
     ``closing_error`` is the smallest closure error for the requested ones (m, or 2 sin(angle/2)).
@@ -88,7 +88,7 @@ class _State(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Closer:
-    """A batched Newton solver; ``trial`` is the compiled ``closure_trial``, the ``units`` are the scales of q and v."""
+    """A batched Newton solver; ``trial`` is the compiled ``closure_trial``; the units are scales of q and v."""
 
     trial: Callable[[Array, Array], Array]
     q_units: Array
@@ -99,7 +99,7 @@ class Closer:
         return _State(packed[:, :nq], packed[:, nq:-2], packed[:, -2], packed[:, -1])
 
     def close(self, q: Array, move: Array, until: float | Array = NEWTON_TOLERANCE) -> tuple[Array, Array, Array]:
-        """Return closed positions (batch, nq) near the state after the step ``move``, with their errors and sides."""
+        """Return closed positions (batch, nq) near the state after the step ``move``, their errors and their sides."""
         now, fraction, damped = self._trial(q, move), np.ones(len(q)), False
         for _ in range(MAX_ITERATIONS):
             late = ~(now.open <= until)  # also true for NaN
@@ -129,11 +129,11 @@ class Closer:
         return now.q, now.open, now.side
 
     def side(self, q: Array) -> Array:
-        """Return the sides (batch,) of positions."""
+        """Return the sides (batch,) of positions: signed distances from singularities."""
         return self._trial(q, np.zeros((len(q), len(self.v_units)))).side
 
     def walk(self, begin: Array, side: Array, displacement: Array) -> tuple[Array, Flags]:
-        """Return closed positions (batch, nq) after a displacement of the active coordinates, and flags of success."""
+        """Return closed positions (batch, nq) after a displacement of the active coordinates, and success flags."""
         result, well = np.empty_like(begin), np.zeros(len(begin), dtype=bool)
         for first in range(0, len(begin), CHUNK):
             part = slice(first, first + CHUNK)
@@ -146,7 +146,7 @@ class Closer:
         return result, well
 
     def accepted(self, q: Array, there: Array, side: Array, beyond: Array) -> Flags:
-        """Return which steps are accepted: without a jump, and without crossing or approaching a singularity."""
+        """Return which steps are accepted: those that do not jump, and neither cross nor approach a singularity."""
         gone = (there - q) / self.q_units
         kept = beyond * np.sign(side) > MIN_REMAINING_FRACTION * np.abs(
             side
@@ -239,7 +239,7 @@ class Space:
         return q, float(np.abs(phi).max(initial=0.0))
 
     def approach(self, q: Array, missing: Callable[[Array], Array], active: list[int]) -> tuple[Array, float]:
-        """Return the closed positions with the smallest distance ``missing`` to the goal, and that distance."""
+        """Return the closed positions nearest to the goal, and their distance; ``missing`` returns the offset."""
         damping, rest = 1e-3, missing(q)
         motions = null_space(self.jacobian(q))
         if len(motions) and np.linalg.norm(motions[:, active] @ rest) <= DEAD_POINT_OFFSET**2 * np.linalg.norm(rest):

@@ -88,7 +88,7 @@ class Equations:
         return value.applyfunc(lambda item: item.xreplace(inline)) if is_matrix else value.xreplace(inline)
 
     def lines(self, digits: int = DIGITS) -> list[tuple[str, str]]:
-        """Return the (left, right) sides of the equations as LaTeX: M_{12} = M_{21} = ..., then their symbols."""
+        """Return the (left, right) sides of the equations as LaTeX: M_{12} = M_{21} = ..., then of the symbols."""
         texts = {symbol: self.letters.latex.get(symbol, sp.latex(symbol)) for symbol, _ in self.subexpressions}
         texts = self.letters.latex | texts
         meanings, rows = dict(self.subexpressions), list[tuple[str, Expression]]()
@@ -219,7 +219,7 @@ def _polynomial(expression: Expression, generator: Mapping[Any, Polynomial], alg
 
 
 def chains(robot: Mechanism) -> list[Chain]:
-    """Return chains of consecutive revolute joints with parallel axes, by their positions."""
+    """Return chains of consecutive revolute joints with parallel axes, given by the indices of their positions."""
     result: dict[int, tuple[list[int], list[int]]] = {}  # by the last joint of each chain
     for index, (joint, parent, place) in enumerate(zip(robot.joints, robot.parents, robot.coordinates, strict=True)):
         if not joint.kind.absorbs_turn or joint.ratio != 1:
@@ -238,7 +238,7 @@ def chains(robot: Mechanism) -> list[Chain]:
 def direct(
     program: Program, inputs: dict[str, list[Any]], letters: Letters, free: Parameters
 ) -> tuple[list[list[Expression]], Definitions]:
-    """Return the entries of each output as they are computed, with definitions of repeated expressions."""
+    """Return the entries of each output in the form that is computed, and definitions of repeated expressions."""
     positions, leaves = inputs.get("q", []), [*inputs.values(), free.expressions]
     used = [item for code, item, _ in program.operations if code not in (ca.OP_INPUT, ca.OP_CONST)]
     uses = Counter(part for some in (*used, *program.results) for part in some)
@@ -295,7 +295,7 @@ def shared(expressions: Sequence[Expression], made: Definitions) -> tuple[list[E
 
 
 def inserted(expressions: Sequence[Expression], made: Definitions, most: int) -> tuple[list[Expression], Definitions]:
-    """Return expressions and definitions, with definitions of at most ``most`` operations inserted."""
+    """Return expressions and definitions; definitions of at most ``most`` operations are inserted."""
     kept: Definitions = {}
     inline: dict[Any, Expression] = {}
     for symbol, value in ordered(made, made):

@@ -94,7 +94,7 @@ def _letter(name: str) -> str:
 
 @dataclass
 class Parameters:
-    """Parameters of a robot that are symbols: ``free`` and the expression that replaces each."""
+    """Robot parameters that are written as symbols: ``free``, and the expression that replaces each."""
 
     free: tuple[Free, ...] = ()
     expressions: tuple[Expression, ...] = ()

@@ -54,7 +54,7 @@ def rotated(w: Array, x: Array, angle: float) -> Array:
 
 
 def angle_between(w: Array, start: Array, end: Array) -> float:
-    """Return the angle that rotates the part of ``start`` normal to w to the part of ``end``; 0 if there is none."""
+    """Return the angle about w from the normal component of ``start`` to that of ``end``; 0 if a component is zero."""
     u, v = start - (w @ start) * w, end - (w @ end) * w
     if min(float(np.linalg.norm(u)), float(np.linalg.norm(v))) < ZERO_TOLERANCE:
         return 0.0
@@ -193,9 +193,9 @@ def analytic_inverse_kinematics(robot: Robot, pose: ArrayLike, place: str | int,
 
     The arm must have six revolute joints. Either the first or the last three axes meet (a spherical wrist), or axes 2,
     3 and 4 are parallel and 5 and 6 meet, counted from either end. ModelError is raised otherwise, and for arms that
-    are singular everywhere, such as planar ones, whose poses have no or infinitely many postures. Postures that differ
-    by whole turns count as one. ``limits`` selects the postures within the joint limits. Where a wrist is singular, one
-    posture represents all.
+    are singular everywhere, such as planar ones, which have either no posture or infinitely many for every pose.
+    Postures that differ by whole turns count as one. ``limits`` selects the postures within the joint limits. Where a
+    wrist is singular, one posture represents all of them.
 
     Example:
         >>> arm = torsor.library.ur5()

@@ -49,7 +49,7 @@ class Apart:
         return [slice(first, min(first + size, count)) for first in range(0, count, size)]
 
     def rows(self, q: Array) -> tuple[Array, Array, Array]:
-        """Return the cost (K,) of the rows at q (K, nq), its halved gradient (K, n) and Hessian (K, n * n)."""
+        """Return the cost (K,) of the rows at q (K, nq), half its gradient (K, n) and half its Hessian (K, n * n)."""
         n = len(self.problem.free)
         cost, g, M = np.zeros(len(q)), np.zeros((len(q), n)), np.zeros((len(q), n * n))
         for some in self.chunks(len(q)):

@@ -42,10 +42,10 @@ class Traced:
 
 
 class Problem:
-    """Targets of a robot without their numbers, with the robot's loops; ``limited``: joint limits apply.
+    """Targets of a robot without their values, with the robot's loops and, if ``limited``, its joint limits.
 
     ``free`` are the indices in v of the coordinates that move a target; all others keep their positions. ``weighted``
-    is True if not all weights are equal. Problems are created once per robot and form of targets: ``of``.
+    is True if not all weights are equal. ``of`` creates one problem per robot and form of targets.
     """
 
     def __init__(self, robot: Robot, targets: tuple[Target, ...], limited: bool, weighted: bool):
@@ -208,7 +208,7 @@ class Problem:
 
     @cached_property
     def check(self) -> Callable[..., tuple[Array, Array]]:
-        """The kernel (q, data) -> unweighted residuals of targets and closure; gradient (n) of the cost."""
+        """The kernel that maps (q, data) to the unweighted residuals of targets and closure, and the gradient (n)."""
 
         def make() -> ca.Function:
             q, data = ca.SX.sym("q", self.robot.nq), ca.SX.sym("data", self.data_size)

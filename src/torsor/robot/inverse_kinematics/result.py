@@ -1,4 +1,4 @@
-"""The inverse-kinematics result: postures, their errors for each target, and the causes."""
+"""The inverse-kinematics result: postures, their errors for each target, and the causes of failure."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class Miss(NamedTuple):
 
     @property
     def largest(self) -> Array:
-        """The larger of the two (...)."""
+        """The larger of the two errors (...)."""
         if self.position is None or self.angle is None:
             return np.asarray(self.angle if self.position is None else self.position)
         return np.asarray(np.maximum(self.position, self.angle))
@@ -52,7 +52,7 @@ class Shapes:
     holding: Mask
 
     def said(self, robot: Robot, q: Array, at: tuple[int, ...]) -> str:
-        """Describe how the blocking pairs prevent a solution at the posture q (nq) of an index."""
+        """Describe how the blocking pairs prevent a solution at index ``at``, whose posture is q (nq)."""
         distance, parts = robot.shapes.distances(q, self.pairs).distance, []
         for k in sorted(np.flatnonzero(self.holding[at]), key=lambda k: float(distance[k]))[:MAX_PAIRS]:
             a, b = self.pairs[k]

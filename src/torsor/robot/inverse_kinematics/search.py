@@ -43,7 +43,7 @@ def spread(count: int, first: int, dimension: int) -> Array:
 
 
 def postures(problem: Problem, q: Array, first: int, margin: float = MARGIN) -> Array:
-    """Return postures (K, nq) within the limits; unlimited coordinates are kept from q, and floating bases rotate."""
+    """Return postures (K, nq) within the limits; unlimited coordinates keep their values, and floating bases rotate."""
     robot, free = problem.robot, set(problem.free)
     result, unit = q.copy(), spread(len(q), first, max(1, robot.nv))
     lower, upper = (item if problem.limited else np.full(robot.nq, np.nan) for item in (robot.lower, robot.upper))
@@ -91,10 +91,11 @@ def nearest(problem: Problem, q: Array, data: Array, first: int, count: int = CA
 
 
 class PoseTable:
-    """Postures of a robot by the pose of one place, for many targets: two lookups instead of a search.
+    """A table of postures, indexed by the pose of one place; for many targets, two lookups replace a search.
 
-    A cell is a part of the position box and a part of all rotations: the largest component of the quaternion, and the
-    ratios of the others to it. Each cell holds its posture farthest from limits and singularities.
+    A cell is a part of the position box combined with a part of the rotations, which are classified by the largest
+    quaternion component and by the ratios of the others to it. Each cell holds the posture that is farthest from limits
+    and singularities.
     """
 
     def __init__(self, problem: Problem):
@@ -173,7 +174,7 @@ class Found:
     starts: Indices
 
     def keep(self, of: Indices, tried: "Found") -> None:
-        """Adopt better results from other searches for the states ``of``, which may repeat."""
+        """Keep better results from other searches for the states ``of``, which may contain repetitions."""
         order = np.argsort(-tried.cost, kind="stable")  # the best of a state comes last
         order = order[tried.cost[order] < self.cost[of[order]]]
         self.q[of[order]], self.cost[of[order]] = tried.q[order], tried.cost[order]
@@ -184,7 +185,7 @@ def chased(
 ) -> Found:
     """Return the end points of searches from q (K, nq); a search is finished at a cost of ``enough``.
 
-    Stuck searches end early unless ``patient`` is True; then they end when they no longer move. Searches with the same
+    Stuck searches end early; if ``patient`` is True, they end only when they no longer move. Searches with the same
     number in ``rivals`` (K,) all end when one is finished.
     """
     kernel, best, cost = fast(chase(problem)), np.empty_like(q), np.full(len(q), np.inf)
@@ -232,7 +233,7 @@ class Runner:
 
 
 def search(run: Runner, q0: Array | None, data: Array, restarts: int) -> Found:
-    """Return the best result for each state among searches from q0 (K, nq) or a chosen start, and restarts."""
+    """Return the best result for each state of searches that begin at q0 (K, nq) or at chosen starts, with restarts."""
     problem, enough, count = run.problem, run.enough, len(data)
     base = np.repeat(problem.robot.neutral()[None], count, axis=0) if q0 is None else q0
     few = q0 is None and 2 * count <= MAX_PARALLEL_SEARCHES  # several concurrent searches take no longer
@@ -273,7 +274,7 @@ def _restart(run: Runner, best: Found, todo: Indices, again: int, base: Array, d
 
 
 def chosen_starts(problem: Problem, base: Array, data: Array, several: int = 1) -> Array:
-    """Return starts (K * several, nq): from a table for many poses of one place, or the nearest of some postures."""
+    """Return starts (K * several, nq): from a table for many poses of one place, or the nearest of several postures."""
     one_pose = len(problem.targets) == 1 and isinstance(problem.targets[0], Pose)
     if len(data) >= TABLE_FROM and one_pose and not problem.robot.loops and min(problem.places_in_q) >= 0:
         table = problem.once("table", lambda: PoseTable(problem))

@@ -41,7 +41,8 @@ def inverse_kinematics(
 
     ``targets`` is {place: pose (..., 4, 4) or position (..., 3)}, or a list of targets (Pose, Position, Orientation,
     Direction, LookAt, CenterOfMass), in base axes, m and rad. Leading axes form a batch. The search starts at ``q0``
-    (..., nq), or at a posture that it chooses, and restarts up to ``restarts`` times if it is stuck. Loops are closed.
+    (..., nq), or at a posture that it chooses, and restarts up to ``restarts`` times if it is stuck. Loops are kept
+    closed.
 
     - ``limits``: enforce the joint limits.
     - ``posture`` (..., nq): return the solution closest to this posture.

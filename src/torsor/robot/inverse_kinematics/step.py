@@ -36,7 +36,7 @@ ROOM = 1.0  # rad or m: distance from a limit at which a coordinate slows down t
 
 
 def chase(problem: Problem) -> AnyKernel:
-    """Return the kernel (q, dv, cost, damping, data) -> the first four after a trial of dv; at first, dv = 0."""
+    """Return the kernel that maps (q, dv, cost, damping, data) to the first four after a trial of dv (initially 0)."""
 
     def make() -> ca.Function:
         q, dv, cost, damping, data = symbols(problem)
@@ -54,9 +54,9 @@ def chase(problem: Problem) -> AnyKernel:
 def chase_apart(problem: Problem) -> AnyKernel:
     """Return the kernel of a step that also keeps shapes apart; their distances are computed by the caller.
 
-    (q, dv, cost, damping, data, x, W, b, g, M) -> the first four after a trial of the step dv, and the next trial. x
-    (nq) is q after dv. The rows of the shapes have the cost b there, its halved gradient g (n) and the halved
-    Gauss-Newton Hessian M (n * n). W is the weight of hard rows.
+    It maps (q, dv, cost, damping, data, x, W, b, g, M) to the first four after a trial of the step dv, and to the next
+    x, where x (nq) is q after dv. There, the rows of the shapes have the cost b, half its gradient is g (n), and half
+    its Gauss-Newton Hessian is M (n * n). W is the weight of hard rows.
     """
 
     def make() -> ca.Function:
@@ -188,7 +188,7 @@ def _objective(problem: Problem, name: str, x: ca.SX, data: ca.SX, preferred: ca
 
 
 def kernel(problem: Problem, name: str) -> AnyKernel:
-    """Return the kernel (q, dv, f, c, W, damping, data, preferred) -> the first six after a trial of the step dv."""
+    """Return the kernel that maps (q, dv, f, c, W, damping, data, preferred) to the first six after a trial of dv."""
 
     def make() -> ca.Function:
         n, nq = len(problem.free), problem.robot.nq
@@ -230,7 +230,7 @@ def _constrained(at: _Objective, root: ca.SX, damping: ca.SX) -> tuple[ca.SX, ca
 
 
 def refined(problem: Problem, name: str, q: Array, data: Array, preferred: Array) -> tuple[Array, Flags]:
-    """Return positions (K, nq) that minimise the objective while the hard rows hold, and flags of convergence."""
+    """Return positions (K, nq) that minimise the objective subject to the hard rows, and convergence flags."""
     run, count = kernel(problem, name), len(q)
 
     def finished(_k: int, state: State, _: Indices) -> Flags:

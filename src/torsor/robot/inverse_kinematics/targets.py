@@ -127,7 +127,7 @@ class Target:
 
     @property
     def form(self) -> tuple[Any, ...]:
-        """Everything that the traced rows depend on except data, including the axis of a target that has one."""
+        """Everything except data that the traced rows depend on, including the axis of a target if it has one."""
         fields = vars(self)
         axis = direction(fields["axis"], self.label, "axis").tolist() if "axis" in fields else ()
         return (type(self).__name__, repr(fields.get("place")), *axis)

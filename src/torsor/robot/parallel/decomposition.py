@@ -260,7 +260,7 @@ def moving(names: Sequence[str], motion: Array) -> str:
 
 
 def leg_trial(parts: Parts, leg_state: ca.SX, leg_move: ca.SX, leg: int) -> ca.SX:
-    """Return a trial of closing one leg at a given pose; the state is (pose, q), a step (du, dv)."""
+    """Return a trial step that closes one leg at a given pose; the state is (pose, q), and a step is (du, dv)."""
     n, m, limb = parts.platform.nq, parts.platform.nv, parts.limbs[leg]
     pose, q = ca.vertsplit(leg_state, [0, n, leg_state.numel()])
     du, dv = ca.vertsplit(leg_move, [0, m, leg_move.numel()])
@@ -285,7 +285,7 @@ def depends_on_pose(parts: Parts, leg: int) -> bool:
 
 
 def assembly_trial(parts: Parts, state: ca.SX, move: ca.SX) -> ca.SX:
-    """Return a trial of closing legs and platform for given drives; the state is (pose, q, drives).
+    """Return a trial step that closes legs and platform for given drives; the state is (pose, q, drives).
 
     The positions of redundant drives need not agree before convergence: their part of the closure error is then the
     gradient of the sum of squares of their differences.

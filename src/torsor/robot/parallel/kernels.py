@@ -79,7 +79,7 @@ RULES = {
 
 
 class Known(NamedTuple):
-    """The cosine and sine of the angle ratio x[place] + offset, where x is one input."""
+    """The cosine and sine of the angle ratio * x[place] + offset, where x is one input."""
 
     place: int
     ratio: float
@@ -159,7 +159,7 @@ def _lookup(code: int, line: _Line | None, table: dict[tuple[int, float], Known]
 
 
 class FunctionKey(NamedTuple):
-    """Key of a function: ``checked`` adds ``soundness`` as its last result, ``leg`` is the index of a single leg."""
+    """Key of a function: ``checked`` adds ``soundness`` as its last result; ``leg`` is the index of a single leg."""
 
     name: str
     fused: bool = False

@@ -40,7 +40,7 @@ TRIES, STARTS = 256, 3  # random positions of a leg, and how many of them are st
 
 @dataclass(frozen=True, eq=False)
 class LegSearch:
-    """Search for leg positions (batch, nq of the leg) at poses (batch, nq of the platform), with flags of success.
+    """Search for leg positions (batch, nq of the leg) at poses (batch, nq of the platform), with success flags.
 
     ``carriage`` is the platform alone, in double precision. ``home`` and ``leg_home`` are the home positions of both.
     ``closer`` closes the leg, with states (pose, positions of the leg). ``side`` is the signed distance from a
@@ -55,7 +55,7 @@ class LegSearch:
     side: Callable[[Array], Array] | None
 
     def from_guess(self, poses: Array, guess: Array) -> tuple[Array, Flags]:
-        """Return positions closed from a guess (batch, nq), and flags of those in the assembly mode of the guess."""
+        """Return positions closed from a guess (batch, nq), and flags for those in the assembly mode of the guess."""
         begin = np.concatenate([poses, guess], axis=-1)
         before = self.closer.side(begin)
         result, error, side = self.closer.close(begin, self._still(begin))
@@ -63,7 +63,7 @@ class LegSearch:
         return result[:, poses.shape[-1] :], (error <= CLOSURE_TOLERANCE) & same
 
     def from_home(self, poses: Array) -> tuple[Array, Flags]:
-        """Return positions in the assembly mode of home, and flags of success."""
+        """Return positions in the assembly mode of home, and success flags."""
         side = self.side
         if side is None:
             return self._by_continuation(poses)

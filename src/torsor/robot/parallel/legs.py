@@ -30,11 +30,11 @@ from torsor.spatial import make_pose, to_quaternion
 class Leg(Part):
     """A leg of a parallel robot: an open chain from the base, and the joint that connects its end to the platform.
 
-    The base of ``robot`` is at the pose ``base`` (4 x 4, or the point (3,)) in the parallel robot's base. Its link or
-    frame ``tip`` is connected to the pose ``at`` (4 x 4, or the point (3,)) on the platform by a joint of a ``kind``:
-    weld, revolute, prismatic, cylindrical, universal, spherical, planar, or rod with its ``length``. The joint axes are
-    the z axes of the tip and of ``at`` (see ``Loop``). ``driven`` names the coordinates with a drive. ``home`` (nq,) is
-    the initial guess for the leg's positions with the platform at home; the default is zero.
+    The base of ``robot`` is at the pose ``base`` (4 x 4, or the point (3,)) relative to the parallel robot's base. Its
+    link or frame ``tip`` is connected to the pose ``at`` (4 x 4, or the point (3,)) on the platform by a joint of the
+    given ``kind``: weld, revolute, prismatic, cylindrical, universal, spherical, planar, or rod with its ``length``.
+    The joint axes are the z axes of the tip and of ``at`` (see ``Loop``). ``driven`` names the coordinates with a
+    drive. ``home`` (nq,) is the initial guess for the leg's positions with the platform at home; the default is zero.
 
     Example:
         >>> arm = torsor.library.planar_chain(2).with_frame("tip", "link2", make_pose(p=[1, 0, 0]))
@@ -163,7 +163,8 @@ def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
 def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length: float) -> tuple[Limb, Array, Tree]:
     """Return the leg as a ``Limb``, its positions (nq,) with the platform at home, and its tree with all inertias.
 
-    ``before`` are the numbers of positions and velocities of the preceding legs, ``length`` (m) is the robot's size.
+    ``before`` are the numbers of positions and velocities of the preceding legs, and ``length`` (m) is the robot's
+    size.
     """
     where, prefix = f"leg {leg.name!r}", f"{leg.name}/"
     ground = build("ground", [Link("base")], [], gravity=carriage.gravity).with_frame("stand", "base", leg.base)

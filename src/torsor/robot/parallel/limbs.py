@@ -7,7 +7,7 @@ phi(R, p) = 0 (``mechanism.Loop``). With the platform's motion in base axes and 
     phi'  = C Omega + P p'              A_q q' + A_x u = 0
 
 A leg therefore needs only one small matrix A_q, which in the tip's axes is often triangular; for a UPS leg it is
-diagonal. Khalil 2010, eqs. 63-65; here for every kind of joint.
+diagonal. See Khalil 2010, eqs. 63-65; here, they are generalised to every kind of joint.
 """
 
 import math
@@ -67,7 +67,7 @@ class Platform:
         return self._wd, self._a + self._U @ r
 
     def project(self, wrench: ca.SX) -> ca.SX:
-        """Return the generalised forces (nv rows) of wrenches (6 rows) at its origin in base axes."""
+        """Return the generalised forces (nv rows) of wrenches (6 rows) at the platform's origin in base axes."""
         local = ca.vertcat(self.R.T @ wrench[:3, :], self.R.T @ wrench[3:, :])
         if self.is_free:
             return local
@@ -75,11 +75,11 @@ class Platform:
         return jacobian(self.tree, self.x, Place(k, inverse_pose(self.tree.bodies[k].link))).T @ local
 
     def lifted(self, force: ca.SX) -> ca.SX:
-        """Return the wrench (6 x 1), at its origin in base axes, of forces on the coordinates of a free platform."""
+        """Return the wrench (6 x 1), at the origin in base axes, of forces on the coordinates of a free platform."""
         return ca.vertcat(self.R @ force[:3], self.R @ force[3:])
 
     def forces(self, external: Given = None) -> ca.SX:
-        """Return the forces (nv x 1) of its own motion; ``external`` (6 x 1) acts at its link's origin in its axes."""
+        """Return the forces (nv x 1) of the platform's motion; ``external`` (6 x 1) is at its origin, in its axes."""
         rows = None
         if external is not None:
             above = len(self.tree.bodies) - 1
@@ -87,11 +87,11 @@ class Platform:
         return inverse_dynamics(self.tree, self.x, self.u, self.u_rate, rows)
 
     def mass_matrix(self) -> ca.SX:
-        """Return its own mass matrix (nv x nv)."""
+        """Return the platform's own mass matrix (nv x nv)."""
         return mass_matrix(self.tree, self.x)
 
     def unit_rates(self) -> ca.SX:
-        """Return the twists (6 x nv), at its origin in base axes, of unit rates of its coordinates."""
+        """Return the twists (6 x nv), at the origin in base axes, for unit rates of the platform's coordinates."""
         return self.project(sx(np.eye(6))).T
 
 
@@ -303,8 +303,8 @@ class Angles(NamedTuple):
 class Strut(NamedTuple):
     """A UPS leg as numbers: pose (R, centre) of its universal joint in base axes, and the zeros of its two angles.
 
-    A joint turns (or slides) by ratio q + offset, with (ratio, offset) in ``scale``. ``rest`` is the length of the leg
-    if the slide is zero.
+    A joint turns (or slides) by ratio * q + offset, with (ratio, offset) in ``scale``. ``rest`` is the length of the
+    leg if the slide is zero.
     """
 
     limb: Limb

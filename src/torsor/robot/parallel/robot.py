@@ -112,8 +112,8 @@ class ParallelRobot(Assembled):
         """Return the pose (..., 7) of the platform for positions of the driven coordinates (..., N).
 
         If there are several solutions, the one near ``guess``, a pose (..., 7), is returned; the default guess is home.
-        From there the drives move to their goal in steps, each closed by damped Newton iterations, without passing
-        through a singular configuration. Redundant drives must agree.
+        From there, the drives move to their goal in steps that do not pass through a singular configuration. Damped
+        Newton iterations close the loops after each step. Redundant drives must agree.
 
         Example:
             >>> robot = torsor.library.gough_stewart()
@@ -134,8 +134,8 @@ class ParallelRobot(Assembled):
     ) -> Array:
         """Return the drive forces (..., N) for a motion of the platform, in N and N m.
 
-        Gamma = J_p^T (F_p + sum of J_vi^T J_i^-T Gamma_i), Khalil 2010, eq. 66. If there are more drives than degrees
-        of freedom, the forces minimise the sum of tau^2 / ``share`` (..., N).
+        They are Gamma = J_p^T (F_p + sum of J_vi^T J_i^-T Gamma_i) (Khalil 2010, eq. 66). If there are more drives than
+        degrees of freedom, the forces minimise the sum of tau^2 / ``share`` (..., N).
 
         Example:
             >>> robot = torsor.library.delta()
@@ -291,7 +291,7 @@ class ParallelRobot(Assembled):
 
     @property
     def closed(self) -> Closed:
-        """The closed loops of ``as_robot``: q holds pose and legs, the active coordinates are the drives.
+        """The closed loops of ``as_robot``: q holds pose and legs, and the active coordinates are the drives.
 
         Example:
             >>> torsor.library.three_rrr().closed.mobility().dof

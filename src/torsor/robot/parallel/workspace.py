@@ -84,8 +84,8 @@ class Workspace(Result):
     def plot(self, path: str | Path | None = None, axes: tuple[int, int] | None = None) -> "Figure":
         """Return a matplotlib figure of a grid with two axes: condition number, reach and singular poses.
 
-        Needs the extra ``plot``. ``axes`` are the indices of the horizontal and vertical coordinate; by default, the
-        coordinates that vary most along the axes of the grid. If ``path`` is given, the figure is saved there.
+        The extra ``plot`` is required. ``axes`` are the indices of the horizontal and vertical coordinates; the default
+        is the coordinates that vary most along the axes of the grid. If ``path`` is given, the figure is saved there.
         Unreachable poses are white.
 
         Example:
@@ -260,7 +260,7 @@ def workspace_arrays(archive: Archive, robot: Assembled) -> dict[str, Any]:
 
 
 def grid(robot: Assembled, ranges: Mapping[str, ArrayLike]) -> Array:
-    """Return poses around home over ranges of coordinates, one axis each, and rotations of a free platform."""
+    """Return poses around home over ranges of coordinates, and of rotations of a free platform; one axis per range."""
     names, places = robot.carriage.position_names, dict[str, int]()
     short = [_short(name) for name in names]
     for k, name in enumerate(names):  # the full name where the last part is not unique

@@ -46,7 +46,7 @@ def charts(films: Sequence[tuple[Film, Color, bool]]) -> dict[str, Charts]:
     """Return the charts of each coordinate; a film has a colour, and is dashed if it is a reference.
 
     The drive nearest to its limit comes first. Errors are the differences of further motions from the first one, which
-    is the reference if there is one, if all are of the same robot. Moments of people are divided by the mass, and
+    is the reference if there is one, if all are of the same robot. Moments of people are divided by the mass, and are
     missing where ground forces are not known.
     """
     found = dict[str, Charts]()
@@ -103,7 +103,7 @@ def drawing(
     gaps: Sequence[tuple[float, float]] = (),
     stances: Sequence[tuple[float, float]] = (),
 ) -> str:
-    """Return charts below each other as SVG: dashed limits, a line at the time (s), grey gaps and green stances."""
+    """Return charts below one another as SVG: dashed limits, a line at the time (s), grey gaps and green stances."""
     count = len(each)
     height = count * HEIGHT + AXIS
 
@@ -126,7 +126,7 @@ def drawing(
 
 
 def ticks(low: float, high: float, steps: int) -> dict[float, str]:
-    """Return round numbers between two others with their texts: multiples of 1, 2 or 5 times a power of ten.
+    """Return round numbers between two given numbers, with their text: multiples of 1, 2 or 5 times a power of ten.
 
     Example:
         >>> ticks(-26.3, 0.0, 4)

@@ -99,7 +99,7 @@ def within(slider: Any) -> float:
 
 
 class Controls:
-    """The panel of a stage. User input goes to the stage; ``update`` shows changes made by the program."""
+    """The panel of a stage. User input is passed to the stage; ``update`` shows changes made by the program."""
 
     def __init__(self, server: Any, stage: Stage):
         self.gui, self.stage = server.gui, stage

@@ -181,7 +181,7 @@ class Marks:
         return (CENTER_LABEL, *robot.link_names, *(frame.name for frame in robot.frames))
 
     def trail(self, name: str, film: Film | None) -> None:
-        """Draw the path of a link, a frame or the centre of mass: over a whole motion, or up to now for a robot."""
+        """Draw the path of a link, frame or centre of mass: the whole path of a motion, or a robot's path so far."""
         if film is None:
             self._trails[name] = (None, [])
             return

@@ -30,7 +30,7 @@ MIN_PACE = 0.1  # speed of a swing whose drives can hardly hold the robot
 
 @dataclass(frozen=True)
 class Slide:
-    """A slider: its name, unit and range. ``start`` is its value in the first posture, ``at`` its index in q.
+    """A slider: its name, unit and range. ``start`` is its value in the first posture, and ``at`` is its index in q.
 
     ``turn`` is the rotation-vector component if a quaternion begins at ``at``, otherwise None.
     """
@@ -45,7 +45,7 @@ class Slide:
 
 
 class Posture:
-    """A robot in a posture, which ``move`` changes. ``note`` is a message for the panel.
+    """A robot in a posture that ``move`` changes. ``note`` is a message for the panel.
 
     Example:
         >>> arm = Posture(torsor.library.two_link())

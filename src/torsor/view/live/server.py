@@ -27,7 +27,7 @@ _alone = threading.Lock()
 
 @contextmanager
 def own_page(viser: Any, title: str) -> Iterator[None]:
-    """Make servers created in this context serve viser's page with our script and title, from a temporary folder.
+    """Make servers created in this context serve viser's page with Torsor's script and title, from a temporary folder.
 
     viser has no setting for its page folder, so its server class is wrapped temporarily.
     """
@@ -148,8 +148,8 @@ def _is_free(host: str, addresses: list[tuple[Any, Any]], port: int) -> bool:
 def is_own_page(origin: str | None, asked: str, host: str) -> bool:
     """Return whether a page may connect: it was loaded from this server, under one of the server's names.
 
-    ``origin`` is the page's origin (None: not a browser), ``asked`` the requested host and port. A local server has
-    local names only, so that a foreign name that resolves to this machine is rejected.
+    ``origin`` is the page's origin (None: not a browser), and ``asked`` is the requested host and port. A local server
+    has local names only, so that a foreign name that resolves to this machine is rejected.
     """
     if origin is None:
         return True

@@ -107,7 +107,7 @@ def drives_of(
     residuals: Array | None = None,
     scale: tuple[float, str] = (1.0, ""),
 ) -> Drives:
-    """Return coordinate forces with their units and limits; ``scale`` is a factor, and what it adds to the units."""
+    """Return coordinate forces with units and limits; ``scale`` is a factor and the text that it adds to the units."""
     limits = dict(zip(robot.coordinate_names, robot.effort_limit.tolist(), strict=True))
     units, (factor, per) = force_units(robot), scale
     bounds = np.array([limits.get(name, np.inf) for name in names])
@@ -175,7 +175,7 @@ class Film:
 
     @property
     def force_scale(self) -> tuple[float, str]:
-        """The factor of drive forces, and what it adds to their units: moments of people are divided by the mass."""
+        """The factor of drive forces and its effect on their units: moments of people are divided by the mass."""
         return (1.0, "") if self.motion.ground is None else (1.0 / self.motion.robot.mass, "/kg")
 
     @property

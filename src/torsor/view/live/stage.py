@@ -293,7 +293,7 @@ class Stage:
     def move(self, number: int, values: list[float], led: bool = True) -> None:
         """Set the sliders of a robot; if several requests are pending, the last one applies.
 
-        With ``led`` the program moves the robot and the sliders follow; otherwise the user moves the sliders.
+        With ``led``, the program moves the robot and the sliders follow; otherwise the user moves the sliders.
         """
         subject = self.subjects[number]
         subject.target, subject.led, subject.sways = values, led, False

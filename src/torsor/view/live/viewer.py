@@ -111,7 +111,7 @@ class Viewer:
         controls.charted.value = one_of(name, tuple(controls.charts), "view", "coordinate")
 
     def move(self, values: Sequence[float], number: int = 0) -> None:
-        """Set the sliders of a robot, in the order of the panel: rad, m."""
+        """Set the sliders of a robot, in the order of the panel, in rad and m."""
         posture = self.stage.subjects[number].posture
         if posture is None or len(values) != len(posture.slides):
             count = 0 if posture is None else len(posture.slides)
@@ -156,13 +156,13 @@ def show(
 ) -> Viewer:
     """Show robots and results in the browser and return the viewer. This requires the extra ``view``.
 
-    ``what`` consists of robots, which get sliders, and results (trajectories, motions, strides, measured gaits,
+    ``what`` consists of robots, which have sliders, and results (trajectories, motions, strides, measured gaits,
     identifications), which are played. Several are shown together with one clock; ``names`` are their titles. The page
-    is served on ``host``, by default this machine only, and on ``port`` or the next free one. ``open`` opens it in the
-    browser, or below the cell in Jupyter. ``block`` waits until Ctrl-C; the default is True in scripts and False in
-    interactive sessions. ``play`` starts motions at once. ``swing`` moves the coordinates of robots within the limits
-    of their drives, and draws the path of the end of a serial chain. ``reference`` is a motion that the others should
-    follow: it is drawn as an outline, and charts show the errors.
+    is served on ``host`` (by default, only this machine) and on ``port`` or the next free one. ``open`` opens it in the
+    browser, or below the cell in Jupyter. With ``block``, ``show`` returns only after Ctrl-C; the default is True in
+    scripts and False in interactive sessions. ``play`` starts motions immediately. ``swing`` moves the coordinates of
+    robots within the limits of their drives, and draws the path of the end of a serial chain. ``reference`` is a motion
+    that the others should follow: it is drawn as an outline, and charts show the errors.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.two_link(), duration=0.5)

@@ -71,7 +71,7 @@ def page(
     height: int = 600,
     progress: bool | None = None,
 ) -> Page:
-    """Return a page that shows robots and motions in a browser; ``path`` writes it to a file.
+    """Return a page that shows robots and motions in a browser; with ``path``, write it to a file too.
 
     The page is one HTML file that needs no network and no server. ``what`` is a robot (with a slider per coordinate;
     with closed loops, per active coordinate), a trajectory, a motion, a stride, a measured gait, an identification, a

@@ -119,11 +119,12 @@ class Carried:
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A surface fixed to a link (-1: to the base), in the link's axes; ``color`` is red, green, blue, opacity (0 to 1).
+    """A surface fixed to a link (-1: to the base), in the link's axes; ``color`` is red, green, blue, and opacity.
 
-    Indices from the number of links upwards belong to the movers of a scene, in order. ``kind`` is "visual" (a shape
-    of the description), "body" (an inertia ellipsoid), "bone" (rods and joints) or "inner" (rods and joints inside
-    other shapes). ``solids`` are the boxes, balls and cylinders of the surface, if it consists of these.
+    Colour values are from 0 to 1. Indices from the number of links upwards belong to the movers of a scene, in order.
+    ``kind`` is "visual" (a shape of the description), "body" (an inertia ellipsoid), "bone" (rods and joints) or
+    "inner" (rods and joints inside other shapes). ``solids`` are the boxes, balls and cylinders of the surface, if it
+    consists of these.
     """
 
     name: str
@@ -163,7 +164,7 @@ class Scene:
     ) -> "Scene":
         """Return the scene of a robot and ``things``; ``meshes=False`` draws rods in place of meshes.
 
-        ``progress`` is called before each link, with the fraction (0 to 1) of the links that has been read. With
+        ``progress`` is called before each link, with the fraction (0 to 1) of the links that have been read. With
         ``skeleton``, links have both rods and shapes, or flesh around the rods if there are no shapes.
         """
         tree = robot.as_robot() if isinstance(robot, ParallelRobot) else robot
