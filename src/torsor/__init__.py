@@ -137,6 +137,7 @@ _REGISTERED: dict[str, dict[str, tuple[str, ...]]] = {
         "torsor.motion": ("motion", "multistart", "sequence", "retimed"),
         "torsor.motion.inverse": ("weights",),
         "torsor.human": ("near_optimal_walks", "stride", "printed_gait"),
+        "torsor.human.measured": ("measured_gait",),
         "torsor.identification": ("identification", "excitation"),
         "torsor.robot.parallel": ("workspace",),
     },

@@ -293,7 +293,7 @@ def test_bench_and_reproduce_follow_their_schemas() -> None:
 
 
 def test_every_kind_has_a_schema_and_a_class() -> None:
-    assert len(result_kinds()) == 13
+    assert len(result_kinds()) == 14
     for kind in result_kinds():
         cls, _ = registered("result", kind)
         assert cls.kind == kind and hasattr(cls, "load") and hasattr(cls, "plot")

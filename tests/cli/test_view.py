@@ -46,7 +46,8 @@ def test_robots_and_saved_results_are_shown_together(fake: Fake, tmp_path: Path,
     assert main(arguments) == 0
     assert type(fake.options.pop("reference")).__name__ == "Trajectory"
     assert [type(each).__name__ for each in fake.what] == ["Robot", "ParallelRobot", "Trajectory"]
-    assert fake.options == {"host": "localhost", "port": 8080, "open": False, "block": False, "swing": True}
+    place = {"host": "localhost", "port": 8080, "open": False, "block": False}
+    assert fake.options == {**place, "swing": True, "names": None}
     assert "Ctrl-C" in capsys.readouterr().out
 
 

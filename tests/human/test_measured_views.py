@@ -1,18 +1,30 @@
 """A measured gait in viewers: the scaled body, the measured ground forces and the markers."""
 
+import json
+import warnings
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
+from torsor.base.archive import as_bytes
+from torsor.base.documents import schema_of
+from torsor.base.progress import Bar
 from torsor.human.measured import MeasuredGait, marker_paths, marker_set, measured_gait
 from torsor.human.recordings import GroundForces
 from torsor.simulation.timeline import timeline
 from torsor.view import page
+from torsor.view.live import show
 from torsor.view.live.chart import drawing
 from torsor.view.live.shots import Film
+from torsor.view.pages.content import content
 from torsor.view.scene import Scene
+
+from ..base.schemas import faults
 
 PARTS = ("ASI", "PSI", "TH1", "KNE", "SH1", "ANK", "HEE", "TOE")
 FEET = np.array([[-0.09, 0.0, 0.05], [0.09, 0.0, 0.05]])
@@ -62,6 +74,20 @@ def test_measured_markers_and_times_without_forces_are_part_of_the_view(gait: Me
     np.testing.assert_array_equal(line.valid, gait.valid)
 
 
+def test_views_start_where_motion_and_forces_agree(gait: MeasuredGait) -> None:
+    line = replace(timeline(gait), valid=np.arange(100) >= 7)
+    assert line.start == pytest.approx(0.07)
+    viewer = show(line, open=False, block=False, port=0, play=False)
+    assert viewer.stage.clock.time == pytest.approx(0.07)
+    viewer.stop()
+    assert content(line, None, 100.0, 1000, None, False, Bar(1, False)).data["start"] == pytest.approx(0.07)
+
+
+def test_residuals_of_a_floating_base_are_the_last_drives(gait: MeasuredGait) -> None:
+    line = timeline(replace(gait.trajectory(), tau=np.ones((100, 55))))
+    assert [line.driven[k] for k in line.drives[-6:]] == list(line.robot.coordinate_names[:6])
+
+
 def test_stances_are_shaded_for_the_side_of_the_coordinate(gait: MeasuredGait) -> None:
     line = timeline(gait)
     film = Film(Scene.of(line.robot), line)
@@ -71,10 +97,45 @@ def test_stances_are_shaded_for_the_side_of_the_coordinate(gait: MeasuredGait) -
     assert shown.count("<title>stance</title>") == 1
 
 
-def test_pages_and_files_show_a_measured_gait(gait: MeasuredGait, tmp_path: Path) -> None:
+def test_pages_show_a_measured_gait(gait: MeasuredGait) -> None:
     assert page(gait).title == f"{gait.source}: 80 kg"
+
+
+def same(one: Any, other: Any) -> None:
+    """Assert that two timelines are equal, apart from functions."""
+    for name, value in vars(one).items():
+        if isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(getattr(other, name), value, name)
+        else:
+            assert getattr(other, name) == value, name
+
+
+def test_files_show_the_same_as_the_gait(gait: MeasuredGait, tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # missing markers are no failed computation
+        gait.save(tmp_path / "gait.npz")
+        again = torsor.load_result(tmp_path / "gait.npz")
+    same(timeline(gait), timeline(again))
+    assert again.facts == gait.facts and again.motion.markers.free == gait.motion.markers.free
+    np.testing.assert_array_equal(again.moment("left", "knee_flexion"), gait.moment("left", "knee_flexion"))
+    gait.save(tmp_path / "gait.json")
+    assert faults(json.loads((tmp_path / "gait.json").read_text()), schema_of("measured_gait")) == []
+    assert "marker error" in gait._repr_html_()
+
+
+def test_damaged_files_are_refused(gait: MeasuredGait, tmp_path: Path) -> None:
     gait.save(tmp_path / "gait.npz")
-    np.testing.assert_array_equal(torsor.load_result(tmp_path / "gait.npz").q, timeline(gait).q)
+    with np.load(tmp_path / "gait.npz") as found:
+        content = dict(found)
+    for name, value in (("motion/q", np.zeros((3, 3))), ("dynamics/external", np.zeros(2)), ("motion/converged", 1.0)):
+        np.savez(tmp_path / "damaged.npz", **{**content, name: value})
+        with refused(where="damaged.npz"):
+            torsor.load_result(tmp_path / "damaged.npz")
+    text = content["object"].tobytes().decode()
+    for change in (("measured.MeasuredGait", "measured.Finding"), ('"array": "motion/q"', '"array": "no"')):
+        np.savez(tmp_path / "damaged.npz", **{**content, "object": as_bytes(text.replace(*change, 1))})
+        with refused(where="damaged.npz"):
+            torsor.load_result(tmp_path / "damaged.npz")
 
 
 def test_velocities_without_ground_forces_are_those_of_the_motion() -> None:

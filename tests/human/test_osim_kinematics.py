@@ -13,7 +13,14 @@ from human.osim_leg import leg
 from refusals import refused, warned
 from torsor.formats.osim.model import OsimCoordinate, OsimJoint
 from torsor.human import recordings
-from torsor.human.measured import Skeleton, inverse_dynamics, inverse_kinematics, marker_paths, skeleton
+from torsor.human.measured import (
+    MeasuredGait,
+    Skeleton,
+    inverse_dynamics,
+    inverse_kinematics,
+    marker_paths,
+    skeleton,
+)
 from torsor.human.measured.fitting import coordinates_of, prepared
 from torsor.human.measured.normal_equations import equations
 from torsor.human.recordings import Markers, OsimModel
@@ -49,6 +56,16 @@ def test_a_motion_comes_back_from_the_markers_of_its_skeleton() -> None:
     assert found.converged.all() and found.determined.all()
     assert np.abs(found.q - q).max() < 1e-9
     assert found.coordinate("cap") == pytest.approx(0.1 * q[:, 6] ** 2 + 0.8 * q[:, 6], abs=1e-9)
+
+
+def test_a_gait_on_a_skeleton_reads_back_with_its_joint_functions(tmp_path: Path) -> None:
+    gait = MeasuredGait(inverse_kinematics(LEG, LEG.markers, seen(LEG, bending())), LEG.mass)
+    gait.save(tmp_path / "leg.npz")
+    again = torsor.load_result(tmp_path / "leg.npz")
+    body = again.motion.body
+    assert (body.tree, body.names, body.functions) == (LEG.tree, LEG.names, LEG.functions)
+    assert (body.coordinates, body.couplings) == (LEG.coordinates, LEG.couplings)
+    np.testing.assert_array_equal(again.trajectory().q, gait.trajectory().q)
 
 
 def test_gradient_and_hessian_of_a_skeleton_are_those_of_differences() -> None:

@@ -35,9 +35,9 @@ def test_limits_far_above_the_torque_are_not_drawn() -> None:
 
 def test_a_motion_its_dashed_reference_and_the_error_are_below_each_other_in_degrees() -> None:
     found = charts([(film(1.0), BLUE, True), (film(1.0, q=0.1), ORANGE, False)])["elbow_joint"]
-    assert list(found) == ["position (°)", "error (°)", "velocity (°/s)", "torque (N m)"]
+    assert list(found) == ["position (°)", "error: actual − reference (°)", "velocity (°/s)", "torque (N m)"]
     np.testing.assert_allclose([curve.values[0] for curve in found["position (°)"]], [0.0, np.degrees(0.1)])
-    (error,) = found["error (°)"]
+    (error,) = found["error: actual − reference (°)"]
     np.testing.assert_allclose(error.values, np.degrees(0.1))
     assert error.color == "rgb(255,128,0)"
     shown = drawing(found, 0.5, 1.0)

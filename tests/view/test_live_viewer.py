@@ -74,6 +74,13 @@ def test_a_robot_moves_with_its_sliders_and_its_marks_with_it(shown: Any) -> Non
         viewer.move([0.0])
 
 
+def test_a_swing_draws_the_path_of_the_end_of_a_serial_chain(shown: Any) -> None:
+    for robot, end in ((torsor.library.ur5(), ["ee_link"]), (torsor.library.two_link(), ["link2"])):
+        assert list(shown(robot, swing=True).stage.subjects[0].marks._trails) == end
+        assert not shown(robot).stage.subjects[0].marks._trails
+    assert not shown(torsor.library.quadruped(), swing=True).stage.subjects[0].marks._trails
+
+
 def test_motions_play_in_common_time_each_until_its_own_end(shown: Any) -> None:
     arm = torsor.library.two_link().to(device="casadi")
     short, long = (torsor.simulate(arm, [0.3, 0.0], [1.0, 0.0], duration=t, step=0.01) for t in (0.1, 0.2))
@@ -112,7 +119,9 @@ def test_a_program_chooses_the_coordinate_of_the_charts(shown: Any) -> None:
     viewer.chart("joint1")
     viewer.player.controls.update()
     drawn = viewer.player.controls.chart.content
-    assert drawn.count("<polyline") == 7 and "error (°)" in drawn  # the error of the second motion alone
+    assert (
+        drawn.count("<polyline") == 7 and "error relative to the first (°)" in drawn
+    )  # the error of the second motion alone
     with refused(allowed="joint1"):
         viewer.chart("joint9")
     with refused("no motion to chart"):
@@ -130,7 +139,7 @@ def test_a_reference_is_an_outline_without_marks(shown: Any) -> None:
     viewer.show("frames", "reactions")
     viewer.stage.fade(0.5)
     assert not ghost.marks.shown and {batch.node.opacity for batch in ghost.figure.batches} == {None}
-    (error,) = controls.charts["joint1"]["error (°)"]
+    (error,) = controls.charts["joint1"]["error: actual − reference (°)"]
     np.testing.assert_allclose(error.values[0], np.degrees(0.3))
     assert len(controls.readouts) == 1 and "reference" in controls.head.content
     with refused(argument="reference"):
@@ -146,14 +155,19 @@ def test_bodies_are_translucent_while_arrows_begin_inside_them(shown: Any) -> No
     assert {node.opacity for node in nodes} == {None}
 
 
-def test_a_person_is_translucent_around_bones_and_has_no_arrows_of_residuals(shown: Any) -> None:
+def test_a_measured_person_is_translucent_around_bones_and_has_no_arrows_of_residuals(shown: Any) -> None:
     body = torsor.library.human().to(device="casadi")
     still = np.zeros((2, body.nq))
     line = timeline(Trajectory(body, np.array([0.0, 1.0]), still, still, still, still))
-    viewer = shown(replace(line, ground=np.tile([0.0, 0.0, 0.0, 0.0, 716.0, 0.0], (2, 1, 1))))
+    line = replace(line, ground=np.tile([0.0, 0.0, 0.0, 0.0, 716.0, 0.0], (2, 1, 1)))
+    predicted = shown(line).stage.subjects[0].figure
+    assert {batch.node.opacity for batch in predicted.fading} == {None}
+    assert {batch.node.visible for batch in predicted.inner} == {False}
+    viewer = shown(replace(line, markers=np.zeros((2, 1, 3))))
     subject = viewer.stage.subjects[0]
-    skin, bones = subject.figure.fading, [each for each in subject.figure.batches if each not in subject.figure.fading]
+    skin, bones = subject.figure.fading, subject.figure.inner
     assert {batch.node.opacity for batch in skin} == {0.35} and {batch.node.opacity for batch in bones} == {None}
+    assert {batch.node.visible for batch in bones} == {True}
     viewer.show("moments")
     viewer.stage.draw()
     drawn, root = subject.marks._nodes["moments"].node.batched_scales.any(axis=1), body.link_names.index("pelvis")

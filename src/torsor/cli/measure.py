@@ -41,7 +41,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_option(parser, "--force-cutoff", " (default: no filter)", type=float)
     text = "estimate segment masses from the ground forces. Anthropometric tables are the prior"
     parser.add_argument("--segments", action="store_true", help=text)
-    details = "all curves (.csv), the angles (.mot, .sto) or the motion for torsor view (.npz)"
+    details = "all curves (.csv), the angles (.mot, .sto) or everything, also for torsor view (.npz)"
     add_output(parser, details, FORMATS, repeat=True)
     add_plot(parser)
     text = "write a figure of the right and left gait cycle, with the children of Schwartz 2008"
@@ -148,14 +148,10 @@ def _as_dict(gait: Any, segments: Any) -> dict[str, Any]:
     masses = {} if segments is None else {n: dict(zip(keys, m, strict=True)) for n, m in segments.masses.items()}
     residual = None if segments is None else {"before": segments.before, "after": segments.after}  # N, N m
     return {
-        "file": gait.source,
-        "mass": gait.mass,
-        "facts": gait.facts,
-        "findings": [finding._asdict() for finding in gait.findings],
+        **gait.to_dict(),
         "segments": plain(masses),
         "residual": plain(residual),
         "caveat": None if segments is None else CAVEAT,
-        "curves": {curve.head: plain(curve.values) for curve in gait.columns()},
     }
 
 

@@ -29,7 +29,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_base(parser)
     add_option(parser, "--reference", ": a result (.npz), which is drawn as an outline", type=Path)
     parser.add_argument("--swing", action="store_true", help="move the joints of robots")
-    text = "simulate a controller that tracks the swing of one robot, whose model is 10 %% too light"
+    text = "simulate computed-torque control that tracks the swing of one robot, 10 %% heavier than its model"
     parser.add_argument("--track", action="store_true", help=text)
     parser.add_argument("--collision", action="store_true", help="show collision shapes instead of visuals")
     add_search(parser)
@@ -63,19 +63,20 @@ def _run(arguments: Namespace, console: Console) -> None:
         write_json(arguments, console, {"url": None, "page": arguments.output, "shows": _shown(arguments, items)})
         return
     from torsor.view.live import show  # it needs the extra ``view``, which other commands do not
-    from torsor.view.live.tracking import tracked_swing
+    from torsor.view.live.tracking import TITLE, tracked_swing
 
     place = {"host": arguments.host, "port": arguments.port}
     with warnings.catch_warnings(record=True) as caught:  # printed now, not when the viewer ends
         warnings.simplefilter("always", ModelWarning)
         items = [_given(name, arguments) for name in arguments.what]
-        reference = None if arguments.reference is None else load_result(arguments.reference)
+        names, reference = None, None if arguments.reference is None else load_result(arguments.reference)
         if arguments.track:
             if len(items) > 1 or not isinstance(items[0], Robot) or reference is not None:
                 raise ModelError("cannot track this", where="--track", allowed="one robot, without --reference")
             with working("simulating a controller"):
+                names = [TITLE.format(items[0].name)]
                 items[0], reference = tracked_swing(items[0])
-        looks = {"swing": arguments.swing, "reference": reference}
+        looks = {"swing": arguments.swing, "reference": reference, "names": names}
         viewer = show(*items, **place, open=not arguments.no_browser, block=False, **looks)
     errors = PlainConsole(stderr=True, highlight=False, soft_wrap=True)
     for warning in caught:

@@ -1,4 +1,4 @@
-"""Problems as JSON, including objects that TOML files do not describe: human bodies, supports and terms.
+"""Problems and other results as JSON, including objects that TOML files do not describe: bodies, supports and terms.
 
 Only data of registered classes are written and read (``encodable``): frozen dataclasses and named tuples, functions of
 a node, and robots as TOML text. A file therefore cannot name anything that runs its own code.
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from torsor.base.archive import Arrays, as_bytes, as_text
 from torsor.base.errors import ModelError
 from torsor.base.registry import register, registered
 from torsor.motion import statement
@@ -26,6 +27,7 @@ from torsor.robot.robot import Robot
 
 LARGEST_INTEGER = 100_000  # largest whole number: counts of points and nodes
 NOT_FINITE_NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+_OBJECT = "object"  # name of the text of a packed object
 _objects: dict[str, Any] = {}  # classes and functions by their names in files, such as "motion.Time"
 _names: dict[Any, str] = {}
 
@@ -60,11 +62,24 @@ def decoded(text: str) -> ProblemStatement:
     return result
 
 
-class _Writer:
-    """Encodes values and collects each robot once in ``texts``."""
+def packed(value: Any, where: str) -> Arrays:
+    """Return an object of registered classes as arrays for an archive, named after their fields: ``motion/q``."""
+    writer = _Writer(where, {})
+    data = {"object": writer.encode(value), "robots": writer.texts}
+    return {**(writer.arrays or {}), _OBJECT: as_bytes(json.dumps(data))}
 
-    def __init__(self, where: str) -> None:
-        self.where, self.texts = where, list[str]()
+
+def unpacked(arrays: Arrays) -> Any:
+    """Return the object that ``packed`` wrote; its class checks the shapes of its arrays."""
+    data = json.loads(as_text(arrays[_OBJECT]))
+    return _decoded(data["object"], [robot_of(text) for text in data["robots"]], arrays)
+
+
+class _Writer:
+    """Encodes values and collects each robot once in ``texts``, and arrays in ``arrays``, if these are given."""
+
+    def __init__(self, where: str, arrays: Arrays | None = None) -> None:
+        self.where, self.texts, self.arrays = where, list[str](), arrays
         self._places = dict[int, int]()
 
     def _robot(self, robot: Robot) -> int:
@@ -75,7 +90,7 @@ class _Writer:
             self._places[id(robot)] = self.texts.index(text)
         return self._places[id(robot)]
 
-    def encode(self, value: Any) -> Any:
+    def encode(self, value: Any, path: str = "") -> Any:
         if isinstance(value, np.generic):
             value = value.item()
         if isinstance(value, float) and not math.isfinite(value):
@@ -87,9 +102,14 @@ class _Writer:
         if isinstance(value, Parametric):
             return {"parametric": self._robot(value.robot), "free": self.encode(value.paths)}
         if isinstance(value, np.ndarray):
-            return {"array": self.encode(value.tolist())}
+            if self.arrays is None:
+                return {"array": self.encode(value.tolist())}
+            self.arrays[path] = value
+            return {"array": path}
         if isinstance(value, Mapping):
             return {"table": [[self.encode(key), self.encode(entry)] for key, entry in value.items()]}
+        if isinstance(value, frozenset):
+            return {"set": sorted(value)}
         if isinstance(value, tuple) and not hasattr(value, "_fields"):
             return {"tuple": [self.encode(entry) for entry in value]}
         if isinstance(value, list):
@@ -102,14 +122,18 @@ class _Writer:
             name = getattr(value, "__qualname__", cls.__qualname__)
             raise ModelError("cannot be written to a file", argument=name, where=self.where, fix=fix)
         names = cls._fields if hasattr(cls, "_fields") else [field.name for field in fields(value) if field.init]
-        encoded_fields = {name: self.encode(getattr(value, name)) for name in names}
+        encoded_fields = {name: self.encode(getattr(value, name), f"{path}/{name}".strip("/")) for name in names}
         return {"class": _names[cls], "fields": encoded_fields}
 
 
-def _decoded(data: Any, robots: list[Robot]) -> Any:
+def _decoded(data: Any, robots: list[Robot], arrays: Arrays | None = None) -> Any:
     """Return the object that ``_Writer.encode`` wrote as data."""
+
+    def decode(entry: Any) -> Any:
+        return _decoded(entry, robots, arrays)
+
     if isinstance(data, list):
-        return [_decoded(entry, robots) for entry in data]
+        return [decode(entry) for entry in data]
     if not isinstance(data, dict):
         if isinstance(data, int) and not isinstance(data, bool) and abs(data) > LARGEST_INTEGER:
             raise ValueError(f"{data:.6g} is too large")
@@ -117,25 +141,27 @@ def _decoded(data: Any, robots: list[Robot]) -> Any:
     if "number" in data:
         return NOT_FINITE_NUMBERS[data["number"]]
     if "array" in data:
-        return np.array(_decoded(data["array"], robots), dtype=float)
+        return np.array(decode(data["array"]), dtype=float) if arrays is None else arrays[data["array"]]
+    if "set" in data:
+        return frozenset(data["set"])
     if "tuple" in data:
-        return tuple(_decoded(data["tuple"], robots))
+        return tuple(decode(data["tuple"]))
     if "table" in data:
-        return {_decoded(key, robots): _decoded(entry, robots) for key, entry in data["table"]}
+        return {decode(key): decode(entry) for key, entry in data["table"]}
     if "robot" in data:
         return robots[data["robot"]]
     if "parametric" in data:
-        return robots[data["parametric"]].parametric(_decoded(data["free"], robots))
+        return robots[data["parametric"]].parametric(decode(data["free"]))
     what = "function" if "function" in data else "class"
     name = str(data[what])
     registered("encoding", name.partition(".")[0])  # imports the package
     result = _objects.get(name)
     if result is None or isfunction(result) is not (what == "function"):
         fix = "read it with the version of Torsor that wrote it"
-        raise ValueError(f"motion problems have no {what} {name[:60]!r}; fix: {fix}")
+        raise ValueError(f"files have no {what} {name[:60]!r}; fix: {fix}")
     if what == "function":
         return result
-    return result(**{str(key): _decoded(entry, robots) for key, entry in data["fields"].items()})
+    return result(**{str(key): decode(entry) for key, entry in data["fields"].items()})
 
 
 def _is_encodable(value: Any) -> bool:

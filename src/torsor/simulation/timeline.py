@@ -17,6 +17,9 @@ from torsor.simulation.trajectory import Trajectory
 
 ALLOWED = "a trajectory, motion, retimed path, stride, measured gait, identification; one rollout of a batch: run[3]"
 
+FREE_COORDINATES = 6  # of a body that moves freely
+MIN_DRIVE_FORCE = 1e-9  # N m, N: rounding of zero
+
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
@@ -65,6 +68,25 @@ class Timeline:
         """The maximum forces (k,) of the drives, infinite if there is no limit."""
         limits = dict(zip(self.robot.coordinate_names, self.robot.effort_limit, strict=True))
         return np.array([limits[name] for name in self.driven])
+
+    @cached_property
+    def drives(self) -> NDArray[np.int64]:
+        """The columns of ``tau`` with a drive: those with a nonzero force at some time, or a finite limit above 0.
+
+        Forces on a floating base, which are residuals, come last.
+        """
+        links, limits = self.robot.links, self.limits
+        root = next((k for k, link in enumerate(links) if link.mass > 0), 0)
+        base = self.robot.coordinate_names[: self.robot.coordinates[root].v.stop if links else 0]
+        moved = np.abs(np.nan_to_num(np.asarray(self.tau))).max(axis=0, initial=0.0) > MIN_DRIVE_FORCE
+        columns = np.flatnonzero((limits > 0) & (moved | np.isfinite(limits)))
+        last = [len(base) == FREE_COORDINATES and self.driven[k] in base for k in columns]
+        return columns[np.argsort(last, kind="stable")]
+
+    @property
+    def start(self) -> float:
+        """The time (s) after the first sample at which viewers start: the first at which forces are known."""
+        return 0.0 if self.valid is None else float(self.times[np.argmax(self.valid)] - self.times[0])
 
     def every(self, count: int) -> "Timeline":
         """Return at most ``count`` evenly spaced samples, including the first and the last."""

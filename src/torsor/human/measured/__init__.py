@@ -1,6 +1,8 @@
 """Measured people: marker sets, scaling, inverse kinematics, and inverse dynamics with measured ground forces."""
 
 import torsor.human.measured.timelines  # noqa: F401  it registers how measured gaits are shown
+from torsor.base.archive import register_result
+from torsor.formats.osim.model import OsimCoordinate
 from torsor.human.body.person import resized
 from torsor.human.measured.gait import MeasuredGait, measured_gait
 from torsor.human.measured.inverse_dynamics import MeasuredDynamics, inverse_dynamics
@@ -11,6 +13,8 @@ from torsor.human.measured.person import Person, scaled_person
 from torsor.human.measured.segments import Segments, identify_segments
 from torsor.human.measured.skeleton import Skeleton, skeleton
 from torsor.human.measured.tracking import TrackForces, TrackMarkers, followed, measured_start
+from torsor.human.recordings import Finding, GroundForces, Markers
+from torsor.mechanism.curves import Curve
 from torsor.motion.encoding import encodable
 
 __all__ = [
@@ -21,3 +25,6 @@ __all__ = [
 ]  # fmt: skip
 
 encodable("measured", MarkerSet, TrackForces, TrackMarkers)
+encodable("measured", MeasuredGait, MeasuredMotion, MeasuredDynamics, Person, Skeleton, Curve, OsimCoordinate)
+encodable("measured", Finding, GroundForces, Markers)
+register_result("measured_gait", MeasuredGait, "a measured gait")

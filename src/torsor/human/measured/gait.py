@@ -12,23 +12,29 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rich.console import RenderableType
 
+from torsor.base.archive import Archive, reading_archive
 from torsor.base.arrays import Array, Flags
 from torsor.base.checks import instance_of, number, one_of
+from torsor.base.documents import plain
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.figures import label_of_title, new_figure, saved, styled
+from torsor.base.files import check_array
 from torsor.base.html_report import image, in_motion, terminal_table, write_html
-from torsor.base.summary import titled_table
-from torsor.base.tables import Column, write_table
+from torsor.base.result import Result
+from torsor.base.summary import Summary, titled_table
+from torsor.base.tables import Column
 from torsor.base.time_series import Instants, SampledInstants, Series
 from torsor.human.body.coordinates import SIDES
 from torsor.human.measured.inverse_dynamics import CUTOFF, LARGE_RESIDUAL, MeasuredDynamics, inverse_dynamics
 from torsor.human.measured.inverse_kinematics import MeasuredMotion, inverse_kinematics
+from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.person import Person, scaled_person
-from torsor.human.measured.skeleton import Skeleton, skeleton
+from torsor.human.measured.skeleton import Skeleton, skeleton, tree_of
 from torsor.human.recordings import Finding, GroundForces, Markers, MotionTable, OsimModel, by_foot, inspect, save
 from torsor.human.recordings import smooth as smoothed
 from torsor.human.recordings.axes import HUMAN, OPENSIM
 from torsor.human.recordings.recording import LOAD_THRESHOLD, at_times, checked_markers, runs
+from torsor.motion.encoding import packed, unpacked
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
@@ -50,10 +56,11 @@ CURVE_TITLES = {
     "ankle_flexion": ("ankle dorsiflexion", "ankle plantarflexion"),
 }
 SLIDES = ("tx", "ty", "tz")  # name endings of coordinates in m
+TABLES = (".mot", ".sto")
 
 
 @dataclass(frozen=True, eq=False)
-class MeasuredGait:
+class MeasuredGait(Result):
     """The result of ``measured_gait``.
 
     ``motion`` is the result of inverse kinematics, ``dynamics`` is the result of inverse dynamics, and ``ground`` holds
@@ -62,6 +69,10 @@ class MeasuredGait:
     are in degrees; moments and powers are divided by the mass (kg). Moments are internal, with the sign of the angles:
     hip and knee flexion and ankle dorsiflexion are positive.
     """
+
+    kind = "measured_gait"
+    suffixes = (*Result.suffixes, *TABLES)
+    undefined = ("errors", "positions", "centers")  # unseen markers, unloaded plates
 
     motion: MeasuredMotion
     mass: float
@@ -213,14 +224,37 @@ class MeasuredGait:
         return MotionTable(names, self.motion.times, values, in_degrees=True, title=self.source)
 
     def save(self, path: str | Path) -> None:
-        """Write all results as .csv, the angles as .mot or .sto, or the motion of the body as .npz (``trajectory``)."""
+        """Write everything as .npz, for ``load_result``, all curves as .csv or .json, or the angles as .mot or .sto."""
         path = Path(path)
-        if path.suffix.lower() == ".csv":
-            write_table(path, self.columns())
-        elif path.suffix.lower() == ".npz":
-            self.trajectory().save(path)
-        else:
+        if path.suffix.lower() in TABLES:
             save(self.table(), path)
+        else:
+            super().save(path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "MeasuredGait":
+        """Return the gait in a .npz file."""
+        with reading_archive(Path(path), cls.kind) as archive:
+            return _checked(unpacked(dict(archive.arrays)))
+
+    def _archive(self) -> Archive:
+        return Archive(self.kind, packed(self, self.source), {})
+
+    def _content(self) -> dict[str, Any]:
+        return {
+            "units": {"mass": "kg", "curves": "in brackets"},
+            "file": self.source,
+            "mass": self.mass,
+            "facts": self.facts,
+            "findings": [finding._asdict() for finding in self.findings],
+            "curves": {curve.head: plain(curve.values) for curve in self.columns()},
+        }
+
+    def _columns(self) -> list[Column]:
+        return self.columns()
+
+    def _summary(self) -> Summary:
+        return Summary(f"Measured gait {self.source}", self.facts)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
         """Return a figure of angles, moments, powers and ground forces over time; save it if ``path`` is given."""
@@ -274,6 +308,36 @@ class MeasuredGait:
             return Trajectory(body, self.times, q, v, a, tau, external=external)
         x, xd, xdd = body.states(q, v, a)
         return Trajectory(body.tree, self.times, x, xd, xdd, np.zeros_like(x), external=external)
+
+
+def _checked(gait: Any) -> MeasuredGait:
+    """Return the gait of a file; raise ValueError if it is none, or if its arrays are inconsistent."""
+    if not isinstance(gait, MeasuredGait):
+        raise ValueError(f"it is {type(gait).__name__}")
+    needed = {"motion": MeasuredMotion, "mass": float, "source": str, "findings": tuple}
+    optional = {"dynamics": MeasuredDynamics, "ground": GroundForces, "person": Person, "recording": Markers}
+    for name, cls in (needed | optional).items():
+        part = getattr(gait, name)
+        if not isinstance(part, cls) and (name in needed or part is not None):
+            raise ValueError(f"{name} is {type(part).__name__}")
+    motion, dynamics = gait.motion, gait.dynamics
+    if not isinstance(motion.body, (Robot, Skeleton)) or not isinstance(motion.markers, MarkerSet):
+        raise ValueError("it has no body with markers")
+    count, size = len(np.atleast_1d(motion.times)), len(motion.body.coordinate_names)
+    seen = (count, len(motion.markers.names))
+    shapes: dict[str, tuple[int, ...]] = {"times": (count,), "q": (count, size), "errors": seen}
+    for name, shape in shapes.items():
+        check_array(getattr(motion, name), shape, f"motion/{name}")
+    for name in ("converged", "determined"):
+        check_array(getattr(motion, name), (count,), f"motion/{name}", "b")
+    if dynamics is not None:
+        count = len(np.atleast_1d(dynamics.times))
+        shapes = {"times": (count,), **dict.fromkeys(("q", "v", "a", "forces"), (count, size))}
+        shapes |= dict.fromkeys(("residual_force", "residual_moment"), (count, 3))
+        shapes["external"] = (count, len(tree_of(motion.body).links), 6)
+        for name, shape in shapes.items():
+            check_array(getattr(dynamics, name), shape, f"dynamics/{name}")
+    return gait
 
 
 def measured_gait(

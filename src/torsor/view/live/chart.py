@@ -45,10 +45,12 @@ Charts = dict[str, list[Curve]]
 def charts(films: Sequence[tuple[Film, Color, bool]]) -> dict[str, Charts]:
     """Return the charts of each coordinate; a film has a colour, and is dashed if it is a reference.
 
-    The drive nearest to its limit comes first. Errors are the differences of further motions from the first one, if all
-    are of the same robot. Moments of people are divided by the mass, and are missing where ground forces are not known.
+    The drive nearest to its limit comes first. Errors are the differences of further motions from the first one, which
+    is the reference if there is one, if all are of the same robot. Moments of people are divided by the mass, and are
+    missing where ground forces are not known.
     """
     found = dict[str, Charts]()
+    against = "error: actual − reference" if any(dashed for _, _, dashed in films) else "error relative to the first"
     same = len({film.motion.robot.link_names for film, _, _ in films}) == 1
     for film, color, dashed in films:
         line, robot = film.motion.every(MAX_POINTS), film.motion.robot
@@ -69,20 +71,23 @@ def charts(films: Sequence[tuple[Film, Color, bool]]) -> dict[str, Charts]:
             curves = add(name, f"position ({shown})", factor * line.q[:, k], ends)
             if same and len(curves) > 1 and unit in SHOWN_UNITS:
                 error = curves[-1].values - np.interp(times, curves[0].times, curves[0].values)
-                add(name, f"error ({shown})", error, (-np.inf, np.inf))
+                add(name, f"{against} ({shown})", error, (-np.inf, np.inf))
         for k, (name, unit) in enumerate(zip(robot.coordinate_names, rate_units, strict=True)):
             shown, factor = SHOWN_UNITS[unit]
             limit = factor * float(robot.velocity_limit[k])
             add(name, f"velocity ({shown}/s)", factor * line.v[:, k], (-limit, limit))
         force_unit, (scale, per) = force_units(robot), film.force_scale
-        for k in () if line.tau is None else film.drives.tolist():
+        for k in () if line.tau is None else line.drives.tolist():
             name, limit = line.driven[k], scale * float(line.limits[k])
             unit = force_unit.get(name, "") + per
             known = np.where(True if line.valid is None else line.valid, np.asarray(line.tau)[:, k], np.nan)
             add(name, f"{KINDS.get(unit, 'force')} ({unit})", scale * known, (-limit, limit))
     shares = {name: _share(each) for name, each in found.items()}
     names = sorted(found, key=lambda name: -shares[name])
-    return {name: dict(sorted(found[name].items(), key=lambda item: ORDER.index(item[0].split()[0]))) for name in names}
+    return {
+        name: dict(sorted(found[name].items(), key=lambda item: ORDER.index(item[0].split()[0].strip(":"))))
+        for name in names
+    }
 
 
 def _share(each: Charts) -> float:

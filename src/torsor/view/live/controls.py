@@ -86,7 +86,7 @@ def legend(entries: Sequence[tuple[str, tuple[float, ...]]], notes: list[str]) -
 
 NO_TRAIL = "choose ..."
 INNER_MARKS, SEE_THROUGH = ("reactions", "moments"), 0.6  # marks inside the links, and the opacity that shows them
-PERSON_OPACITY = 0.35  # of a body around its skeleton, in front of ground forces
+PERSON_OPACITY = 0.35  # of a measured body around its skeleton
 SPEEDS = {f"{speed:g}x": speed for speed in (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)}
 TIME_STEPS = 1000  # of the slider of time
 SLIDER_UNITS = {"rad": ("°", 180 / np.pi, 1.0), "m": ("mm", 1000.0, 1.0)}  # unit, factor and step of sliders
@@ -113,12 +113,15 @@ class Controls:
         if stage.clock.duration > 0:
             self._add_playback()
             self._add_chart()
-        self._add_marks()
-        self._add_trails()
+            self._add_marks()
+            self._add_trails()
         for number, subject in enumerate(stage.subjects):
             if subject.posture is not None:
                 self._add_sliders(number, subject, subject.posture)
         self.readouts = [self._add_readout(subject) for subject in stage.shown]
+        if self.time is None:  # sliders first
+            self._add_marks()
+            self._add_trails()
 
     def _add_playback(self) -> None:
         clock = self.stage.clock
@@ -163,7 +166,7 @@ class Controls:
                 box.on_update(lambda event, name=name: show(name, bool(event.target.value)))
             stretch = self.gui.add_slider("arrow length", 0.1, 5.0, 0.1, 1.0)
             stretch.on_update(lambda event: stage.stretch(within(event.target)))
-            usual = PERSON_OPACITY if stage.has("ground") else 1.0
+            usual = PERSON_OPACITY if stage.has("markers") else 1.0
             opacity = self.gui.add_slider("opacity", 0.1, 1.0, 0.05, usual)
             stage.fade(usual)
             opacity.on_update(lambda event: stage.fade(within(event.target)))

@@ -1,6 +1,10 @@
-"""A robot in the browser: solids of the same kind share a node, and each mesh has its own."""
+"""A robot in the browser: solids of the same kind share a node, and so do the meshes of a link in one colour.
+
+All nodes are batches. The browser moves batches one frame later than single objects, so that a mixture falls apart.
+"""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from html import escape
 from itertools import pairwise
 from typing import Any
@@ -15,7 +19,7 @@ from torsor.formats.meshes.triangles import Triangles, joined
 from torsor.spatial import quaternion_product
 from torsor.view.live.shots import placed
 from torsor.view.scene import Scene
-from torsor.view.scene.detail import level, unit
+from torsor.view.scene.detail import THIN, level, unit
 
 # Names from files become parts of node paths and of HTML. They can contain anything, and are escaped.
 
@@ -50,10 +54,11 @@ def short(value: float) -> str:
     return "0" if number in ("-0", "") else number.replace("-", "−")
 
 
-MAX_TRIANGLES = 8000  # triangles of solids: browsers without a GPU draw some 200,000 in a second
+MAX_TRIANGLES = 24_000  # triangles of solids: browsers without a GPU draw some 200,000 in a second
 GAMMA = 2.2  # exponent from sRGB to light intensity
 MIN_BODY_OPACITY = 0.8  # opacity of inertia ellipsoids
-NO_SHADOWS = {"cast_shadow": False, "receive_shadow": False}  # shadows take most of the time of a frame
+SHADOWS = {"cast_shadow": True, "receive_shadow": False}  # on the floor alone: shadow maps are too coarse for bodies
+NO_SHADOWS = {"cast_shadow": False, "receive_shadow": False}
 
 
 OUTLINE = 0.003  # distance of an outline from the surfaces, in sizes of the robot
@@ -84,22 +89,34 @@ def linear(color: tuple[float, ...]) -> tuple[float, ...]:
 
 
 class Batch:
-    """Solids of the same kind and opacity, each fixed to a link; their circles have ``around`` corners."""
+    """Copies of a surface in one opacity, each fixed to a link with a pose, scale factors (3,) and a colour."""
 
     def __init__(
-        self, server: Any, path: str, solids: list[tuple[int, Solid, Color]], around: int, outline: float = 0.0
+        self,
+        server: Any,
+        path: str,
+        surface: Triangles,
+        copies: Sequence[tuple[int, Array, Array, Color]],
+        **looks: Any,
     ):
-        self.links = np.array([link for link, _, _ in solids])
-        self.at, self.turns = placed(np.stack([solid.pose for _, solid, _ in solids]))
-        shape, opacity = unit(solids[0][1].shape, around), solids[0][2][3]
-        looks: dict[str, Any] = {"opacity": None if opacity >= 1 else opacity, "lod": "off", **NO_SHADOWS}
-        looks["batched_scales"] = np.stack([solid.size for _, solid, _ in solids])
-        if outline:
-            looks["batched_scales"] += outline * np.array(AXIS_FACTORS[solids[0][1].shape])
-            looks["side"] = "back"
-        looks["batched_colors"] = np.array([linear(color) for _, _, color in solids])
-        mesh = shape.vertices.astype(np.float32), shape.faces
+        links, poses, sizes, colors = zip(*copies, strict=True)
+        self.links, (self.at, self.turns) = np.array(links), placed(np.stack(poses))
+        opacity = colors[0][3]
+        looks = {"opacity": None if opacity >= 1 else opacity, "lod": "off", **SHADOWS, **looks}
+        looks |= {"batched_scales": np.stack(sizes), "batched_colors": np.array([linear(color) for color in colors])}
+        mesh = surface.vertices.astype(np.float32), surface.faces
         self.node = server.scene.add_batched_meshes_simple(path, *mesh, self.turns, self.at, **looks)
+
+    @classmethod
+    def of(
+        cls, server: Any, path: str, solids: list[tuple[int, Solid, Color]], around: int, outline: float = 0.0
+    ) -> "Batch":
+        """Return a batch of solids of the same kind and opacity, whose circles have ``around`` corners."""
+        shape = solids[0][1].shape
+        grow = outline * np.array(AXIS_FACTORS[shape])
+        copies = [(link, solid.pose, solid.size + grow, color) for link, solid, color in solids]
+        looks = {"side": "back", **NO_SHADOWS} if outline else {}
+        return cls(server, path, unit(shape, around), copies, **looks)
 
     def place(self, positions: Array, turns: Array) -> None:
         """Move the solids to positions (n, 3) and quaternions (n, 4)."""
@@ -128,47 +145,42 @@ class Figure:
 
     def __init__(self, server: Any, path: str, scene: Scene, tint: Color | None = None, outline: bool = False):
         self.server, self.path, self.outline = server, path, outline * OUTLINE * scene.size
-        kinds = defaultdict[tuple[bool, str, float, int], list[tuple[int, Solid, Color]]](list)
+        kinds = defaultdict[tuple[bool, bool, str, float, int], list[tuple[int, Solid, Color]]](list)
         fine, coarse = level(scene, MAX_TRIANGLES)
-        meshes = defaultdict[tuple[int, Color], list[Triangles]](list)
+        meshes = defaultdict[tuple[bool, int, Color], list[Triangles]](list)
         for part in scene.shown:
             red, green, blue, opacity = part.color if tint is None else (*tint[:3], part.color[3] * tint[3])
             color = red, green, blue, max(opacity, MIN_BODY_OPACITY) if part.kind == "body" else opacity
-            fades = part.kind != "inner" and part.link < len(scene.robot.links)
+            inner, fades = part.kind == "inner", part.link < len(scene.robot.links)
             for solid in part.solids:
-                around = coarse if part.kind in ("bone", "inner") else fine
-                kinds[fades, solid.shape, color[3], around].append((part.link, solid, color))
+                around = coarse if part.kind in THIN else fine
+                kinds[inner, fades, solid.shape, color[3], around].append((part.link, solid, color))
             if not part.solids:
-                meshes[part.link, color].append(part.surface)
-        self.batches = [
-            Batch(
-                server, path + node("solids", *key), sorted(solids, key=lambda entry: entry[0]), key[-1], self.outline
-            )
-            for key, solids in sorted(kinds.items())
-        ]
-        self.fading = [batch for key, batch in zip(sorted(kinds), self.batches, strict=True) if key[0]]
-        self._attach()
-        self.links = {link: server.scene.add_frame(self._link(link), show_axes=False) for link, _ in meshes}
-        self.meshes = [self._mesh(k, *key, joined(surfaces)) for k, (key, surfaces) in enumerate(meshes.items())]
-
-    def _attach(self) -> None:
-        """Collect the poses of all solids relative to their links, so that they can be moved together."""
+                meshes[fades, part.link, color].append(part.surface)
+        self.batches, self.fading, self.inner = list[Batch](), list[Batch](), list[Batch]()
+        for key, solids in sorted(kinds.items()):
+            at, ordered = path + node("solids", *key), sorted(solids, key=lambda entry: entry[0])
+            self._add(Batch.of(server, at, ordered, key[-1], self.outline), *key[:2])
+        for number, ((fades, link, color), surfaces) in enumerate(meshes.items()):
+            self._add(self._mesh(number, link, color, joined(surfaces)), False, fades)
+        # The poses of all parts relative to their links, so that they are moved together.
         self._on = np.concatenate([np.zeros(0, int), *(batch.links + 1 for batch in self.batches)])
         self._at = np.concatenate([np.zeros((0, 3)), *(batch.at for batch in self.batches)])
         self._turns = np.concatenate([np.zeros((0, 4)), *(batch.turns for batch in self.batches)])
         ends = np.cumsum([0, *(len(batch.links) for batch in self.batches)])
         self._parts = [slice(start, end) for start, end in pairwise(ends)]
 
-    def _link(self, link: int) -> str:
-        return self.path + node("links", link + 1)
+    def _add(self, batch: Batch, inner: bool, fades: bool) -> None:
+        self.batches.append(batch)
+        if inner or fades:
+            (self.inner if inner else self.fading).append(batch)
 
-    def _mesh(self, number: int, link: int, color: Color, surface: Triangles) -> Any:
+    def _mesh(self, number: int, link: int, color: Color, surface: Triangles) -> Batch:
         # Files do not agree on the winding of triangles: both sides are drawn.
-        surface, side = (grown(surface, self.outline), "back") if self.outline else (surface, "double")
-        shape = surface.vertices.astype(np.float32), surface.faces
-        opacity = None if color[3] >= 1 else color[3]
-        looks = {"color": color[:3], "opacity": opacity, "flat_shading": False, "side": side, **NO_SHADOWS}
-        return self.server.scene.add_mesh_simple(self._link(link) + node(number), *shape, **looks)
+        looks: dict[str, Any] = {"side": "back", **NO_SHADOWS} if self.outline else {"side": "double"}
+        surface = grown(surface, self.outline) if self.outline else surface
+        copies = [(link, np.eye(4), np.ones(3), color)]
+        return Batch(self.server, self.path + node("meshes", number), surface, copies, **looks)
 
     def place(self, positions: Array, turns: Array) -> None:
         """Move the surfaces to the link positions (L + 1, 3) and quaternions (L + 1, 4)."""
@@ -176,10 +188,10 @@ class Figure:
         at, how = where + rotated(turned, self._at), product(turned, self._turns)
         for batch, part in zip(self.batches, self._parts, strict=True):
             batch.place(at[part], how[part])
-        for link, frame in self.links.items():
-            frame.position, frame.wxyz = positions[link + 1], turns[link + 1]
 
     def fade(self, opacity: float) -> None:
-        """Set the opacity (0 to 1) of all links, but not of inner parts and objects."""
-        for handle in (*self.meshes, *(batch.node for batch in self.fading)):
-            handle.opacity = None if opacity >= 1 else opacity
+        """Set the opacity (0 to 1) of all links, but not of objects; inner parts are hidden in opaque links."""
+        for batch in self.inner:
+            batch.node.visible = opacity < 1
+        for batch in self.fading:
+            batch.node.opacity = None if opacity >= 1 else opacity

@@ -120,7 +120,7 @@ class Marks:
             bodies = [(k, solid, color) for k, solid, color in solids if solid is not None]
             if bodies:
                 around = level(self.scene, MAX_TRIANGLES)[0]
-                self._node("inertia", lambda at: Batch(self.server, at, bodies, around)).place(positions, turns)
+                self._node("inertia", lambda at: Batch.of(self.server, at, bodies, around)).place(positions, turns)
         if "markers" in self.shown and shot.markers is not None:
             self._points(shot.markers)
         for name in ARROW_COLORS.keys() & self.shown:

@@ -55,6 +55,7 @@ def own_page(viser: Any, title: str) -> Iterator[None]:
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 MAX_PORTS = 100  # ports
+MAX_MESSAGES = 10_000  # sent at once: viser's 128 are less than one frame of a robot with many meshes
 POLICY_VIOLATION = 1008  # close code of a websocket: policy violation
 
 
@@ -78,6 +79,7 @@ def start(host: str, port: int, title: str) -> Any:
     with silence(), own_page(viser, title):  # viser prints a banner; the caller prints the address
         server: Any = viser.ViserServer(host=host, port=free, verbose=False)
     server.request_share_url = lambda *_, **__: None
+    server._websock_server.get_message_buffer().max_window_size = MAX_MESSAGES
     _refuse_foreign_pages(server, host)
     server.gui.configure_theme(show_logo=False, show_share_button=False, control_width="medium")
     server.gui.set_panel_label(printable(title))

@@ -168,13 +168,6 @@ class Film:
         loops = [loop for loop in self.robot.loops if not isinstance(loop, Wheel)]
         return closing_error(self.robot, self.motion.q) if loops else None
 
-    @cached_property
-    def drives(self) -> NDArray[np.int64]:
-        """The columns of ``tau`` with a drive: those with a nonzero force at some time, or a finite limit above 0."""
-        forces, limits = np.nan_to_num(np.asarray(self.motion.tau)), self.motion.limits
-        moved = np.abs(forces).max(axis=0, initial=0.0) > 1e-9
-        return np.flatnonzero((limits > 0) & (moved | np.isfinite(limits)))
-
     @property
     def duration(self) -> float:
         """Duration (s)."""
@@ -285,7 +278,7 @@ class Frame:
         motion = self.film.motion
         if motion.tau is None:
             return None
-        chosen = self.film.drives
+        chosen = motion.drives
         residuals = None if motion.residuals is None else self._of(motion.residuals)[chosen]
         names = tuple(motion.driven[k] for k in chosen)
         return drives_of(motion.robot, names, self._of(motion.tau)[chosen], residuals, self.film.force_scale)

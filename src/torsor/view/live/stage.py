@@ -63,6 +63,7 @@ BOLD_INTERVAL = 5  # every fifth line
 LINE_PIECES = 15  # of each line: browsers draw a long line that passes the camera in front of other objects
 LINE_LOOKS = {"fine": ((0.83, 0.86, 0.89), 1.0), "bold": ((0.72, 0.76, 0.80), 1.2)}  # colour, pixels
 AXES = "xy"
+FLOOR_SIZE, SHADOW_OPACITY = 6.0, 0.25  # of the square that shows shadows, in sizes of the object
 
 
 class Ground:
@@ -75,6 +76,12 @@ class Ground:
         steps = [step * 10.0**power for power in range(-4, 5) for step in (1, 2, 5)]
         self.cell = min(steps, key=lambda step: abs(np.log(10 * step / size)))
         self.level, self._nodes = level, list[tuple[int, float, Any]]()
+        corners = FLOOR_SIZE * size * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
+        floor = corners @ level[:, :2].T + middle - 1e-3 * size * level[:, 2]
+        looks = {"color": (255, 255, 255), "opacity": 0.0, "cast_shadow": False, "receive_shadow": SHADOW_OPACITY}
+        server.scene.add_mesh_simple(
+            "/ground/floor", floor.astype(np.float32), np.array([[0, 1, 2], [0, 2, 3]]), **looks
+        )
         lines = np.arange(-SQUARES_PER_SIDE, SQUARES_PER_SIDE + 1)
         for across, axis in enumerate(AXES):
             for name, (color, width) in LINE_LOOKS.items():
@@ -172,6 +179,9 @@ class Subject:
         self.marks.place(shot)
 
 
+SUN = np.array([0.35, 0.3, 0.9])  # direction of the light as on the offline page: two horizontal axes, up
+SKY_COLOR, EARTH_COLOR = (250, 252, 255), (150, 145, 140)
+SKY_LIGHT, SUN_LIGHT = 2.2, 1.8
 MIN_CAMERA_HEIGHTS = 1.8  # least distance of the camera, in heights of what is shown
 CAMERA_HEIGHT, CAMERA_DISTANCE, CAMERA_SHIFT = 0.4, 1.15, 0.15  # above, before and beside the robot, in sizes of it
 
@@ -182,9 +192,9 @@ class Stage:
     def __init__(self, server: Any, subjects: list[Subject]):
         self.server, self.subjects = server, subjects
         self.shown = [subject for subject in subjects if not subject.ghost]
-        self.clock = Clock(
-            max((subject.film.duration for subject in subjects if subject.film is not None), default=0.0)
-        )
+        films = [subject.film for subject in subjects if subject.film is not None]
+        self.clock = Clock(max((film.duration for film in films), default=0.0))
+        self.clock.seek(max((film.motion.start for film in films), default=0.0))
         self.lock, self.awake = threading.RLock(), threading.Event()
         self.faults, self._swayed = list[str](), 0.0
         self._corners()
@@ -223,12 +233,12 @@ class Stage:
         away = max(CAMERA_DISTANCE * self.size, MIN_CAMERA_HEIGHTS * height) + width
         camera.position = camera.look_at + away * (ahead + CAMERA_HEIGHT * self.up) / np.hypot(1, CAMERA_HEIGHT)
         camera.fov, camera.near, camera.far = 0.7, 1e-3 * self.size, 1e3 * self.size
-        # The default lights cast shadows and reflect a map, which takes most of the frame time without a GPU.
+        # The default map takes most of the frame time without a GPU; the page removes shadows there (software.js).
         scene.configure_default_lights(enabled=False)
         scene.configure_environment_map(hdri=None)
-        scene.add_light_hemisphere("/light/sky", sky_color=(255, 255, 255), ground_color=(150, 150, 160), intensity=1.5)
-        sun = scene.add_light_directional("/light/sun", intensity=1.5, cast_shadow=False)
-        sun.position = tuple(self.up + 0.4 * ahead + 0.5 * level[:, 0])
+        scene.add_light_hemisphere("/light/sky", sky_color=SKY_COLOR, ground_color=EARTH_COLOR, intensity=SKY_LIGHT)
+        sun = scene.add_light_directional("/light/sun", intensity=SUN_LIGHT, cast_shadow=True)
+        sun.position = tuple(level @ SUN)
         below = middle - self.up * float(np.abs(self.up) @ (self.high - self.low)) / 2
         self.ground = Ground(self.server, below, level, self.size)
 

@@ -161,8 +161,8 @@ def show(
     is served on ``host`` (by default, only this machine) and on ``port`` or the next free one. ``open`` opens it in the
     browser, or below the cell in Jupyter. With ``block``, ``show`` returns only after Ctrl-C; the default is True in
     scripts and False in interactive sessions. ``play`` starts motions immediately. ``swing`` moves the coordinates of
-    robots within the limits of their drives. ``reference`` is a motion that the others should follow: it is drawn as an
-    outline, and charts show the errors.
+    robots within the limits of their drives, and draws the path of the end of a serial chain. ``reference`` is a motion
+    that the others should follow: it is drawn as an outline, and charts show the errors.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.two_link(), duration=0.5)
@@ -183,8 +183,11 @@ def show(
         subjects.append(Subject(reference, "reference", ghost=True))
     for subject in subjects:
         subject.sways = swing and subject.posture is not None
-    server = start(host, port, ", ".join(subject.title for subject in subjects))
+    server = start(host, port, ", ".join(subject.title for subject in subjects if not subject.ghost))
     viewer = Viewer(server, Stage(server, subjects), host)
+    for subject in viewer.stage.subjects:
+        if subject.sways and subject.scene.end:
+            viewer.stage.trail(subject, subject.scene.end)
     viewer.play(play)
     notebook = _in_notebook()
     if open and notebook:

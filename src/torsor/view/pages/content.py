@@ -103,16 +103,13 @@ def _drives(line: Timeline, numbers: Numbers) -> dict[str, Any]:
     units = force_units(line.robot)
     tau = np.asarray(line.tau)
     limits = line.limits
-    # Coordinates without a drive, such as those of a floating base or of passive joints, are left out.
-    sizes = np.abs(np.where(np.isfinite(tau), tau, 0.0))
-    driven = [k for k in range(len(line.driven)) if sizes[:, k].max() > 1e-9 or 0 < limits[k] < np.inf]
-    driven = [k for k in driven if limits[k] > 0]
+    driven = line.drives.tolist()
     drives: dict[str, Any] = {
         "names": [line.driven[k] for k in driven],
         "units": [units[line.driven[k]] for k in driven],
         "limits": [float(limits[k]) if np.isfinite(limits[k]) else None for k in driven],
         "tau": numbers.add(tau[:, driven]),
-        "peak": float(sizes[:, driven].max(initial=0.0)),
+        "peak": float(np.abs(np.where(np.isfinite(tau), tau, 0.0)[:, driven]).max(initial=0.0)),
     }
     if line.residuals is not None:
         drives["residuals"] = numbers.add(line.residuals[:, driven])
@@ -294,7 +291,7 @@ def content(
     """Return the data of a page; see ``torsor.view.page`` for the arguments. ``bar`` shows the progress."""
     numbers, modules, notes = Numbers(), dict[int, str](), list[str]()
     scenes, robots, actors = dict[tuple[int, tuple[Thing, ...]], int](), list[dict[str, Any]](), list[dict[str, Any]]()
-    kept, boxes = list[tuple[Robot, Scene]](), list[tuple[Array, Array]]()
+    kept, boxes, start_time = list[tuple[Robot, Scene]](), list[tuple[Array, Array]](), 0.0
     for count, (title, subject) in enumerate(_listed(what)):
         played = None if isinstance(subject, Robot | ParallelRobot) else shown_samples(timeline(subject, title), rate)
         source, things = (subject, ()) if played is None else (played.robot, played.things)
@@ -321,9 +318,10 @@ def content(
         else:
             actor = motion(played, scene, numbers)
             boxes.append(scene.corners(played.every(BOX_POSTURES).q))
+            start_time = max(start_time, played.start)
         actors.append(actor | {"robot": number})
     view = _view([scene for _, scene in kept], boxes, actors, numbers)
-    return Content({"robots": robots, "actors": actors, "notes": notes, **view}, numbers, modules)
+    return Content({"robots": robots, "actors": actors, "notes": notes, "start": start_time, **view}, numbers, modules)
 
 
 def _read(bar: Bar, count: int, part: float) -> None:

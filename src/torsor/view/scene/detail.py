@@ -90,6 +90,8 @@ CIRCLE_CORNERS = (
     (10, 6),
 )  # corners of circles, of bodies and of rods and joints
 
+THIN = ("bone", "inner")  # kinds of surfaces that are rods and joints
+
 
 @lru_cache
 def unit(shape: str, around: int) -> Triangles:
@@ -102,7 +104,7 @@ def unit(shape: str, around: int) -> Triangles:
 def level(scene: Scene, limit: int) -> tuple[int, int]:
     """Return the number of corners per circle, for bodies and for rods and joints, with at most ``limit`` triangles."""
     for corners in CIRCLE_CORNERS:
-        solids = ((solid, corners[shown.kind == "bone"]) for shown in scene.shown for solid in shown.solids)
+        solids = ((solid, corners[shown.kind in THIN]) for shown in scene.shown for solid in shown.solids)
         if sum(len(unit(solid.shape, around).faces) for solid, around in solids) <= limit:
             return corners
     return CIRCLE_CORNERS[-1]
@@ -117,4 +119,4 @@ def detailed(shown: Shown, corners: tuple[int, int]) -> Triangles:
     """Return a scene surface whose circles have ``corners`` corners, the numbers that ``level`` returns."""
     if not shown.solids:
         return shown.surface
-    return joined([drawn(solid, corners[shown.kind == "bone"]) for solid in shown.solids])
+    return joined([drawn(solid, corners[shown.kind in THIN]) for solid in shown.solids])

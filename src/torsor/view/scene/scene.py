@@ -184,6 +184,17 @@ class Scene:
         """The size (m) of the robot, with which arrows and marks are scaled."""
         return bodies.size_of(self.robot)
 
+    @property
+    def end(self) -> str:
+        """The name of the end of a serial chain: the last frame of its last link, or this link; "" for other robots."""
+        robot, last = self.robot, len(self.robot.links) - 1
+        if robot.loops or last < 0 or list(robot.parents) != list(range(-1, last)):
+            return ""
+        return [
+            robot.link_names[last],
+            *(frame.name for frame in robot.frames if frame.link == robot.link_names[last]),
+        ][-1]
+
     @cached_property
     def tree(self) -> Robot:
         """The robot with its loops cut, in CasADi's virtual machine, which for few states is faster than compiling."""

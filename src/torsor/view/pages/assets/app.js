@@ -42,7 +42,7 @@ class App {
         };
         this.layers = { bodies: true, grid: true, ground: true, external: true, ...data.layers };
         this.duration = Math.max(...this.actors.map((each) => each.duration), 0);
-        Object.assign(this, { time: 0, rounds: 0, playing: false, speed: 1, loop: true, frames: 0, quality: 1, wanted: -HURRY, read: 0 });
+        Object.assign(this, { time: data.start || 0, rounds: 0, playing: false, speed: 1, loop: true, frames: 0, quality: 1, wanted: -HURRY, read: 0 });
         Object.assign(this, { chosen: this.actors[0], apart: data.apart });
         this.byId = (id) => document.getElementById(id);
         this.stage = new Stage(this.byId("view"), this.byId("labels"), data, this.actors, this.layers, () => this.changed());
