@@ -79,7 +79,7 @@ def instants(duration: float, rate: float) -> Array:
 
 
 def check_rate(rate: float, duration: float, where: str) -> float:
-    """Return a rate (Hz); raise ModelError if it results in more instants than a file can hold.
+    """Return a rate (Hz); raise ModelError if it results in more samples than a file can hold.
 
     Example:
         >>> check_rate(1e12, 2.0, "motion.csv")

@@ -228,7 +228,7 @@ class Measurements:
     def check(self, robot: Robot | ParallelRobot) -> FirstLook:
         """Return a quality report on the samples: suspicious signals, and identifiable parameters.
 
-        The samples need equally spaced ``times``. ``first_look`` checks a raw log, which detects more errors.
+        The samples need equally spaced ``times``. ``first_look`` checks a raw log and detects more errors.
 
         Example:
             >>> robot, t = torsor.library.planar_chain(1), np.arange(2000) * 1e-3

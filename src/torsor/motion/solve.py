@@ -166,7 +166,7 @@ class SolveState:
 
     @property
     def tolerance(self) -> float:
-        """The scaled violation that counts as feasible."""
+        """The largest scaled violation that counts as feasible."""
         return max(10 * self.settings.tolerance, MIN_TOLERANCE)
 
     @property

@@ -39,7 +39,7 @@ def _flow(w: float, time: float) -> tuple[float, float]:
 
 
 class Spline:
-    """An interval with s'' = u + w (s - s_k): distance ``way`` from its first sample, ``rate``, ``acceleration``."""
+    """An interval with s'' = u + w (s - s_k) and its state: distance ``way`` covered, ``rate``, ``acceleration``."""
 
     def __init__(self, length: float, x: float, u: float, w: float, period: float):
         self.length, self.w = length, w

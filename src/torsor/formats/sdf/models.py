@@ -24,7 +24,7 @@ def numbers_of(element: Any, count: int, owner: str, most: float = MAX_NUMBER) -
 
 
 def number_of(element: Any, tag: str, default: float, owner: str, most: float = MAX_NUMBER) -> float:
-    """Return the number in a child, or the default."""
+    """Return the number in a child element, or the default."""
     child = None if element is None else element.find(tag)
     return default if child is None else float(numbers_of(child, 1, owner, most)[0])
 

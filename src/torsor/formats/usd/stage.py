@@ -191,7 +191,7 @@ class Scene:
 
     @cached_property
     def finder(self) -> Finder:
-        """The finder of mesh files that Torsor named."""
+        """The finder of mesh files whose names Torsor wrote."""
         return Finder(self.path)
 
     @cached_property

@@ -344,7 +344,7 @@ class RunSettings(WalkSettings):
 
     @property
     def run(self) -> Run:
-        """The support."""
+        """The contact schedule."""
         assert isinstance(self.walk, Run)
         return self.walk
 

@@ -143,7 +143,7 @@ class Fitted:
     determined: Flags
 
     def replaced(self, frames: NDArray[np.intp], others: "Fitted", chosen: Flags) -> "Fitted":
-        """Return the fit with the ``chosen`` ones of ``frames`` replaced by their fits in ``others``."""
+        """Return the fit with the results for ``frames[chosen]`` replaced by those in ``others``."""
         parts = [array.copy() for array in vars(self).values()]
         for part, other in zip(parts, vars(others).values(), strict=True):
             part[frames[chosen]] = other[chosen]

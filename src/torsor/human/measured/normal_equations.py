@@ -67,7 +67,7 @@ class Layout:
         return q
 
     def moved(self, k: int, y: ca.SX) -> tuple[ca.SX, ca.SX | float, ca.SX | float]:
-        """Return position k as a function of the variables y (n), with first and second derivatives in its variable."""
+        """Return position k as a function of y (n), with first and second derivatives with respect to its variable."""
         if self.variables[k] < 0:
             return ca.SX(self.fixed[k]), 0.0, 0.0
         x, slope, bend = y[self.variables[k]], ca.SX(1), ca.SX(0)

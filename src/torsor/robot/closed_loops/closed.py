@@ -330,8 +330,8 @@ class Closed(Accessor):
         """Return velocities (..., nv) of all coordinates that keep the loops closed: A v = 0.
 
         They are v = G v_active, from the velocities (..., N) of the active coordinates. With ``coordinates="all"``,
-        ``v_active`` holds velocities (..., nv) of all coordinates, and the result is the closest to them in kinetic
-        energy: v - M^-1 A^T (A M^-1 A^T)^-1 A v, the velocities after an impulse of the loops.
+        ``v_active`` holds velocities (..., nv) of all coordinates, and the result is nearest to them in the norm of the
+        mass matrix: v - M^-1 A^T (A M^-1 A^T)^-1 A v, the velocities after an impulse from the loops.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})

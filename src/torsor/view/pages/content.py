@@ -29,7 +29,7 @@ ALIGNMENT = 4  # bytes: typed arrays of JavaScript start at multiples of the siz
 
 
 class Numbers:
-    """A growing block of bytes that stores equal arrays once."""
+    """A growing block of bytes that stores equal arrays only once."""
 
     def __init__(self) -> None:
         self._block = bytearray()
