@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Maybe
-from torsor.base.errors import ModelError, SimulationError, missing
+from torsor.base.errors import ModelError, SimulationError
 from torsor.base.progress import Bar
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact, warn_of_creep
@@ -89,9 +89,8 @@ def simulate(
       stiffness. Energy does not drift, the momentum of a floating robot is conserved, and stiff oscillations that the
       step does not resolve are not damped.
     - ``method="sdirk"`` takes L-stable fixed steps of order 2, which damp such oscillations. It does not support loops.
-    - ``method="adaptive"`` needs ``torsor[simulate]``. Its steps are chosen by ``rtol`` and ``atol``. It is also
-      suitable for stiff systems. Rollouts are integrated one after the other, and functions get the arrays of one
-      rollout.
+    - ``method="adaptive"`` is LSODA, also for stiff systems. Its steps are chosen by ``rtol`` and ``atol``. Rollouts
+      are integrated one after the other, and functions get the arrays of one rollout.
 
     Samples are recorded every ``record`` seconds, and at the end; steps are shortened so that they end there. With a
     control period, the nearest step is recorded, with a warning. By default, every step is recorded, or every k-th step
@@ -139,10 +138,8 @@ def simulate(
 
 def _adaptive(setup: Setup) -> tuple[Callable[..., str], Recorder]:
     """Return the function that integrates rollouts one by one, and one recorder for all; missing samples stay NaN."""
-    try:
-        from scipy.integrate import LSODA
-    except ImportError:
-        raise missing('method "adaptive" needs SciPy', "simulate") from None
+    from scipy.integrate import LSODA
+
     times = sample_times(setup)
 
     def run(recorder: Recorder, detector: EventDetector, bar: Bar) -> str:
