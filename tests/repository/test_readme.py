@@ -14,12 +14,13 @@ from packaging.utils import canonicalize_name
 from repository.versions import ROOT, requirements
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+FENCED = re.findall(r"```(\w*)\n(.*?)```", README, flags=re.DOTALL)
+BLOCKS = [block for language, block in FENCED if language == "python"]
 COMMANDS = [
     shlex.split(line, comments=True)[1:]
-    for block in re.findall(r"```\n(.*?)```", README, flags=re.DOTALL)
+    for language, block in FENCED
     for line in block.splitlines()
-    if line.startswith("torsor ")
+    if not language and line.startswith("torsor ")
 ]
 SERVES = "view"  # this command ends with Ctrl-C only
 # Modules of other packages cannot be imported, as in an environment without them.
@@ -62,7 +63,7 @@ def installed(declared: list[Requirement]) -> set[str]:
 
 def test_the_readme_needs_no_package_that_its_installation_lacks(tmp_path: Path) -> None:
     extras = re.search(r'pip install "\.\[([\w,]+)\]"', README)
-    assert extras is not None and {"doctor"} <= {command[0] for command in COMMANDS}
+    assert extras is not None and {"measure", "doctor"} <= {command[0] for command in COMMANDS}
     present = installed(requirements(tuple(extras[1].split(","))))
     absent = [
         module
@@ -75,3 +76,7 @@ def test_the_readme_needs_no_package_that_its_installation_lacks(tmp_path: Path)
     data = json.dumps([absent, BLOCKS, commands])
     done = subprocess.run(program, input=data, cwd=tmp_path, capture_output=True, text=True)
     assert not done.returncode, done.stderr
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.split()) <= 900 and len(README.splitlines()) <= 120
