@@ -100,6 +100,26 @@ def simulate(
     time and stderr is a terminal. Ctrl-C ends the simulation and returns the samples so far. A diverging motion raises
     a ``SimulationError`` whose ``trajectory`` contains the samples so far.
 
+    Args:
+        robot: a tree, or a robot with closed loops.
+        q0: initial positions (..., nq), in rad and m.
+        v0: initial velocities (..., nv), in rad/s and m/s; zero by default.
+        duration: simulated time in s.
+        controller: generalised forces (..., nv), in N m and N, as listed above; zero by default.
+        method: "rk4", "implicit", "sdirk" or "adaptive".
+        step: largest step in s.
+        record: interval of the samples in s; None records every step.
+        external: wrenches (..., L, 6) on the links, moments in N m before forces in N.
+        control_period: period in s of a sampled controller; None evaluates it in every step.
+        delay: time in s after which a sampled force acts.
+        rtol: relative tolerance of "adaptive".
+        atol: absolute tolerance of "adaptive".
+        events: functions ``event(t, q, v)`` whose sign changes are located.
+        prescribed: motions by coordinate name, or by tuples of names.
+        contact: contact with the ground and between shapes.
+        limits: effort limits and position stops.
+        progress: whether to show a progress bar; None shows it if the simulation takes long.
+
     Example:
         >>> arm = torsor.library.two_link()
         >>> def damper(t, q, v):
