@@ -15,5 +15,5 @@ timed = motion.retime(arm, plan)
 law = torsor.control.computed_torque(arm, timed, bandwidth=30.0)
 run = torsor.simulate(arm, timed.q[0], duration=timed.duration, controller=law)
 
-error = 1e3 * (run.q - timed.at(run.times).q)
+error = 1e3 * (timed.at(run.times).q - run.q)
 print(f"{timed.duration:.3f} s, RMS tracking error {np.sqrt(np.mean(error**2)):.1e} mrad")

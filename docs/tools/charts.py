@@ -26,10 +26,9 @@ def main() -> None:
     plt.rcParams |= {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
     _ratios(facts)
     _history(facts["history"])
-    _predictive()
     plt.rcdefaults()
     with chdir(DOCS / "simulate"):
-        for page in ("elastic_joints.md", "lqr.md"):  # their code saves a figure
+        for page in ("elastic_joints.md", "lqr.md", "predictive_control.md"):  # their code saves a figure
             _run(page)
 
 
@@ -84,24 +83,6 @@ def _run(page: str) -> dict[str, Any]:
     for block in re.findall(r"```python\n(.*?)```", (DOCS / "simulate" / page).read_text("utf-8"), re.DOTALL):
         exec(block, names)
     return names
-
-
-def _predictive() -> None:
-    """Draw the shoulder of predictive_control.md with both controllers."""
-    example = _run("predictive_control.md")
-    joint, law, limit = 1, example["law"], example["limit"][1]
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.0), layout="constrained")
-    for run, label, color in zip(example["runs"], ("MPC", "saturated computed torque"), ("C0", "C1"), strict=True):
-        left.plot(run.times, np.degrees(run.q[:, joint]), color=color, label=label)
-        right.plot(run.times, run.tau[:, joint], color=color)
-    times = example["runs"][0].times
-    left.plot(times, np.degrees(law.reference(times)[0][:, joint]), "k:", label="reference")
-    for side in (-limit, limit):
-        right.axhline(side, color="black", linestyle="--", linewidth=0.8)
-    left.set(xlabel="time (s)", ylabel="shoulder lift angle (°)")
-    right.set(xlabel="time (s)", ylabel="shoulder lift torque (N m)")
-    figure.legend(*left.get_legend_handles_labels(), frameon=False, ncols=3, loc="outside upper center")
-    figure.savefig(DOCS / "simulate" / "predictive_control.png", dpi=130)
 
 
 if __name__ == "__main__":

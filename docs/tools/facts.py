@@ -105,19 +105,27 @@ def ratio(facts: Facts, row: Facts, machine: str) -> str:
 
 
 def short_speed(facts: Facts, _: str) -> str:
-    """Return times and ratios for Pinocchio calls measured on both processors, or in which Pinocchio is faster."""
+    """Return rows beside Pinocchio that both processors measured or in which it is faster: times and ratios.
+
+    A name that does not state how Pinocchio is called is extended.
+    """
+
+    def name(row: Facts) -> str:
+        called = row["peer_call"] in row["name"]
+        return row["name"] if called else f"{row['name']} ({row['peer']}: {row['peer_call']})"
 
     def cell(row: Facts, machine: str) -> str:
         time, times = cells(facts, row, machine)
         return time if times == NOT_MEASURED else f"{time} ({times})"
 
     rows = (
-        (row["name"], row["peer_call"], cell(row, "x86"), cell(row, "arm"))
+        (name(row), cell(row, "x86"), cell(row, "arm"))
         for row in facts["speed"]
         if row["peer"] == "Pinocchio" and ({"x86", "arm"} <= row.keys() or row.get("arm", {}).get("ratio", 1.0) < 1.0)
     )
     x86, arm = (facts["machines"][machine].partition(",")[0] for machine in ("x86", "arm"))
-    return table(f"| one core, float64 | calls to Pinocchio | x86-64 ({x86}) | AArch64 ({arm}) |", rows)
+    cells_show = "time (speed relative to Pinocchio)"
+    return table(f"| one core, float64 | x86-64 ({x86}): {cells_show} | AArch64 ({arm}): {cells_show} |", rows)
 
 
 TABLES: dict[str, Callable[[Facts, str], str]] = {

@@ -9,7 +9,7 @@ import torsor
 from refusals import warned
 from torsor.human.body.person import SEGMENTS
 from torsor.human.measured import MarkerSet, inverse_kinematics, marker_set, resized, scaled_person
-from torsor.human.measured.fitting import SPINE, Fit, _banded_solve, _block_solve, prepared, second_differences
+from torsor.human.measured.fitting import SPINE, Fit, _banded_solve, prepared, second_differences
 from torsor.human.measured.marker_set import recognised
 from torsor.human.recordings import Markers
 
@@ -171,8 +171,7 @@ def test_frozen_tied_and_unmarked_coordinates(walker) -> None:
     assert np.abs(found.q - q).max() < 1e-8
 
 
-@pytest.mark.parametrize("solve", [_banded_solve, _block_solve])
-def test_the_banded_system_is_solved(solve) -> None:
+def test_the_banded_system_is_solved() -> None:
     n, count = 4, 30
     blocks = random(count, n, n)
     blocks = blocks @ blocks.transpose(0, 2, 1) + 0.01 * np.eye(n)
@@ -180,7 +179,7 @@ def test_the_banded_system_is_solved(solve) -> None:
     matrix = 0.3 * np.kron(bend.T @ bend, np.eye(n))
     for k in range(count):
         matrix[n * k : n * k + n, n * k : n * k + n] += blocks[k]
-    found = solve(blocks, 0.3 * second_differences(count), right)
+    found = _banded_solve(blocks, 0.3 * second_differences(count), right)
     assert found.ravel() == pytest.approx(np.linalg.solve(matrix, right.ravel()), rel=1e-9, abs=1e-11)
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import signal
 
 from refusals import refused
 from torsor.identification.differentiation import differentiate
@@ -19,7 +20,6 @@ def test_a_sine_is_damped_by_the_gain_of_the_order(order: int) -> None:
 
 def test_straight_ends_are_those_of_a_filter_after_point_reflection() -> None:
     """SciPy's filter, forward and backward over samples that are reflected at both ends, is independent of ours."""
-    signal = pytest.importorskip("scipy.signal")
     t = np.arange(1000) / 1000
     x = np.stack([np.sin(7 * t) + 0.3 * np.sin(40 * t), t**2], axis=1)
     numerator, denominator = signal.butter(3, 6.0 / 500.0)

@@ -115,6 +115,22 @@ def test_a_fast_reference_is_tracked_better_than_by_saturated_computed_torque(ar
     assert errors[0] < 0.05 * errors[1]
 
 
+@pytest.mark.parametrize(
+    ("delay", "payload", "least", "most"),
+    [(0.0, 0.0, 0.0, 1e-4), (DT, 0.0, 1e-3, 3e-3), (2 * DT, 0.0, 0.1, np.inf), (0.0, 1.0, 5e-3, 2e-2)],
+)
+def test_a_delay_and_an_unknown_payload_increase_the_tracking_error(
+    arm: torsor.Robot, delay: float, payload: float, least: float, most: float
+) -> None:
+    """The prediction has no delay and no disturbance: two periods of delay lead to an unstable loop."""
+    centers = (0.0, -1.2, 1.3, -1.0, -1.5, 0.0)
+    law = mpc(arm, lambda t: [x + 0.3 * ca.sin(2 * t) for x in centers], DT, torque=0.6 * arm.effort_limit)
+    robot = arm.with_payload("wrist_3_link", mass=payload) if payload else arm
+    start = law.reference(0.0)[:2]
+    run = torsor.simulate(robot, *start, duration=2.0, controller=law, control_period=DT, delay=delay)
+    assert least <= np.sqrt(np.mean((law.reference(run.times)[0] - run.q) ** 2)) < most
+
+
 def test_the_plan_brakes_before_a_position_bound(arm: torsor.Robot) -> None:
     upper, v = GOAL + 0.005, np.array([0.0, 0.0, 0.0, 0.0, 2.0, 2.0])
     free, bounded = mpc(arm, GOAL), mpc(arm, GOAL, upper=upper)

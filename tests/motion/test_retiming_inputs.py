@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.interpolate import CubicSpline
 
 import torsor
 from refusals import refused, warned
@@ -48,11 +49,10 @@ def test_a_follower_is_no_faster_than_its_limit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [3, 4, 5, 12])
 def test_splines_are_those_of_scipy(count: int) -> None:
-    interpolate = pytest.importorskip("scipy.interpolate")
     rng = np.random.default_rng(count)
     s, q = np.cumsum(rng.uniform(0.1, 1.0, (3, count)), axis=1), rng.normal(size=(3, count, 2))
     for own, pieces, points in zip(s, spline(s, q), q, strict=True):
-        known = interpolate.CubicSpline(own, points).c[::-1].swapaxes(0, 1)
+        known = CubicSpline(own, points).c[::-1].swapaxes(0, 1)
         assert pieces == pytest.approx(known, rel=1e-10, abs=1e-10)
 
 

@@ -35,3 +35,10 @@ def test_katex_sets_every_formula() -> None:
     program = ["node", "-e", PROGRAM, str(KATEX)]
     done = subprocess.run(program, input=json.dumps(formulas), capture_output=True, text=True, check=True)
     assert not json.loads(done.stdout)
+
+
+def test_brackets_next_to_each_other_are_escaped_or_in_mathematics() -> None:
+    """Markdown reads [a][b] as a link with the text a and the reference b, which ends ``make docs``."""
+    for page in sorted(DOCS.glob("**/*.md")):
+        text = FORMULA.sub("", CODE.sub("", page.read_text("utf-8")))
+        assert not (links := re.findall(r".{,20}[^\\!]\]\[.{,20}", text)), f"{page.name}: {links}"

@@ -27,7 +27,6 @@ pytestmark = pytest.mark.slow
 FEATURES = {
     "mjcf": 'torsor.load("arm.xml")',
     "yaml": 'torsor.load("arm.yaml")',
-    "simulate": 'torsor.simulate(arm, duration=0.01, method="adaptive")',
     "mocap": 'recordings.save(recordings.Markers(["a"], [0.0, 0.1], np.ones((2, 1, 3))), "a.c3d")',
     "plot": 'torsor.view.draw(arm, path="arm.png"), fall.plot(), torsor.view.animate(fall, "fall.gif")',
     "view": "torsor.show(arm, open=False, block=False).stop()",
@@ -203,7 +202,7 @@ def test_without_extras_all_but_the_features_of_extras_works(place: Callable[[st
     bare.run("python", "-W", "error", "-c", "import torsor")
     count, *modules = bare.run("python", "-W", "error", "-c", IMPORT_ALL).split()
     assert int(count) > 500
-    assert not {"matplotlib", "scipy", "viser", "trimesh", "mujoco", "yaml"} & set(modules)
+    assert not {"matplotlib", "viser", "trimesh", "mujoco", "yaml"} & set(modules)
     health = json.loads(bare.run("torsor", "doctor", "--json", "-"))
     assert all(check["good"] for check in health["checks"].values())
     assert not any(each["version"] for each in health["extras"])

@@ -1,7 +1,5 @@
 """Errors for invalid input of a simulation."""
 
-import sys
-
 import casadi as ca
 import numpy as np
 import pytest
@@ -113,12 +111,6 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert few.times[-1] == 0.1
     assert len(torsor.simulate(ARM, duration=0.1, method="adaptive")) <= 12
     assert len(torsor.simulate(ARM, duration=0.1, record=1e-3)) == 101
-
-
-def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "scipy.integrate", None)
-    with pytest.raises(ImportError, match=r'pip install "torsor\[simulate\]"'):
-        torsor.simulate(ARM, method="adaptive")
 
 
 def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,7 +34,6 @@ EXTRAS = {
     "xacro": ("xacro files", "xacro"),
     "robot_descriptions": ("robots by name", "robots"),
     "sympy": ("equations", "symbolic"),
-    "scipy": ("LSODA integrator, filters for recordings", "simulate"),
     "coal": ("mesh distances", "collision"),
     "daqp": ("whole-body control", "wbc"),
     "pxr": ("USD files", "usd"),
@@ -53,7 +52,7 @@ EXTRAS = {
 
 def _run(arguments: Namespace, console: Console) -> int | None:
     versions = {"torsor": torsor.__version__, "python": platform.python_version()}
-    versions |= {name: version(name) for name in ("numpy", "casadi", "llvmlite", "rich", "threadpoolctl")}
+    versions |= {name: version(name) for name in ("numpy", "scipy", "casadi", "llvmlite", "rich", "threadpoolctl")}
     report: dict[str, Any] = {"versions": versions, "machine": _machine(), "cache": _cache(), "extras": _extras()}
     for title in ("versions", "machine", "cache"):
         _print(console, title, report[title])

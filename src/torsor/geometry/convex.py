@@ -49,10 +49,8 @@ def _hull(path: str, folders: tuple[str, ...] | None, scale: tuple[float, ...], 
 
 def hull_of_points(points: Array, where: str) -> Hull:
     """Return the convex hull of points (n, 3); raise ModelError for coplanar points or too many vertices."""
-    try:
-        from scipy.spatial import ConvexHull, QhullError
-    except ImportError:
-        raise missing("convex hulls need SciPy", "collision", where=where) from None
+    from scipy.spatial import ConvexHull, QhullError
+
     if not np.isfinite(points).all():
         raise ModelError("its vertices are not finite", where=where, fix="open the mesh in an editor")
     spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False) if len(points) > 3 else np.zeros(3)

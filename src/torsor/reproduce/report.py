@@ -209,8 +209,14 @@ def _because(result: Result) -> str:
 
 
 def _bar(text: str) -> str:
-    """Return the text of a cell, with Markdown characters escaped."""
-    return re.sub(r"([|*_\\])", r"\\\1", text.replace("\n", " "))
+    r"""Return the text of a cell, with Markdown characters escaped except in mathematics, such as $[a][b]$.
+
+    Example:
+        >>> print(_bar("[a][b] = $[c][d]$"))
+        \[a\]\[b\] = $[c][d]$
+    """
+    parts = re.split(r"(\$[^$]+\$)", text.replace("\n", " "))
+    return "".join(part if k % 2 else re.sub(r"([|*_\\\[\]])", r"\\\1", part) for k, part in enumerate(parts))
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -68,6 +68,14 @@ def load(
     multiples of pi/12 become exact, which removes the operations on their tiny components. Lengths, masses and limits
     are unchanged.
 
+    Args:
+        path: a file, or a name without a suffix.
+        base: "fixed", or "floating" for a free joint under the root link.
+        strict: whether impossible inertias and unsupported features are errors; None depends on the format.
+        snap: angle (rad) within which rotations become multiples of pi/12; 0 changes none.
+        search: folders of packages and models.
+        xacro: arguments of a .xacro file by name.
+
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:

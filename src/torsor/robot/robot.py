@@ -267,6 +267,14 @@ class Robot(Mechanism):
         Like all tree dynamics, this method raises ModelError if the robot has loops; the message names the
         corresponding method of ``robot.closed``. Pass ``loops="open"`` to cut the loops instead.
 
+        Args:
+            q: positions (..., nq), in rad and m; leading axes are a batch and broadcast.
+            v: velocities (..., nv), in rad/s and m/s; those of a floating base are in its own axes.
+            a: accelerations (..., nv), in rad/s^2 and m/s^2.
+            external: wrenches (..., L, 6) on the links, moments in N m before forces in N; zero by default.
+            loops: "open" cuts the loops of the robot.
+            out: array (..., nv) for the result; by default, a new one is returned.
+
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, -9.81, 0))
             >>> float(robot.inverse_dynamics([0.0], [0.0], [0.0])[0].round(9))  # 3 kg, 1 m away
@@ -282,6 +290,14 @@ class Robot(Mechanism):
         They are a = M(q)^-1 (tau - C(q, v) v - g(q) - friction(v) + sum of J^T external), computed in O(n) operations
         by the articulated-body algorithm (Khalil 2010, section 3.3.2). The result is infinite where a joint moves no
         inertia. For ``loops="open"`` see ``inverse_dynamics``.
+
+        Args:
+            q: positions (..., nq), in rad and m; leading axes are a batch and broadcast.
+            v: velocities (..., nv), in rad/s and m/s.
+            tau: generalised forces (..., nv), in N m and N.
+            external: wrenches (..., L, 6) on the links, moments in N m before forces in N; zero by default.
+            loops: "open" cuts the loops of the robot.
+            out: array (..., nv) for the result; by default, a new one is returned.
 
         Example:
             >>> robot = torsor.library.two_link()

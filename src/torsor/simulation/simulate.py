@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Maybe
-from torsor.base.errors import ModelError, SimulationError, missing
+from torsor.base.errors import ModelError, SimulationError
 from torsor.base.progress import Bar
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact, warn_of_creep
@@ -89,9 +89,8 @@ def simulate(
       stiffness. Energy does not drift, the momentum of a floating robot is conserved, and stiff oscillations that the
       step does not resolve are not damped.
     - ``method="sdirk"`` takes L-stable fixed steps of order 2, which damp such oscillations. It does not support loops.
-    - ``method="adaptive"`` requires ``torsor[simulate]``. Its steps are chosen by ``rtol`` and ``atol``. It is also
-      suitable for stiff systems. Rollouts are integrated one after the other, and functions receive the arrays of
-      one rollout.
+    - ``method="adaptive"`` is LSODA, whose steps are chosen by ``rtol`` and ``atol``. It is also suitable for stiff
+      systems. Rollouts are integrated one after the other, and functions receive the arrays of one rollout.
 
     Samples are recorded every ``record`` seconds, and at the end; steps are shortened so that they end at these times.
     With a control period, the nearest step is recorded, with a warning. By default, every step is recorded, or every
@@ -100,6 +99,26 @@ def simulate(
     ``direction``, as in SciPy. ``progress`` shows a progress bar; by default, it appears if the simulation takes a long
     time and stderr is a terminal. Ctrl-C ends the simulation and returns the samples so far. A diverging motion raises
     a ``SimulationError`` whose ``trajectory`` contains the samples so far.
+
+    Args:
+        robot: a tree, or a robot with closed loops.
+        q0: initial positions (..., nq), in rad and m.
+        v0: initial velocities (..., nv), in rad/s and m/s; zero by default.
+        duration: simulated time in s.
+        controller: generalised forces (..., nv), in N m and N, as listed above; zero by default.
+        method: "rk4", "implicit", "sdirk" or "adaptive".
+        step: largest step in s.
+        record: interval of the samples in s; None records every step.
+        external: wrenches (..., L, 6) on the links, moments in N m before forces in N.
+        control_period: period in s of a sampled controller; None evaluates it in every step.
+        delay: time in s after which a sampled force acts.
+        rtol: relative tolerance of "adaptive".
+        atol: absolute tolerance of "adaptive".
+        events: functions ``event(t, q, v)`` whose sign changes are located.
+        prescribed: motions by coordinate name, or by tuples of names.
+        contact: contact with the ground and between shapes.
+        limits: effort limits and position stops.
+        progress: whether to show a progress bar; None shows it if the simulation takes long.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -139,10 +158,8 @@ def simulate(
 
 def _adaptive(setup: Setup) -> tuple[Callable[..., str], Recorder]:
     """Return the function that integrates rollouts one by one, and one recorder for all; missing samples stay NaN."""
-    try:
-        from scipy.integrate import LSODA
-    except ImportError:
-        raise missing('method "adaptive" needs SciPy', "simulate") from None
+    from scipy.integrate import LSODA
+
     times = sample_times(setup)
 
     def run(recorder: Recorder, detector: EventDetector, bar: Bar) -> str:

@@ -1,14 +1,11 @@
 """Filters keep phase and lose 3 dB at the cutoff; gaps are filled by splines; other times and rates are exact."""
 
-import sys
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from human.recordings import walkers
 from refusals import refused
-from torsor.human.recordings import GroundForces, Markers, MotionTable, fill_gaps, lowpass, rates, resample, smooth
+from torsor.human.recordings import GroundForces, MotionTable, fill_gaps, lowpass, rates, resample, smooth
 
 
 @pytest.mark.parametrize("order", [2, 4, 8])
@@ -97,10 +94,3 @@ def test_wrenches_need_to_know_what_is_vertical() -> None:
     unknown = GroundForces(["a"], np.arange(9) / 9, zero, zero, zero)
     with refused(fix="pass the axes"):
         resample(unknown, [0.1])
-
-
-def test_without_scipy_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "scipy.interpolate", None)
-    markers = Markers(["a"], np.arange(9) / 100, np.zeros((9, 1, 3)))
-    with pytest.raises(ImportError, match=r"filters and splines need SciPy; fix: pip install \"torsor\[mocap\]\""):
-        fill_gaps(replace(markers))

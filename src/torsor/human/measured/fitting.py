@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from hashlib import sha256
-from importlib import import_module
 from typing import Any
 
 import casadi as ca
@@ -329,10 +328,8 @@ def _banded_solve(blocks: Array, diagonals: Array, right: Array) -> Array:
 
     ``right`` is (K, n). Raise LinAlgError if the matrix is not positive definite.
     """
-    try:  # with SciPy, LAPACK's banded solver takes a third of the time of a loop over blocks
-        solveh_banded = import_module("scipy.linalg").solveh_banded
-    except ImportError:
-        return _block_solve(blocks, diagonals, right)
+    from scipy.linalg import solveh_banded
+
     count, n = right.shape
     band = np.zeros((2 * n + 1, count, n))  # row i: the entries i places below the diagonal
     for i in range(n):
@@ -343,37 +340,6 @@ def _banded_solve(blocks: Array, diagonals: Array, right: Array) -> Array:
         band.reshape(2 * n + 1, -1), right.ravel(), overwrite_ab=True, lower=True, check_finite=False
     )
     return np.asarray(solution).reshape(count, n)
-
-
-def _block_solve(blocks: Array, diagonals: Array, right: Array) -> Array:
-    """Solve the same system without SciPy, by a block Cholesky factorisation.
-
-    ``inner`` contains the inverses of the diagonal blocks of the factor, and ``near`` and ``far`` the two blocks next
-    to each.
-    """
-    count, n = right.shape
-    eye = np.eye(n)
-    inner, near, far = (np.empty((count, n, n)) for _ in range(3))
-    x = right.copy()
-    for k in range(count):
-        S, beside = blocks[k] + diagonals[0, k] * eye, diagonals[1, k] * eye
-        if k >= 1:
-            S -= near[k - 1].T @ near[k - 1]
-            beside -= near[k - 1].T @ far[k - 1]
-            x[k] -= near[k - 1].T @ x[k - 1]
-        if k >= 2:
-            S -= far[k - 2].T @ far[k - 2]
-            x[k] -= far[k - 2].T @ x[k - 2]
-        inner[k] = np.linalg.inv(np.linalg.cholesky(S))
-        near[k], far[k] = inner[k] @ beside, diagonals[2, k] * inner[k]
-        x[k] = inner[k] @ x[k]
-    for k in reversed(range(count)):
-        if k + 1 < count:
-            x[k] -= near[k] @ x[k + 1]
-        if k + 2 < count:
-            x[k] -= far[k] @ x[k + 2]
-        x[k] = inner[k].T @ x[k]
-    return x
 
 
 WHERE = "inverse kinematics"

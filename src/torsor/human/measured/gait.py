@@ -360,8 +360,8 @@ def measured_gait(
     and ``sex`` (``scaled_person``); ``standing`` is a standing trial. With a scaled ``model``
     (``recordings.read_osim``), its own joints, masses and markers are used. ``frozen`` {coordinate: value} fixes
     coordinates. Force plates are assigned to feet by the markers. For ``cutoff`` (Hz) and ``smooth`` see
-    ``inverse_dynamics`` and ``inverse_kinematics``. ``force_cutoff`` (Hz) also filters the ground forces (requires
-    SciPy): with the same cutoff for motion and forces, moments have no artificial peaks at heel strike.
+    ``inverse_dynamics`` and ``inverse_kinematics``. ``force_cutoff`` (Hz) also filters the ground forces:
+    with the same cutoff for motion and forces, moments have no artificial peaks at heel strike.
 
     Likely errors in the recording are issued as warnings and stored in ``findings``.
     """

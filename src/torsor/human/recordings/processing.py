@@ -1,15 +1,14 @@
-"""Smoothing and gap filling of recordings (SciPy, extra ``mocap``), treadmills, and standing frames."""
+"""Smoothing and gap filling of recordings, treadmills, and standing frames."""
 
 from dataclasses import replace
-from importlib import import_module
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import instance_of, number, positive, real_array, whole_number
-from torsor.base.errors import ModelError, missing
+from torsor.base.errors import ModelError
 from torsor.human.recordings.axes import OPENSIM, rotation
 from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, at_times, checked_times, runs
 
@@ -95,7 +94,8 @@ def lowpass(values: ArrayLike, rate: float, cutoff: float, *, order: int = 4, wh
         >>> bool(np.abs(lowpass(noisy, 100.0, cutoff=6.0) - slow)[50:-50].max() < 0.002)
         True
     """
-    butter, sosfiltfilt = _scipy("signal", "butter", "sosfiltfilt")
+    from scipy.signal import butter, sosfiltfilt
+
     samples = real_array(values, where, "values")
     rate = positive(rate, where, "rate (Hz)")
     cutoff = number(cutoff, where, "cutoff (Hz, below half the rate)", above=0.0, below=rate / 2)
@@ -149,8 +149,9 @@ def fill_gaps(markers: Markers, longest: float = 0.2) -> Markers:
         >>> bool(np.abs(filled.positions - positions).max() < 1e-12)
         True
     """
+    from scipy.interpolate import CubicSpline
+
     instance_of(markers, Markers, "fill_gaps", "markers")
-    (spline,) = _scipy("interpolate", "CubicSpline")
     longest = number(longest, markers.source, "longest (s)", least=0.0)
     positions = np.array(markers.positions)
     for gap in markers.gaps():
@@ -160,7 +161,9 @@ def fill_gaps(markers: Markers, longest: float = 0.2) -> Markers:
         inside = gap.first > 0 and gap.last < len(markers) - 1
         if inside and gap.duration <= longest and len(around) >= MIN_GAP_SAMPLES:
             filled = slice(gap.first, gap.last + 1)
-            positions[filled, k] = spline(markers.times[around], markers.positions[around, k])(markers.times[filled])
+            positions[filled, k] = CubicSpline(markers.times[around], markers.positions[around, k])(
+                markers.times[filled]
+            )
     return replace(markers, positions=positions)
 
 
@@ -199,7 +202,8 @@ def rates(times: ArrayLike, values: ArrayLike, order: int = 2) -> tuple[Array, .
         >>> bool(np.abs(a + np.sin(t)).max() < 1e-5)
         True
     """
-    (make,) = _scipy("interpolate", "make_interp_spline")
+    from scipy.interpolate import make_interp_spline
+
     where, samples = "rates", real_array(values, "rates", "values")
     new = checked_times(times, where)
     if len(new) < 6 or samples.ndim < 1 or len(samples) != len(new):
@@ -209,7 +213,7 @@ def rates(times: ArrayLike, values: ArrayLike, order: int = 2) -> tuple[Array, .
         frame = int(np.argwhere(~np.isfinite(samples))[0][0])
         fix = "fill the gaps first with torsor.human.recordings.fill_gaps"
         raise ModelError(f"frame {frame + 1} has missing values", where=where, fix=fix)
-    spline = make(new, samples, k=5)
+    spline = make_interp_spline(new, samples, k=5)
     return tuple(np.asarray(spline(new, nu=k)) for k in range(whole_number(order, where, "order", least=0, most=4) + 1))
 
 
@@ -230,7 +234,8 @@ def uniform_rate(times: Array, where: str) -> float:
 
 def _interpolated(times: Array, values: Array, new: Array) -> Array:
     """Return values (L, ...) at new times, by cubic splines within each run of samples; NaN in gaps."""
-    (spline,) = _scipy("interpolate", "CubicSpline")
+    from scipy.interpolate import CubicSpline
+
     flat = values.reshape(len(values), -1)
     interpolated = np.full((len(new), flat.shape[1]), np.nan)
     for column, out in zip(flat.T, interpolated.T, strict=True):
@@ -240,13 +245,5 @@ def _interpolated(times: Array, values: Array, new: Array) -> Array:
             if last == first:
                 out[within] = column[first]
             else:
-                out[within] = spline(times[run], column[run])(new[within])
+                out[within] = CubicSpline(times[run], column[run])(new[within])
     return interpolated.reshape(len(new), *values.shape[1:])
-
-
-def _scipy(module: str, *names: str) -> list[Any]:
-    try:
-        loaded = import_module(f"scipy.{module}")
-    except ImportError:
-        raise missing("filters and splines need SciPy", "mocap") from None
-    return [getattr(loaded, name) for name in names]
