@@ -116,7 +116,7 @@ def short_speed(facts: Facts, _: str) -> str:
 
     def cell(row: Facts, machine: str) -> str:
         time, times = cells(facts, row, machine)
-        return time if times == NOT_MEASURED else f"{time} ({times})"
+        return time if times == time else f"{time} ({times})"
 
     rows = (
         (name(row), cell(row, "x86"), cell(row, "arm"))

@@ -73,9 +73,10 @@ def _run(arguments: Namespace, console: Console) -> None:
         )
     for table in gait.tables():
         console.print(table)
-    with working("estimating segment masses"):
-        segments = identify_segments(gait) if arguments.segments else None
-    if segments is not None:
+    segments = None
+    if arguments.segments:
+        with working("estimating segment masses"):
+            segments = identify_segments(gait)
         console.print(str(segments), markup=False, highlight=False, soft_wrap=True)
     write_json(arguments, console, _as_dict(gait, segments))
     report = (arguments.report, lambda path: write_measured_report(path, gait))

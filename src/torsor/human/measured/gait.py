@@ -418,8 +418,8 @@ def _who(
 def write_measured_report(path: str | Path, gait: MeasuredGait) -> Path:
     """Write the report on a measured gait (``torsor.human.measured``) as one offline HTML page.
 
-    The report contains the facts of the recording, likely errors, a figure of angles, moments, powers and forces, and
-    the motion in 3D.
+    The report contains findings about the recording and its residuals, a figure of angles, moments, powers and forces,
+    and the motion in 3D.
     """
     instance_of(gait, MeasuredGait, "report", "gait", allowed="a result of torsor.human.measured.measured_gait")
     name = f"{gait.source}: {gait.mass:.4g} kg"

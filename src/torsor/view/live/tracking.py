@@ -10,7 +10,7 @@ from torsor.view.live.postures import Posture
 DURATION, SPACING = 12.0, 0.02  # s
 BANDWIDTH = 15.0  # rad/s
 HEAVIER = 1.1  # inertial parameters of the simulated robot, relative to those of the controller's model
-TITLE = "{}: computed torque, robot 10 % heavier than its model"
+TITLE = "{}, 10 % heavier than its model"
 
 
 def tracked_swing(robot: Robot) -> tuple[Trajectory, Trajectory]:
