@@ -53,7 +53,7 @@ class MachineCode(NamedTuple):
 def has_machine_code(name: str, inputs: Sequence[Shape], outputs: Sequence[Shape]) -> bool:
     """Return whether a function can be compiled: gufuncs must have an output, and no axes of length 0.
 
-    Inputs without numbers are omitted (see ``used_inputs``). If there are inputs, at least one must have numbers.
+    Empty inputs are omitted (see ``used_inputs``). If there are inputs, at least one must be nonempty.
     """
     if len(inputs) + len(outputs) > MAX_ARRAYS:
         message = f"{name} has {len(inputs)} inputs and {len(outputs)} outputs; allowed: {MAX_ARRAYS} arrays in all"

@@ -421,10 +421,10 @@ CORRECTION_TOLERANCE = 1e-2  # relative change of the variance at convergence
 
 
 def coloured(equations: Equations, noise: Array, errors: Array, white: Array) -> tuple[Array, int] | None:
-    """Return S (b, b) for errors (N, n) of autoregressive processes, divided by the ``noise`` (n,), and their lag.
+    """Return S (b, b) for autoregressive errors (N, n), divided by the ``noise`` (n,), and the lag of the processes.
 
     See the comment above the function. ``white`` (b, b) is S of white noise. It contains the correlation between
-    coordinates, which is kept. The result is None if the errors of some coordinate are not such a process (its
+    coordinates, which is kept. The result is None if the errors of some coordinate are not autoregressive (their
     innovations are not white) or have less power at low frequencies than white noise.
     """
     b, counted = len(white), equations.weights > 0

@@ -154,7 +154,7 @@ class Identified(Result):
 
     @property
     def intervals(self) -> Array:
-        """95 % confidence intervals (b, 2) of the base parameters: values ∓ 1.96 deviations."""
+        """95 % confidence intervals (b, 2) of the base parameters: values ± 1.96 standard deviations."""
         half = contents.HALF_INTERVAL * self.deviations
         return np.stack([self.values - half, self.values + half], axis=1)
 

@@ -153,7 +153,7 @@ def same(what: str, published: ArrayLike, ours: ArrayLike, tolerance: float = RO
 
 
 def zero(what: str, ours: ArrayLike, size: float = 1.0, tolerance: float = ROUNDING, unit: str = "") -> Row:
-    """Return a row about values that are zero in the document, relative to a ``size``; their rounding is not shown."""
+    """Return a row for values that are zero in the document, relative to a ``size``; their rounding is not shown."""
     if not 0 < size < math.inf:
         raise ModelError(f"the size is {size:g}", value=size, where=what, allowed="a positive number")
     values = _real(what, ours)

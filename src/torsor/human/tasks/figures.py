@@ -41,7 +41,7 @@ POSTURES, POSTURE_SPACING, TORQUES = 9, 1.1, 8  # number of postures, their dist
 def plot_task(result: MotionResult, path: str | Path | None = None) -> "Figure":
     """Return a figure of a task: postures from the right side, and torques (N m) with the ground and seat wrenches.
 
-    The postures include load and seat. The torques that reach the largest fractions of their strengths are shown.
+    The postures include the load and seat. The torques that reach the largest fractions of their strengths are shown.
     A strength is drawn as a dotted line where it is close to the torque. If ``path`` is given, the figure is saved
     there.
     """

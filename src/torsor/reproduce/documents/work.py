@@ -38,7 +38,7 @@ TURN[0, 1], TURN[1, 0] = -1.0, 1.0  # the derivative of a rotation about z
 
 
 class Work(NamedTuple):
-    """The numbers of operations of both formulations."""
+    """The operation counts of both formulations."""
 
     newton: OperationCount
     lagrangian: OperationCount
@@ -108,7 +108,7 @@ class Customised(NamedTuple):
 
     @property
     def work(self) -> Work:
-        """The numbers of operations of both functions."""
+        """The operation counts of both functions."""
         return Work(*map(count_operations, self))
 
     def times(self) -> Array:
