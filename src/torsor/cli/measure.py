@@ -13,9 +13,10 @@ from torsor.base.progress import working
 from torsor.cli.command import Command
 from torsor.cli.options import OutputFile, add_option, add_output, add_plot, add_report
 from torsor.cli.outputs import write_files, write_json
+from torsor.human.body.strength import HEIGHT
 from torsor.human.comparison.recorded import RecordedWalk, recorded_walk
 from torsor.human.recordings import GroundForces, Markers, load, overground, read_osim
-from torsor.human.recordings.loading import EXAMPLE_FILES, EXAMPLE_MASS
+from torsor.human.recordings.loading import EXAMPLE_FILES, EXAMPLE_HEIGHT, EXAMPLE_MASS
 
 KINDS = "a .trc or .c3d file with markers, and a .mot, .sto or .c3d file with ground reaction forces"
 FORMATS = (".csv", ".mot", ".sto", ".npz")
@@ -27,7 +28,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text = "use the recording that ships with Torsor: a man of 85.3 kg (OpenSim Moco's example3DWalking)"
     parser.add_argument("--example", action="store_true", help=text)
     add_option(parser, "--mass", ", needed without --model", type=float)
-    add_option(parser, "--height", " (default: 1.741)", type=float, default=1.741)
+    add_option(parser, "--height", " (default: 1.741)", type=float)
     add_option(parser, "--sex", " (default: male)", choices=("male", "female"), default="male")
     text = "recording of quiet standing, which defines zero angles"
     parser.add_argument("--standing", type=Path, metavar="FILE", help=text)
@@ -64,7 +65,7 @@ def _run(arguments: Namespace, console: Console) -> None:
             markers,
             forces,
             mass=arguments.mass,
-            height=arguments.height,
+            height=HEIGHT if arguments.height is None else arguments.height,
             sex=arguments.sex,
             standing=standing,
             model=None if arguments.model is None else read_osim(arguments.model),
@@ -85,13 +86,15 @@ def _run(arguments: Namespace, console: Console) -> None:
 
 
 def _use_example(arguments: Namespace) -> None:
-    """Replace the files, and the mass if it is missing, by those of the example."""
+    """Replace the files, and mass and height if they are missing, by those of the example."""
     if arguments.files:
         where, fix = ", ".join(arguments.files), "leave out --example, or the files"
         raise ModelError("cannot be combined with files", argument="--example", where=where, fix=fix)
     arguments.files = list(EXAMPLE_FILES)
     if arguments.mass is None and arguments.model is None:
         arguments.mass = EXAMPLE_MASS
+    if arguments.height is None:
+        arguments.height = EXAMPLE_HEIGHT
 
 
 def _plot_cycle(gait: Any, path: Path) -> None:

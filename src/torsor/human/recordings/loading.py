@@ -13,7 +13,7 @@ from torsor.human.recordings.inspection import inspect
 from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, Recording
 
 KINDS = ".trc, .mot, .sto, .c3d, .csv"
-EXAMPLE, EXAMPLE_MASS = Path(__file__).with_name("example"), 85.3  # kg
+EXAMPLE, EXAMPLE_MASS, EXAMPLE_HEIGHT = Path(__file__).with_name("example"), 85.3, 1.8  # kg, m
 EXAMPLE_FILES = tuple(str(EXAMPLE / name) for name in ("walk.trc", "walk_grf.mot"))
 
 
@@ -64,7 +64,7 @@ def load(
 
 
 def example() -> Recording:
-    """Return the recorded walk of a man with a mass of 85.3 kg: markers and ground forces.
+    """Return the recorded walk of a man of 85.3 kg and 1.80 m: markers and ground forces.
 
     It ships with Torsor and comes from OpenSim Moco's example3DWalking (Apache License 2.0).
 
