@@ -371,7 +371,7 @@ class Program:
     @cached_property
     def _squares(self) -> tuple[RowBlocks, Indices | slice]:
         """The places of the derivatives of squares and of differences of rows, and the entries that are not known."""
-        rows, columns, first = [], [], 0
+        rows, columns, first = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)], 0
         parts = [(len(batch.s) * batch.kernels.square_count, batch.square_structure) for batch in self.batches]
         parts += [((len(rate.batch.s) - 1) * len(rate.chosen), rate.structure[2:]) for rate in self.rates]
         for count, (i, j) in parts:
@@ -385,10 +385,8 @@ class Program:
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (n, n) of weight f + multipliers . rows."""
         n, scale, specials, first = self.n, self.factor * weight, self._specials, 0
-        border, unscaled = (
-            np.zeros((len(specials), n)),
-            multipliers / self.scales,
-        )  # half of the corner is in the border
+        unscaled = multipliers / self.scales
+        border = np.zeros((len(specials), n))  # with half of the corner
         parts, squares, weights = list[Array](), list[Array](), list[Array]()
         rates = [(rate, rate.second_derivatives(x)) for rate in self.rates] if scale else []
         for batch in self.batches:
