@@ -327,7 +327,7 @@ class Wanted:
     offered: tuple[str, ...]
 
     def term(self, drive: str, law: str) -> Term:
-        """Return a term of a drive."""
+        """Return the friction term of a drive."""
         return Term(drive, law, tuple(self.directions[drive].tolist()))
 
 

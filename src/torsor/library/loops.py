@@ -164,7 +164,7 @@ def five_bar(
     Two arms, each with a proximal and a distal bar, turn about z at the origin and at (base, 0, 0), and their ends are
     pinned together. ``masses`` are the masses of the proximal and distal bars of the first arm, then of the second.
     ``rotors`` are the rotor inertias (kg m^2). The centres of mass are not on the lines between the joints. The robot
-    is an example for Khalil 2010, section 4, which states no numbers. Inertias scale with lengths and masses.
+    illustrates Khalil 2010, section 4, which gives no numbers. Inertias scale with lengths and masses.
 
     Example:
         >>> robot = five_bar()

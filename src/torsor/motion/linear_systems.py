@@ -53,7 +53,7 @@ class Systems:
         return _Compiled(self) if int(filled @ (filled + 1)) <= MAX_COMPILED else _Lapack(self)
 
     def kernels(self, name: str) -> Kernels:
-        """Return the compiled functions with a name on the device of the systems."""
+        """Return the compiled functions ``name`` for the device of the systems."""
         return Kernels(Target(device=self.device), lambda: f"{name} {source_hash('motion/linear_systems.py')}")
 
     def factorised(self, entries: Array, last: Array) -> "Factors":

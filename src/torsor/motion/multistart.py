@@ -42,7 +42,7 @@ class Multistart(Generic[S]):
 
     @property
     def reached(self) -> int:
-        """The number of solved results with the best objective."""
+        """The number of starts that reached the best objective."""
         least = self.best.objective
         return sum(
             result.is_solved and result.objective <= least + SAME_OPTIMUM_TOLERANCE * abs(least)

@@ -98,8 +98,8 @@ def elastic_arm(
     ``start`` and ``end`` are the link positions (3,) in rad. There is a spring between the last motor and its link: the
     link is unactuated and its equation of motion must hold (``Unactuated``). At both ends, all coordinates are at rest
     without acceleration, and the motor is where the spring holds the link against gravity. Motor torques are at most
-    ``torque`` (N m). Splines have degree 7, except for the elastic motor, whose degree is two lower because its
-    position depends on the link's acceleration. With more ``points``, the link vibrates less after the end.
+    ``torque`` (N m). Splines have degree 7, except that of the last motor, which has degree 5 because its position
+    depends on the link's acceleration. With more ``points``, the link vibrates less after the end.
     """
     positive(torque, "elastic-arm", "torque")
     names = ("joint1", "joint2", "joint3")

@@ -67,7 +67,7 @@ def missing_nodes(result: Solution, tolerance: float) -> tuple[list[Array], list
 
 
 def refined(result: Solution, tolerance: float, iterations: int, solve_again: SolveAgain) -> Solution:
-    """Return the solution with nodes and control points added until all scaled rows hold to a tolerance between nodes.
+    """Return the solution with nodes and control points added until scaled rows hold within a tolerance between nodes.
 
     ``solve_again(problem, before, iterations)`` solves a problem from an earlier solution; all rounds together take at
     most ``iterations``. ``passes`` of the solution describe the rounds. If rows are still violated at the end, the

@@ -232,7 +232,7 @@ class Standing(Support):
         return tuple(Stance(side, 0.0, 1.0, WHOLE, (x, 0.0)) for side, x in zip(SIDES, (-half, half), strict=True))
 
     def carried(self, s: Array, foot: Foot) -> Carried:
-        """Return the force distribution between the feet: the forces act at the middle of the feet."""
+        """Return the force distribution between the feet: they act at the middle of each foot."""
         ones, half = np.ones(len(s)), self.width / 2
         places = [np.outer(ones, [x, (FLAT_ENDS[0] + FORE_ENDS[1]) / 2 * foot.length]) for x in (-half, half)]
         aside = half + foot.half

@@ -185,7 +185,7 @@ class Timing(NamedTuple):
 
     @classmethod
     def smooth(cls, s: Array, x: Array, u: Array) -> "Timing":
-        """Return the timing of a progress s with continuous rates, given x and u (G + 1) at the knots."""
+        """Return the timing of the progress s with continuous rates, given x and u (G + 1) at the knots."""
         h, rate, first = np.diff(s), np.sqrt(x), u[:-1]
         w, v = np.diff(u) / h, rate[:-1]
         used = 2 * h / (rate[1:] + v)

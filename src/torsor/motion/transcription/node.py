@@ -179,7 +179,7 @@ class Node:
 
     @property
     def force_names(self) -> tuple[str, ...]:
-        """Coordinate names of ``tau``: all coordinates, or the active ones with closed loops."""
+        """Coordinate names of ``tau``: all coordinates or, with closed loops, the active ones."""
         return self.robot.active if self.model.is_closed else self.robot.coordinate_names
 
     @property

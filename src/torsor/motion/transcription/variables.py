@@ -32,7 +32,7 @@ class PhaseLayout:
     ticks: tuple[int, ...] = ()
 
     def points(self, x: Array) -> Array:
-        """Return the control points (N, largest number)."""
+        """Return the control points (N, maximum count)."""
         padded = np.append(x, 0.0)  # so that the index -1 exists even without variables
         return np.where(self.columns >= 0, padded[self.columns], self.known)
 
