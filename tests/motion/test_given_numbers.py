@@ -216,17 +216,22 @@ def test_cases_with_other_numbers_are_one_batch_with_the_solutions_of_each_alone
     assert len({round(result.objective, 6) for result in results}) == len(cases)
 
 
-def test_robots_with_other_payloads_are_one_batch_and_compile_once(compiled):
+def _solved_as_one_batch(robots, compiled):
     problem = _problem()
-    loads = [ARM.with_payload("link2", mass, [0.3, 0.0, 0.0], 0.01 * np.eye(3)) for mass in (0.0, 0.2, 0.5)]
-    problem.solve_many([{"robot": load} for load in loads[:2]])
+    problem.solve_many([{"robot": robot} for robot in robots[:2]])
     count = len(compiled)
-    results = problem.solve_many([{"robot": load} for load in loads], tolerance=1e-8)
+    results = problem.solve_many([{"robot": robot} for robot in robots], tolerance=1e-8)
     assert count == len(compiled) > 0
-    for load, result in zip(loads, results, strict=True):
-        np.testing.assert_allclose(result.T, _problem(robot=load).solve("condensed", tolerance=1e-8).T, rtol=1e-7)
+    for robot, result in zip(robots, results, strict=True):
+        np.testing.assert_allclose(result.T, _problem(robot=robot).solve("condensed", tolerance=1e-8).T, rtol=1e-7)
+    return results
+
+
+def test_robots_with_other_payloads_are_one_batch_and_compile_once(compiled):
+    loads = [ARM.with_payload("link2", mass, [0.3, 0.0, 0.0], 0.01 * np.eye(3)) for mass in (0.0, 0.2, 0.5)]
+    for load, result in zip(loads, _solved_as_one_batch(loads, compiled), strict=True):
         assert result.robot.links[1].mass == load.links[1].mass
-    (same,) = problem.solve_many([{"robot": library.two_link()}])
+    (same,) = _problem().solve_many([{"robot": library.two_link()}])
     assert same.problem.robot is ARM
 
 
@@ -236,13 +241,7 @@ def test_robots_with_other_link_lengths_are_one_batch_and_compile_once(compiled)
         placement[0, 3] += by
         return replace(ARM, joints=(ARM.joints[0], replace(ARM.joints[1], placement=placement)))
 
-    problem, arms = _problem(), [longer(by) for by in (0.0, 0.1, 0.2)]
-    problem.solve_many([{"robot": arm} for arm in arms[:2]])
-    count = len(compiled)
-    results = problem.solve_many([{"robot": arm} for arm in arms], tolerance=1e-8)
-    assert count == len(compiled) > 0
-    for arm, result in zip(arms, results, strict=True):
-        np.testing.assert_allclose(result.T, _problem(robot=arm).solve("condensed", tolerance=1e-8).T, rtol=1e-7)
+    results = _solved_as_one_batch([longer(by) for by in (0.0, 0.1, 0.2)], compiled)
     assert results[0].T < results[1].T < results[2].T
 
 
