@@ -126,7 +126,7 @@ def with_friction(
 
     If no joint is given, the friction applies to all joints. A single number applies to all except free joints, because
     a floating base has no bearing. An array has one entry per joint velocity; motors of elastic joints are not
-    included, and joints that follow others keep their friction. Arguments that are None keep their values. ``smooth``
+    included, and joints that follow others keep their friction. None leaves a value unchanged. ``smooth``
     (rad/s or m/s) replaces sign(v) with tanh(v / smooth); 0 is Coulomb friction. ``friction_model`` is text that adds a
     function of the joint velocity v; "" removes it. The joint name "joint/motor" selects the friction of the joint's
     motor, after the gear.

@@ -97,8 +97,8 @@ class MotionProblem(ProblemStatement):
         first, and the optimisation starts from there. With ``tie_break``, the minimum-effort motion among the fastest
         ones is chosen if the objective is the time; the duration may increase by 0.01 %. Without ``tie_break``, joints
         that do not limit the time are undetermined and may chatter. ``progress`` shows iterations on stderr; by
-        default, a line appears on a terminal if solving takes a long time. Settings that are None are taken from
-        ``settings``, or have the defaults above.
+        default, a line appears on a terminal if solving takes a long time. If a setting is None, its value comes from
+        ``settings`` or is the default above.
 
         If the problem is infeasible, a ``MotionError`` names the conflicting constraints and the smallest violation.
         With ``check=False``, the nearest motion is returned instead.
