@@ -1,13 +1,9 @@
 # %% [markdown]
 # # 1. A first robot
 #
-# This tutorial loads a robot arm from a URDF file, prints it, draws it in a posture, and computes the torques for a
-# motion.
+# This tutorial loads a robot arm, prints it, draws it in a posture, and computes the torques for a motion.
 
 # %%
-import tempfile
-from pathlib import Path
-
 import numpy as np
 
 import torsor
@@ -15,12 +11,10 @@ import torsor
 # %% [markdown]
 # ## Load and print
 #
-# Use the path of your own URDF file. Here, the library's UR5 is first written to a file.
+# `torsor.load` takes the name of a library robot, or the path of a robot file, such as `torsor.load("robot.urdf")`.
 
 # %%
-file = Path(tempfile.mkdtemp(), "ur5.urdf")
-torsor.library.ur5().save(file)
-robot = torsor.load(file)
+robot = torsor.load("ur5")
 print(robot)
 
 # %% [markdown]
