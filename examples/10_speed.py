@@ -40,14 +40,6 @@ print(f"float32: {error:.0e} of the largest torque")
 print(np.allclose(robot.to(device="casadi").gravity_force(np.ones(6)), robot.gravity_force(np.ones(6))))
 
 # %% [markdown]
-# ## Sparse matrices
-
-# %%
-big = torsor.library.quadruped()
-M = big.derivatives.sparse("mass_matrix", big.neutral())
-print(f"{M.values.shape[-1]} of {big.nv**2} entries of the mass matrix are structurally nonzero")
-
-# %% [markdown]
 # ## Your own functions
 #
 # `torsor.compile` compiles any CasADi function, and `robot.function` returns robot algorithms as CasADi functions.
