@@ -16,9 +16,8 @@ import torsor
 # %% [markdown]
 # ## One arm, three descriptions
 #
-# The arm has two rods of 1 m and 2 kg each that move in a vertical plane. It is described by a standard
-# Denavit-Hartenberg table, by screws (home poses, screw axes in the space frame, spatial inertias), and by links and
-# joints.
+# The arm has two rods of 1 m and 2 kg each that move in a vertical plane. `from_screws` takes home poses, screw axes
+# in the space frame and spatial inertias.
 
 # %%
 inertia = np.diag([0.0, 1 / 6, 1 / 6])

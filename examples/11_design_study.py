@@ -61,9 +61,8 @@ def design(length: float, ratio: float) -> dict[str, Any]:
 
 
 # %% [markdown]
-# All designs share compiled functions and are solved in batches. Results are stored as they arrive, and a terminal
-# displays a progress bar. After an interruption, `resume=True` skips finished cases. `workers=0` uses one core; in a
-# notebook, omit it to use all cores.
+# All designs share compiled functions and are solved in batches. After an interruption, `resume=True` skips finished
+# cases. `workers=0` uses one core; in a notebook, omit it to use all cores.
 
 # %%
 lengths, ratios = np.linspace(0.25, 0.55, SIZE).tolist(), np.linspace(30.0, 130.0, SIZE).tolist()
