@@ -2,7 +2,7 @@
 # # 3. Dynamics, derivatives and rates
 #
 # This tutorial computes inverse and forward dynamics, their exact derivatives, and force rates, for one state or a
-# batch. Control, identification and optimisation are based on these quantities.
+# batch.
 
 # %%
 import numpy as np
