@@ -11,7 +11,7 @@ import numpy as np
 import torsor
 
 arm = torsor.library.scara()
-loaded = arm.with_payload(arm.link_names[-1], mass=0.2)  # the controller model lacks this payload
+loaded = arm.with_payload(arm.link_names[-1], mass=0.2)
 
 
 # %%
