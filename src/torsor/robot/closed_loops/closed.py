@@ -315,7 +315,8 @@ class Closed(Accessor):
         """Return minimal sets of coordinates that can drive the mechanism at positions q (nq,), best first.
 
         Each set has a ``control`` value: 1 if it controls all motions fully. Singular sets (``control`` 0) are omitted.
-        ``candidates`` are the coordinates that may have a drive; the default is all.
+        ``candidates`` are the coordinates that may have a drive; the default is all. At most ``most`` sets are
+        returned.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
