@@ -258,7 +258,7 @@ def _larger(a: ca.SX, b: ca.SX, rounding: ca.SX) -> ca.SX:
 def stair_clearance(body: Robot, step: Step, side: str, clear: float, slack: float, swing: float) -> list[Constraint]:
     """Return the constraints for a foot that swings over the edges of stairs.
 
-    They apply from the fraction ``swing`` of the step after toe-off to the same interval before the foot lands. After
+    They apply from ``swing`` (a fraction of the step) after toe-off until the same time before the foot lands. After
     that the foot is over its tread, at most ``slack`` (m) below it.
     """
     foot: dict[str, Any] = {"body": body, "side": side}
