@@ -469,7 +469,9 @@ def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
     single = leader.nq == 1 and (np.isscalar(value) or getattr(value, "ndim", 1) == 0)
     q = frozen_array(np.array([value]) if single else value, (leader.nq,), where, "value")
     if leader.nq > leader.nv and not np.any(q[-4:]):
-        raise ModelError("the quaternion is 0", where=where, allowed="a nonzero quaternion", fix="identity: 0 0 0 1")
+        raise ModelError(
+            "the quaternion is 0", where=where, allowed="a nonzero quaternion", fix="the identity is 0 0 0 1"
+        )
     if np.any(q) and any(isinstance(item.flexible, Modes) for item in robot.joints if item.coordinate == joint):
         message, allowed = (
             f"a flexible link cannot be fixed at {shortened(q)}",

@@ -188,7 +188,7 @@ def rollout(
     step: float = 1e-3,
     record: int = 1,
 ) -> Rollout:
-    """Return motions with fixed steps from ``q0`` (..., nq) and ``v0`` (..., nv), which broadcast.
+    """Return motions of ``duration`` (s) with fixed steps, from ``q0`` (..., nq) and ``v0`` (..., nv), which broadcast.
 
     Unlike ``simulate``, this function neither checks nor copies its results: on the GPU (``robot.to(device="cuda")``),
     all states stay there, and no step waits for the previous one. ``controller`` defines the generalised forces (nv),

@@ -425,7 +425,7 @@ class Closed(Accessor):
         where, methods = self.closure.name, ("projection", "multipliers")
         if method is not None and one_of(method, methods, where, "method") == "multipliers":
             if out is not None:
-                message, fix = 'out is not supported with method="multipliers"', 'method="projection"'
+                message, fix = 'out is not supported with method="multipliers"', 'use `method="projection"`'
                 raise ModelError(message, where=where, fix=fix)
             return active_accelerations(self.closure, q, v_active, tau_active, external)
         values, loads = (q, v_active, tau_active), Loads(external)
