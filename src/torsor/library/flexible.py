@@ -20,7 +20,7 @@ def flexible_arm(modes: Any = (2, 0), payload: float = 0.5, damping: float = 0.0
     """Return an arm with two flexible links of 1 m and 1 kg, joints about z, and a ``payload`` (kg) at its tip.
 
     ``modes`` are the modes of each link (``flexible_links.beam``), by default two in the horizontal plane, and
-    ``damping`` is their damping ratio. With locked joints, its first two natural frequencies agree with those of the
+    ``damping`` is their damping ratio. With locked joints, the first two natural frequencies agree with those of the
     continuous arm to within 2e-3.
 
     Example:

@@ -520,7 +520,7 @@ class Closed(Accessor):
 
         ``forces`` (..., c) are the multipliers from ``loop_forces``. Applied as external wrenches, they make the cut
         tree move like the closed mechanism, and ``joint_wrenches`` with ``loops="open"`` returns the bearing loads.
-        Couplings exert no wrench on a link. If equations are redundant, the distribution is one of many.
+        Couplings exert no wrench on a link. If equations are redundant, this distribution is one of many possible ones.
 
         Example:
             >>> chain = torsor.library.planar_chain(1).with_frame("tip", "link1", torsor.spatial.make_pose(p=[1, 0, 0]))
