@@ -142,7 +142,7 @@ def given_states(arguments: Namespace, load_robot: Robot | ParallelRobot) -> dic
 
 
 def home_of(robot: Robot | ParallelRobot) -> Array:
-    """Return the default posture: from the file, or neutral, with closed loops, or the home of a parallel robot."""
+    """Return the default posture with closed loops: from the file, or neutral; for a parallel robot, its home."""
     if isinstance(robot, ParallelRobot):
         return np.concatenate([robot.home, robot.leg_home])
     return np.asarray(robot.closed.positions(default_posture(robot)) if robot.loops else default_posture(robot))

@@ -310,8 +310,8 @@ class MotionResult(Result, Solution):
     def to_csv(self, path: str | Path) -> None:
         """Write times, positions, velocities, accelerations and forces as a .csv file, like ``Trajectory.save``.
 
-        For a human on the ground, the forces are joint torques that act together with the ground reaction wrenches,
-        which are further columns.
+        For a human on the ground, the forces are joint torques that act together with the ground reaction wrenches;
+        these are in further columns.
         """
         if Path(path).suffix.lower() != ".csv":
             raise ModelError(f"the suffix is {Path(path).suffix!r}", where=Path(path).name, allowed=".csv")

@@ -50,7 +50,7 @@ OPTIONS = (
 
 
 def _prepare_walk(given: Mapping[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of arguments, after checks of the options."""
+    """Return the values of the arguments, after checking the options."""
     given_references(_references(given), "right", Stride)  # reports errors in a file before the search
     for name in ("starts", "workers"):
         if name in given:
