@@ -123,8 +123,8 @@ def from_dh(
 
     ``gravity`` (3,) is the acceleration in base axes, m/s^2. Link frame i is at the far end of link i (Barman 2020). A
     final row with ``closes=-1`` is a joint back to the base, which makes the chain a loop. ``base="floating"`` adds a
-    free joint under the base, and ``strict=False`` accepts physically impossible inertias with a warning, as in
-    ``load``. The table has no row for the mass of the base; add it with ``robot.with_payload("base", ...)``.
+    free joint under the base, as in ``load``, and ``strict=False`` accepts physically impossible inertias. The table
+    has no row for the mass of the base; add it with ``robot.with_payload("base", ...)``.
 
     Example:
         >>> rod = torsor.DHLink(a=1.0, mass=1.0, com=(-0.5, 0, 0))
