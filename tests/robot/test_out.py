@@ -176,7 +176,7 @@ def test_results_in_one_place_are_refused(target):
 
 
 def test_the_method_of_multipliers_takes_no_out():
-    with refused(what="out is not supported", fix='method="projection"'):
+    with refused(what="out is not supported", fix='use `method="projection"`'):
         CLOSED.closed.forward_dynamics([0.4, 0.2], [0.0], [1.0], method="multipliers", out=np.empty(1))
 
 

@@ -154,9 +154,9 @@ def _archive(content: Arrays, format: int) -> Archive:
 def load_result(path: str | Path, **given: Any) -> Any:
     """Load a result from an .npz file that ``save`` wrote, with its robot, problem and settings.
 
-    The file is self-contained: it needs no robot file and no meshes, and it can be read on any machine. ``given``
-    holds extra arguments for the result class: ``problem=`` for a motion whose problem contains Python functions,
-    ``robot=`` for a trajectory of another robot object. A ``ModelWarning`` names arrays with NaN. Files are not
+    The file is self-contained: it needs no robot file and no meshes, and it can be read on any machine. ``given`` holds
+    extra arguments for the result class: ``problem=`` for a motion whose problem contains Python functions, ``robot=``
+    for a trajectory that should use a given robot object. A ``ModelWarning`` names arrays with NaN. Files are not
     trusted: see docs/contribute/security.md.
 
     Example:

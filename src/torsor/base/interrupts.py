@@ -20,7 +20,7 @@ _limits = threading.local()  # ``at``: the time (s) at which the work of this th
 
 
 class OutOfTimeError(Exception):
-    """A time limit of a ``Stoppable`` that was reached before its work was done."""
+    """The time limit of a ``Stoppable``, reached before its work was done."""
 
 
 def is_stoppable() -> bool:

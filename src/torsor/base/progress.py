@@ -187,7 +187,7 @@ class Bar(Display):
         super().__exit__(kind, error, trace)
 
     def at(self, t: float) -> None:
-        """Set the progress to t of the duration; the call is cheap enough for every step."""
+        """Set the progress to ``t``, in the unit of the duration; the call is cheap enough for every step."""
         if time.monotonic() < self._due:
             return
         if self._progress is None:

@@ -149,7 +149,7 @@ class SampledInstants:
 
     Positions follow the cubic through the neighbouring samples and their velocities (on the group, by de Casteljau's
     algorithm). Velocities follow the cubic through the samples and their accelerations, and accelerations are its
-    derivative. If these rates are missing, both change linearly between samples.
+    derivative. If these rates are missing, positions and velocities change linearly between samples.
 
     Example:
         >>> t = np.linspace(0.0, 1.0, 3)[:, None]

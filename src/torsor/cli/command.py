@@ -36,7 +36,7 @@ SWEPT = {
 PREDICTED = {
     DONE: "success; the predicted motion is optimal, also between the nodes",
     NONE: "the motion problem is infeasible; the closest motion is written",
-    UNFINISHED: "the solver stopped before an optimum: time limit, iteration limit or no progress",
+    UNFINISHED: "the solver stopped before reaching an optimum: time limit, iteration limit or no progress",
     ONLY_AT_NODES: "the motion is optimal at the nodes but violates a constraint between them",
     STOPPED: "stopped by Ctrl-C; the best motion so far is written",
 }

@@ -108,7 +108,7 @@ def _quantity(robot: Robot, title: str, name: str, values: Array) -> Quantity:
 
 
 def _labels(robot: Robot, name: str, axis: str | int) -> tuple[str, ...]:
-    """Return the names along an axis of a result, see ``dynamics.requests.algorithms.size``."""
+    """Return the names along an axis of a result; see ``dynamics.algorithms.size``."""
     known: dict[str | int, tuple[str, ...]] = {
         "n": robot.coordinate_names,
         "N": robot.active,

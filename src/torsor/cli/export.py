@@ -32,7 +32,7 @@ def add_fmi_options(parser: ArgumentParser) -> None:
     text = "tunable parameters, such as links.hand.mass or gravity"
     group.add_argument("--parameters", metavar="PATH", nargs="+", help=text)
     group.add_argument("--external", metavar="LINK", nargs="+", help="links with an external wrench as input")
-    add_option(group, "--q0", " (default: posture of the file, or neutral)", type=float, nargs="+")
+    add_option(group, "--q0", " (default: posture in the file, or neutral)", type=float, nargs="+")
     add_option(group, "--v0", " (default: zero)", type=float, nargs="+")
     add_option(group, "--step", " of co-simulation (default: 0.001)", type=float)
     text = "C sources only, without a library for this machine"

@@ -27,14 +27,14 @@ NO_MODELS = "none"
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
-    text = "logs (.csv) with columns 'time', 'q NAME', 'tau NAME'. Columns 'v NAME' and 'a NAME' are optional, units "
-    text += "may follow in [], other columns need --map. A robot with loops needs the columns of its drives"
+    text = "logs (.csv) with columns 'time', 'q NAME', 'tau NAME'. Columns 'v NAME' and 'a NAME' are optional; units "
+    text += "may follow in []; other columns need --map. A robot with loops needs the columns of its drives"
     parser.add_argument("logs", nargs="+", type=Path, metavar="LOG", help=text)
     add_option(parser, "--map", " (.toml, .json, .yaml). It defines names, units, gears and delays", type=Path)
     text = "only run the quality checks of the logs"
     parser.add_argument("--check", action="store_true", help=text)
     add_option(parser, "--cutoff", ". The default is chosen from the spectra", type=float)
-    details = " (default: no filter). It filters torques and regressor alike"
+    details = " (default: no filter). Torques and regressor are both filtered"
     add_option(parser, "--force-cutoff", details, type=float, dest="bandwidth")
     text = "identify physically consistent parameters. -o and --total-mass imply it"
     parser.add_argument("--physical", action="store_true", help=text)
@@ -48,7 +48,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--instruments", choices=(SIMULATION,), help=text)
     parser.add_argument("--robust", choices=tuple(INFLUENCES), help="limit the influence of outliers")
     parser.add_argument("--total-mass", type=float, metavar="KG", help="known mass of all moving links")
-    text = "fraction at the end of the samples that is used for validation only"
+    text = "fraction of the samples, at the end, that is used for validation only"
     parser.add_argument("--held-out", type=float, default=0.0, metavar="FRACTION", help=text)
     parser.add_argument("--validate", type=Path, metavar="FILE", help="log that is used for validation only")
     add_output(parser, f"the identified robot. Formats: {', '.join(WRITTEN)}", WRITTEN)

@@ -45,7 +45,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     details = "all curves (.csv), the angles (.mot, .sto) or everything, also for torsor view (.npz)"
     add_output(parser, details, FORMATS, repeat=True)
     add_plot(parser)
-    text = "write a figure of the right and left gait cycle, with the children of Schwartz 2008"
+    text = "write a figure of the right and left gait cycle, with the curves of the children in Schwartz 2008"
     parser.add_argument("--cycle", action=OutputFile, kind="figure", metavar="FILE", help=text)
     add_report(parser)
 

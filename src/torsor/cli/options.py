@@ -39,7 +39,7 @@ SHARED: dict[str, tuple[str | None, str]] = {
     "--mass": ("KG", "body mass"),
     "--height": ("M", "body height"),
     "--sex": (None, "anthropometric table"),
-    "--all": (None, "all"),
+    "--all": (None, "compute all"),
 }
 
 

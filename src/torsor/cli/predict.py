@@ -37,7 +37,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_report(parser)
     text = "solver (default: the solver of the problem, or ipopt)"
     parser.add_argument("--solver", choices=SOLVERS, metavar="NAME", help=f"{text}. Solvers: {', '.join(SOLVERS)}")
-    text = "tolerance of optimality and constraints (default: 1e-6, for humans 1e-5)"
+    text = "tolerance of optimality and constraints (default: 1e-6, or 1e-5 for humans)"
     parser.add_argument("--tolerance", type=float, metavar="X", help=text)
     add_option(parser, "--iterations", " (default: 500)", type=int)
     parser.add_argument("--seconds", type=float, metavar="S", help="time limit (default: none)")

@@ -30,7 +30,7 @@ PAUSE = 1.0  # s after a skipped item, in which Ctrl-C stops the command
 def _add_arguments(parser: ArgumentParser) -> None:
     text = "item (khalil/eq-57) or document (barman). Without a name, all items are listed"
     parser.add_argument("names", nargs="*", metavar="NAME", help=text)
-    add_option(parser, "--all", " items are computed", action="store_true")
+    add_option(parser, "--all", " items", action="store_true")
     parser.add_argument("--quick", action="store_true", help="skip items that take more than a few seconds")
     parser.add_argument(
         "--kind", choices=KINDS, metavar="KIND", help=f"only items of one kind. Kinds: {', '.join(KINDS)}"

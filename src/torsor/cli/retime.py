@@ -51,7 +51,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text = "force (N) and moment (N m) limits of a joint. The option may be repeated; inf means no limit"
     parser.add_argument("--reaction", nargs=3, action="append", default=[], metavar=("JOINT", "N", "NM"), help=text)
     parser.add_argument("--payload", nargs=2, metavar=("PLACE", "KG"), help="payload at a link or frame")
-    text = "blend corners within this distance (rad, m). Segments are then straight (default: one spline)"
+    text = "blend the corners of straight segments within this distance (rad, m). The default is one spline"
     parser.add_argument("--corner-tolerance", dest="tolerance", type=float, metavar="Q", help=text)
     for name in ("start", "end"):
         text = f"speed at the {name}: norm of the joint velocities (default: 0)"

@@ -110,7 +110,7 @@ _TEXTS = {
     "dissipation": "compliant contact: dissipation in s/m (default: 1)",
     "exponent": "compliant contact: exponent of the depth, 1 to 3 (default: 1.5)",
     "slip": "compliant contact: speed in m/s below which friction is smooth (default: 0.01)",
-    "relaxation": "hard contact: time in s in which penetration vanishes (default: 0.02)",
+    "relaxation": "hard contact: time constant in s of decaying penetration (default: 0.02)",
     "sweeps": "hard contact: projected Gauss-Seidel sweeps (default: 10)",
 }
 
@@ -118,7 +118,7 @@ _TEXTS = {
 def add_contact(parser: ArgumentParser) -> None:
     """Declare the options of contact and of limits."""
     group = parser.add_argument_group("contact")
-    text = "contact with the ground: compliant or hard. Compliant contact has smooth forces, hard contact impulses"
+    text = "contact with the ground: compliant or hard. Compliant contact exerts smooth forces, hard contact impulses"
     group.add_argument("--contact", choices=KINDS, metavar="KIND", help=text)
     text = "pitch of the ground; positive descends along x (default: 0)"
     group.add_argument("--ground-pitch", type=float, metavar="RAD", help=text)
@@ -173,13 +173,13 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text = f"integration method (default: rk4). Methods: {', '.join(METHODS)}"
     parser.add_argument("--method", choices=METHODS, default="rk4", metavar="NAME", help=text)
     parser.add_argument(
-        "--record", type=float, metavar="S", help="time between samples, at which steps end (default: every step)"
+        "--record", type=float, metavar="S", help="time between samples; steps end at them (default: every step)"
     )
     active = ". For a robot with loops, only the active coordinates are needed"
     add_option(
         parser,
         "--q0",
-        f" (default: start of the reference, posture of the file, or neutral){active}",
+        f" (default: start of the reference, posture in the file, or neutral){active}",
         type=float,
         nargs="+",
     )

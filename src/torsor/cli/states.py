@@ -107,7 +107,7 @@ def number_or_list(values: list[float] | None) -> float | list[float] | None:
 def add_states(parser: ArgumentParser, letters: str) -> None:
     """Declare the options of a state, such as ``--q`` and ``--v`` for "q v", and ``--states``."""
     for letter in letters.split():
-        default = "posture of the file, or neutral" if letter == "q" else "zero"
+        default = "posture in the file, or neutral" if letter == "q" else "zero"
         details = ". For a robot with loops, only the active coordinates are needed" if letter == "q" else ""
         text = f"joint {LETTERS[letter]} (default: {default}){details}"
         parser.add_argument(f"--{letter}", type=float, nargs="+", metavar=letter.upper(), help=text)
@@ -142,7 +142,7 @@ def given_states(arguments: Namespace, load_robot: Robot | ParallelRobot) -> dic
 
 
 def home_of(robot: Robot | ParallelRobot) -> Array:
-    """Return the default posture: from the file, or neutral, with closed loops, or the home of a parallel robot."""
+    """Return the default posture with closed loops: from the file, or neutral; for a parallel robot, its home."""
     if isinstance(robot, ParallelRobot):
         return np.concatenate([robot.home, robot.leg_home])
     return np.asarray(robot.closed.positions(default_posture(robot)) if robot.loops else default_posture(robot))

@@ -21,7 +21,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("study", type=Path, metavar="STUDY", help=text)
     details = ": .sqlite, .db or .parquet. The default is set in the study, or STUDY.sqlite"
     add_option(parser, "--output", details, action=OutputFile, kind="target", suffixes=(".sqlite", ".db", ".parquet"))
-    details = ". The default is set in the study, or one per core; 0 uses no other process"
+    details = ". The default is set in the study, or one per core; 0 uses only this process"
     add_option(parser, "--workers", details, type=int)
     text = "dask.distributed scheduler, such as tcp://host:8786"
     parser.add_argument("--cluster", metavar="ADDRESS", help=text)

@@ -29,7 +29,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_base(parser)
     add_option(parser, "--reference", ": a result (.npz), which is drawn as an outline", type=Path)
     parser.add_argument("--swing", action="store_true", help="move the joints of robots")
-    text = "simulate computed-torque control that tracks the swing of one robot, 10 %% heavier than its model"
+    text = "simulate a robot that tracks the swing by computed-torque control and is 10 %% heavier than its model"
     parser.add_argument("--track", action="store_true", help=text)
     parser.add_argument("--collision", action="store_true", help="show collision shapes instead of visuals")
     add_search(parser)

@@ -252,7 +252,7 @@ def elastic_tracking(
     ``kp`` (N m/rad) and ``kd`` (N m s/rad) are one number or one per joint. Elastic joints need no sensor except that
     of the motor. At the reference the feedback is zero. Near it the loop acts as a spring kp in series with the joint
     spring. It is stable if the two springs together, kp K / (kp + K), exceed the norm of dg/dq (Tomei 1991), and spring
-    damping helps. All springs must be linear.
+    damping helps. All springs must be linear. For ``passes`` see ``elastic_feed_forward``.
 
     Example:
         >>> arm = torsor.library.planar_chain(1).with_motor("joint1", 1e-3, 10, "base", stiffness=200.0, damping=0.5)

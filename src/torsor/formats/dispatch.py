@@ -139,7 +139,7 @@ class _Arguments(dict[str, str]):
 
 @contextmanager
 def _fenced(xacro: Any, substitution_args: Any, finder: Finder) -> Iterator[None]:
-    """Let $(find PKG) use our search path, reject expressions with unsafe names, and limit the macro calls."""
+    """Let $(find PKG) use Torsor's search path, reject expressions with unsafe names, and limit the macro calls."""
 
     def find(package: str) -> str:
         folder = finder.package(package)

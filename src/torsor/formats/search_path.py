@@ -36,7 +36,7 @@ def given_folders() -> tuple[Path, ...]:
 
 
 def environment_folders() -> list[Path]:
-    """Return the package and model folders that the environment lists, in the order of ``SEARCHED``."""
+    """Return the package and model folders that the environment lists, in the order of ``SEARCH_VARIABLES``."""
     listed = ((name, word) for name in SEARCH_VARIABLES for word in os.environ.get(name, "").split(os.pathsep) if word)
     return [Path(item, "share") if name == "AMENT_PREFIX_PATH" else Path(item) for name, item in listed]
 

@@ -93,7 +93,7 @@ def named_shapes(robot: Mechanism, shapes: Sequence[Placed], name: str) -> list[
 
 
 def with_shapes(robot: M, place: str, shapes: Iterable[Shape]) -> M:
-    """Return the robot with new collision shapes on a link or frame, in its axes. None removes them."""
+    """Return the robot with new collision shapes on a link or frame, in its axes; an empty list removes them."""
     where = f"{robot.name}: {place!r}"
     spot = robot.place(place)
     link = carrier(robot, spot)

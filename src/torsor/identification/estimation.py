@@ -199,11 +199,11 @@ def _end(quiet: Flags) -> int:
 
 
 def meat(scores: Array, parts: list[slice], lag: int) -> Array:
-    """Return S (b, b) of scores g (N, b) whose autocorrelation ends at ``lag``; see the comment above the function.
+    """Return S (b, b) of scores g (N, b) whose autocorrelation ends at ``lag`` m, defined above ``MIN_QUIET_LAGS``.
 
-    The flat-top kernel is twice the triangle of width 2 m minus the triangle of width m. A triangle of width m is the
-    mean of products of sums over windows of m samples. Directions with less than a tenth of the white-noise variance
-    are raised to that tenth.
+    The flat-top kernel is twice the triangle of width 2 m minus the triangle of width m. The sum with a triangle of
+    width m is 1 / m times the sum of s s^T over all windows of m samples, where s is the sum of the scores in a window.
+    Directions with less than a tenth of the white-noise variance are raised to that tenth.
     """
     white = scores.T @ scores
     if lag == 0:
@@ -228,8 +228,8 @@ def root_of(covariance: Array) -> Array:
 def free_part(count: int, lag: int, unknowns: int) -> float:
     """Return the fraction of the variance that a fit leaves in ``count`` residuals correlated up to a ``lag``.
 
-    The unknowns take their degrees of freedom from the independent samples, which are one in 4 m / 3 samples (Andrews
-    1991).
+    The unknowns take their degrees of freedom from the independent samples, of which there is one for every 4/3 ``lag``
+    samples (Andrews 1991).
     """
     return 1 - unknowns / max(count / max(1.0, 4 * lag / 3), 2.0 * unknowns)
 
@@ -350,7 +350,7 @@ def _instrumental(equations: Equations, found: Fit, influence: Influence | None)
 
 
 def _with_covariance(equations: Equations, found: Fit, influence: Influence | None, noise: str) -> Fit:
-    """Return the fit with its sandwich covariance; see the comment above."""
+    """Return the fit with its sandwich covariance; see the comment above ``MIN_QUIET_LAGS``."""
     residuals = equations.residuals(found.values)
     lag = 0 if noise == "white" else correlation_time(residuals, equations.parts)
     if noise == "correlated":
@@ -421,11 +421,11 @@ CORRECTION_TOLERANCE = 1e-2  # relative change of the variance at convergence
 
 
 def coloured(equations: Equations, noise: Array, errors: Array, white: Array) -> tuple[Array, int] | None:
-    """Return S (b, b) for autoregressive errors (N, n), divided by the ``noise`` (n,), and the lag of the processes.
+    """Return S (b, b) for autoregressive errors (N, n), already divided by the ``noise`` (n,), and the longest lag.
 
-    See the comment above the function. ``white`` (b, b) is S of white noise. It contains the correlation between
-    coordinates, which is kept. The result is None if the errors of some coordinate are not autoregressive (their
-    innovations are not white) or have less power at low frequencies than white noise.
+    See the comment above ``MAX_ORDER``. ``white`` (b, b) is S for white noise; the correlation between coordinates that
+    it contains is kept. The result is None if the errors of some coordinate are not autoregressive (their innovations
+    are not white) or have less power at low frequencies than white noise, or if the motion barely separates parameters.
     """
     b, counted = len(white), equations.weights > 0
     coordinates = np.flatnonzero(counted.any(axis=0)).tolist()
@@ -466,9 +466,9 @@ def coloured(equations: Equations, noise: Array, errors: Array, white: Array) ->
 
 @dataclass(frozen=True, eq=False)
 class _Process:
-    """An autoregressive process of an ``order``, from autocovariances ``power`` (L,) with numbers of ``products`` (L,).
+    """An autoregressive process of an ``order``; ``power`` (L,) are autocovariances, means over ``products`` (L,).
 
-    ``is_whole`` tells whether its innovations are white.
+    ``is_whole`` is true if its innovations are white.
     """
 
     power: Array

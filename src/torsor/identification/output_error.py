@@ -45,11 +45,11 @@ def output_error(
 ) -> Identified:
     """Return the estimate ``start`` refined by the output-error method, from positions q and forces tau (T, nv).
 
-    ``t`` (T,) are equally spaced times in s, and ``window`` is the number of steps of each simulated window. Positions
-    are unfiltered encoder positions. ``start``, from ``identify``, provides the robot and the initial values. If the
-    windows simulated with these values do not follow the measured motion, the nearest physically consistent values are
-    used instead. If the robot does not have smooth Coulomb friction, tanh(v / 1 % of the maximum speed) is used.
-    Standard deviations assume independent windows.
+    ``t`` (T,) are equally spaced times in s, ``window`` is the number of steps of each simulated window, and
+    ``iterations`` limits the Gauss-Newton iterations. Positions are unfiltered encoder positions. ``start``, from
+    ``identify``, provides the robot and the initial values. If the windows simulated with these values do not follow
+    the measured motion, the nearest physically consistent values are used instead. If the robot does not have smooth
+    Coulomb friction, tanh(v / 1 % of the maximum speed) is used. Standard deviations assume independent windows.
 
     Example:
         >>> robot = torsor.library.planar_chain(1).with_friction("joint1", viscous=0.2)

@@ -19,8 +19,9 @@ LENGTH, MASS, BENDING = 1.0, 1.0, 200.0
 def flexible_arm(modes: Any = (2, 0), payload: float = 0.5, damping: float = 0.0) -> Robot:
     """Return an arm with two flexible links of 1 m and 1 kg, joints about z, and a ``payload`` (kg) at its tip.
 
-    ``modes`` are the modes of each link (``flexible_links.beam``), by default two in the horizontal plane. With locked
-    joints, its first two natural frequencies agree with those of the continuous arm to within 2e-3.
+    ``modes`` are the modes of each link (``flexible_links.beam``), by default two in the horizontal plane, and
+    ``damping`` is their damping ratio. With locked joints, the first two natural frequencies agree with those of the
+    continuous arm to within 2e-3.
 
     Example:
         >>> arm = flexible_arm()

@@ -104,7 +104,7 @@ def slider_crank(
     masses: Sequence[float] = (1.8, 0.6, 0.45),
     gravity: ArrayLike = DOWN,
 ) -> Robot:
-    """Return a slider-crank mechanism of engine size: lengths in m, masses in kg.
+    """Return a slider-crank mechanism with the dimensions of an engine; lengths are in m, masses in kg.
 
     The driven crank turns about z at the origin. The piston slides along x on the line y = ``offset``. At the crank
     angle q its position is crank cos q + sqrt(rod^2 - (crank sin q - offset)^2).
@@ -300,11 +300,12 @@ def closed_leg(
 ) -> Robot:
     """Return a floating-base torso on one or two legs whose knees are driven from the hips by rods.
 
-    x points forward, y to the left and z up; lengths are in m. Each leg (``left``, ``right``; a single one is ``leg``)
-    has the driven coordinates ``abduct`` (about x), ``hip`` and ``drive`` (about y, at the hip), and the passive ones
-    ``knee`` and ``rod``. The drive turns a crank of length ``lever``, whose rod along the thigh turns the shank, so
-    that the leg does not carry the knee motor. The foot is a frame. With all coordinates at zero the legs hang straight
-    down and the loops are closed. The torso's coordinates have no drives and are not active.
+    x points forward, y to the left and z up; lengths are in m, and ``torso_mass`` is in kg. Each leg (``left``,
+    ``right``; a single one is ``leg``) has the driven coordinates ``abduct`` (about x), ``hip`` and ``drive`` (about y,
+    at the hip), and the passive ones ``knee`` and ``rod``. The drive turns a crank of length ``lever``, whose rod along
+    the thigh turns the shank, so that the leg does not carry the knee motor. The foot is a frame. With all coordinates
+    at zero the legs hang straight down and the loops are closed. The torso's coordinates have no drives and are not
+    active.
 
     Example:
         >>> robot = closed_leg()

@@ -34,7 +34,7 @@ def gough_stewart(
     rod_mass: float = 1.0,
     legs: str = "UPS",
 ) -> ParallelRobot:
-    """Return a Gough-Stewart platform: six telescopic legs, in pairs on two circles.
+    """Return a Gough-Stewart platform: six telescopic legs, in pairs on two circles; lengths are in m, masses in kg.
 
     The legs of a pair are ``spread`` (rad) apart on both circles. The platform pairs are rotated by 60 degrees relative
     to the base pairs. At home the platform is level at ``height`` (m). Each leg is a 0.5 m cylinder on a universal

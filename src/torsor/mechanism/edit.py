@@ -126,10 +126,10 @@ def with_friction(
 
     If no joint is given, the friction applies to all joints. A single number applies to all except free joints, because
     a floating base has no bearing. An array has one entry per joint velocity; motors of elastic joints are not
-    included, and joints that follow others keep their friction. None leaves a value unchanged. ``smooth``
-    (rad/s or m/s) replaces sign(v) with tanh(v / smooth); 0 is Coulomb friction. ``friction_model`` is text that adds a
-    function of the joint velocity v; "" removes it. The joint name "joint/motor" selects the friction of the joint's
-    motor, after the gear.
+    included, and joints that follow others keep their friction. None leaves a value unchanged. ``smooth`` (rad/s or
+    m/s) replaces sign(v) with tanh(v / smooth); 0 is Coulomb friction. ``friction_model`` is an additional friction
+    force as a function of the joint velocity v, written as text; "" removes it. The joint name "joint/motor" selects
+    the friction of the joint's motor, after the gear.
 
     Example:
         >>> robot = torsor.library.two_link().with_friction("joint1", coulomb=2.0, viscous=0.5)
@@ -469,7 +469,9 @@ def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
     single = leader.nq == 1 and (np.isscalar(value) or getattr(value, "ndim", 1) == 0)
     q = frozen_array(np.array([value]) if single else value, (leader.nq,), where, "value")
     if leader.nq > leader.nv and not np.any(q[-4:]):
-        raise ModelError("the quaternion is 0", where=where, allowed="a nonzero quaternion", fix="identity: 0 0 0 1")
+        raise ModelError(
+            "the quaternion is 0", where=where, allowed="a nonzero quaternion", fix="the identity is 0 0 0 1"
+        )
     if np.any(q) and any(isinstance(item.flexible, Modes) for item in robot.joints if item.coordinate == joint):
         message, allowed = (
             f"a flexible link cannot be fixed at {shortened(q)}",

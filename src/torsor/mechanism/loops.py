@@ -136,7 +136,7 @@ class Wheel(Part):
         return [length] * self.count
 
     def error(self, R: ca.SX, p: ca.SX) -> ca.SX:
-        """Return the height (m) of the lowest point at the pose of the frame in the ground, and zeros (count x 1).
+        """Return the height (m) of the lowest point for the pose (R, p) in the ground frame, then zeros (count x 1).
 
         The height of a disc that lies flat is NaN.
         """

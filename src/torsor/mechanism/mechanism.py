@@ -121,7 +121,7 @@ def checked_postures(
             neutral = dict(zip(quaternion, joint.kind.neutral[-4:], strict=True))
             if not any((neutral | result[name])[key] for key in quaternion):
                 message = f"the quaternion of joint {joint.name!r} is 0"
-                raise ModelError(message, value=joint.name, where=at, allowed="nonzero", fix="identity: 0 0 0 1")
+                raise ModelError(message, value=joint.name, where=at, allowed="nonzero", fix="the identity is 0 0 0 1")
     return result
 
 

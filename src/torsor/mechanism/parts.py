@@ -294,8 +294,7 @@ class Joint(Part):
     | revolute, continuous | rotation about the axis |
     | prismatic | translation along the axis |
     | helical | both, advancing by ``pitch`` (m/rad) |
-    | planar | translation normal to the axis (along the first two columns of ``axis_frame(axis)``) and rotation about
-    it |
+    | planar | translation normal to the axis (along columns 1 and 2 of ``axis_frame(axis)``), rotation about it |
     | spherical | rotation about ``point`` |
     | free | any; axis and point are not used, and the coordinates are the pose of the child's frame |
     | flexible | a link that bends: ``flexible`` defines how the child moves with its coordinates |

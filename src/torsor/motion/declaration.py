@@ -49,8 +49,8 @@ class Argument:
 class NamedProblem:
     """A named motion problem; calling it returns the problem for values of its ``arguments``.
 
-    Missing values have the defaults of ``function``. ``report`` returns figures of a result in addition to the figures
-    of all motions, and ``figures`` contains their units.
+    Missing values have the defaults of ``function``. ``report`` returns key figures of a result in addition to those of
+    all motions, and ``figures`` contains their units.
     """
 
     name: str

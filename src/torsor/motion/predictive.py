@@ -228,16 +228,16 @@ def mpc(
 ) -> PredictiveController:
     """Return a controller that minimises the tracking error over the next ``horizon`` steps of ``dt`` (s).
 
-    ``reference`` is a motion, samples, a function of time or constants (see ``control.reference``). Use it with
-    ``simulate(..., controller=law, control_period=dt)``. ``weights`` are those of the squared errors of positions,
+    ``reference`` is a motion, samples, a function of time or constants (see ``control.reference``). Use the controller
+    with ``simulate(..., controller=law, control_period=dt)``. ``weights`` are those of the squared errors of positions,
     velocities and accelerations, each one number or one per coordinate. While no bound is active, the closed loop is
-    that of the infinite-horizon LQR with these weights; its bandwidth is about
-    (w_position / w_acceleration)^(1/4), in rad/s.
+    that of the infinite-horizon LQR with these weights; its bandwidth is about (w_position / w_acceleration)^(1/4), in
+    rad/s.
 
     Bounds are one number, one per coordinate, or {name: number}; the default is the bound of the robot. Torques are
     always within ``torque`` (N m or N). ``velocity`` (rad/s or m/s), ``lower`` and ``upper`` (positions, rad or m) are
     soft constraints, so that a plan always exists. The robot must be a tree with rigid joints and without quaternions.
-    The computations are in float64, on one core, regardless of ``robot.target``.
+    Computations use float64 and one core, regardless of ``robot.target``.
 
     Example:
         >>> arm = torsor.library.two_link()

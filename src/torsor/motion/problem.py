@@ -287,7 +287,7 @@ class MotionResult(Result, Solution):
         return sensitivity(self, name)
 
     def report(self, width: int = 110) -> str:
-        """Return text tables of the motion: figures, objective terms and constraints."""
+        """Return text tables of the motion, ``width`` characters wide: key figures, objective terms and constraints."""
         return as_text(report.tables(self), width=width)
 
     def __rich__(self) -> Any:
@@ -310,8 +310,8 @@ class MotionResult(Result, Solution):
     def to_csv(self, path: str | Path) -> None:
         """Write times, positions, velocities, accelerations and forces as a .csv file, like ``Trajectory.save``.
 
-        For a human on the ground, the forces are joint torques that act together with the ground reaction wrenches,
-        which are further columns.
+        For a human on the ground, the forces are joint torques that act together with the ground reaction wrenches;
+        these are in further columns.
         """
         if Path(path).suffix.lower() != ".csv":
             raise ModelError(f"the suffix is {Path(path).suffix!r}", where=Path(path).name, allowed=".csv")
@@ -329,7 +329,7 @@ class MotionResult(Result, Solution):
         """Return a certificate that states which bounds hold at all times, not only at the nodes.
 
         Rows may exceed their bounds by ``tolerance`` times half the distance between their bounds, or times the only
-        bound. If it is 0, a bound cannot be shown for a motion that starts at this bound, because of rounding.
+        bound. If the tolerance is 0, a bound cannot be shown for a motion that starts at it, because of rounding.
 
         The rows of all inequality constraints are enclosed over intervals of time, with rounding included, so a shown
         bound is proven. The certificate lists the times at which a bound is violated or cannot be shown, and
@@ -348,8 +348,8 @@ class MotionResult(Result, Solution):
         """Return the motion, slowed down by the smallest factor for which ``certify`` proves all bounds.
 
         A slower motion has lower velocities, accelerations, and torques other than those against gravity. Positions and
-        clearances do not change: if they are violated, or if constraints cannot be checked, an error is raised. After
-        ``solve(refine=True)``, the duration increases least.
+        clearances do not change: if they are violated, or if constraints cannot be checked, an error is raised. For
+        ``tolerance`` see ``certify``. After ``solve(refine=True)``, the duration increases least.
 
         Example:
             >>> from torsor import motion

@@ -138,7 +138,7 @@ register_result("sequence", MotionSequence, "a sequence of motions")
 def continuation(
     make_problem: Callable[[Any], MotionProblem], values: Iterable[Any], start: Any = None, **settings: Any
 ) -> MotionSequence:
-    """Solve ``make_problem(value)`` for each value, each from the previous result, and return the results.
+    """Solve ``make_problem(value)`` for each value, each time from the previous result, and return the results.
 
     ``start`` is the initial guess of the first solve, and ``settings`` are passed to ``MotionProblem.solve``. The
     results are indexed like a list, and saved, loaded and plotted together: ``save``, ``torsor.load_result``, ``plot``.

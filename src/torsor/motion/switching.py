@@ -50,10 +50,10 @@ class BangBang:
     """A motion whose torques are at their bounds and jump between them.
 
     ``T`` is the duration (s), ``switches`` are the times (s) at which each torque jumps, and ``first`` (nv,) is +1 for
-    torques that start at the upper bound and -1 at the lower. ``residual`` is the largest position or velocity error at
-    the end, and ``iterations`` is the number of Newton iterations. ``margin`` is the smallest sampled switching
-    function away from the switches, each scaled to at most 1 and signed by the side of its torque. If ``margin`` is
-    negative, some torque is at the wrong bound, and a different order of switches is faster.
+    torques that start at the upper bound and -1 for those that start at the lower bound. ``residual`` is the largest
+    position or velocity error at the end, and ``iterations`` is the number of Newton iterations. ``margin`` is the
+    smallest sampled switching function away from the switches, each scaled to at most 1 and signed by the side of its
+    torque. If ``margin`` is negative, some torque is at the wrong bound, and a different order of switches is faster.
     """
 
     robot: Robot

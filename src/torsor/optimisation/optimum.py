@@ -149,7 +149,7 @@ def curvature_at(program: NonlinearProgram, outcome: Outcome) -> Curvature:
 def _longest_moves(program: NonlinearProgram, x: Array, sides: Array, directions: Array) -> Array:
     """Return how far (d,) x can move along directions (n, d), or backwards (negative), up to a bound.
 
-    Rows are linearised, those with sides are ignored. Moves end at ``MAX_STEP_LENGTH`` of the variables.
+    Rows are linearised; those with sides are ignored. Moves end at ``MAX_STEP_LENGTH`` of the variables.
     """
     values, lower, upper = values_and_bounds(program, x)
     rates = np.zeros((program.m + program.n, directions.shape[1]))

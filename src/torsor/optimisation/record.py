@@ -98,7 +98,7 @@ _stops: list[Callable[[], bool]] = []  # conditions that stop all searches of th
 
 
 def stop_when(condition: Callable[[], bool]) -> None:
-    """Stop all searches of this process as soon as a condition holds, as by Ctrl-C."""
+    """Stop all searches of this process as soon as a condition holds, as Ctrl-C does."""
     _stops.append(condition)
 
 

@@ -92,7 +92,7 @@ def rates(
     external_rate: Maybe,
     out: Out,
 ) -> tuple[Array, ...]:
-    """Return a result and its time derivatives; the last of ``values`` and each of ``higher`` add one each."""
+    """Return the result of an algorithm at ``values`` (q, v, a, j), and 1 + len(``higher``) time derivatives of it."""
     if type(higher) is tuple and not higher and external is None and external_rate is None:
         result: Any = kernels.call(name, *values, out=out)
     elif isinstance(higher, str) or not isinstance(higher, Iterable):

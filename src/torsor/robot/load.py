@@ -123,8 +123,8 @@ def from_dh(
 
     ``gravity`` (3,) is the acceleration in base axes, m/s^2. Link frame i is at the far end of link i (Barman 2020). A
     final row with ``closes=-1`` is a joint back to the base, which makes the chain a loop. ``base="floating"`` adds a
-    free joint under the base, as in ``load``. The table has no row for the mass of the base; add it with
-    ``robot.with_payload("base", ...)``.
+    free joint under the base, as in ``load``, and ``strict=False`` accepts physically impossible inertias. The table
+    has no row for the mass of the base; add it with ``robot.with_payload("base", ...)``.
 
     Example:
         >>> rod = torsor.DHLink(a=1.0, mass=1.0, com=(-0.5, 0, 0))
@@ -143,7 +143,7 @@ def from_mdh(
 
     The pose of a link frame in the frame ``parent`` (-1 for the base) is T = Rz(gamma) Tz(b) Rx(alpha) Tx(d) Rz(theta)
     Tz(r) (Khalil 2010, section 2.1). A row with ``closes`` is a cut joint of a closed loop (Khalil 2010, section 2.2);
-    see ``MDHLink``. For ``base="floating"`` see ``from_dh`` (Khalil 2010, section 7).
+    see ``MDHLink``. For ``strict`` and ``base="floating"`` see ``from_dh`` (Khalil 2010, section 7).
 
     Example:
         >>> rows = [torsor.MDHLink(-1, mass=1.0), torsor.MDHLink(0, d=1.0, mass=1.0, com=(0.5, 0, 0))]
@@ -174,8 +174,8 @@ def from_screws(
     G_i is in link frame i, angular part first: diag(I, m 1) for a frame at the centre of mass, or any result of
     ``torsor.spatial.spatial_inertia``. Axes (omega, v) are in the space frame at home, or in the link frame with
     ``frame="body"``. |omega| = 1, or omega = 0 and |v| = 1 for a prismatic joint; omega . v is the pitch of a helical
-    joint. ``parents`` defines a tree; by default each link follows the previous one. For ``base="floating"`` see
-    ``from_dh``.
+    joint. ``parents`` defines a tree; by default each link follows the previous one. For ``strict`` and
+    ``base="floating"`` see ``from_dh``.
 
     Example:
         >>> home = np.eye(4)

@@ -368,6 +368,8 @@ class Robot(Mechanism):
     def bias_force(self, q: ArrayLike, v: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
         """Return the bias forces (..., nv) at zero acceleration: C(q, v) v + g(q) + friction(v) + springs(q).
 
+        For ``loops="open"`` see ``inverse_dynamics``.
+
         Example:
             >>> torsor.library.two_link().bias_force([0.0, np.pi / 2], [1.0, 0.0]).round(9).tolist()
             [0.0, 0.04]
@@ -376,6 +378,8 @@ class Robot(Mechanism):
 
     def gravity_force(self, q: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
         """Return the gravity forces g(q) (..., nv), which hold the robot at rest against gravity.
+
+        For ``loops="open"`` see ``inverse_dynamics``.
 
         Example:
             >>> torsor.library.slide_link().gravity_force([0.1, 0.2]).tolist()
@@ -404,6 +408,8 @@ class Robot(Mechanism):
 
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
         """Return C(q, v) (..., nv, nv), where C v is the velocity-dependent force and dM/dt - 2 C is skew-symmetric.
+
+        For ``loops="open"`` see ``inverse_dynamics``.
 
         Example:
             >>> torsor.library.two_link().coriolis_matrix([0.0, np.pi / 2], [1.0, 0.0]).round(9).tolist()

@@ -430,5 +430,5 @@ def warn_of_creep(robot: Robot, settings: Mapping[str, Any]) -> None:
         mean, largest, sweeps = (contact[name] for name in ("mean_residual", "residual", "sweeps"))
         found = f"hard contact has not converged: after {sweeps} sweeps, the mean velocity error is {mean:.2g} m/s, "
         found += f"the largest {largest:.2g} m/s"
-        fix = f"`sweeps={max(4 * sweeps, 10)}`, or a shorter step"
+        fix = f"use `sweeps={max(4 * sweeps, 10)}`, or a shorter step"
         warn(found, where=robot.name, allowed=f"{CREEP:g} m/s", fix=fix)

@@ -5,7 +5,7 @@ the velocities by w. Impulses p are then added. They are computed at (q*, v*) fr
 between shapes, and the velocities u = J v of the contact points (3 each: normal n and two tangents):
 
     v+ = v* + M^-1 J^T p
-    0 <= p_n   complementary to   u_n+ + p_n / (h k (h + r)) + d >= 0,          d = x / (h + r), x / h if positive
+    0 <= p_n   complementary to   u_n+ + p_n / (h k (h + r)) + d >= 0,          d = x / (h + r), or x / h if x > 0
     |p_t| <= mu p_n,   p_t opposes u_t+ where they are equal, and u_t+ = 0 inside the cone
 
 (Stewart and Trinkle 1996; Anitescu and Potra 1997), with x = distance - h u_n* + h/2 (J w)_n. The normal is relaxed

@@ -297,7 +297,7 @@ def run_adaptive(setup: Setup, recorder: Recorder, times: Array, detector: Event
 
 def _stuck(setup: Setup, t: float, why: str) -> SimulationError:
     found = f"LSODA is stuck at t = {t:.6g} s: a force may be discontinuous or not finite ({why})"
-    fix = 'smooth friction (with_friction(joint, smooth=1e-3)), a continuous controller, or `method="rk4"`'
+    fix = 'use smooth friction (with_friction(joint, smooth=1e-3)), a continuous controller or `method="rk4"`'
     return SimulationError(found, where=setup.robot.name, fix=fix)
 
 

@@ -135,7 +135,7 @@ def _check_kinds(robot: Mechanism, name: str, given: Sequence[str], where: str) 
         own = FORCES[kind] if name == "tau" else {"q": kind, "v": f"{kind}/s", "a": f"{kind}/s^2"}[name]
         turns = unit.endswith("N m") if name == "tau" else unit.startswith(("rad", "deg", "rev", "rpm"))
         if unit != own and (kind == "1" or turns != (kind == "rad")):
-            found, fix = f"the unit {unit!r} of {name!r} at {coordinate!r}", "a list, one unit for each column"
+            found, fix = f"the unit {unit!r} of {name!r} at {coordinate!r}", "pass a list, one unit for each column"
             raise ModelError(found, where=where, allowed=f"a unit of the same kind as {own!r}", fix=fix)
 
 

@@ -188,16 +188,16 @@ def rollout(
     step: float = 1e-3,
     record: int = 1,
 ) -> Rollout:
-    """Return motions with fixed steps from ``q0`` (..., nq) and ``v0`` (..., nv), which broadcast.
+    """Return motions of ``duration`` (s) with fixed steps, from ``q0`` (..., nq) and ``v0`` (..., nv), which broadcast.
 
     Unlike ``simulate``, this function neither checks nor copies its results: on the GPU (``robot.to(device="cuda")``),
     all states stay there, and no step waits for the previous one. ``controller`` defines the generalised forces (nv),
     and ``external`` defines the wrenches (L, 6). Each is a constant array with the leading axes of the initial state,
     samples (times, values), or a ``casadi.Function`` of (t, q, v), which is compiled into the step. ``contact`` (see
-    ``simulate``) is differentiated too. Shapes that overlap at the start raise an error, except on the GPU. ``stop`` is
-    a ``casadi.Function`` of (t, q, v) that returns one number: a rollout stops once that number is negative. ``method``
-    is "rk4", "implicit" or "sdirk" as in ``simulate``; steps are no longer than ``step`` (s). Every ``record``-th state
-    and the last state are returned. Robots with loops raise ModelError.
+    ``simulate``) is included in the gradients of ``Rollout.vjp``. Shapes that overlap at the start raise an error,
+    except on the GPU. ``stop`` is a ``casadi.Function`` of (t, q, v) that returns one number: a rollout stops once that
+    number is negative. ``method`` is "rk4", "implicit" or "sdirk" as in ``simulate``; steps are no longer than ``step``
+    (s). Every ``record``-th state and the last state are returned. Robots with loops raise ModelError.
 
     Example:
         >>> arm = torsor.library.two_link()

@@ -60,7 +60,7 @@ class Settings:
                 raise ModelError(text, where=where, allowed=f"at most {most:g} of them")
         if found.record is not None and found.method != "adaptive" and found.record < found.step * (1 - WHOLE):
             text = f"is {found.record:g} s, shorter than the step of {found.step:g} s"
-            raise ModelError(text, argument="record", where=where, allowed="the step or more", fix="a smaller step")
+            raise ModelError(text, argument="record", where=where, allowed="the step or more", fix="reduce the step")
         if found.delay and found.control_period is None:
             text = f"is {found.delay:g} s without a control_period"
             raise ModelError(text, argument="delay", where=where, fix="give both")

@@ -184,7 +184,7 @@ def warn_of_lost_samples(times: Array, step: float, where: str) -> None:
     spacing = np.maximum(gaps[1:], gaps[:-1]).min(initial=np.inf)
     if spacing < step * (1 - 1e-6):
         found = f"samples are {spacing:.3g} s apart, closer than the step of {step:.3g} s, which skips some of them"
-        fix = f"`step={spacing:.3g}`, or samples that are {step:.3g} s apart, such as those of `retimed.sample(dt=...)`"
+        fix = f"use `step={spacing:.3g}`, or samples {step:.3g} s apart, such as those of `retimed.sample(dt=...)`"
         warn(found, where=where, fix=fix)
 
 

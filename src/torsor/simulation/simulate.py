@@ -129,7 +129,7 @@ def simulate(
         ((2, 201, 2), True)
     """
     if isinstance(robot, Robot) and robot.target.device == "cuda":
-        found, fix = "simulate does not run on a GPU", "torsor.simulation.rollout, or robot.to(device='cpu')"
+        found, fix = "simulate does not run on a GPU", "use torsor.simulation.rollout, or robot.to(device='cpu')"
         raise ModelError(found, where=robot.name, allowed="device cpu or casadi", fix=fix)
     settings = Settings(duration, method, step, record, control_period, delay, rtol, atol)
     setup = Setup.of(robot, q0, v0, controller, external, settings, prescribed, contact, limits)

@@ -27,12 +27,12 @@ class Timeline:
 
     ``tau`` (T, k) are the forces of the coordinates ``driven`` (k names). ``external`` (T, L, 6) are environment
     wrenches on links, as for ``Robot.inverse_dynamics``. ``ground`` (T, G, 6) are forces of the ground: the point of
-    application (m), then the force (N), in base axes; NaN where there is none. ``feet`` are their names, if known.
-    ``residuals`` (T, k) are the measured minus the predicted forces of an identification. ``valid`` (T,) is False where
-    forces are not known, and ``markers`` (T, M, 3) are measured points (m) in base axes, NaN where not seen. ``things``
-    are objects drawn with the robot. ``ahead`` (3,), in m, belongs to a periodic motion: the last sample is the first
-    one, displaced by ``ahead``. ``movie`` writes an animation in its own style; its arguments are a path, the frame
-    rate, the slow-motion factor, and whether to show progress.
+    application (m), then the force (N), in base axes; NaN where there is none. ``feet`` (G) are the names of the feet
+    on which they act, if known. ``residuals`` (T, k) are the measured minus the predicted forces of an identification.
+    ``valid`` (T,) is False where forces are not known, and ``markers`` (T, M, 3) are measured points (m) in base axes,
+    NaN where not seen. ``things`` are objects drawn with the robot. ``ahead`` (3,), in m, belongs to a periodic motion:
+    the last sample is the first one, displaced by ``ahead``. ``movie`` writes an animation in its own style; its
+    arguments are a path, the frame rate, the slow-motion factor, and whether to show progress.
     """
 
     robot: Robot

@@ -260,7 +260,7 @@ class Trajectory(Samples):
 
     @cached_property
     def series(self) -> Series:
-        """The samples, for the motion between them."""
+        """The samples in the form from which ``at`` interpolates."""
         group = None if self.robot.nq == self.robot.nv else self.robot
         arrays = self.q, self.v, self.a, self.tau
         return Series.of(self.robot.name, self.times, *arrays, held=self.held[0], group=group)

@@ -69,7 +69,7 @@ def about_z(angle: Any) -> Matrix:
 
 
 def axis_frame(axis: ArrayLike) -> Array:
-    """Return a rotation whose third column is the unit vector along ``axis``, and whose first has a zero component.
+    """Return a rotation whose third column is along ``axis``, and whose first column has a zero component.
 
     Axes along x, y and z result in permutation matrices (z: the identity), which cost no operations after tracing.
 

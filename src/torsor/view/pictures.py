@@ -41,10 +41,10 @@ def draw(
 ) -> Any:
     """Return a figure of a robot in the posture ``q`` (nq,), by default home; with ``path``, save it too.
 
-    ``path`` is a .png, .svg or .pdf file. A motion (trajectory, motion, stride, identification) is shown at five times.
-    The last one is the most opaque and has arrows for ground reaction forces (green) and external forces (red). A force
-    equal to the weight is drawn as a third of the robot's size. Links are drawn as in the viewer; meshes need trimesh
-    (extra ``view``). ``elevation`` and ``azimuth`` are the camera angles, in degrees.
+    ``path`` is a .png, .svg or .pdf file. A motion (trajectory, motion, stride, identification) is drawn at five
+    instants. The posture at the last one is the most opaque and has arrows for ground reaction forces (green) and
+    external forces (red). A force equal to the weight is drawn as a third of the robot's size. Links are drawn as in
+    the viewer; meshes need trimesh (extra ``view``). ``elevation`` and ``azimuth`` are the camera angles, in degrees.
 
     Example:
         >>> figure = draw(torsor.library.two_link(), [0.3, 0.6])
@@ -143,7 +143,7 @@ def _frames(line: Timeline, rate: float) -> tuple[Array, NDArray[np.int64]]:
 
 
 class Drawing:
-    """Three-dimensional axes at a ``place`` of a figure, with a robot's surfaces in at most the postures (K, nq)."""
+    """Three-dimensional axes at a ``place`` of a figure, large enough for a robot in the postures (K, nq)."""
 
     def __init__(
         self, figure: Any, scene: Scene, postures: Array, triangles: int, angles: tuple[float, float], place: Any = 111

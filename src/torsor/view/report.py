@@ -33,7 +33,7 @@ def write_report(
 
     ``what`` is a robot (shown with sliders; bearing loads are those at rest in the posture ``q``), a trajectory, a
     motion, or an identification. ``tables`` and ``figures`` (matplotlib) precede those that every report contains.
-    Bearings are those of the tree; ground and loop forces are taken into account if the result has them.
+    Bearing loads are those of the tree joints; they include ground and loop forces if the result has them.
 
     Example:
         >>> import tempfile

@@ -31,7 +31,7 @@ LET_FREE = "or --formulation free, which also optimises the contact times"
 TREAD, CLIMB = 0.29, 0.5  # m, m/s: stairs without --length and --speed
 
 COMPARE = "compare with a recording or a reference. A recording is one or more files with angles, moments and ground "
-COMPARE += 'forces (.mot, .sto, .csv, .npz), a reference is a name such as "Schwartz 2008". The option may be repeated'
+COMPARE += 'forces (.mot, .sto, .csv, .npz); a reference is a name such as "Schwartz 2008". The option may be repeated'
 STARTS = "number of initial guesses (default: 1). The spread of all walks within 2 %% of the best objective is shown"
 OPTIONS = (
     ERGONOMICS,
@@ -50,7 +50,7 @@ OPTIONS = (
 
 
 def _prepare_walk(given: Mapping[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of arguments, after checks of the options."""
+    """Return the values of the arguments, after checking the options."""
     given_references(_references(given), "right", Stride)  # reports errors in a file before the search
     for name in ("starts", "workers"):
         if name in given:

@@ -13,9 +13,9 @@ def on_gpus(
 ) -> list[Any]:
     """Return the results of a call for parts of a batch, one per GPU, in order; they stay on their GPUs.
 
-    ``inputs`` are arrays on the host or on one GPU. ``cores`` is the number of axes of each for one state. The first
-    batch axis is split; inputs without it, or of length 1, go to all GPUs. ``gpus`` are GPU numbers; the default is
-    all of them. The call does not wait: the parts are computed while the caller continues.
+    ``inputs`` are arrays on the host or on one GPU. ``cores`` are the numbers of axes that they have for one state. The
+    first batch axis is split; inputs without it, or of length 1, go to all GPUs. ``gpus`` are GPU numbers; the default
+    is all of them. The call does not wait: the parts are computed while the caller continues.
 
     Example (on a machine with two GPUs)::
 

@@ -5,8 +5,8 @@ The kind of loop determines which of its entries are zero (``mechanism.loops``).
 
     phi' = A(q) v        phi'' = A(q) a + drift(q, v)
 
-Wheels also have pure velocity equations, A(q) v = 0, which are not the derivative of any phi(q)
-(``mechanism.loops.Wheel``): their rows of A and drift are as above, and their rows of phi are 0.
+Rolling wheels (``mechanism.loops.Wheel``) also have pure velocity equations, A(q) v = 0, which are not the derivative
+of any phi(q). The rows of A and drift for these equations are defined as above, and their entries in phi are 0.
 
 See Khalil 2010, section 2.2, eqs. 3-5; here each kind of cut joint has the smallest possible number of equations.
 """

@@ -181,8 +181,7 @@ def read_mjcf(
     | ``qpos`` of hinges and slides | positions; quaternions are (x, y, z, w) here and (w, x, y, z) in MuJoCo |
     | sites, keyframes, qpos0 | frames, postures, the posture "default" unless it is neutral |
     | geoms that can collide, <exclude> | shapes, allowed collisions |
-    | active equality constraints | loops (``connect`` spherical, ``weld`` weld) and couplings (``joint``), which hold
-    exactly |
+    | active equality constraints | exact loops (``connect`` spherical, ``weld`` weld) and couplings (``joint``) |
 
     Actuators are not part of a mechanism, but their force limits, armature and damping are added to the joints. If
     there are loops, the joints with actuators (directly or through fixed tendons) are the active coordinates. Meshes

@@ -125,7 +125,7 @@ class _LinkReader:
         self.part, self.strict, self.unread = part, strict, unread
 
     def read(self, masked: bool) -> Link:
-        """Return the link. ``masked`` tells whether any shape of the file has a mask."""
+        """Return the link. ``masked`` is true if any shape of the file has a mask."""
         parts = self._inertia(), tuple(self._surfaces("visual")), tuple(self._surfaces("collision", masked))
         return link_of(self.part.frame.name, *parts, self.strict, where_is(self.part.element))
 

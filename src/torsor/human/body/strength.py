@@ -263,7 +263,7 @@ class Curve(NamedTuple):
         return (both + v * (self.fast - 3 * self.slow)) / (both + v * (2 * self.fast - 4 * self.slow))
 
     def torque(self, q: Any, v: Any) -> Any:
-        """Return the largest torque (N m) for angles q (rad) and velocities v (rad/s) along the torque."""
+        """Return the largest torque (N m) for angles q (rad) and velocities v (rad/s) in its direction."""
         return self.peak * self.at_angle(q) * self.at_speed(v)
 
 

@@ -192,7 +192,7 @@ class Step:
         return smoothstep(s / self.toe_off)
 
     def on_forefoot(self, s: Array) -> Array:
-        """Return whether only the ball and toes of the leading foot are in contact at times s (K,), as (K,)."""
+        """Return flags (K,): whether only the ball and toes of the leading foot are in contact at times s (K,)."""
         after = s > self.heel_off + TOUCHING
         return np.asarray(after | (s < self.flat - TOUCHING) if self.first_contact == "forefoot" else after)
 
@@ -576,11 +576,13 @@ RUN_FREE = {"length": (0.5, 2.0), "width": (0.01, 0.3)}  # bounds of free quanti
 
 @dataclass(frozen=True)
 class RunningStep(Step):
-    """One running step: ``length`` and ``width`` (m), ``speed`` (m/s), and the times at which contacts change.
+    """One running step: the stance of the right foot, and the flight after it.
 
-    Times are fractions of the step, from 0 to 1. The foot stands on its heel until ``flat``, on heel and ball until
-    ``heel_off``, on ball and toes until ``ball_off``, and on its toe tips until ``toe_off``. Then both feet are off the
-    ground. As in a ``Step``, a quantity that is "free" or has bounds is a result of the optimisation.
+    ``length`` and ``width`` are in m, and ``speed`` is in m/s. The times at which contacts change are fractions of the
+    step, from 0 to 1. The foot stands on its heel until ``flat``, on heel and ball until ``heel_off``, on ball and toes
+    until ``ball_off``, and on its toe tips until ``toe_off``. Then both feet are off the ground. As in a ``Step``, a
+    quantity that is "free" or has bounds is a result of the optimisation; the times are results too unless ``timing``
+    is "given".
     """
 
     length: Any = "free"
@@ -631,7 +633,7 @@ class RunningStep(Step):
         return Carried(ones, middle, middle, self.toes(s), sole - np.array([x, x, 0.0, 0.0]))
 
     def toes(self, s: Array) -> Array:
-        """Return 1 where only the toes of the right or left foot are in contact, else 0, as (K, 2)."""
+        """Return 1 where only the forefoot of the right or left foot is in contact, else 0 (K, 2)."""
         return np.stack([s > self.heel_off + TOUCHING, np.ones(len(s))], axis=1).astype(float)
 
     def sole(self, s: Array, foot: Foot) -> Array:

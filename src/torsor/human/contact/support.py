@@ -109,9 +109,10 @@ class Carried(NamedTuple):
     """The distribution of the ground force between the feet at K times.
 
     ``right_fraction`` (K,) is the fraction of the force on the right foot. ``right`` and ``left`` (K, 2) are the points
-    of application (x, z) (m). ``toes`` (K, 2) is 1 where only the toes of the right or left foot are in contact. The
-    centre of pressure stays within the ``box`` (K, 4): lower and upper x, lower and upper z (m). The lines of the two
-    foot forces and of their sum meet at the height ``meet`` (m) above the ground. If it is infinite, they are parallel.
+    of application (x, z) (m). ``toes`` (K, 2) is 1 where only the forefoot of the right or left foot is in contact, so
+    that the force acts on its toes. The centre of pressure stays within the ``box`` (K, 4): lower and upper x, lower
+    and upper z (m). The lines of the two foot forces and of their sum meet at the height ``meet`` (m) above the ground.
+    If it is infinite, they are parallel.
 
     Example:
         >>> feet = np.array([[-0.05, 0.0]]), np.array([[0.05, -0.4]])

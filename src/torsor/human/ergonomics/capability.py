@@ -61,7 +61,7 @@ class Capability(NamedTuple):
 
 
 def capable(moment: float, mean: float, deviation: float) -> float:
-    """Return the fraction of a normally distributed population whose strength is at least a moment.
+    """Return the fraction of people who can exert a moment, for normally distributed strength.
 
     Example:
         >>> capable(200.0, 200.0, 50.0), round(capable(100.0, 200.0, 50.0), 4)

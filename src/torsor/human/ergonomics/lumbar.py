@@ -46,7 +46,7 @@ class Dose(NamedTuple):
 
 
 def cumulative_dose(times: ArrayLike, compression: ArrayLike, repetitions: float = 1.0, sex: str = "male") -> Dose:
-    """Return the cumulative load of a task with ``compression`` (K,) (N) at ``times`` (K,) (s), repeated in a shift.
+    """Return the load of a shift: ``repetitions`` of a task with ``compression`` (K,) (N) at ``times`` (K,) (s).
 
     Example:
         >>> dose = cumulative_dose([0.0, 2.0], [3000.0, 3000.0], repetitions=900)
@@ -138,7 +138,7 @@ def lumbar_loads(
 
     ``external`` (..., L, 6) are wrenches on links (moment and force at the link origins, in link axes), for example
     from ``hand_wrenches``. Wrenches on the pelvis, legs and feet have no effect here. ``carried`` (kg) is the mass of a
-    load included in the body.
+    load included in the body. ``model`` contains the disc position and the moment arms.
 
     Example:
         >>> body, upright, bent = torsor.library.human(), np.zeros(55), np.zeros(55)

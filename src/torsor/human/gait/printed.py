@@ -193,7 +193,7 @@ class PrintedGait(Result):
         return saved(figure, path)
 
     def report(self, width: int = 110) -> str:
-        """Return the tables as text: bounds and effort, the conflict, and the differences between the versions."""
+        """Return tables as text of ``width`` characters: bounds and effort, conflict, differences between versions."""
         return as_text(self, width=width)
 
     def __rich__(self) -> Any:

@@ -113,8 +113,9 @@ def fatigued(
 ) -> list[dict[str, float]]:
     """Return the remaining strengths, {coordinate: factor}, after each repetition, with ``rest`` (s) between them.
 
-    The factors can be passed to ``walking(strength=...)``; each applies to the more fatigued direction. ``laws``
-    replaces the default ``Fatigue.of(name)`` for some coordinates.
+    ``loads`` are those of one repetition, or a result of ``walking``, for which ``joint_loads`` computes them. The
+    factors can be passed to ``walking(strength=...)``; each applies to the more fatigued direction. ``laws`` replaces
+    the default ``Fatigue.of(name)`` for some coordinates.
 
     Example:
         >>> lifting = JointLoads(1.0, {"right_knee_flexion": np.array([-0.6, -0.6, 0.2])})
@@ -249,7 +250,7 @@ class Stride(Result, StrideCurves):
         return Summary(f"{self.side.capitalize()} stride", facts, head, rows)
 
     def report(self, width: int = 110) -> str:
-        """Return tables as text: objective terms, peaks, energy, and the similarity to measured walks."""
+        """Return tables as text of ``width`` characters: objective terms, peaks, energy, similarity to measurements."""
         return as_text(self, width=width)
 
     def __rich__(self) -> Any:

@@ -125,7 +125,7 @@ class MeasuredGait(Result):
         return self.moment(side, joint) * self._dynamics.v[:, self._index(side, joint)]
 
     def force(self, side: str) -> Array:
-        """Return the ground reaction force (K, 3) on a foot, divided by body weight: to the right, up, forward."""
+        """Return the ground reaction force (K, 3) on a foot, divided by body weight: rightward, upward and forward."""
         if self.ground is None:
             raise ModelError("the recording has no ground forces", where=self.source, fix="pass the ground forces")
         ground = self.ground.in_axes(HUMAN).without_unloaded()
@@ -134,7 +134,7 @@ class MeasuredGait(Result):
 
     @cached_property
     def valid(self) -> Flags:
-        """Whether motion and ground forces agree (K,), so that the residual force is below a quarter of body weight."""
+        """Flags (K,): whether motion and forces agree, with a residual force below a quarter of body weight."""
         if self.dynamics is None:
             return np.ones(len(self.times), dtype=bool)
         return np.asarray(np.linalg.norm(self.dynamics.residual_force, axis=1) < LARGE_RESIDUAL * self.dynamics.weight)
@@ -311,7 +311,7 @@ class MeasuredGait(Result):
 
 
 def _checked(gait: Any) -> MeasuredGait:
-    """Return the gait of a file; raise ValueError if it is none, or if its arrays are inconsistent."""
+    """Return the gait of a file; raise ValueError if it is not a gait, or if its arrays are inconsistent."""
     if not isinstance(gait, MeasuredGait):
         raise ValueError(f"it is {type(gait).__name__}")
     needed = {"motion": MeasuredMotion, "mass": float, "source": str, "findings": tuple}

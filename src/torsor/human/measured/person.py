@@ -239,10 +239,10 @@ def scaled_person(
     The recording may be of any motion. ``standing`` is a trial of the person standing upright with hanging arms, which
     also sets the zero of all angles. ``height`` (m) and ``sex`` select the tables (de Leva 1996) that provide initial
     lengths, and the lengths that no marker determines. ``markers`` are the marker positions; by default they follow
-    from the marker names (``marker_set``). The hip positions follow from the width and depth of the pelvis (Harrington
-    et al. 2007). Segment masses are fractions of the total mass; centres of mass and radii of gyration are fractions of
-    the scaled lengths. Without a standing trial, the tables define the zero of the angles, and lengths across a segment
-    are less certain.
+    from the marker names (``marker_set``). ``weights`` {marker: weight} are 1 by default. The hip positions follow from
+    the width and depth of the pelvis (Harrington et al. 2007). Segment masses are fractions of the total mass; centres
+    of mass and radii of gyration are fractions of the scaled lengths. Without a standing trial, the tables define the
+    zero of the angles, and lengths across a segment are less certain.
 
     Example:
         >>> body = human(1.80, 80.0)

@@ -218,7 +218,7 @@ def followed(
     times body weight, 0.1 rad and 0.01 m. Contact times and step length are taken from the problem: use the measured
     ``Step``.
     """
-    walk_of(instance_of(problem, MotionProblem, WHERE_FOLLOWED, "problem", allowed="one of torsor.human.walking()"))
+    walk_of(instance_of(problem, MotionProblem, WHERE_FOLLOWED, "problem", allowed="a problem of torsor.human.walking"))
     first = number(first, WHERE_FOLLOWED, "first (s)")
     last = number(last, WHERE_FOLLOWED, "last (s)", above=first)
     chosen_weights = by_name({} if weights is None else weights, KINDS, 1.0, f"{WHERE_FOLLOWED}: weights")

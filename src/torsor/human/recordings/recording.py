@@ -199,7 +199,7 @@ class Markers(TimedData):
 
     @property
     def seen(self) -> Flags:
-        """Whether a marker was seen in a frame (K, M)."""
+        """Whether each marker was seen in each frame (K, M)."""
         return np.asarray(~np.isnan(self.positions).any(axis=2))
 
     def position(self, name: str) -> Array:

@@ -300,14 +300,15 @@ def lifting(
 ) -> MotionProblem:
     """Return the problem of lifting a box (10 kg by default) with both hands, from rest to rest.
 
-    ``from_`` and ``to`` each contain the height of its centre, where the hands hold it, and its distance in front of
-    the heels (m). The box stays level, and clear of shanks, thighs and trunk by half its ``depth`` (m). ``lean``
-    (degrees) is the largest forward lean of the chest: a small value results in bent legs, a large value in a bent
-    back. The hands carry the weight of the box from start to end; lift-off from the ground is not modelled. The start
-    posture is free. ``width`` (m) is the distance between the heels, by default the distance between the hips.
-    ``symmetric`` keeps trunk and pelvis in the sagittal plane. ``frozen`` is {coordinate: angle (rad)} for joints that
-    do not move. ``turn`` (degrees) is the direction of the box at the start, to the left of straight ahead; the trunk
-    then twists, and ``symmetric`` does not apply.
+    ``from_`` and ``to`` each contain the height of the box centre, where the hands hold it, and its distance in front
+    of the heels (m). ``duration`` is in s. The box stays level, and clear of shanks, thighs and trunk by half its
+    ``depth`` (m). ``lean`` (degrees) is the largest forward lean of the chest: a small value results in bent legs, a
+    large value in a bent back. The hands carry the weight of the box from start to end; lift-off from the ground is not
+    modelled. The start posture is free. ``width`` (m) is the distance between the heels, by default the distance
+    between the hips. ``symmetric`` keeps trunk and pelvis in the sagittal plane. ``frozen`` is {coordinate: angle
+    (rad)} for joints that do not move. ``turn`` (degrees) is the direction of the box at the start, to the left of
+    straight ahead; the trunk then twists, and ``symmetric`` does not apply. ``points`` is the number of control points
+    per coordinate, and ``nodes`` the number of nodes.
 
     ``trunk`` is the strength of the back as a function of spine flexion, by default the mean for people of the same
     height, mass and sex. It replaces the ``effort_limit`` of spine flexion. If the person is too weak for the lift,
@@ -411,7 +412,8 @@ def pushing(
     The force rises from 0 to ``force`` (N) within 70 % of the duration and then stays constant. ``HandForces`` allows
     any other time course and direction. The hands hold the handle at a ``height`` (m), a distance ``ahead`` (m) in
     front of the heels and a distance ``grip`` (m) apart, for the whole duration, and the body leans into it. People who
-    push harder place one foot ahead, which is not modelled.
+    push harder place one foot ahead, which is not modelled. For ``trunk``, ``frozen``, ``points`` and ``nodes`` see
+    ``lifting``.
 
     Example:
         >>> problem = pushing(force=80.0)
@@ -498,9 +500,10 @@ def reaching(
 ) -> MotionProblem:
     """Return the problem of reaching a point (x, y, z) (m) with the knuckles of a hand, from standing to rest.
 
-    ``hands`` are hand forces (``HandForces``), for example from a tool. Both feet stay flat; the body bends, squats
-    and turns as needed. ``frozen`` is {coordinate: angle (rad)} for joints that do not move. If the target is out of
-    reach, ``solve`` raises a ``MotionError`` whose ``result`` is the closest posture.
+    ``duration`` is in s. ``hands`` are hand forces (``HandForces``), for example from a tool. Both feet stay flat; the
+    body bends, squats and turns as needed. ``frozen`` is {coordinate: angle (rad)} for joints that do not move. If the
+    target is out of reach, ``solve`` raises a ``MotionError`` whose ``result`` is the closest posture. For ``points``
+    and ``nodes`` see ``lifting``.
 
     Example:
         >>> problem = reaching(target=(0.3, 0.6, 0.5), hand="left")
@@ -548,11 +551,10 @@ def standing_up(
     Until the fraction ``off`` of the duration the hips stay on the seat. The seat carries the fraction ``share`` of the
     total force at the start, which decreases smoothly to zero at ``off``. Its force acts on the pelvis (see
     ``Sitting``). ``peak`` is the weight of the sum of the peak hip and knee extension moments (N m/kg of one leg)
-    relative to the effort. With ``peak=10`` and a duration of 2.5 s, leg moments are only slightly higher than in
-    any quasi-static motion. With ``peak=0``, only the effort counts, which allows high, short peaks. ``rails``
-    (``Rails``) are armrests: the hands are on them initially, and their forces are results of the optimisation.
-    ``symmetric`` keeps trunk and pelvis in the sagittal plane. ``frozen`` is {coordinate: angle (rad)} for joints that
-    do not move.
+    relative to the effort. With ``peak=10`` and a duration of 2.5 s, leg moments are only slightly higher than in any
+    quasi-static motion. With ``peak=0``, only the effort counts, which allows high, short peaks. ``rails`` (``Rails``)
+    are armrests: the hands are on them initially, and their forces are results of the optimisation. For ``symmetric``,
+    ``frozen``, ``points`` and ``nodes`` see ``lifting``.
 
     Example:
         >>> problem = standing_up(seat=0.5)

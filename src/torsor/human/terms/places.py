@@ -43,7 +43,7 @@ WRENCH = ("force along x", "force along y", "force along z", "moment about x", "
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OneFootBalance(Grounded, Constraint):
-    """Bounds that keep the centre of pressure in the sole, the force in its friction cone, and time increasing.
+    """Bounds that keep the centre of pressure in the sole and the force in its friction cone, and make time increase.
 
     In flight, and at its ends, there is no force, and all rows are 1. ``variables`` are speed and step width.
     ``lateral=False`` omits the lateral edges of the sole.
@@ -258,7 +258,7 @@ def _larger(a: ca.SX, b: ca.SX, rounding: ca.SX) -> ca.SX:
 def stair_clearance(body: Robot, step: Step, side: str, clear: float, slack: float, swing: float) -> list[Constraint]:
     """Return the constraints for a foot that swings over the edges of stairs.
 
-    They apply from the fraction ``swing`` of the step after toe-off to the same interval before the foot lands. After
+    They apply from ``swing`` (a fraction of the step) after toe-off until the same time before the foot lands. After
     that the foot is over its tread, at most ``slack`` (m) below it.
     """
     foot: dict[str, Any] = {"body": body, "side": side}
@@ -281,7 +281,7 @@ DEVIATIONS = {LATERAL_OFFSET: (-0.1, 0.1), FORWARD_OFFSET: (-0.2, 0.2), PUSH: (-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SharedBalance(Grounded, Constraint):
-    """Bounds that keep each centre of pressure in its sole, each force in its friction cone, and time increasing.
+    """Bounds that keep centres of pressure in their soles and forces in their friction cones, and make time increase.
 
     ``variables`` are speed and step width. ``lateral=False`` omits the lateral edges of the soles.
     """

@@ -133,7 +133,7 @@ CLEARANCE_MARGIN = 1e-3  # m, additional margin of the search, which checks fewe
 
 @dataclass(frozen=True, eq=False)
 class Clearance:
-    """Prepared distances ``within`` the minimum distance plus ``BARRIER_REACH``, and the ``least`` distance, m."""
+    """The prepared distances between collision shapes, and the ``least`` distance (m) that is allowed."""
 
     model: DistanceModel
     least: float

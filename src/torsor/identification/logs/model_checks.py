@@ -183,7 +183,7 @@ def column_findings(model: ForceModel, motion: Motion, source: str) -> tuple[lis
 
 
 def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | None:
-    """Return the residual variance (n,) without and with the best hypothesis, and the latter; None if unclear.
+    """Return the residual variance (n,) without and with the best hypothesis, and that hypothesis; None if unclear.
 
     Among equivalent hypotheses, such as the two signs of a mirror image, the one with the fewest wrong signs is best.
     """

@@ -127,7 +127,7 @@ class Segment(NamedTuple):
     """A run without gaps, with equal steps: ``times`` (T,), ``q``, ``v``, ``a``, ``tau`` and ``saturated`` (T, n).
 
     ``temperature`` (T, 1) or (T, n) of the drives and environment wrenches ``external`` (T, L, 6) are present if
-    measured. With a ``robot``, positions contain quaternions.
+    measured. If ``robot`` is given, its positions contain quaternions.
     """
 
     times: Array

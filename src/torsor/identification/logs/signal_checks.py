@@ -296,7 +296,7 @@ def rate_findings(
 
 
 def _delay(x: Array, y: Array) -> tuple[float, float]:
-    """Return the delay in steps of x (T,) after y (T,), and the correlation of largest magnitude there."""
+    """Return the delay of x (T,) relative to y (T,), in steps, with the largest correlation, and this correlation."""
     count = min(MAX_DELAY_STEPS, len(x) // 10)
     inside = slice(count, len(x) - count)
     kept, shifts = x[inside], []

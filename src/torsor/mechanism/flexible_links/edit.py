@@ -110,10 +110,10 @@ AT_TIP = 1e-6
 def with_beam(robot: M, at: str, modes: Modes, name: str = "beam") -> M:
     """Return a copy with a beam that is clamped at a link or frame, along its x axis.
 
-    The joint ``name`` has the modes as coordinates. It moves the new link ``name/end``, the end of the beam in the axes
-    of its root, which carries ``name/tip``, the section there. Other links, frames and loads can be attached to it. The
-    mass of the beam is added to the link to which it is clamped. A beam on the base gets its own link, ``name``. Modes
-    have no drive: their effort limit is 0.
+    The joint ``name`` has the modes as coordinates. It moves the new link ``name/end``, which is at the end of the beam
+    but keeps the axes of its root. This link carries ``name/tip``, which rotates with the section at the end. Other
+    links, frames and loads can be attached to the tip. The mass of the beam is added to the link to which it is
+    clamped. A beam on the base gets its own link, ``name``. Modes have no drive: their effort limit is 0.
 
     Example:
         >>> import torsor

@@ -42,8 +42,8 @@ OBJECTIVE_WEIGHT = 1e-8
 class NearestMotion:
     """The program of the motion nearest to data that satisfies the constraints of a weighted program.
 
-    The objective is half the sum of squared distances, plus a small part of the weighted objective in case the data do
-    not determine the motion. Second derivatives are Gauss-Newton approximations.
+    The objective is half the sum of squared distances, plus a small part of the weighted objective, because the data
+    may not determine the motion. Second derivatives are Gauss-Newton approximations.
     """
 
     def __init__(self, program: WeightedProgram, residuals: Residuals):

@@ -96,7 +96,7 @@ class WeightFit(Result):
 
     @cached_property
     def _modes(self) -> tuple[Array, Array]:
-        """Singular values (k - 1,) and directions (k, k - 1) of the data by log weights, with a fixed sum."""
+        """Singular values (k - 1,) and directions (k, k - 1) of the data's derivatives by log weights of fixed sum."""
         J, k = self.data_by_weights * self.values, len(self.names)
         basis = np.linalg.svd(np.ones((1, k)))[2][1:].T  # without the common factor, which has no effect
         _, s, vt = np.linalg.svd(J @ basis, full_matrices=False)

@@ -212,14 +212,14 @@ class Timing(NamedTuple):
         return self._stretched(*result) if self.stretch else result
 
     def along(self, p: Array, k: Indices) -> tuple[Array, Array, Array, Array]:
-        """Return s, s', s'' and s''' in intervals k (...) at p (...), path parameters or progress like the knots."""
+        """Return s, s', s'' and s''' in intervals k (...) at p (...): path parameters or progress, as the knots are."""
         way, u, w = p - self.s[k], self.u[k], self.w[k]
         rate = np.sqrt(np.maximum(self.x[k] + way * (2 * u + way * w), 0.0))
         result = p, rate, u + way * w, w * rate
         return self._stretched(*result) if self.stretch else result
 
     def reached(self, s: Array) -> Array:
-        """Return p, path parameters or progress like the knots, for path parameters s."""
+        """Return p, which are path parameters or progress, as the knots are, for path parameters s."""
         first, length = self.s[0], self.s[-1] - self.s[0]
         return first + length * progress((s - first) / length) if self.stretch else s
 

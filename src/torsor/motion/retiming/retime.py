@@ -44,7 +44,7 @@ MAX_CACHED_SIZES = 64  # problem sizes
 
 
 class Profile(NamedTuple):
-    """``x`` and ``times`` (B, G + 1) at the knots of B paths, and s'' in the intervals: ``u`` (B, G).
+    """The timings of B paths: ``x`` and ``times`` (B, G + 1) at the knots, and s'' in the intervals, ``u`` (B, G).
 
     The controllable sets from ``low`` to ``high`` contain x. ``failing`` (B, G) flags intervals without a timing: with
     an empty set at an end, an x outside it, or a duration that is not finite.

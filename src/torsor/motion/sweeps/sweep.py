@@ -195,7 +195,7 @@ class _Sweep:
         return STOPPED
 
     def _next(self, todo: Iterator[Case]) -> _Job | None:
-        """Return the next cases, at most so many that every worker gets some."""
+        """Return the next cases, few enough to leave some for every worker."""
         first = next(todo, None)
         if first is None:
             return None

@@ -121,8 +121,9 @@ class Orientation(Constraint):
         (1 - cos angle) / (1 - cos tolerance) <= 1
 
     where the angle is the angle between the two directions, or the angle of the rotation between the two frames. With
-    zero tolerance, where this has no gradient, rows are the two components of 2 sin(angle / 2) across the direction, or
-    the vector 2 sin(angle / 2) u of the rotation. These rows must be zero; they grow with the angle up to half a turn.
+    zero tolerance, where this has no gradient, rows are the two components of 2 sin(angle / 2) normal to the direction,
+    or the vector 2 sin(angle / 2) u of the rotation. These rows must be zero; they grow with the angle up to half a
+    turn.
 
     Example:
         >>> Orientation(frame="hand", axis=[0, 0, 1], direction=[0, 0, -1], tolerance=0.1).tolerance

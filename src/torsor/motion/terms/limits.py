@@ -68,7 +68,7 @@ class Reaction(_Reacting, Cost):
     ``kind`` is one of:
 
     - "squared": the integral of the sum of x^2 (the default)
-    - "mean": the squared integral divided by the duration
+    - "mean": the mean of the sum of x^2 over time
     - "power": the integral of the sum of x^power, dominated by the largest x. ``power`` is even, by default 8:
       a reaction of 0.8 times the scale contributes a sixth of the value at the scale.
     - "peak": the exact largest x of all nodes, a shared number that no x exceeds

@@ -94,9 +94,9 @@ class Phase:
     adds more where they reduce the objective. ``knots`` between 0 and 1 may be given instead of ``points`` if they are
     not equidistant. ``own`` is {coordinate: Spline} for coordinates with other splines. ``nodes`` is the number of
     equidistant moments from start to end at which terms are evaluated (by default ten per control point), or these
-    moments themselves, as fractions of the phase from 0 to 1. Integrals have 2 degree - 2 Gauss points between knots,
-    and at least 20 in total (12 per control point of a path that is followed, 8 per row of a reference), or the nodes
-    with ``quadrature="trapezoid"``.
+    moments themselves, as fractions of the phase from 0 to 1. Integrals have 2 (``degree`` - 1) Gauss points between
+    knots, and at least 20 in total (12 per control point of a path that is followed, 8 per row of a reference), or the
+    nodes with ``quadrature="trapezoid"``.
 
     With a ``clock`` of 1 to 6 harmonics (two variables each), the time at which each s is reached is free. Terms at
     given s, such as contacts, then occur at free times (``Clock``). A clock needs a motion of one phase.

@@ -81,7 +81,7 @@ def transform(theta: float, d: float, a: float, alpha: float) -> Array:
 
 
 def _steps(theta: float, d: float, a: float, alpha: float) -> list[Array]:
-    """Return a Denavit-Hartenberg matrix and its first three derivatives by theta."""
+    """Return a Denavit-Hartenberg matrix and its first three derivatives with respect to theta."""
     T = transform(theta, d, a, alpha)
     return [T, TURN @ T, TURN @ TURN @ T, TURN @ TURN @ TURN @ T]
 

@@ -315,7 +315,8 @@ class Closed(Accessor):
         """Return minimal sets of coordinates that can drive the mechanism at positions q (nq,), best first.
 
         Each set has a ``control`` value: 1 if it controls all motions fully. Singular sets (``control`` 0) are omitted.
-        ``candidates`` are the coordinates that may have a drive; the default is all.
+        ``candidates`` are the coordinates that may have a drive; the default is all. At most ``most`` sets are
+        returned.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -424,7 +425,7 @@ class Closed(Accessor):
         where, methods = self.closure.name, ("projection", "multipliers")
         if method is not None and one_of(method, methods, where, "method") == "multipliers":
             if out is not None:
-                message, fix = 'out is not supported with method="multipliers"', 'method="projection"'
+                message, fix = 'out is not supported with method="multipliers"', 'use `method="projection"`'
                 raise ModelError(message, where=where, fix=fix)
             return active_accelerations(self.closure, q, v_active, tau_active, external)
         values, loads = (q, v_active, tau_active), Loads(external)
@@ -519,7 +520,7 @@ class Closed(Accessor):
 
         ``forces`` (..., c) are the multipliers from ``loop_forces``. Applied as external wrenches, they make the cut
         tree move like the closed mechanism, and ``joint_wrenches`` with ``loops="open"`` returns the bearing loads.
-        Couplings exert no wrench on a link. If equations are redundant, the distribution is one of many.
+        Couplings exert no wrench on a link. If equations are redundant, this distribution is one of many possible ones.
 
         Example:
             >>> chain = torsor.library.planar_chain(1).with_frame("tip", "link1", torsor.spatial.make_pose(p=[1, 0, 0]))

@@ -1,4 +1,4 @@
-"""All postures of six-axis arms in closed form: three axes that meet at an end of the arm, or three parallel ones.
+"""All postures, in closed form, of six-axis arms with three axes that meet at one end or three parallel axes.
 
 With the axes in the zero posture, T(q) M^-1 = G = e1 e2 e3 e4 e5 e6 (product of exponentials; M is the pose at zero).
 If the last three axes meet in a point c, e1 e2 e3 moves c to G c, which determines three angles. The other three follow
@@ -189,13 +189,15 @@ Angles = tuple[float, ...]
 
 
 def analytic_inverse_kinematics(robot: Robot, pose: ArrayLike, place: str | int, limits: bool = True) -> Array:
-    """Return all postures (K, nq) of a six-axis arm for one pose (4, 4) of a place in base axes, in closed form.
+    """Return all postures (K, nq) of a six-axis arm in which a link or frame has a given pose, in closed form.
 
-    The arm must have six revolute joints. Either the first or the last three axes meet (a spherical wrist), or axes 2,
-    3 and 4 are parallel and 5 and 6 meet, counted from either end. ModelError is raised otherwise, and for arms that
-    are singular everywhere, such as planar ones, which have either no posture or infinitely many for every pose.
-    Postures that differ by whole turns count as one. ``limits`` selects the postures within the joint limits. Where a
-    wrist is singular, one posture represents all of them.
+    ``pose`` (4 x 4) is the pose of the link or frame ``place`` in base axes. The arm must have six revolute joints.
+    Either the first or the last three axes meet (a spherical wrist), or axes 2, 3 and 4 are parallel and 5 and 6 meet,
+    counted from either end. ModelError is raised otherwise, and for arms that are singular everywhere, such as planar
+    ones, which have either no posture or infinitely many for every pose. Postures that differ by whole turns count as
+    one. Only postures within the joint limits are returned, unless ``limits`` is False. If the wrist is singular, one
+    posture represents the infinitely many that reach the pose. Other coordinates of the robot are in the neutral
+    position.
 
     Example:
         >>> arm = torsor.library.ur5()

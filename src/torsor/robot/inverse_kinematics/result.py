@@ -18,7 +18,7 @@ MAX_PAIRS = 3  # maximum number of shape pairs named in a cause
 
 
 class Miss(NamedTuple):
-    """The errors of a target: distances (...) in m and angles (...) in rad, None if it has no such part."""
+    """The errors of a target: distances (...) in m and angles (...) in rad, None if the target has no such part."""
 
     position: Array | None
     angle: Array | None

@@ -45,6 +45,7 @@ def inverse_kinematics(
     closed.
 
     - ``limits``: enforce the joint limits.
+    - ``tolerance`` (m, rad): the largest error of a posture that counts as solved.
     - ``posture`` (..., nq): return the solution closest to this posture.
     - ``manipulability``: increase the manipulability of the solution.
     - ``clearance`` (m): keep the collision shapes of ``pairs`` (see ``robot.shapes.distances``) at least this far

@@ -75,11 +75,11 @@ class Platform:
         return jacobian(self.tree, self.x, Place(k, inverse_pose(self.tree.bodies[k].link))).T @ local
 
     def lifted(self, force: ca.SX) -> ca.SX:
-        """Return the wrench (6 x 1), at the origin in base axes, of forces on the coordinates of a free platform."""
+        """Return forces on the coordinates of a free platform as a wrench (6 x 1) at its origin in base axes."""
         return ca.vertcat(self.R @ force[:3], self.R @ force[3:])
 
     def forces(self, external: Given = None) -> ca.SX:
-        """Return the forces (nv x 1) of the platform's motion; ``external`` (6 x 1) is at its origin, in its axes."""
+        """Return the forces (nv x 1) for the platform alone; ``external`` (6 x 1) acts at its origin, in its axes."""
         rows = None
         if external is not None:
             above = len(self.tree.bodies) - 1
@@ -91,17 +91,17 @@ class Platform:
         return mass_matrix(self.tree, self.x)
 
     def unit_rates(self) -> ca.SX:
-        """Return the twists (6 x nv), at the origin in base axes, for unit rates of the platform's coordinates."""
+        """Return the twists (6 x nv), at the platform's origin in base axes, for unit rates of its coordinates."""
         return self.project(sx(np.eye(6))).T
 
 
 class Limb(NamedTuple):
     """A leg in the form that the algorithms use.
 
-    ``tip`` is on its tree, ``at`` on the platform's. ``rows`` are the independent equations of ``loop``. ``idle`` (k x
-    nv) holds combinations of rates that remain zero, if the leg could spin. ``driven`` are indices of its own
-    velocities, ``q`` and ``v`` the slices of its coordinates among those of all legs. ``length`` (m) is the size of the
-    robot, which scales translations.
+    ``tip`` is a place on its tree, and ``at`` one on the platform's tree. ``rows`` are the independent equations of
+    ``loop``. If the leg could spin, ``idle`` (k x nv) holds the combinations of rates that remain zero. ``driven`` are
+    indices of its own velocities, ``q`` and ``v`` the slices of its coordinates among those of all legs. ``length`` (m)
+    is the size of the robot, which scales translations.
     """
 
     name: str

@@ -97,7 +97,7 @@ class ParallelRobot(Assembled):
         """Return the positions (..., nq) of all legs for a pose of the platform (..., 7).
 
         UPS legs (universal, prismatic and spherical joints) have a closed form. Other legs are closed by damped Newton
-        iterations, in the assembly mode of home, or of a ``guess`` (..., nq). ModelError names a leg for which no
+        iterations, in the assembly mode of home, or of a ``guess`` (..., nq). A ModelError names a leg for which no
         positions are found. Joint limits are not checked: see ``workspace``.
 
         Example:
@@ -135,7 +135,8 @@ class ParallelRobot(Assembled):
         """Return the drive forces (..., N) for a motion of the platform, in N and N m.
 
         They are Gamma = J_p^T (F_p + sum of J_vi^T J_i^-T Gamma_i) (Khalil 2010, eq. 66). If there are more drives than
-        degrees of freedom, the forces minimise the sum of tau^2 / ``share`` (..., N).
+        degrees of freedom, the forces minimise the sum of Gamma_k^2 / share_k over the drives k; ``share`` (..., N)
+        holds positive weights, by default 1.
 
         Example:
             >>> robot = torsor.library.delta()

@@ -1,6 +1,7 @@
 """A robot in the browser: solids of the same kind share a node, and so do the meshes of a link in one colour.
 
-All nodes are batches. The browser moves batches one frame later than single objects, so that a mixture falls apart.
+All nodes are batches. The browser moves batches one frame later than single objects, so objects of both kinds would
+drift apart during motion.
 """
 
 from collections import defaultdict
