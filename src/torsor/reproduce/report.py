@@ -267,18 +267,18 @@ def _item_lines(result: Result, first: dict[str, Result]) -> Iterator[str]:
     place = "" if NUMBERED.fullmatch(item.place) else f" ({item.place})"
     yield f"{_upper(item.title)}{place}: **{_state(result)}**.{_bar(because)}"
     if equal and (item.kind is not Kind.TABLE or any(row.difference for row in equal)):
-        yield from ("", f"{'' if agrees else 'These agree. '}{_bar(_agreeing(equal))}")
+        yield from ("", f"{'' if agrees else 'These values agree. '}{_bar(_agreeing(equal))}")
     lines = _markdown_rows(others, result.verdict)
     if len(lines) == 1:
         ((what, printed, ours, predicted),) = lines
-        texts = f"document: {printed}" if printed else "", f"predicted: {predicted}" if predicted else ""
-        yield from ("", f"{what}: {'; '.join(filter(None, [*texts, f'ours: {ours}']))}.")
+        texts = f"Document: {printed}." if printed else "", f"Predicted: {predicted}." if predicted else ""
+        yield from ("", " ".join(filter(None, [f"*{what}*.", *texts, f"Ours: {ours}."])))
     elif lines:
         yield from _table(*without_empty(MARKDOWN_HEAD, lines))
 
 
 def _counts(results: Sequence[Result]) -> list[str]:
-    """Return two tables: items, errata and rows per verdict, and items per kind of comparison."""
+    """Return the table of items, errata and rows per verdict."""
     items = [result for result in results if result.item.kind is not Kind.ERRATUM]
     errata = [result.verdict for result in results if result.item.kind is Kind.ERRATUM]
     rows = [(row.verdict, row.basis) for result in items for row in result.rows]
@@ -286,10 +286,8 @@ def _counts(results: Sequence[Result]) -> list[str]:
     for state, words in LEGEND.items():
         found = [sum(result.verdict is state for result in items), *(rows.count((state, basis)) for basis in COMPARED)]
         lines.append([state.value, words, *map(str, [*found, errata.count(state)])])
-    compared = [result.basis for result in items]
-    kinds = [[basis.value, str(compared.count(basis))] for basis in Basis]
     head = ("verdict", "meaning", "items", *(f"rows: {basis.value}" for basis in COMPARED), "errata")
-    return [*_table(head, lines), *_table(("items that compare", "count"), kinds)]
+    return _table(head, lines)
 
 
 def _html(results: Sequence[Result]) -> list[str]:
@@ -352,8 +350,6 @@ def errata_page() -> str:
         f"{power(MAX_CORRECTED_ERROR)} and that the printed form does not. The error of the printed form is relative "
         "to the largest component, for a random robot; a wrong statement has an error of 100 %. If a printed form "
         "cannot be evaluated, the corrected column states what is compared. Errata without a class are misprints.",
-        "",
-        "`torsor reproduce khalil/eq-57` prints one erratum, `torsor reproduce --kind erratum` lists all, and "
         "`torsor reproduce --errata docs/theory/errata.md` writes this page.",
     ]
     for document in DOCUMENTS:
