@@ -25,8 +25,8 @@ INTRODUCTION = (
 )
 NUMBERED = re.compile(r"(Fig\.|Figure|Table) \S+")  # a place that the name of an item repeats: "hua/fig-3"
 AGREEING = (
-    "Values that agree are listed after the bound on their difference. Table rows without a verdict have the verdict "
-    "of the item."
+    "Values that agree are listed after the bound on their difference. Items without a verdict agree. Table rows "
+    "without a verdict have the verdict of the item."
 )
 LEGEND = {
     Verdict.AGREES: "our value rounds to the printed value, or equals the result of the printed equations",
@@ -265,8 +265,10 @@ def _item_lines(result: Result, first: dict[str, Result]) -> Iterator[str]:
     equal = [row for row in result.rows if _is_equal(row) or (agrees and row.verdict)]
     others = [row for row in result.rows if not agrees and row not in (*equal, *shown)]
     place = "" if NUMBERED.fullmatch(item.place) else f" ({item.place})"
-    yield f"{_upper(item.title)}{place}: **{_state(result)}**.{_bar(because)}"
-    if equal and (item.kind is not Kind.TABLE or any(row.difference for row in equal)):
+    is_listed = bool(equal) and (item.kind is not Kind.TABLE or any(row.difference for row in equal))
+    state = "" if agrees and is_listed else f": **{_state(result)}**"
+    yield f"{_upper(item.title)}{place}{state}.{_bar(because)}"
+    if is_listed:
         yield from ("", f"{'' if agrees else 'These values agree. '}{_bar(_agreeing(equal))}")
     lines = _markdown_rows(others, result.verdict)
     if len(lines) == 1:
