@@ -119,7 +119,7 @@ def operational_space(
     (4 x 4). Both are constants or functions of a CasADi time t. Gains are one number or one per error component (3, or
     6 with the orientation first): ``kp`` (1/s^2) and ``kd`` (1/s), or ``bandwidth`` (rad/s) and ``damping``.
     ``null_damping`` (N m s/rad), one number or one per coordinate, damps the motion in the null space of the task. If
-    it exceeds inertia / step, a simulation or a sampled controller with that step is unstable.
+    it exceeds 2 inertia / period, a sampled controller with that period is unstable.
 
         x''_c = the acceleration for which e'' + kd e' + kp e = 0
         tau = J^T L (x''_c - J' v) + C v + g + friction - N^T null_damping N v

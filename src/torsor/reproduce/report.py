@@ -25,8 +25,8 @@ INTRODUCTION = (
 )
 NUMBERED = re.compile(r"(Fig\.|Figure|Table) \S+")  # a place that the name of an item repeats: "hua/fig-3"
 AGREEING = (
-    "Values that agree are listed after the bound on their difference. Table rows without a verdict have the verdict "
-    "of the item."
+    "Values that agree are listed after the bound on their difference. Items without a verdict agree. Table rows "
+    "without a verdict have the verdict of the item."
 )
 LEGEND = {
     Verdict.AGREES: "our value rounds to the printed value, or equals the result of the printed equations",
@@ -265,20 +265,22 @@ def _item_lines(result: Result, first: dict[str, Result]) -> Iterator[str]:
     equal = [row for row in result.rows if _is_equal(row) or (agrees and row.verdict)]
     others = [row for row in result.rows if not agrees and row not in (*equal, *shown)]
     place = "" if NUMBERED.fullmatch(item.place) else f" ({item.place})"
-    yield f"{_upper(item.title)}{place}: **{_state(result)}**.{_bar(because)}"
-    if equal and (item.kind is not Kind.TABLE or any(row.difference for row in equal)):
-        yield from ("", f"{'' if agrees else 'These agree. '}{_bar(_agreeing(equal))}")
+    is_listed = bool(equal) and (item.kind is not Kind.TABLE or any(row.difference for row in equal))
+    state = "" if agrees and is_listed else f": **{_state(result)}**"
+    yield f"{_upper(item.title)}{place}{state}.{_bar(because)}"
+    if is_listed:
+        yield from ("", f"{'' if agrees else 'These values agree. '}{_bar(_agreeing(equal))}")
     lines = _markdown_rows(others, result.verdict)
     if len(lines) == 1:
         ((what, printed, ours, predicted),) = lines
-        texts = f"document: {printed}" if printed else "", f"predicted: {predicted}" if predicted else ""
-        yield from ("", f"{what}: {'; '.join(filter(None, [*texts, f'ours: {ours}']))}.")
+        texts = f"Document: {printed}." if printed else "", f"Predicted: {predicted}." if predicted else ""
+        yield from ("", " ".join(filter(None, [f"*{what}*.", *texts, f"Ours: {ours}."])))
     elif lines:
         yield from _table(*without_empty(MARKDOWN_HEAD, lines))
 
 
 def _counts(results: Sequence[Result]) -> list[str]:
-    """Return two tables: items, errata and rows per verdict, and items per kind of comparison."""
+    """Return the table of items, errata and rows per verdict."""
     items = [result for result in results if result.item.kind is not Kind.ERRATUM]
     errata = [result.verdict for result in results if result.item.kind is Kind.ERRATUM]
     rows = [(row.verdict, row.basis) for result in items for row in result.rows]
@@ -286,10 +288,8 @@ def _counts(results: Sequence[Result]) -> list[str]:
     for state, words in LEGEND.items():
         found = [sum(result.verdict is state for result in items), *(rows.count((state, basis)) for basis in COMPARED)]
         lines.append([state.value, words, *map(str, [*found, errata.count(state)])])
-    compared = [result.basis for result in items]
-    kinds = [[basis.value, str(compared.count(basis))] for basis in Basis]
     head = ("verdict", "meaning", "items", *(f"rows: {basis.value}" for basis in COMPARED), "errata")
-    return [*_table(head, lines), *_table(("items that compare", "count"), kinds)]
+    return _table(head, lines)
 
 
 def _html(results: Sequence[Result]) -> list[str]:
@@ -352,8 +352,6 @@ def errata_page() -> str:
         f"{power(MAX_CORRECTED_ERROR)} and that the printed form does not. The error of the printed form is relative "
         "to the largest component, for a random robot; a wrong statement has an error of 100 %. If a printed form "
         "cannot be evaluated, the corrected column states what is compared. Errata without a class are misprints.",
-        "",
-        "`torsor reproduce khalil/eq-57` prints one erratum, `torsor reproduce --kind erratum` lists all, and "
         "`torsor reproduce --errata docs/theory/errata.md` writes this page.",
     ]
     for document in DOCUMENTS:
