@@ -72,10 +72,10 @@ def test_intervals_without_forces_are_grey_and_have_no_force() -> None:
     line = timeline(Trajectory(ARM, times, still, still, still, np.ones((9, 6))))
     line = replace(line, valid=np.array([False, True, True, True, False, False, True, True, False]))
     shown = Film(Scene.of(ARM), line)
-    assert shown.gaps == [(0.0, 0.125), (0.5, 0.75), (1.0, 1.0)]
+    assert line.gaps == [(0.0, 0.125), (0.5, 0.75), (1.0, 1.0)]
     found = charts([(shown, BLUE, False)])["elbow_joint"]
     np.testing.assert_array_equal(np.isnan(found["torque (N m)"][0].values), ~line.valid)
-    picture = drawing({"torque (N m)": found["torque (N m)"]}, 0.0, 1.0, shown.gaps)
+    picture = drawing({"torque (N m)": found["torque (N m)"]}, 0.0, 1.0, line.gaps)
     assert picture.count("<rect") == 3 and picture.count("<polyline") == 2  # the curve has two pieces
 
 
