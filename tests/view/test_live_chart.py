@@ -7,7 +7,8 @@ import numpy as np
 import torsor
 from torsor.simulation import Trajectory
 from torsor.view.live.chart import Curve, charts, drawing, ticks
-from torsor.view.live.shots import Film
+from torsor.view.live.controls import bars
+from torsor.view.live.shots import Drives, Film
 from torsor.view.scene import Scene, timeline
 
 BLUE, ORANGE = (0.0, 0.0, 1.0, 1.0), (1.0, 0.5, 0.0, 1.0)
@@ -90,3 +91,13 @@ def test_moments_of_people_are_divided_by_the_mass() -> None:
     drives = shown.at(0.5).drives
     assert drives is not None and drives.units[0] == "N m/kg"
     np.testing.assert_allclose(drives.forces, 2.0)
+
+
+def test_the_time_of_a_stride_is_in_percent() -> None:
+    shown = drawing(charts([(film(1.0), BLUE, False)])["elbow_joint"], 0.5, 1.1, stride=True)
+    assert ">100<" in shown and ">gait cycle (%), from heel strike<" in shown and " s<" not in shown
+
+
+def test_unknown_torques_are_no_numbers() -> None:
+    row = bars(Drives(("knee",), ("N m/kg",), np.array([np.nan]), np.array([2.0])), "Joint moments")
+    assert ">unknown / 2 N m/kg<" in row and "width:0.0%" in row and "nan" not in row

@@ -30,7 +30,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_option(parser, "--mass", ", needed without --model", type=float)
     add_option(parser, "--height", " (default: 1.741)", type=float)
     add_option(parser, "--sex", " (default: male)", choices=("male", "female"), default="male")
-    text = "recording of quiet standing, which defines zero angles"
+    text = "recording of quiet standing, which calibrates marker positions, mainly on the feet"
     parser.add_argument("--standing", type=Path, metavar="FILE", help=text)
     text = "scaled OpenSim model (.osim). Its joints and markers are used"
     parser.add_argument("--model", type=Path, metavar="FILE", help=text)

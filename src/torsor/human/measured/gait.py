@@ -63,7 +63,7 @@ CURVE_TITLES = {
 }
 SLIDES = ("tx", "ty", "tz")  # name endings of coordinates in m
 TABLES = (".mot", ".sto")
-NO_STANDING = "there is no standing trial: tables define zero angles, so that hip, knee and ankle angles have offsets"
+NO_STANDING = "there is no standing trial: dorsiflexion may be off by about 10 degrees; add one with --standing"
 SIGNS = (
     "Flexion, adduction, internal rotation and dorsiflexion are positive. Moments are internal: those of muscles and "
     "ligaments. The tables have the signs of the angles; figures show extension and plantarflexion moments."
@@ -190,6 +190,9 @@ class MeasuredGait(Result):
             "marker error, RMS": f"{1000 * self.motion.total_rms:.1f} mm ({len(self.motion.markers.names)} markers)",
             "worst marker": f"{marker}, {1000 * worst:.0f} mm at frame {frame + 1}",
         }
+        ignored = () if self.recording is None else set(self.recording.names) - set(self.motion.markers.names)
+        if ignored:
+            lines["ignored markers"] = listing(sorted(ignored))
         if self.person is not None:
             lengths = ", ".join(f"{name} {1000 * length:.0f}" for name, length in self.person.lengths.items())
             lines["lengths, mm"] = lengths
