@@ -94,8 +94,8 @@ def test_moments_of_people_are_divided_by_the_mass() -> None:
 
 
 def test_the_time_of_a_stride_is_in_percent() -> None:
-    shown = drawing(charts([(film(1.0), BLUE, False)])["elbow_joint"], 0.5, 1.1, stride=True)
-    assert ">100<" in shown and ">gait cycle (%), from heel strike<" in shown and " s<" not in shown
+    shown = drawing(charts([(film(1.0), BLUE, False)])["elbow_joint"], 0.5, 1.1, stride="right")
+    assert ">100<" in shown and ">gait cycle (%) from right heel strike<" in shown and " s<" not in shown
 
 
 def test_unknown_torques_are_no_numbers() -> None:

@@ -33,8 +33,8 @@ class Timeline:
     are objects drawn with the robot. ``ahead`` (3,), in m, belongs to a periodic motion: the last sample is the first
     one, displaced by ``ahead``. ``movie`` writes an animation in its own style; its arguments are a path, the frame
     rate, the slow-motion factor, and whether to show progress. ``rotation_title`` is the name of the positions of
-    rotations in charts: "angle" for people. ``stride`` is true if the motion is one gait cycle, which begins with a
-    heel strike.
+    rotations in charts: "angle" for people. ``stride`` is the side of the heel strike with which the motion begins,
+    if it is one gait cycle.
     """
 
     robot: Robot
@@ -55,7 +55,7 @@ class Timeline:
     ahead: Array | None = None
     movie: Callable[[str | Path, int, float, bool | None], Path] | None = None
     rotation_title: str = "position"
-    stride: bool = False
+    stride: str = ""
 
     def __len__(self) -> int:
         return len(self.times)

@@ -57,7 +57,7 @@ def _(stride: StrideCurves) -> Timeline:
     way, things = at.q[-1] - at.q[0], things_of(problem, walk_of(problem)[1])
     repeats = np.abs(np.delete(way, GLOBAL.index("tz"))).max() < REPEAT_TOLERANCE  # the stride ends as it began
     ahead, movie = way[:3].copy() if repeats else None, partial(animate, stride)
-    return replace(timeline, things=things, ahead=ahead, movie=movie, rotation_title="angle", stride=True)
+    return replace(timeline, things=things, ahead=ahead, movie=movie, rotation_title="angle", stride=stride.side)
 
 
 # Objects that a human carries, sits on or walks on, as solids for viewers: backpack, box, seat, armrests, stairs.

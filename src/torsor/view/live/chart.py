@@ -103,11 +103,11 @@ def drawing(
     duration: float,
     gaps: Sequence[tuple[float, float]] = (),
     stances: Sequence[tuple[float, float]] = (),
-    stride: bool = False,
+    stride: str = "",
 ) -> str:
     """Return charts below one another as SVG: dashed limits, a line at the time (s), grey gaps and green stances.
 
-    The numbers below a ``stride`` are percentages of the gait cycle.
+    With the side of a ``stride``, the numbers below are percentages of the gait cycle.
     """
     count = len(each)
     height = count * HEIGHT + (2 if stride else 1) * AXIS
@@ -129,7 +129,7 @@ def drawing(
         shown = f"{text} s" if t == max(times) and not stride else text
         parts.append(_text(min(float(x(t * (duration / end if stride else 1.0))), WIDTH - 12), below, shown, "middle"))
     if stride:
-        parts.append(_text((LEFT + WIDTH) / 2, height - 3, "gait cycle (%), from heel strike", "middle"))
+        parts.append(_text((LEFT + WIDTH) / 2, height - 3, f"gait cycle (%) from {stride} heel strike", "middle"))
     return f"<svg viewBox='0 0 {WIDTH} {height}' style='width:100%;padding:0 0.7em'>{''.join(parts)}</svg>"
 
 

@@ -111,7 +111,8 @@ class Controls:
         films = [(each.film, each.color, each.ghost) for each in ordered if each.film is not None]
         self.charts, self.gaps = charts(films), [gap for film, _, _ in films for gap in film.motion.gaps]
         self.films = [film for film, _, _ in films]
-        self.stride = all(film.motion.stride and film.duration == stage.clock.duration for film in self.films)
+        sides = {film.motion.stride if film.duration == stage.clock.duration else "" for film in self.films}
+        self.stride = sides.pop() if len(sides) == 1 else ""
         if stage.clock.duration > 0:
             self._add_playback()
             self._add_chart()

@@ -80,7 +80,7 @@ def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
     if line.ahead is not None:
         content["ahead"] = line.ahead.tolist()
     if line.stride:
-        content["stride"] = True
+        content["stride"] = line.stride
     light = robot.to(device="casadi")  # faster than compiling for few samples
     if robot.loops:
         content["closure"] = numbers.add(np.abs(light.closed.error(line.q)).max(axis=-1, initial=0.0))

@@ -51,7 +51,7 @@ function drawChart(canvas, curves, duration, theme, stride) {
         pen.stroke();
     };
     pen.fillStyle = theme.grid; // where no forces are known
-    for (const [first, last] of curves.flatMap((each) => each.gaps)) pen.fillRect(x(first), 0, x(last) - x(first), 2 * middle);
+    for (const [first, last] of curves.flatMap((each) => each.gaps || [])) pen.fillRect(x(first), 0, x(last) - x(first), 2 * middle);
     pen.fillStyle = theme.faint;
     pen.font = `${10.5 * ratio}px system-ui, sans-serif`;
     pen.textAlign = "right";

@@ -245,10 +245,11 @@ class Panel {
         const { actor, app } = this;
         if (!(actor instanceof Motion) || !actor.content.drives) return;
         const name = actor.content.drives.names[this.drive], shown = app.actors.map((each) => each.visible);
-        const stride = app.actors.every((each) => each.content.stride && Math.abs(each.duration - app.duration) < 1e-6);
-        const title = `${name} (${actor.content.drives.units[this.drive]})${stride ? ", gait cycle (%) from heel strike" : ""}`;
+        const { stride } = app.actors[0].content, times = (each) => Math.abs(each.duration - app.duration) < 1e-6;
+        const cycle = stride && app.actors.every((each) => each.content.stride === stride && times(each));
+        const title = `${name} (${actor.content.drives.units[this.drive]})${cycle ? `, gait cycle (%) from ${stride} heel strike` : ""}`;
         say(this.chartTitle, title);
-        this.chart.show(`${title} ${shown} ${theme.ink}`, () => this.curves(name), app.duration, theme, stride);
+        this.chart.show(`${title} ${shown} ${theme.ink}`, () => this.curves(name), app.duration, theme, cycle);
         this.chart.point(app.time, app.duration);
     }
 
@@ -261,7 +262,7 @@ class Panel {
             const width = own.names.length, column = (array) => Array.from(each.times, (_, t) => array[t * width + k]);
             const residuals = own.residuals ? column(own.residuals) : null;
             const { limits, gaps } = own, color = css(each.color);
-            found.push({ times: each.times, values: column(own.tau), limit: limits[k], color, residuals, gaps: gaps || [] });
+            found.push({ times: each.times, values: column(own.tau), limit: limits[k], color, residuals, gaps });
         }
         return found;
     }
