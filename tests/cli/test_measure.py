@@ -60,8 +60,11 @@ def test_a_leg_without_a_whole_stride_is_left_out_of_the_gait_cycle(
     drawn = list[tuple[str, ...]]()
     monkeypatch.setattr(RecordedWalk, "plot", lambda walk, _, *more: drawn.append((walk.side, *(x.side for x in more))))
     trc, mot = written(tmp_path)
-    assert main(["measure", trc, mot, "--mass", str(MASS), "--cycle", str(tmp_path / "cycle.png")]) == 0
-    assert drawn == [("right",)] and "too short for one stride of the left foot" in capsys.readouterr().err
+    files = ["--cycle", str(tmp_path / "cycle.png"), "--report", str(tmp_path / "walk.html")]
+    assert main(["measure", trc, mot, "--mass", str(MASS), *files]) == 0
+    missing = "too short for one stride of the left foot"
+    assert drawn == [("right",)] * 2 and missing in capsys.readouterr().err
+    assert missing in (tmp_path / "walk.html").read_text("utf-8")
 
 
 @pytest.mark.slow

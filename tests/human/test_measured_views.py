@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 
 import torsor
-from refusals import refused
+from refusals import refused, warned
 from torsor.base.archive import as_bytes
 from torsor.base.documents import schema_of
 from torsor.base.progress import Bar
 from torsor.human.measured import MeasuredGait, marker_paths, marker_set, measured_gait
+from torsor.human.measured.gait import write_measured_report
 from torsor.human.recordings import GroundForces
 from torsor.simulation.timeline import timeline
 from torsor.view import page
 from torsor.view.live import show
-from torsor.view.live.chart import drawing
+from torsor.view.live.chart import charts, drawing
 from torsor.view.live.shots import Film
 from torsor.view.pages.content import content
 from torsor.view.scene import Scene
@@ -95,6 +96,42 @@ def test_stances_are_shaded_for_the_side_of_the_coordinate(gait: MeasuredGait) -
     assert film.stances("left_knee_flexion") == [(0.0, pytest.approx(LIFTED / 100))] and film.stances("tilt") == []
     shown = drawing({}, 0.0, 1.0, stances=film.stances("left_knee_flexion"))
     assert shown.count("<title>stance</title>") == 1
+
+
+def test_charts_of_people_show_angles(gait: MeasuredGait) -> None:
+    line = timeline(gait)
+    found = charts([(Film(Scene.of(line.robot), line), (0.0, 0.0, 1.0, 1.0), False)])
+    assert list(found["right_knee_flexion"]) == ["angle (°)", "velocity (°/s)", "moment (N m/kg)"]
+    assert "position (mm)" in found["ty"]
+
+
+def test_pages_omit_moments_outside_the_valid_interval(gait: MeasuredGait) -> None:
+    line = replace(timeline(gait), valid=np.arange(100) >= 7)
+    packed = content(line, None, 100.0, 1000, None, False, Bar(1, False))
+    drives = packed.data["actors"][0]["drives"]
+    assert drives["gaps"] == [(0.0, pytest.approx(0.07))] and set(drives["units"]) == {"N m/kg"}
+    tau, known = packed.numbers.read(drives["tau"]), line.drives.tolist()
+    assert np.isnan(tau[:7]).all()
+    np.testing.assert_allclose(tau[7:], np.asarray(line.tau)[7:, known] / 80.0, atol=1e-6)
+    assert np.isfinite(drives["peak"])
+
+
+def test_reports_contain_the_residual_warning(gait: MeasuredGait, tmp_path: Path) -> None:
+    recording, forces = gait.recording, gait.ground
+    assert recording is not None and forces is not None and not gait.findings
+    light = replace(forces, forces=np.where(np.arange(100)[:, None, None] < 40, 0.0, forces.forces))
+    with warned(what="the residual force is up to 100 % of the weight"):
+        missed = measured_gait(recording, light, mass=80.0, height=1.80)
+    assert [finding.kind for finding in missed.findings] == ["residual"]
+    report = write_measured_report(tmp_path / "walk.html", missed, notes=["no <stride>"]).read_text()
+    assert report.count('<p class="remark">') == 3 and "residual force is up to 100 % of the weight" in report
+    assert "no &lt;stride&gt;" in report and "there is no standing trial" in report
+
+
+def test_markers_with_unknown_names_are_listed(gait: MeasuredGait) -> None:
+    assert gait.recording is not None and "ignored markers" not in gait.facts
+    odd = measured_gait(gait.recording.renamed({"RTH1": "RFEO"}), mass=80.0, height=1.80)
+    assert odd.facts["ignored markers"] == "RFEO"
 
 
 def test_pages_show_a_measured_gait(gait: MeasuredGait) -> None:

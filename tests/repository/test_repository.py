@@ -234,7 +234,12 @@ LONG_PAGES = {
     *("identify/identification", "people/measured_people"),
 }
 LONG = {f"docs/{page}.md" for page in LONG_PAGES}
-NEEDS = {"docs/simulate/whole_body.md": "daqp", "docs/compute/usd.md": "pxr"}  # optional packages of pages
+# Optional packages of pages
+NEEDS = {
+    "docs/simulate/whole_body.md": "daqp",
+    "docs/compute/usd.md": "pxr",
+    "docs/people/gait_laboratory.md": "c3d",
+}
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, marks=pytest.mark.slow) if page in LONG else page for page in RUN])

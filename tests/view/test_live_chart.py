@@ -7,7 +7,8 @@ import numpy as np
 import torsor
 from torsor.simulation import Trajectory
 from torsor.view.live.chart import Curve, charts, drawing, ticks
-from torsor.view.live.shots import Film
+from torsor.view.live.controls import bars
+from torsor.view.live.shots import Drives, Film
 from torsor.view.scene import Scene, timeline
 
 BLUE, ORANGE = (0.0, 0.0, 1.0, 1.0), (1.0, 0.5, 0.0, 1.0)
@@ -72,10 +73,10 @@ def test_intervals_without_forces_are_grey_and_have_no_force() -> None:
     line = timeline(Trajectory(ARM, times, still, still, still, np.ones((9, 6))))
     line = replace(line, valid=np.array([False, True, True, True, False, False, True, True, False]))
     shown = Film(Scene.of(ARM), line)
-    assert shown.gaps == [(0.0, 0.125), (0.5, 0.75), (1.0, 1.0)]
+    assert line.gaps == [(0.0, 0.125), (0.5, 0.75), (1.0, 1.0)]
     found = charts([(shown, BLUE, False)])["elbow_joint"]
     np.testing.assert_array_equal(np.isnan(found["torque (N m)"][0].values), ~line.valid)
-    picture = drawing({"torque (N m)": found["torque (N m)"]}, 0.0, 1.0, shown.gaps)
+    picture = drawing({"torque (N m)": found["torque (N m)"]}, 0.0, 1.0, line.gaps)
     assert picture.count("<rect") == 3 and picture.count("<polyline") == 2  # the curve has two pieces
 
 
@@ -90,3 +91,13 @@ def test_moments_of_people_are_divided_by_the_mass() -> None:
     drives = shown.at(0.5).drives
     assert drives is not None and drives.units[0] == "N m/kg"
     np.testing.assert_allclose(drives.forces, 2.0)
+
+
+def test_the_time_of_a_stride_is_in_percent() -> None:
+    shown = drawing(charts([(film(1.0), BLUE, False)])["elbow_joint"], 0.5, 1.1, stride="right")
+    assert ">100<" in shown and ">gait cycle (%) from right heel strike<" in shown and " s<" not in shown
+
+
+def test_unknown_torques_are_no_numbers() -> None:
+    row = bars(Drives(("knee",), ("N m/kg",), np.array([np.nan]), np.array([2.0])), "Joint moments")
+    assert ">unknown / 2 N m/kg<" in row and "width:0.0%" in row and "nan" not in row

@@ -30,7 +30,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_option(parser, "--mass", ", needed without --model", type=float)
     add_option(parser, "--height", " (default: 1.741)", type=float)
     add_option(parser, "--sex", " (default: male)", choices=("male", "female"), default="male")
-    text = "recording of quiet standing, which defines zero angles"
+    text = "recording of quiet standing, which calibrates marker positions, mainly on the feet"
     parser.add_argument("--standing", type=Path, metavar="FILE", help=text)
     text = "scaled OpenSim model (.osim). Its joints and markers are used"
     parser.add_argument("--model", type=Path, metavar="FILE", help=text)
@@ -52,7 +52,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 def _run(arguments: Namespace, console: Console) -> None:
     from torsor.human.measured import identify_segments, measured_gait  # other commands do not need them
-    from torsor.human.measured.gait import write_measured_report
 
     if arguments.example:
         _use_example(arguments)
@@ -80,7 +79,7 @@ def _run(arguments: Namespace, console: Console) -> None:
             segments = identify_segments(gait)
         console.print(str(segments), markup=False, highlight=False, soft_wrap=True)
     write_json(arguments, console, _as_dict(gait, segments))
-    report = (arguments.report, lambda path: write_measured_report(path, gait))
+    report = (arguments.report, partial(_write_report, gait))
     tables = [(path, gait.save) for path in arguments.output or ()]
     write_files(console, *tables, (arguments.plot, gait.plot), (arguments.cycle, partial(_plot_cycle, gait)), report)
 
@@ -97,8 +96,8 @@ def _use_example(arguments: Namespace) -> None:
         arguments.height = EXAMPLE_HEIGHT
 
 
-def _plot_cycle(gait: Any, path: Path) -> None:
-    """Write the figure of the gait cycles; a side without a whole stride is left out."""
+def _cycles(gait: Any) -> tuple[list[RecordedWalk], list[ModelError]]:
+    """Return the gait cycles of the sides with a whole stride, and the errors of the other sides."""
     walks, errors = list[RecordedWalk](), list[ModelError]()
     for side in ("right", "left"):
         source = gait.motion if gait.dynamics is None else gait.dynamics
@@ -106,11 +105,26 @@ def _plot_cycle(gait: Any, path: Path) -> None:
             walks.append(recorded_walk(source, side=side, label=gait.source))
         except ModelError as error:
             errors.append(error)
+    return walks, errors
+
+
+def _plot_cycle(gait: Any, path: Path) -> None:
+    """Write the figure of the gait cycles; a side without a whole stride is left out."""
+    walks, errors = _cycles(gait)
     if not walks:
         raise errors[0]
     for missing in errors:
         warn(str(missing))
     walks[0].plot(path, *walks[1:])
+
+
+def _write_report(gait: Any, path: Path) -> None:
+    """Write the report with the gait cycles, if there are ground forces."""
+    from torsor.human.measured.gait import write_measured_report  # other commands do not need it
+
+    walks, errors = ([], []) if gait.dynamics is None else _cycles(gait)
+    cycle = walks[0].plot(None, *walks[1:]) if walks else None
+    write_measured_report(path, gait, cycle=cycle, notes=[str(error) for error in errors])
 
 
 def _recordings(arguments: Namespace) -> tuple[Markers, GroundForces | None]:

@@ -32,7 +32,9 @@ class Timeline:
     ``valid`` (T,) is False where forces are not known, and ``markers`` (T, M, 3) are measured points (m) in base axes,
     NaN where not seen. ``things`` are objects drawn with the robot. ``ahead`` (3,), in m, belongs to a periodic motion:
     the last sample is the first one, displaced by ``ahead``. ``movie`` writes an animation in its own style; its
-    arguments are a path, the frame rate, the slow-motion factor, and whether to show progress.
+    arguments are a path, the frame rate, the slow-motion factor, and whether to show progress. ``rotation_title`` is
+    the name of the positions of rotations in charts: "angle" for people. ``stride`` is the side of the heel strike with
+    which the motion begins, if it is one gait cycle.
     """
 
     robot: Robot
@@ -52,6 +54,8 @@ class Timeline:
     things: tuple[Thing, ...] = ()
     ahead: Array | None = None
     movie: Callable[[str | Path, int, float, bool | None], Path] | None = None
+    rotation_title: str = "position"
+    stride: str = ""
 
     def __len__(self) -> int:
         return len(self.times)
@@ -87,6 +91,28 @@ class Timeline:
     def start(self) -> float:
         """The time (s) after the first sample at which viewers start: the first at which forces are known."""
         return 0.0 if self.valid is None else float(self.times[np.argmax(self.valid)] - self.times[0])
+
+    @property
+    def known_tau(self) -> Array | None:
+        """The forces ``tau``, with NaN where they are not known."""
+        return self.tau if self.tau is None or self.valid is None else np.where(self.valid[:, None], self.tau, np.nan)
+
+    @property
+    def force_scale(self) -> tuple[float, str]:
+        """The factor of drive forces and its effect on their units: moments of people are divided by the mass."""
+        return (1.0, "") if self.ground is None else (1.0 / self.robot.mass, "/kg")
+
+    @property
+    def gaps(self) -> list[tuple[float, float]]:
+        """Intervals (s) after the start in which forces are not known."""
+        return [] if self.valid is None else self.intervals(~self.valid)
+
+    def intervals(self, flags: NDArray[np.bool_]) -> list[tuple[float, float]]:
+        """Return the intervals (s) after the start in which ``flags`` (T,) are true."""
+        times = self.times - self.times[0]
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]])))
+        pairs = zip(edges[::2], edges[1::2], strict=True)
+        return [(float(times[first]), float(times[min(end, len(times) - 1)])) for first, end in pairs]
 
     def every(self, count: int) -> "Timeline":
         """Return at most ``count`` evenly spaced samples, including the first and the last."""

@@ -142,6 +142,16 @@ def test_markers_are_in_metres_with_gaps_and_axes_from_plate_and_way(tmp_path: P
     assert load(tmp_path / "a.c3d", axes="forward left up", unit="m", check=False).markers.positions[0, 0, 2] == 30.0
 
 
+def test_angles_and_moments_of_other_programs_are_no_markers(tmp_path: Path) -> None:
+    names, points = _body()
+    results = np.full((K, 2, 3), 60.0)
+    sample = Sample([*names, "LKneeAngles", "LKneeMoment"], np.concatenate([points, results], axis=1))
+    sample.parameters |= {"POINT:ANGLES": ["LKneeAngles", "RKneeAngles"], "POINT:MOMENTS": ["LKneeMoment"]}
+    markers = load(sample.write(tmp_path / "a.c3d")).markers
+    assert markers.names == tuple(names)
+    np.testing.assert_allclose(markers.positions, points / 1000, atol=1e-7)
+
+
 def test_events_are_read_with_their_sides(tmp_path: Path) -> None:
     sample = Sample(*_body())
     sample.parameters |= {

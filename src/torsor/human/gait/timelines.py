@@ -36,7 +36,8 @@ def _(term: Grounded, result: MotionResult) -> Timeline:
     states, ground = (result.times, at.q, at.v, at.a), presses(result, s)
     title = f"{who(problem)}: {problem.name}"
     timeline = Timeline(body, title, *states, tau, body.coordinate_names, external, ground)
-    return replace(timeline, things=things_of(problem, term.support), movie=partial(animate, result))
+    things = things_of(problem, term.support)
+    return replace(timeline, things=things, movie=partial(animate, result), rotation_title="angle")
 
 
 @timeline_of.register
@@ -55,7 +56,8 @@ def _(stride: StrideCurves) -> Timeline:
     timeline = Timeline(body, title, *states, body.coordinate_names, external, ground, SIDES)
     way, things = at.q[-1] - at.q[0], things_of(problem, walk_of(problem)[1])
     repeats = np.abs(np.delete(way, GLOBAL.index("tz"))).max() < REPEAT_TOLERANCE  # the stride ends as it began
-    return replace(timeline, things=things, ahead=way[:3].copy() if repeats else None, movie=partial(animate, stride))
+    ahead, movie = way[:3].copy() if repeats else None, partial(animate, stride)
+    return replace(timeline, things=things, ahead=ahead, movie=movie, rotation_title="angle", stride=stride.side)
 
 
 # Objects that a human carries, sits on or walks on, as solids for viewers: backpack, box, seat, armrests, stairs.

@@ -16,16 +16,22 @@ from torsor.base.archive import Archive, reading_archive
 from torsor.base.arrays import Array, Flags
 from torsor.base.checks import instance_of, number, one_of
 from torsor.base.documents import plain
-from torsor.base.errors import ModelError, listing, warn
+from torsor.base.errors import ModelError, describe, listing, warn
 from torsor.base.figures import label_of_title, new_figure, saved, styled
 from torsor.base.files import check_array
-from torsor.base.html_report import image, in_motion, terminal_table, write_html
+from torsor.base.html_report import html_text, image, in_motion, terminal_table, write_html
 from torsor.base.result import Result
 from torsor.base.summary import Summary, titled_table
 from torsor.base.tables import Column
 from torsor.base.time_series import Instants, SampledInstants, Series
 from torsor.human.body.coordinates import SIDES
-from torsor.human.measured.inverse_dynamics import CUTOFF, LARGE_RESIDUAL, MeasuredDynamics, inverse_dynamics
+from torsor.human.measured.inverse_dynamics import (
+    CUTOFF,
+    LARGE_RESIDUAL,
+    MeasuredDynamics,
+    inverse_dynamics,
+    large_residual,
+)
 from torsor.human.measured.inverse_kinematics import MeasuredMotion, inverse_kinematics
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.person import Person, scaled_person
@@ -57,6 +63,11 @@ CURVE_TITLES = {
 }
 SLIDES = ("tx", "ty", "tz")  # name endings of coordinates in m
 TABLES = (".mot", ".sto")
+NO_STANDING = "there is no standing trial: dorsiflexion may be off by about 10 degrees; add one with --standing"
+SIGNS = (
+    "Flexion, adduction, internal rotation and dorsiflexion are positive. Moments are internal: those of muscles and "
+    "ligaments. The tables have the signs of the angles; figures show extension and plantarflexion moments."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +76,9 @@ class MeasuredGait(Result):
 
     ``motion`` is the result of inverse kinematics, ``dynamics`` is the result of inverse dynamics, and ``ground`` holds
     the forces on the feet (both None without ground forces). ``person`` is the scaled body (None with an OpenSim
-    skeleton). ``findings`` lists likely errors in the ``recording``, whose markers are in the axes of the body. Angles
-    are in degrees; moments and powers are divided by the mass (kg). Moments are internal, with the sign of the angles:
-    hip and knee flexion and ankle dorsiflexion are positive.
+    skeleton). ``findings`` lists likely errors in the ``recording``, whose markers are in the axes of the body, and
+    large residual forces. Angles are in degrees; moments and powers are divided by the mass (kg). Moments are internal,
+    with the sign of the angles: hip and knee flexion and ankle dorsiflexion are positive.
     """
 
     kind = "measured_gait"
@@ -179,6 +190,9 @@ class MeasuredGait(Result):
             "marker error, RMS": f"{1000 * self.motion.total_rms:.1f} mm ({len(self.motion.markers.names)} markers)",
             "worst marker": f"{marker}, {1000 * worst:.0f} mm at frame {frame + 1}",
         }
+        ignored = () if self.recording is None else set(self.recording.names) - set(self.motion.markers.names)
+        if ignored:
+            lines["ignored markers"] = listing(sorted(ignored))
         if self.person is not None:
             lengths = ", ".join(f"{name} {1000 * length:.0f}" for name, length in self.person.lengths.items())
             lines["lengths, mm"] = lengths
@@ -393,6 +407,8 @@ def measured_gait(
         fix = "load files of the same trial"
         raise ModelError("and forces do not overlap in time", argument="markers", where=markers.source, fix=fix)
     dynamics = inverse_dynamics(body, motion.times[kept], motion.q[kept], ground, cutoff=cutoff)
+    fault = large_residual(dynamics, cutoff)
+    findings += (Finding("residual", describe(**fault)),) if fault else ()
     return MeasuredGait(motion, weight, dynamics, ground, person, findings, markers.source, turned)
 
 
@@ -415,14 +431,19 @@ def _who(
     return person, person.body, person.markers, turned
 
 
-def write_measured_report(path: str | Path, gait: MeasuredGait) -> Path:
+def write_measured_report(
+    path: str | Path, gait: MeasuredGait, *, cycle: "Figure | None" = None, notes: Sequence[str] = ()
+) -> Path:
     """Write the report on a measured gait (``torsor.human.measured``) as one offline HTML page.
 
     The report contains findings about the recording and its residuals, a figure of angles, moments, powers and forces,
-    and the motion in 3D.
+    and the motion in 3D. ``cycle`` is a figure of the gait cycle, and ``notes`` are further remarks.
     """
     instance_of(gait, MeasuredGait, "report", "gait", allowed="a result of torsor.human.measured.measured_gait")
     name = f"{gait.source}: {gait.mass:.4g} kg"
-    parts = [f"<h1>{escape(name)}</h1>", *(f"<p>{escape(str(item))}</p>" for item in gait.findings)]
-    parts += [image(gait.plot()), *(terminal_table(item) for item in gait.tables())]
+    zero = [NO_STANDING] if gait.person is not None and not gait.person.standing else []
+    remarks = [*map(str, gait.findings), *notes, *zero]
+    parts = [f"<h1>{escape(name)}</h1>", *(f'<p class="remark">{html_text(remark)}</p>' for remark in remarks)]
+    parts += [] if cycle is None else ["<h2>Gait cycle</h2>", image(cycle)]
+    parts += [f"<h2>Recording</h2><p>{SIGNS}</p>", image(gait.plot()), *map(terminal_table, gait.tables())]
     return write_html(Path(path), name, [*parts, *in_motion(gait, name)])

@@ -127,20 +127,23 @@ def inverse_dynamics(
     forces = model.forces(x, tau) if isinstance(model, Skeleton) else tau
     weight = float(tree.mass * np.linalg.norm(tree.gravity))
     dynamics = MeasuredDynamics(names, when, x, v, a, forces, force, moment, weight, ground, external)
-    if check:
-        _check_residual(dynamics, EDGE_FRACTION / (cutoff or CUTOFF))
+    fault = large_residual(dynamics, cutoff)
+    if check and fault:
+        warn(**fault)
     return dynamics
 
 
-def _check_residual(dynamics: MeasuredDynamics, edge: float) -> None:
-    """Warn about times with a large residual force, farther than ``edge`` (s) from the ends."""
+def large_residual(dynamics: MeasuredDynamics, cutoff: float | None = CUTOFF) -> dict[str, str]:
+    """Return the parts of a message about times with a large residual force, except near the ends; empty if none."""
+    edge = EDGE_FRACTION / (cutoff or CUTOFF)  # s
     size, t = np.linalg.norm(dynamics.residual_force, axis=1) / dynamics.weight, dynamics.times
     size[(t < t[0] + edge) | (t > t[-1] - edge)] = 0.0
     large = [f"{t[a]:g} to {t[b]:g} s" for a, b in runs(np.asarray(size > LARGE_RESIDUAL))]
-    if large:
-        what = f"the residual force is up to {100 * size.max():.0f} % of the weight, from {', '.join(large)}"
-        fix = "use other times if a foot misses the plates then; otherwise check mass, axes and the plate of each foot"
-        warn(what, where=WHERE, allowed=f"up to {100 * LARGE_RESIDUAL:.0f} %", fix=fix)
+    if not large:
+        return {}
+    what = f"the residual force is up to {100 * size.max():.0f} % of the weight, from {', '.join(large)}"
+    fix = "use other times if a foot misses the plates then; otherwise check mass, axes and the plate of each foot"
+    return {"what": what, "where": WHERE, "allowed": f"up to {100 * LARGE_RESIDUAL:.0f} %", "fix": fix}
 
 
 def _rates(times: Array, q: Array, cutoff: float | None, order: int) -> tuple[Array, Array, Array]:

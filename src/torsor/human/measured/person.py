@@ -184,8 +184,8 @@ class Person:
 
     ``factors`` {segment: factor} are lengths relative to those in the tables for the height. ``residuals`` {marker: m}
     are the RMS marker distances over the frames used. ``moved`` {marker: m} is the distance by which calibration moved
-    a landmark on its link from its position in the tables. With ``standing``, a standing trial
-    defines the zero of the angles.
+    a landmark on its link from its position in the tables. ``standing`` tells whether a standing
+    trial was used.
     """
 
     body: Robot
@@ -236,13 +236,14 @@ def scaled_person(
 ) -> Person:
     """Return a person of given mass (kg) with segment lengths and marker positions determined from a recording.
 
-    The recording may be of any motion. ``standing`` is a trial of the person standing upright with hanging arms, which
-    also sets the zero of all angles. ``height`` (m) and ``sex`` select the tables (de Leva 1996) that provide initial
-    lengths, and the lengths that no marker determines. ``markers`` are the marker positions; by default they follow
-    from the marker names (``marker_set``). ``weights`` {marker: weight} are 1 by default. The hip positions follow from
-    the width and depth of the pelvis (Harrington et al. 2007). Segment masses are fractions of the total mass; centres
-    of mass and radii of gyration are fractions of the scaled lengths. Without a standing trial, the tables define the
-    zero of the angles, and lengths across a segment are less certain.
+    The recording may be of any motion. ``standing`` is a trial of the person standing upright with hanging arms, whose
+    angles are taken as zero within a standard deviation of 5 degrees; landmarks keep their own accuracy, so that mainly
+    ankle angles change. The plane through ASIS and PSIS leans 11 degrees forward at zero tilt. ``height`` (m) and
+    ``sex`` select the tables (de Leva 1996) that provide initial lengths, and the lengths that no marker determines.
+    ``markers`` are the marker positions; by default they follow from the marker names (``marker_set``). ``weights``
+    {marker: weight} are 1 by default. The hip positions follow from the width and depth of the pelvis (Harrington et
+    al. 2007). Segment masses are fractions of the total mass; centres of mass and radii of gyration are fractions of
+    the scaled lengths. Without a standing trial, ankle angles and lengths across a segment are less certain.
 
     Example:
         >>> body = human(1.80, 80.0)

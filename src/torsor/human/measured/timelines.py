@@ -1,5 +1,6 @@
 """A measured gait for viewers: the motion of the scaled body, the ground forces, and measured and model markers."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -37,7 +38,8 @@ def _(gait: MeasuredGait) -> Timeline:
     states = (run.times, run.q, run.v, run.a, moments, joints, run.external, ground, names_of_feet)
     seen = None if gait.recording is None else at_times(run.times, gait.recording.times, gait.recording.positions)
     things = (*_markers(gait.motion.markers, run.robot), *_head(run.robot))
-    return Timeline(run.robot, title, *states, valid=gait.valid, markers=seen, things=things)
+    line = Timeline(run.robot, title, *states, valid=gait.valid, markers=seen, things=things)
+    return replace(line, rotation_title="angle")
 
 
 def _markers(markers: MarkerSet, tree: Robot) -> tuple[Thing, ...]:

@@ -205,6 +205,8 @@ def _in_plate_axes(plate: Plate) -> tuple[Array, Array, Array]:
 KIND = "a .c3d file"
 TO_METRES = {"m": 1.0, "cm": 0.01, "mm": 0.001}
 BLOCK = 512  # bytes
+# Parameters that list points that are results of Plug-in Gait and other programs, not positions.
+COMPUTED = ("ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS")
 
 
 def read_c3d(path: str | Path, *, unit: str | None = None, axes: str | None = None) -> Recording:
@@ -213,7 +215,7 @@ def read_c3d(path: str | Path, *, unit: str | None = None, axes: str | None = No
     ``unit`` ("m", "cm" or "mm") replaces POINT:UNITS. The format does not define how its axes are oriented relative to
     the person. Without ``axes``, the axes are estimated from the force plates, the extent of the markers and the
     walking direction, or remain unknown. A marker is missing (NaN) if its residual is negative, or if all its
-    coordinates are 0.
+    coordinates are 0. Points that are angles, forces, moments, powers or scalars are omitted.
     """
     path = Path(path)
     content = read_limited(path, MAX_BYTES)
@@ -222,11 +224,15 @@ def read_c3d(path: str | Path, *, unit: str | None = None, axes: str | None = No
     points, analog = _frames(path, content, parameters)
     times = (parameters.first_frame - 1 + np.arange(len(points))) / parameters.rate
     markers, above = None, None
-    if points.shape[1]:
+    labels = parameters.labels("POINT", points.shape[1], "marker")
+    computed = {label for kind in COMPUTED for label in parameters.words(f"POINT:{kind}")}
+    kept = [k for k, label in enumerate(labels) if label not in computed]
+    labels, points = [labels[k] for k in kept], points[:, kept]
+    if kept:
         positions = points[:, :, :3] * TO_METRES[unit]
         absent = (points[:, :, 3] < 0) | (positions == 0).all(axis=2) | ~np.isfinite(positions).all(axis=2)
         positions[absent] = np.nan
-        names = unique_names(parameters.labels("POINT", points.shape[1], "marker"), path, "marker")
+        names = unique_names(labels, path, "marker")
         markers = Markers(names, times, positions, parameters.rate, "", unit, path.name)
         above = None if np.isnan(positions).all() else np.nanmean(positions, axis=(0, 1))
     plates = _plates(path, parameters, analog, unit)

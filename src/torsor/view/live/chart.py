@@ -19,7 +19,8 @@ MAX_POINTS = 300  # points of a curve
 NEAR_LIMIT = 1.6  # a limit is drawn if it is at most this multiple of the largest value
 SHOWN_UNITS = {"rad": ("°", 180 / np.pi), "m": ("mm", 1000.0)}
 KINDS = {"N m": "torque", "N": "force", "N m/kg": "moment", "N/kg": "force"}
-ORDER = ("position", "error", "velocity", "torque", "moment", "force")
+PLACES = ("position", "angle")
+ORDER = (*PLACES, "error", "velocity", "torque", "moment", "force")
 
 
 class Curve(NamedTuple):
@@ -68,7 +69,8 @@ def charts(films: Sequence[tuple[Film, Color, bool]]) -> dict[str, Charts]:
         for k, (name, unit) in enumerate(zip(robot.position_names, position_units, strict=True)):
             shown, factor = SHOWN_UNITS.get(unit, (unit, 1.0))
             ends = (factor * float(robot.lower[k]), factor * float(robot.upper[k]))
-            curves = add(name, f"position ({shown})", factor * line.q[:, k], ends)
+            title = line.rotation_title if unit == "rad" else "position"
+            curves = add(name, f"{title} ({shown})", factor * line.q[:, k], ends)
             if same and len(curves) > 1 and unit in SHOWN_UNITS:
                 error = curves[-1].values - np.interp(times, curves[0].times, curves[0].values)
                 add(name, f"{against} ({shown})", error, (-np.inf, np.inf))
@@ -76,12 +78,11 @@ def charts(films: Sequence[tuple[Film, Color, bool]]) -> dict[str, Charts]:
             shown, factor = SHOWN_UNITS[unit]
             limit = factor * float(robot.velocity_limit[k])
             add(name, f"velocity ({shown}/s)", factor * line.v[:, k], (-limit, limit))
-        force_unit, (scale, per) = force_units(robot), film.force_scale
-        for k in () if line.tau is None else line.drives.tolist():
+        force_unit, (scale, per), known = force_units(robot), line.force_scale, line.known_tau
+        for k in () if known is None else line.drives.tolist():
             name, limit = line.driven[k], scale * float(line.limits[k])
             unit = force_unit.get(name, "") + per
-            known = np.where(True if line.valid is None else line.valid, np.asarray(line.tau)[:, k], np.nan)
-            add(name, f"{KINDS.get(unit, 'force')} ({unit})", scale * known, (-limit, limit))
+            add(name, f"{KINDS.get(unit, 'force')} ({unit})", scale * np.asarray(known)[:, k], (-limit, limit))
     shares = {name: _share(each) for name, each in found.items()}
     names = sorted(found, key=lambda name: -shares[name])
     return {
@@ -102,10 +103,14 @@ def drawing(
     duration: float,
     gaps: Sequence[tuple[float, float]] = (),
     stances: Sequence[tuple[float, float]] = (),
+    stride: str = "",
 ) -> str:
-    """Return charts below one another as SVG: dashed limits, a line at the time (s), grey gaps and green stances."""
+    """Return charts below one another as SVG: dashed limits, a line at the time (s), grey gaps and green stances.
+
+    With the side of a ``stride``, the numbers below are percentages of the gait cycle.
+    """
     count = len(each)
-    height = count * HEIGHT + AXIS
+    height = count * HEIGHT + (2 if stride else 1) * AXIS
 
     def x(t: Array | float) -> Array:
         return np.asarray(LEFT + (WIDTH - LEFT - 2) * np.asarray(t) / (duration or 1.0))
@@ -118,10 +123,13 @@ def drawing(
     for k, (title, curves) in enumerate(each.items()):
         parts += _chart(title, curves, x, k * HEIGHT)
     parts.append(f"<line x1='{x(time):.1f}' x2='{x(time):.1f}' y1='0' y2='{count * HEIGHT}' stroke='#8888'/>")
-    times = ticks(0.0, duration, MAX_TIME_STEPS)
+    end, below = (100.0, count * HEIGHT + AXIS - 3) if stride else (duration, height - 3)
+    times = ticks(0.0, end, MAX_TIME_STEPS)
     for t, text in times.items():
-        shown = f"{text} s" if t == max(times) else text
-        parts.append(_text(min(float(x(t)), WIDTH - 12), height - 3, shown, "middle"))
+        shown = f"{text} s" if t == max(times) and not stride else text
+        parts.append(_text(min(float(x(t * (duration / end if stride else 1.0))), WIDTH - 12), below, shown, "middle"))
+    if stride:
+        parts.append(_text((LEFT + WIDTH) / 2, height - 3, f"gait cycle (%) from {stride} heel strike", "middle"))
     return f"<svg viewBox='0 0 {WIDTH} {height}' style='width:100%;padding:0 0.7em'>{''.join(parts)}</svg>"
 
 
@@ -151,7 +159,7 @@ def _text(at: float, height: float, content: str, anchor: str) -> str:
 def _chart(title: str, curves: Sequence[Curve], x: Callable[[Array | float], Array], top: int) -> list[str]:
     """Return the parts of one chart, from the height ``top`` downwards."""
     values = np.concatenate([curve.values[np.isfinite(curve.values)] for curve in curves])
-    places = title.startswith("position") and len(values) > 0  # all other charts include zero
+    places = title.startswith(PLACES) and len(values) > 0  # all other charts include zero
     base = float(values[0]) if places else 0.0
     low, high = float(values.min(initial=base)), float(values.max(initial=base))
     near = (2 * low - high, 2 * high - low) if places else (NEAR_LIMIT * min(low, -high), NEAR_LIMIT * max(-low, high))

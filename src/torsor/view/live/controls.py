@@ -49,16 +49,17 @@ def bars(drives: Drives, title: str) -> str:
 
     A bar has full length at the limit or, without a limit, at the largest force in the table.
     """
-    largest = float(np.abs(drives.forces).max(initial=0.0)) or 1.0
+    largest = float(np.nan_to_num(np.abs(drives.forces)).max(initial=0.0)) or 1.0
     rows = []
     if drives.residuals is not None:
         rows.append(f"<tr><td></td><td></td><td style='{NUMBER_STYLE}'>measured − predicted</td></tr>")
     for k, (name, unit) in enumerate(zip(drives.names[:MAX_ROWS], drives.units, strict=False)):
         force, limit = float(drives.forces[k]), float(drives.limits[k])
         bounded = np.isfinite(limit) and limit > 0
-        share = force / (limit if bounded else largest)
+        known = bool(np.isfinite(force))
+        share = force / (limit if bounded else largest) if known else 0.0
         color = FREE_COLOUR if not bounded else OVER_COLOUR if abs(share) > 1 else LIMITED_COLOUR
-        value = short(force) + (f" / {short(limit)}" if bounded else "") + f" {unit}"
+        value = (short(force) if known else "unknown") + (f" / {short(limit)}" if bounded else "") + f" {unit}"
         rest = "" if drives.residuals is None else f"<td style='{NUMBER_STYLE}'>{short(drives.residuals[k])}</td>"
         width = 50 * min(abs(share), 1.0)
         place = f"left:{50 - width if share < 0 else 50:.1f}%;width:{width:.1f}%"
@@ -108,8 +109,10 @@ class Controls:
         self.sliders, self.boxes = dict[int, list[tuple[Any, float]]](), dict[str, Any]()
         ordered = sorted(stage.subjects, key=lambda each: not each.ghost)  # errors are relative to the first
         films = [(each.film, each.color, each.ghost) for each in ordered if each.film is not None]
-        self.charts, self.gaps = charts(films), [gap for film, _, _ in films for gap in film.gaps]
+        self.charts, self.gaps = charts(films), [gap for film, _, _ in films for gap in film.motion.gaps]
         self.films = [film for film, _, _ in films]
+        sides = {film.motion.stride if film.duration == stage.clock.duration else "" for film in self.films}
+        self.stride = sides.pop() if len(sides) == 1 else ""
         if stage.clock.duration > 0:
             self._add_playback()
             self._add_chart()
@@ -244,7 +247,9 @@ class Controls:
             if self.charted.value in self.charts:
                 shown = self.charts[self.charted.value]
                 stances = self.films[0].stances(self.charted.value)
-                self.chart.content = drawing(shown, stage.clock.time, stage.clock.duration, self.gaps, stances)
+                self.chart.content = drawing(
+                    shown, stage.clock.time, stage.clock.duration, self.gaps, stances, self.stride
+                )
         for number, handles in self.sliders.items():
             subject = stage.subjects[number]
             if subject.posture is not None and (subject.sways or subject.led):

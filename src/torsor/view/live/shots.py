@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
@@ -173,31 +172,13 @@ class Film:
         """Duration (s)."""
         return float(self.motion.times[-1] - self.motion.times[0])
 
-    @property
-    def force_scale(self) -> tuple[float, str]:
-        """The factor of drive forces and its effect on their units: moments of people are divided by the mass."""
-        return (1.0, "") if self.motion.ground is None else (1.0 / self.motion.robot.mass, "/kg")
-
-    @property
-    def gaps(self) -> list[tuple[float, float]]:
-        """Intervals (s) after the start in which forces are not known."""
-        if self.motion.valid is None:
-            return []
-        return self._intervals(~self.motion.valid)
-
     def stances(self, coordinate: str) -> list[tuple[float, float]]:
         """Intervals (s) after the start in which the foot on the side of a coordinate is on the ground."""
         for k, foot in enumerate(self.motion.feet):
             if coordinate.startswith(foot) or coordinate.endswith(f"_{foot[0]}"):
                 force = np.linalg.norm(np.asarray(self.motion.ground)[:, k, 3:], axis=-1)
-                return self._intervals(force > MIN_STANCE_FORCE * weight(self.motion.robot))
+                return self.motion.intervals(force > MIN_STANCE_FORCE * weight(self.motion.robot))
         return []
-
-    def _intervals(self, flags: NDArray[np.bool_]) -> list[tuple[float, float]]:
-        times = self.motion.times - self.motion.times[0]
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]])))
-        pairs = zip(edges[::2], edges[1::2], strict=True)
-        return [(float(times[first]), float(times[min(end, len(times) - 1)])) for first, end in pairs]
 
     @property
     def speed(self) -> Array:
@@ -275,13 +256,13 @@ class Frame:
     @property
     def drives(self) -> Drives | None:
         """The drive forces; identification residuals are measured minus predicted forces."""
-        motion = self.film.motion
-        if motion.tau is None:
+        motion, known = self.film.motion, self.film.motion.known_tau
+        if known is None:
             return None
         chosen = motion.drives
         residuals = None if motion.residuals is None else self._of(motion.residuals)[chosen]
         names = tuple(motion.driven[k] for k in chosen)
-        return drives_of(motion.robot, names, self._of(motion.tau)[chosen], residuals, self.film.force_scale)
+        return drives_of(motion.robot, names, self._of(known)[chosen], residuals, motion.force_scale)
 
     @property
     def energies(self) -> tuple[float, float]:

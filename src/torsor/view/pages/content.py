@@ -79,6 +79,8 @@ def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
     content["energy"] = numbers.add(energy)
     if line.ahead is not None:
         content["ahead"] = line.ahead.tolist()
+    if line.stride:
+        content["stride"] = line.stride
     light = robot.to(device="casadi")  # faster than compiling for few samples
     if robot.loops:
         content["closure"] = numbers.add(np.abs(light.closed.error(line.q)).max(axis=-1, initial=0.0))
@@ -100,19 +102,20 @@ def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
 
 
 def _drives(line: Timeline, numbers: Numbers) -> dict[str, Any]:
-    units = force_units(line.robot)
-    tau = np.asarray(line.tau)
-    limits = line.limits
+    units, (scale, per) = force_units(line.robot), line.force_scale
+    tau, limits = scale * np.asarray(line.known_tau), scale * line.limits
     driven = line.drives.tolist()
     drives: dict[str, Any] = {
         "names": [line.driven[k] for k in driven],
-        "units": [units[line.driven[k]] for k in driven],
+        "units": [units[line.driven[k]] + per for k in driven],
         "limits": [float(limits[k]) if np.isfinite(limits[k]) else None for k in driven],
         "tau": numbers.add(tau[:, driven]),
         "peak": float(np.abs(np.where(np.isfinite(tau), tau, 0.0)[:, driven]).max(initial=0.0)),
     }
     if line.residuals is not None:
         drives["residuals"] = numbers.add(line.residuals[:, driven])
+    if line.gaps:
+        drives["gaps"] = line.gaps
     return drives
 
 

@@ -18,11 +18,11 @@ class Chart {
         }).observe(this.canvas);
     }
 
-    /** Draw ``curves()``, if ``key``, which says what they are, has changed. */
-    show(key, curves, duration, theme) {
+    /** Draw ``curves()``, if ``key``, which says what they are, has changed; the time of a ``stride`` is in percent. */
+    show(key, curves, duration, theme, stride) {
         if (key === this.key) return;
         this.key = key;
-        drawChart(this.canvas, curves(), duration, theme);
+        drawChart(this.canvas, curves(), duration, theme, stride);
     }
 
     point(now, duration) {
@@ -30,7 +30,7 @@ class Chart {
     }
 }
 
-function drawChart(canvas, curves, duration, theme) {
+function drawChart(canvas, curves, duration, theme, stride) {
     const ratio = Math.min(globalThis.devicePixelRatio || 1, 2), pen = canvas.getContext("2d");
     const width = Math.round(canvas.clientWidth * ratio), height = Math.round(canvas.clientHeight * ratio);
     if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
@@ -47,9 +47,11 @@ function drawChart(canvas, curves, duration, theme) {
         pen.lineWidth = wide * ratio;
         pen.setLineDash(dashes.map((each) => each * ratio));
         pen.beginPath();
-        points.forEach(([a, b], k) => (k ? pen.lineTo(a, b) : pen.moveTo(a, b)));
+        points.forEach(([a, b], k) => (k && points[k - 1][1] === points[k - 1][1] ? pen.lineTo(a, b) : pen.moveTo(a, b))); // not over NaN
         pen.stroke();
     };
+    pen.fillStyle = theme.grid; // where no forces are known
+    for (const [first, last] of curves.flatMap((each) => each.gaps || [])) pen.fillRect(x(first), 0, x(last) - x(first), 2 * middle);
     pen.fillStyle = theme.faint;
     pen.font = `${10.5 * ratio}px system-ui, sans-serif`;
     pen.textAlign = "right";
@@ -62,10 +64,12 @@ function drawChart(canvas, curves, duration, theme) {
     line(theme.rule, 1, [[left, 2 * middle], [width, 2 * middle]]);
     pen.textAlign = "center";
     pen.textBaseline = "top";
-    ticks(0, duration).forEach(({ value, text }, k, all) => {
-        const own = k + 1 < all.length ? text : `${text} s`, half = pen.measureText(own).width / 2;
-        line(theme.rule, 1, [[x(value), 2 * middle], [x(value), 2 * middle + 3 * ratio]]);
-        pen.fillText(own, Math.min(x(value), width - half), 2 * middle + 5 * ratio);
+    const end = stride ? 100 : duration;
+    ticks(0, end).forEach(({ value, text }, k, all) => {
+        const own = k + 1 < all.length ? text : `${text} ${stride ? "%" : "s"}`, half = pen.measureText(own).width / 2;
+        const at = x((value / (end || 1)) * duration);
+        line(theme.rule, 1, [[at, 2 * middle], [at, 2 * middle + 3 * ratio]]);
+        pen.fillText(own, Math.min(at, width - half), 2 * middle + 5 * ratio);
     });
     if (Number.isFinite(limit)) {
         for (const sign of [-1, 1]) line(theme.alarm, 1, [[left, y(sign * limit)], [width, y(sign * limit)]], [4, 3]);

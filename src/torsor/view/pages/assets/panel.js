@@ -144,7 +144,7 @@ class Panel {
         const peak = (k) => {
             const { drives } = actor.content, width = drives.names.length;
             let most = 0;
-            for (let t = k; drives.tau && t < drives.tau.length; t += width) most = Math.max(most, Math.abs(drives.tau[t]));
+            for (let t = k; drives.tau && t < drives.tau.length; t += width) most = Math.max(most, Math.abs(drives.tau[t]) || 0);
             return Number.isFinite(drives.limits[k]) && drives.limits[k] > 0 ? most / drives.limits[k] : most * 1e-9;
         };
         const names = actor.content.drives ? actor.content.drives.names : [];
@@ -207,17 +207,18 @@ class Panel {
             }
             say(this.refused, actor.refused);
         }
-        const drives = actor.drives, top = Math.max(...drives.map((each) => Math.abs(each.value)), 1e-9);
+        const drives = actor.drives, top = Math.max(...drives.map((each) => Math.abs(each.value) || 0), 1e-9);
         this.rows.forEach(({ row, bar, value }, k) => {
             if (!drives[k]) return;
             const { limit, value: force, unit } = drives[k], bounded = Number.isFinite(limit) && limit > 0;
-            const part = clamp(force / (bounded ? limit : actor.content.drives.peak || top), -1, 1);
+            const part = clamp(force / (bounded ? limit : actor.content.drives.peak || top) || 0, -1, 1); // also where unknown
+            const said = Number.isFinite(force) ? short(force) : "unknown";
             bar.style.left = `${(50 + 50 * Math.min(part, 0)).toFixed(1)}%`;
             bar.style.width = `${(50 * Math.abs(part)).toFixed(1)}%`;
             row.classList.toggle("over", bounded && Math.abs(force) > limit * 1.0001);
             row.classList.toggle("free", !bounded);
             row.classList.toggle("chosen", k === this.drive && actor instanceof Motion);
-            say(value, bounded ? `${short(force)} / ${short(limit)} ${unit}` : `${short(force)} ${unit}`);
+            say(value, bounded ? `${said} / ${short(limit)} ${unit}` : `${said} ${unit}`);
         });
         this.readout();
         this.drawChart(app.theme);
@@ -244,13 +245,15 @@ class Panel {
         const { actor, app } = this;
         if (!(actor instanceof Motion) || !actor.content.drives) return;
         const name = actor.content.drives.names[this.drive], shown = app.actors.map((each) => each.visible);
-        const title = `${name} (${actor.content.drives.units[this.drive]})`;
+        const { stride } = app.actors[0].content, times = (each) => Math.abs(each.duration - app.duration) < 1e-6;
+        const cycle = stride && app.actors.every((each) => each.content.stride === stride && times(each));
+        const title = `${name} (${actor.content.drives.units[this.drive]})${cycle ? `, gait cycle (%) from ${stride} heel strike` : ""}`;
         say(this.chartTitle, title);
-        this.chart.show(`${title} ${shown} ${theme.ink}`, () => this.curves(name), app.duration, theme);
+        this.chart.show(`${title} ${shown} ${theme.ink}`, () => this.curves(name), app.duration, theme, cycle);
         this.chart.point(app.time, app.duration);
     }
 
-    /** The force of a drive in each motion that has it: [{times, values, limit, color, residuals}]. */
+    /** The force of a drive in each motion that has it: [{times, values, limit, color, residuals, gaps}]. */
     curves(name) {
         const found = [];
         for (const each of this.app.actors) {
@@ -258,7 +261,8 @@ class Panel {
             if (k < 0 || !each.visible) continue;
             const width = own.names.length, column = (array) => Array.from(each.times, (_, t) => array[t * width + k]);
             const residuals = own.residuals ? column(own.residuals) : null;
-            found.push({ times: each.times, values: column(own.tau), limit: own.limits[k], color: css(each.color), residuals });
+            const { limits, gaps } = own, color = css(each.color);
+            found.push({ times: each.times, values: column(own.tau), limit: limits[k], color, residuals, gaps });
         }
         return found;
     }
