@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.checks import instance_of, one_of, several
+from torsor.base.checks import instance_of, one_of, several, whole_number
 from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import SIDES
 from torsor.human.gait.curves import PERCENTS, quantities
@@ -18,7 +18,7 @@ from torsor.human.gait.references import Reference
 from torsor.human.gait.stride import Stride
 from torsor.human.terms.problem import walk_of
 from torsor.motion import MotionProblem, MotionResult
-from torsor.motion.problem import solve_together, warn_between_nodes
+from torsor.motion.problem import solve_similar, warn_between_nodes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,11 +75,13 @@ class Cohort:
         return plot_bands(self.curves, self.strides, path)
 
 
-def cohort(problems: Sequence[MotionProblem], side: str = "right", **settings: Any) -> Cohort:
+def cohort(problems: Sequence[MotionProblem], side: str = "right", workers: int = 1, **settings: Any) -> Cohort:
     """Solve ``torsor.human.walking`` problems together and return the walks.
 
     The problems may have different bodies, speeds, weights and bounds. Those with the same terms and control points are
-    solved in one batch. ``settings`` are those of ``solve``. ``side`` is the side of the strides.
+    solved in batches, in ``workers`` processes. Each walk starts from the most similar one of an earlier batch, so that
+    it needs fewer iterations and is less likely to reach another local optimum. ``settings`` are those of ``solve``.
+    ``side`` is the side of the strides. After Ctrl-C, the cohort has the walks found so far.
 
     Example:
         >>> from torsor.human import Step, walking
@@ -94,9 +96,8 @@ def cohort(problems: Sequence[MotionProblem], side: str = "right", **settings: A
         instance_of(problem, MotionProblem, WHERE, "problems", allowed="walks (torsor.human.walking)")
         walk_of(problem)  # raises ModelError if the problem is not a walk
         problems[0].share_with(problem)
-    found = solve_together(problems, settings)
-    pairs = zip(problems, found, strict=True)
-    results = [problem.solve(**{**settings, "check": False}) if own is None else own for problem, own in pairs]
-    for result in filter(None, found):
+    whole_number(workers, WHERE, "workers")
+    results = [result for result in solve_similar(problems, settings, workers, "solving walks") if result is not None]
+    for result in results:
         warn_between_nodes(result)
     return Cohort(tuple(results), side)

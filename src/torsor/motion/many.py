@@ -22,6 +22,7 @@ from torsor.base.progress import Bar
 from torsor.compiler import array_module, on_host
 from torsor.compiler.program import uncollected
 from torsor.motion.batched import MIN_WARM_MU, WIDTHS, BatchOutcome, Warm, solve_batch
+from torsor.motion.neighbours import features, waves
 from torsor.motion.processes import Here, Monitor, results
 from torsor.motion.results.solution import BETWEEN, Solution, on_finer_grid
 from torsor.motion.solve import (
@@ -35,12 +36,13 @@ from torsor.motion.solve import (
     refine_points,
     solve,
 )
+from torsor.motion.starts import moved
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.term import Cost, Number
 from torsor.motion.transcription.cases import Cases, structure_of
 from torsor.motion.transcription.program import Program
 from torsor.motion.varied_ends import varied_ends
-from torsor.motion.wide.cases import WideCases, wide_structure_of
+from torsor.motion.wide.cases import WIDTH, WideCases, wide_structure_of, without_linear
 from torsor.optimisation import Outcome, Settings, Watch
 from torsor.robot.robot import Robot
 
@@ -199,7 +201,8 @@ class Searches:
     """Problems, the start (n,) of each, the settings of all, and the device of the batches.
 
     ``known`` is given if the problems differ only in known control points, which are then (B, N, P) for each phase.
-    ``templates`` belongs to this process and has an entry for each structure.
+    If ``continued``, each search starts from the solution of a similar one. ``templates`` belongs to this process and
+    has an entry for each structure.
     """
 
     def __init__(
@@ -209,12 +212,14 @@ class Searches:
         settings: SolveSettings,
         device: str = "cpu",
         known: Sequence[Array] | None = None,
+        continued: bool = False,
     ):
         self.problems, self.starts, self.settings, self.device, self.known = problems, starts, settings, device, known
+        self.continued = continued
         self.templates: dict[Any, Template] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Searches, (self.problems, self.starts, self.settings, self.device, self.known)
+        return Searches, (self.problems, self.starts, self.settings, self.device, self.known, self.continued)
 
     def take(self, members: Sequence[int]) -> "Searches":
         """Return some of the searches."""
@@ -318,22 +323,13 @@ def solve_searches(searches: Searches, workers: int, title: str) -> list[Solutio
     return result
 
 
+_Job = tuple[Any, list[int], list[Outcome] | None]  # a structure, its searches, and the outcomes from which they start
+
+
 def _each(searches: Searches, workers: int, monitor: Here) -> Iterator[_Found]:
     """Yield the solutions as they are found."""
     left = dict.fromkeys(range(len(searches.problems)))
-    groups = searches.groups()
-    first = [(structure, members[:1]) for structure, members in groups.items() if workers > 1]
-    jobs = list[tuple[Any, list[int]]]()
-    for structure, members in groups.items():
-        members = members[1:] if workers > 1 else members
-        size = max(1, min(MAX_JOB, -(-len(members) // workers))) if workers > 1 else len(members)
-        jobs += [(structure, members[at : at + size]) for at in range(0, len(members), size)]
-    for found in chain.from_iterable(
-        chain(
-            results(_solve_some, searches, first, 1, monitor),
-            results(_solve_some, searches, jobs, workers, monitor),
-        )
-    ):
+    for found in (_from_neighbours if searches.continued else _in_batches)(searches, workers, monitor):
         del left[found.index]
         yield found
     monitor.at(len(searches.problems) - len(left))
@@ -343,6 +339,50 @@ def _each(searches: Searches, workers: int, monitor: Here) -> Iterator[_Found]:
         with np.errstate(all="ignore"):  # compile before processes are created
             program.value(x), program.jacobian(x), program.hessian(x, np.zeros(program.m), 1.0)
     yield from results(_solve_one, searches, list(left), workers, monitor)
+
+
+def _in_batches(searches: Searches, workers: int, monitor: Here) -> Iterator[_Found]:
+    """Yield the solutions that batches of searches with one structure find."""
+    groups = searches.groups()
+    first: list[_Job] = [(structure, members[:1], None) for structure, members in groups.items() if workers > 1]
+    jobs = list[_Job]()
+    for structure, members in groups.items():
+        members = members[1:] if workers > 1 else members
+        size = max(1, min(MAX_JOB, -(-len(members) // workers))) if workers > 1 else len(members)
+        jobs += [(structure, members[at : at + size], None) for at in range(0, len(members), size)]
+    yield from chain.from_iterable(results(_solve_some, searches, first, 1, monitor))
+    yield from chain.from_iterable(results(_solve_some, searches, jobs, workers, monitor))
+
+
+def _from_neighbours(searches: Searches, workers: int, monitor: Here) -> Iterator[_Found]:
+    """Yield the solutions of searches that start from those of similar searches (``neighbours``)."""
+    for structure, members in searches.groups().items():
+        problems = [searches.problems[index] for index in members]
+        cases = Cases.of([without_linear(problem.program) for problem in problems])
+        points = features([np.stack([searches.starts[index] for index in members]), *cases.data_arrays])
+        solved, parents = dict[int, Solution](), dict[int, int]()
+        for wave in waves(points, workers * WIDTH):
+            parents.update(wave)
+            for k, parent in wave:  # the nearest one that was solved, or itself
+                while parent not in solved and parents[parent] != parent:
+                    parent = parents[parent]
+                parents[k] = parent if parent in solved else k
+            warm = [k for k, _ in wave if parents[k] != k]
+            outcomes = {k: _moved(problems[k], solved[parents[k]]) for k in warm}
+            size = max(1, -(-len(warm) // workers))
+            parts = [warm[at : at + size] for at in range(0, len(warm), size)]
+            jobs: list[_Job] = [(structure, [members[k] for k in part], [outcomes[k] for k in part]) for part in parts]
+            jobs += [(structure, [members[k]], None) for k, _ in wave if parents[k] == k]
+            for found in chain.from_iterable(results(_solve_some, searches, jobs, workers, monitor)):
+                solution = found.solution(searches.problems[found.index])
+                if solution.is_solved:
+                    solved[members.index(found.index)] = solution
+                yield found
+
+
+def _moved(problem: ProblemStatement, neighbour: Solution) -> Outcome:
+    """Return the outcome of a neighbouring problem with its variables moved."""
+    return replace(neighbour.outcome, x=moved(problem, neighbour, neighbour.x))
 
 
 def _groups(problems: Sequence[ProblemStatement], settings: SolveSettings) -> dict[Any, list[int]]:
@@ -368,12 +408,14 @@ def solve_together(problems: Sequence[ProblemStatement], settings: SolveSettings
     return result
 
 
-def _solve_some(searches: Searches, job: tuple[Any, list[int]], monitor: Monitor) -> list[_Found]:
+def _solve_some(searches: Searches, job: _Job, monitor: Monitor) -> list[_Found]:
     """Return the solutions of searches with one structure, without those that the batch does not solve."""
-    structure, members = job
+    structure, members, warm = job
     some = searches.take(members)
+    if warm is not None:
+        some.starts = [outcome.x for outcome in warm]
     with uncollected():  # thousands of results would be searched repeatedly
-        batch = solve_group(some, searches.template(structure, some.problems[0]), monitor)
+        batch = solve_group(some, searches.template(structure, some.problems[0]), monitor, warm)
     pairs = zip(members, some.problems, batch, strict=True)
     return [_Found(index, problem, found) for index, problem, found in pairs if found is not None]
 

@@ -18,7 +18,7 @@ from torsor.motion import many
 from torsor.motion.batched import WIDTHS
 from torsor.motion.encoding import encodable
 from torsor.motion.files import read_problem, save_problem
-from torsor.motion.many import BATCH_SOLVER, solve_cases
+from torsor.motion.many import BATCH_SOLVER, Searches, solve_cases
 from torsor.motion.multistart import Multistart, solve_from_starts
 from torsor.motion.results import certificate, files, replay, report
 from torsor.motion.results.certificate import Certificate
@@ -412,6 +412,24 @@ def solve_together(problems: Sequence[MotionProblem], given: Mapping[str, Any]) 
         settings = all_settings[members[0]]
         solutions = many.solve_together([problems[index] for index in members], settings)
         for index, solution in zip(members, solutions, strict=True):
+            if solution is not None:
+                results[index] = MotionResult.of(replace(solution, settings=asdict(settings)))
+    return results
+
+
+def solve_similar(
+    problems: Sequence[MotionProblem], given: Mapping[str, Any], workers: int, title: str
+) -> list[MotionResult | None]:
+    """Return the results of problems, each solved from that of a similar one; None for those that Ctrl-C left out."""
+    groups: dict[str, list[int]] = {}
+    all_settings = [replace(batch_settings(problem, given), check=False) for problem in problems]
+    for index, settings in enumerate(all_settings):
+        groups.setdefault(repr(settings), []).append(index)
+    results: list[MotionResult | None] = [None] * len(problems)
+    for members in groups.values():
+        settings, own = all_settings[members[0]], [problems[index] for index in members]
+        searches = Searches(own, [problem.guess() for problem in own], settings, continued=True)
+        for index, solution in zip(members, many.solve_searches(searches, workers, title), strict=True):
             if solution is not None:
                 results[index] = MotionResult.of(replace(solution, settings=asdict(settings)))
     return results

@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
-from torsor.base.arrays import Array
 from torsor.base.checks import instance_of
 from torsor.motion import many
 from torsor.motion.many import Searches, Template
@@ -15,7 +13,7 @@ from torsor.motion.problem import MotionProblem, MotionResult, batch_settings, w
 from torsor.motion.refine import with_points_of
 from torsor.motion.results.solution import Solution
 from torsor.motion.solve import ONLY_AT_NODES, warm_start
-from torsor.motion.starts import read_start
+from torsor.motion.starts import moved, read_start
 
 
 class Solver:
@@ -85,7 +83,7 @@ class Solver:
             self._templates[structure] = Template(problem.program, "cpu")
         x, warm = read_start(problem, start), warm_start(problem, start)
         if warm is not None:
-            x = _moved(problem, start, x)
+            x = moved(problem, start, x)
         for one, outcomes in ((x, None if warm is None else [warm]), (problem.guess(), None)):
             with threadpool_limits(1):
                 searches = Searches([problem], [one], self._settings)
@@ -93,9 +91,3 @@ class Solver:
             if found is not None:
                 return found
         return None
-
-
-def _moved(problem: MotionProblem, start: Solution, x: Array) -> Array:
-    """Return variables x (n,) of a neighbouring solution, moved by the difference of the straight lines."""
-    program = problem.program
-    return np.clip(x + problem.guess() - start.problem.guess(), program.lower, program.upper)

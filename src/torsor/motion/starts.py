@@ -40,6 +40,12 @@ def read_start(problem: ProblemStatement, start: Any) -> Array:
     return np.clip(x, program.lower, program.upper)
 
 
+def moved(problem: ProblemStatement, neighbour: Solution, x: Array) -> Array:
+    """Return variables x (n,) of a neighbouring solution, moved by the difference of the initial guesses."""
+    program = problem.program
+    return np.clip(x + problem.guess() - neighbour.problem.guess(), program.lower, program.upper)
+
+
 def from_profiles(problem: ProblemStatement, profiles: Array) -> Array:
     """Return variables whose profiles fit samples (K, N) at equal time steps over the full motion."""
     x, layout = problem.guess(), problem.program.layout

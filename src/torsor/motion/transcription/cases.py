@@ -239,6 +239,12 @@ class Cases:
         return len(self.lower)
 
     @property
+    def data_arrays(self) -> list[Array]:
+        """All arrays (B, ...) in which the cases may differ."""
+        arrays = (getattr(self, field.name) for field in fields(self)[3:])
+        return [array for value in arrays for array in (value if isinstance(value, tuple) else [value])]
+
+    @property
     def width(self) -> int:
         """Number of cases in work at a time: on a GPU, twice the inputs and outputs of their nodes fit into memory."""
         if self.device == "cpu":

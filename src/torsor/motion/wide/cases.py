@@ -173,7 +173,7 @@ class WideCases:
     def of(cls, programs: Sequence[Program], starts: Array) -> "WideCases":
         """Return the batch of programs with equal ``wide_structure_of``, scaled at starts (B, n)."""
         linear, rates = LinearRows.of(programs, FAR), BatchedRates.all_of(programs)
-        at_nodes = Cases.of([_at_nodes(program) for program in programs])
+        at_nodes = Cases.of([without_linear(program) for program in programs])
         form, ones = Form(programs[0], linear, rates), np.ones((len(programs), programs[0].m))
         plain = cls(programs[0], form, at_nodes, linear, rates, ones)
         low, high = plain.row_bounds
@@ -198,7 +198,7 @@ class WideCases:
 
     def on(self, program: Program) -> "WideCases | None":
         """Return the same cases at the nodes of another program with the same variables; None if terms have data."""
-        at_nodes = self.at_nodes.on(_at_nodes(program))
+        at_nodes = self.at_nodes.on(without_linear(program))
         if at_nodes is None:
             return None
         return replace(self, program=program, at_nodes=at_nodes, rates=(), units=np.ones((len(self), program.m)))
@@ -268,7 +268,8 @@ class WideCases:
         return Trial(Rows(*moved), f, *sums, *largest)
 
 
-def _at_nodes(program: Program) -> Program:
+def without_linear(program: Program) -> Program:
+    """Return the program without linear rows and costs that couple nodes."""
     return replace(program, linear=Linear((), program.layout), rates=())
 
 
