@@ -10,7 +10,6 @@ from refusals import refused
 from torsor.human import Cohort, Step, cohort, walking
 from torsor.human.body.coordinates import GLOBAL
 from torsor.motion import MotionProblem
-from torsor.motion.neighbours import features, waves
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*between the nodes")]
 
@@ -41,28 +40,6 @@ def test_walks_of_a_cohort_are_optima_of_each_problem_alone(walks: Cohort) -> No
         sideways = problem.model.names.index("left of right foot")  # forces that planar motions leave open
         known = np.setdiff1d(np.arange(len(alone.x)), alone.program.layout.phases[0].columns[sideways])
         np.testing.assert_allclose(result.x[known], alone.x[known], atol=1e-4)
-
-
-def test_neighbours_are_solved_in_waves_whose_distances_shrink() -> None:
-    rng = np.random.default_rng(0)
-    data = [rng.normal(size=(40, 2)), np.full((40, 3), np.inf)]
-    points, order, seen = features(data), waves(features(data), largest=16), [-1]
-    assert sorted(k for wave in order for k, _ in wave) == list(range(40))
-    assert list(map(len, order)) == [1, 1, 2, 4, 8, 16, 8]
-    far = []
-    for wave in order:
-        before = np.array(seen[1:] or [wave[0][0]])
-        for k, parent in wave:
-            own = np.linalg.norm(points[before] - points[k], axis=1)
-            assert own[before.tolist().index(parent)] == own.min()
-            far.append(own.min())
-        seen += [k for k, _ in wave]
-    assert far[1] == max(far) and np.mean(far[-8:]) < np.mean(far[-24:-8]) / 1.5
-
-
-def test_alike_problems_and_a_single_one_have_an_order() -> None:
-    assert waves(features([np.ones((3, 2))]), largest=16)[0] == [(0, 0)]
-    assert waves(features([np.ones((1, 2))]), largest=16) == [[(0, 0)]]
 
 
 def test_curves_are_the_mean_and_standard_deviation_over_the_strides(walks: Cohort) -> None:
