@@ -8,12 +8,13 @@ A second table is for 100 neighbouring motions that are solved in sequence; thei
 
 The UR5 moves between random ends, with 12 control points (49 variables, 1,452 rows). Times are processor times of one
 core; those of several processes (``--workers``, 64 cases each) and of a GPU (``--gpu``, its number of cases) are
-wall-clock times of a second call, after compilation. ``--walks 8`` solves free walks of people with random heights,
-masses and speeds instead (420 variables, 3,459 rows).
+wall-clock times of a second call, after compilation. ``--walks 24`` solves free walks of people with random heights,
+masses and speeds instead (420 variables, 3,459 rows), as a cohort and one by one.
 """
 
 import argparse
 import warnings
+from collections.abc import Sequence
 from time import perf_counter, process_time
 from typing import Any
 
@@ -21,11 +22,11 @@ import numpy as np
 
 from torsor.human import Step, cohort, walking
 from torsor.library import human
-from torsor.motion import PROBLEMS, MotionError, MotionProblem, Solver
+from torsor.motion import PROBLEMS, MotionError, MotionProblem, MotionResult, Solver
 
 
-def walks(count: int, seed: int) -> None:
-    """Print the table of free walks."""
+def walks(count: int, seed: int, workers: int) -> None:
+    """Print the table of free walks; several processes solve only the cohort, in wall-clock time."""
     sizes = np.random.default_rng(seed).uniform([1.6, 60.0, 1.0], [1.9, 85.0, 1.5], (count, 3))
 
     def made() -> list[MotionProblem]:
@@ -33,22 +34,29 @@ def walks(count: int, seed: int) -> None:
         return [walking(human(height, mass), Step(speed=v, **free), "free") for height, mass, v in sizes.tolist()]
 
     made()[0].solve(check=False, iterations=2)  # compiles
-    begun = process_time()
-    together = cohort(made()).results
+    if workers:
+        cohort(made()[:3], workers=workers)  # compiles
+        problems, begun = made(), perf_counter()
+        together = cohort(problems, workers=workers).results
+        _walk_rows([(f"cohort, {workers} processes", together, perf_counter() - begun)])
+        return
+    problems, begun = made(), process_time()
+    together = cohort(problems).results
     seconds, begun = process_time() - begun, process_time()
     alone = [problem.solve(check=False) for problem in made()]
-    single = process_time() - begun
-    print(
-        "| method | walks a second | ms an iteration | solved | the batch is as good or better |\n|---|---|---|---|---|"
-    )
-    for method, results, took in (("cohort", together, seconds), ("loop of solve", alone, single)):
-        cost = 1e3 * took / sum(result.iterations for result in results)
-        solved = np.mean([result.is_solved for result in results])
-        print(f"| {method}, {count} walks | {count / took:.3f} | {cost:.1f} | {solved:.1%} | |")
+    _walk_rows([("cohort", together, seconds), ("loop of solve", alone, process_time() - begun)])
     pairs = list(zip(together, alone, strict=True))
     print(f"as good or better: {np.mean([one.objective <= other.objective * (1 + 1e-4) for one, other in pairs]):.1%}")
     for one, other in pairs:
         print(f"{one.objective:.5f} in {one.iterations}, alone {other.objective:.5f} in {other.iterations} iterations")
+
+
+def _walk_rows(rows: list[tuple[str, Sequence[MotionResult], float]]) -> None:
+    print("| method | walks a second | iterations | ms an iteration | solved |\n|---|---|---|---|---|")
+    for method, results, took in rows:
+        iterations, solved = [result.iterations for result in results], np.mean([one.is_solved for one in results])
+        cost = f"{len(results) / took:.3f} | {np.mean(iterations):.1f} | {1e3 * took / sum(iterations):.1f}"
+        print(f"| {method}, {len(results)} walks | {cost} | {solved:.1%} |")
 
 
 def main() -> None:
@@ -64,7 +72,7 @@ def main() -> None:
     settings = parser.parse_args()
     warnings.filterwarnings("ignore", "ur5-time")  # a few motions violate bounds between the nodes
     if settings.walks:
-        walks(settings.walks, settings.seed)
+        walks(settings.walks, settings.seed, settings.workers)
         return
     make = PROBLEMS["ur5-time"]
     ends = np.random.default_rng(settings.seed).uniform(-1.5, 1.5, (settings.count, 6))
