@@ -1,4 +1,4 @@
-"""Compare single calls from C++: the C code that Torsor exports and Pinocchio's algorithms, on one core.
+"""Compare single calls of inverse dynamics from C++, on one core: exported C code and ``pinocchio::rnea``.
 
     python benchmarks/cpp_calls.py
 
@@ -18,7 +18,6 @@ import pinocchio as pin
 import torsor
 from bench.measure import robot_file
 
-NAMES = {"inverse_dynamics": "rnea", "forward_dynamics": "aba"}
 FLAGS = ["-O3", "-march=native", "-DNDEBUG"]
 # Pinocchio's CMake targets define these.
 DEFINES = ["-DBOOST_MPL_LIMIT_LIST_SIZE=30", "-DBOOST_MPL_LIMIT_VECTOR_SIZE=30", "-DBOOST_FUSION_INVOKE_MAX_ARITY=12"]
@@ -33,7 +32,6 @@ PROGRAM = """
 #include <cstdio>
 #include <pinocchio/multibody.hpp>
 #include <pinocchio/algorithm/rnea.hpp>
-#include <pinocchio/algorithm/aba.hpp>
 extern "C" {
 #include "torsor_kernels.h"
 }
@@ -81,10 +79,10 @@ int main()
         }
     }
     double largest = 0, error = 0;
-    const double own = best([&](int k) { @OWN@(numbers[k][0], numbers[k][1], numbers[k][2], out[k]); });
-    const double other = best([&](int k) { @OTHER@(model, data, q[k], v[k], a[k]); });
+    const double own = best([&](int k) { inverse_dynamics(numbers[k][0], numbers[k][1], numbers[k][2], out[k]); });
+    const double other = best([&](int k) { rnea(model, data, q[k], v[k], a[k]); });
     for (int k = 0; k < states; ++k) {
-        const auto &result = @OTHER@(model, data, q[k], v[k], a[k]);
+        const auto &result = rnea(model, data, q[k], v[k], a[k]);
         for (int i = 0; i < n; ++i) {
             largest = std::max(largest, std::fabs(result[i]));
             error = std::max(error, std::fabs(result[i] - out[k][order[i]]));
@@ -118,45 +116,44 @@ def model_code(model: pin.Model) -> str:
     return "\n    ".join(lines)
 
 
-def measure(path: Path, name: str) -> tuple[float, float, float]:
-    """Return the times (ns) of Torsor and Pinocchio, and the relative difference of their results."""
+def measure(path: Path) -> tuple[float, float]:
+    """Return the times (ns) of Torsor and Pinocchio."""
     robot, model = torsor.load(path).without_friction(), pin.buildModelFromUrdf(str(path))
     order = [robot.coordinate_names.index(joint) for joint in list(model.names)[1:]]
     numbers = np.random.default_rng(0).normal(size=(STATES, 3, robot.nv))
     places = {"N": str(robot.nv), "STATES": str(STATES), "ROUNDS": str(ROUNDS), "NUMBERS": braces(numbers)}
     places["ORDER"] = f"{{{', '.join(map(str, order))}}}"
-    places |= {"MODEL": model_code(model), "OWN": name, "OTHER": NAMES[name]}
+    places["MODEL"] = model_code(model)
     program = PROGRAM
     for place, text in places.items():
         program = program.replace(f"@{place}@", text)
     prefix = Path(pin.__file__).parents[4]
     eigen = Path(casadi.__file__).parent / "include" / "eigen3"
-    with tempfile.TemporaryDirectory() as name_:
-        folder = Path(name_)
-        torsor.export.c(robot, folder, [name])
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        torsor.export.c(robot, folder, ["inverse_dynamics"])
         (folder / "main.cpp").write_text(program)
-        own = ["gcc", "-std=c99", *FLAGS, "-c", "torsor_kernels.c", "-o", "kernels.o"]
+        compiled = ["gcc", "-std=c99", *FLAGS, "-c", "torsor_kernels.c", "-o", "kernels.o"]
         headers = ["-isystem", str(prefix / "include"), "-isystem", str(eigen)]
         whole = ["g++", "-std=c++17", "-w", *FLAGS, *DEFINES, *headers, "main.cpp", "kernels.o", "-o", "main"]
-        for command in (own, whole):
+        for command in (compiled, whole):
             subprocess.run(command, cwd=folder, check=True)
         found = subprocess.run([folder / "main"], capture_output=True, text=True, check=True).stdout.split()
-    own_time, other, error = map(float, found)
+    own, other, error = map(float, found)
     assert error < TOLERANCE, f"the results differ by {error:.1e}"
-    return own_time, other, error
+    return own, other
 
 
 def main() -> None:
     """Print the table."""
-    print("| one call from C++, one core | Torsor | Pinocchio | ratio |\n|---|---|---|---|")
+    print("| one call from C++ | Torsor | Pinocchio | ratio |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         arm = Path(folder) / "ur5.urdf"
         torsor.library.ur5().save(arm)
-        for robot, path in (("UR5", arm), ("Talos", robot_file("talos_reduced.urdf"))):
-            for name, other in NAMES.items():
-                own_time, other_time, _ = measure(path, name)
-                text = f"{name.replace('_', ' ')}, {robot} | {own_time:.0f} ns | {other_time:.0f} ns (`{other}`)"
-                print(f"| {text} | {other_time / own_time:.1f}x |", flush=True)
+        for robot, path in (("UR5", arm), ("Talos, 32 dof", robot_file("talos_reduced.urdf"))):
+            if path is not None:
+                own, other = measure(path)
+                print(f"| inverse dynamics, {robot} | {own:.0f} ns | {other:.0f} ns | {other / own:.1f}x |", flush=True)
 
 
 if __name__ == "__main__":
