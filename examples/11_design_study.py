@@ -23,8 +23,8 @@ arm = torsor.library.planar_chain(2, FOREARM, DENSITY * FOREARM).with_payload("l
 
 # %% [markdown]
 # The arm lifts 1 kg from one point to another. Torques and velocities are bounded. Often, only one joint limits the
-# duration. The small effort term makes the torques of the other joint unique and the motion at most 1.6 % slower on the
-# 10 x 10 grid.
+# duration. The small effort term makes the torques of the other joint unique, and slows the motion by at most 1.6 % on
+# the 10 x 10 grid.
 
 
 # %%
