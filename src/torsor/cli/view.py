@@ -14,7 +14,7 @@ from torsor.base.errors import ModelError, ModelWarning
 from torsor.base.progress import working
 from torsor.base.result import Result
 from torsor.cli.command import Command
-from torsor.cli.options import add_option, add_output
+from torsor.cli.options import add_option, add_output, in_options
 from torsor.cli.outputs import PlainConsole, print_paths, write_json
 from torsor.cli.states import add_base, add_search, as_robot, load_robot
 from torsor.formats.meshes.mesh_files import ALLOWED
@@ -49,16 +49,18 @@ def _run(arguments: Namespace, console: Console) -> None:
             raise ModelError("the folder does not exist", where=f"--meshes {folder}")
         os.environ[ALLOWED] = os.pathsep.join(filter(None, (os.environ.get(ALLOWED, ""), folder)))
     if arguments.output is not None:
-        for option in ("reference", "track", "swing"):
+        for option in ("track", "swing"):
             if getattr(arguments, option):
                 message, fix = "offline pages of robots have sliders only", "omit it, or omit --output"
                 raise ModelError(message, where=f"--{option}", fix=fix)
         from torsor.view.pages import page
 
         items = [_given(name, arguments) for name in arguments.what]
-        shown = items[0] if len(items) == 1 else dict(zip(arguments.what, items, strict=True))
+        shown = dict(zip(arguments.what, items, strict=True))
+        if arguments.reference is not None:
+            shown[f"{arguments.reference} (reference)"] = load_result(arguments.reference)
         with working(f"writing {arguments.output.name}"):
-            page(shown, arguments.output)
+            page(shown if len(shown) > 1 else items[0], arguments.output)
         print_paths(console, arguments.output)
         write_json(arguments, console, {"url": None, "page": arguments.output, "shows": _shown(arguments, items)})
         return
@@ -80,7 +82,7 @@ def _run(arguments: Namespace, console: Console) -> None:
         viewer = show(*items, **place, open=not arguments.no_browser, block=False, **looks)
     errors = PlainConsole(stderr=True, highlight=False, soft_wrap=True)
     for warning in caught:
-        errors.print(f"[yellow]warning[/yellow]: {escape(str(warning.message))}")
+        errors.print(f"[yellow]warning[/yellow]: {escape(in_options(warning.message, arguments))}")
     console.print(f"[bold]{escape(viewer.url)}[/bold] shows {escape(', '.join(arguments.what))}; press Ctrl-C to stop.")
     write_json(arguments, console, {"url": viewer.url, "page": None, "shows": _shown(arguments, items)})
     viewer.wait()

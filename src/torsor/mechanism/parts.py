@@ -163,6 +163,7 @@ def tetrahedra_solid(corners: Array, volumes: Array) -> Solid:
 # Number of values in the size of each shape.
 VISUAL_SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "ellipsoid": 3, "mesh": 3}
 VISUAL_KINDS = tuple(VISUAL_SIZES)
+MOMENT_NOISE = 1e-12  # principal moments below this fraction of the largest are rounding errors in messages
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,9 +249,11 @@ class Link(Part):
         positive, triangle = is_physical(self.inertia)
         if positive and triangle:
             return None
-        moments = [float(f"{moment:.6g}") for moment in np.linalg.eigvalsh(self.inertia)]
+        moments = np.linalg.eigvalsh(self.inertia)
+        moments[np.abs(moments) < MOMENT_NOISE * np.abs(moments).max()] = 0.0
+        rounded = [float(f"{moment:.6g}") for moment in moments]
         return ModelError(
-            f"no body has the principal moments of inertia {moments} kg m^2",
+            f"no body has the principal moments of inertia {rounded} kg m^2",
             where=self.where,
             allowed="moments of 0 or more, none larger than the sum of the other two",
             fix="check signs, units and the reference point of the inertia, which is the centre of mass",
