@@ -196,10 +196,8 @@ def test_the_header_of_a_controller_states_the_robot_the_order_the_units_the_per
 def test_the_header_of_a_sampled_motion_explains_its_window(tmp_path) -> None:
     law = control.computed_torque(torsor.library.two_link(), ([0.0, 1.0], [[0.0, 0.0], [1.0, 2.0]]), bandwidth=9.0)
     text = law.export_c(tmp_path, dtype="float32")[0].read_text()
-    assert (
-        "window, 7 x 2, in: law.reference.window(t) in Python" in text
+    assert "window, 7 x 2, in: law.reference.window(t) in Python" in text
     assert "Constants of the code: the model, gains and limits" in text
-    )
     assert "t, 1 x 1, in: time, s" in text and "No sampling period" in text and "single precision (32 bits)" in text
     assert "after the gears, whose ratios the robot does not contain" in text
 
