@@ -15,10 +15,6 @@ from torsor.view.scene import Timeline
 
 ROOT = Path(__file__).parents[2]
 CLOSE = {"platform": 1e-5, "walking": 2e-3, "tracking": 1e-5}  # m and quaternions; optima differ between machines
-    "platform": 1e-5,
-    "walking": 2e-3,
-    "tracking": 1e-5,
-}  # m and quaternions; optima differ a little from machine to machine
 
 
 def stored(name: str) -> str:
