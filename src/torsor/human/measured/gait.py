@@ -227,7 +227,7 @@ class MeasuredGait(Result):
             for joint in JOINTS:
                 cells = [self._range(kind(side, joint), n) for kind, n in zip(kinds, (1, 2), strict=False)]
                 shown.add_row(f"{side} {joint.replace('_', ' ')}", *cells)
-        tables = [facts, *self._step_tables(), shown]
+        tables = [facts, *self.step_tables(), shown]
         if self.dynamics is not None:
             powers = titled_table("Minimum and maximum joint power (all axes), W/kg", "joint", *SIDES)
             for joint in JOINT_AXES:
@@ -240,7 +240,7 @@ class MeasuredGait(Result):
         values = curve[self.valid]
         return f"{values.min():.{places}f} to {values.max():.{places}f}" if len(values) else "-"
 
-    def _step_tables(self) -> list[RenderableType]:
+    def step_tables(self) -> list[RenderableType]:
         """Return the table of spatio-temporal parameters, if there is a whole stride."""
         if self.steps is None or self.steps.speed is None:
             return []
@@ -534,8 +534,11 @@ def write_measured_report(
     zero = [NO_STANDING] if gait.person is not None and not gait.person.standing else []
     remarks = [*map(str, gait.findings), *notes, *zero]
     parts = [f"<h1>{escape(name)}</h1>", *(f'<p class="remark">{html_text(remark)}</p>' for remark in remarks)]
+    facts, *tables = gait.tables()
+    steps = len(gait.step_tables())
+    parts += map(terminal_table, tables[:steps])
     for cycle in cycles:
         below = [f"<p>{html_text(note)}</p>" for note in cycle.notes]
         parts += [f"<h2>{escape(cycle.title)}</h2>", image(cycle.figure), *below]
-    parts += [f"<h2>Recording</h2><p>{SIGNS}</p>", image(gait.plot()), *map(terminal_table, gait.tables())]
+    parts += [f"<h2>Recording</h2><p>{SIGNS}</p>", image(gait.plot()), *map(terminal_table, [facts, *tables[steps:]])]
     return write_html(Path(path), name, [*parts, *in_motion(gait, name)])

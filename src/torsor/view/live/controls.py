@@ -12,6 +12,7 @@ from torsor.view.live.marks import MARK_LABELS
 from torsor.view.live.postures import Posture
 from torsor.view.live.shots import Drives, Shot
 from torsor.view.live.stage import Stage, Subject
+from torsor.view.scene.scene import PERSON_OPACITY
 
 MAX_ROWS = 80  # rows of a table
 TEXT_STYLE = "font-size:0.8em;line-height:1.35;padding:0 0.7em 0.4em"
@@ -87,7 +88,6 @@ def legend(entries: Sequence[tuple[str, tuple[float, ...]]], notes: list[str]) -
 
 NO_TRAIL = "choose ..."
 INNER_MARKS, SEE_THROUGH = ("reactions", "moments"), 0.6  # marks inside the links, and the opacity that shows them
-PERSON_OPACITY = 0.35  # of a measured body around its skeleton
 SPEEDS = {f"{speed:g}x": speed for speed in (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)}
 TIME_STEPS = 1000  # of the slider of time
 SLIDER_UNITS = {"rad": ("°", 180 / np.pi, 1.0), "m": ("mm", 1000.0, 1.0)}  # unit, factor and step of sliders
