@@ -91,7 +91,9 @@ def _write_page(arguments: Namespace, console: Console) -> None:
     with working(f"writing {arguments.output.name}"):
         moving = [swing(item) if arguments.swing and not isinstance(item, Result) else item for item in items]
         shown = dict(zip(names or arguments.what, moving, strict=True))
-        shown |= {} if reference is None else {"reference": reference}
+        if reference is not None:
+            title = "reference" if arguments.reference is None else f"{arguments.reference} (reference)"
+            shown[title] = reference
         page(moving[0] if len(shown) == 1 else shown, arguments.output)
     print_paths(console, arguments.output)
     write_json(arguments, console, {"url": None, "page": arguments.output, "shows": _shown(arguments, items)})
