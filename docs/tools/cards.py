@@ -15,6 +15,7 @@ import casadi
 import matplotlib.pyplot as plt
 import numpy as np
 from facts import DOCS, ROOT, ratio, ratios, read_facts
+from matplotlib.ticker import MaxNLocator
 
 sys.path.insert(0, str(ROOT / "examples"))
 
@@ -143,16 +144,17 @@ def control() -> None:
     """Draw the errors of the elastic elbow of elastic_joints.md."""
     figure = _code(DOCS / "simulate" / "elastic_joints.md", 1)["figure"]
     curves = {line.get_label(): line.get_xydata() for line in figure.axes[1].lines}
-    axes = _chart("tracking error, elastic joint")
-    axes.plot(*curves["rigid computed torque"].T, color=LINES["other"], label="computed torque")
-    axes.plot(*curves["elastic tracking"].T, color=LINES["own"], label="elastic tracking")
+    axes = _chart("tracking error of an elastic joint (°)")
+    axes.plot(*curves["rigid computed torque"].T, color=LINES["other"], label="rigid model")
+    axes.plot(*curves["rigid, sag-corrected"].T, color=LINES["measured"], label="sag-corrected")
+    axes.plot(*curves["elastic tracking"].T, color=LINES["own"], label="elastic")
     _save_chart("control", axes)
 
 
 def identify() -> None:
     """Draw measured and predicted torques of tutorial 7."""
     names = runpy.run_path(str(ROOT / "examples" / "07_identification.py"))
-    new, axes = names["new"], _chart("joint torque")
+    new, axes = names["new"], _chart("joint torque (N m)")
     shown = (new.times > 2) & (new.times < 6)
     times, states = new.times[shown], (new.q[shown], new.v[shown], new.a[shown])
     models = names["assumed"], names["identified"].robot
@@ -217,7 +219,8 @@ def _save_chart(name: str, axes: Any) -> None:
     if axes.get_legend_handles_labels()[1]:
         axes.legend(frameon=False, loc="lower center", ncols=3, fontsize=10, handlelength=1.4, columnspacing=1.0)
         low, high = axes.get_ylim()
-        axes.set(xticks=[], yticks=[], ylim=(low - 0.25 * (high - low), high))
+        axes.set(xticks=[], ylim=(low - 0.25 * (high - low), high))
+        axes.yaxis.set_major_locator(MaxNLocator(4))
     axes.figure.savefig(DOCS / "cards" / f"{name}.png", dpi=100)
 
 

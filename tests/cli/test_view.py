@@ -65,16 +65,36 @@ def test_a_swing_is_tracked_by_a_controller_with_a_model_that_is_too_light(fake:
     assert 1e-4 < error < 0.05 < np.ptp(plan.q, axis=0).min()
 
 
-def test_only_one_robot_is_tracked_and_only_in_the_viewer(fake: Fake, tmp_path: Path, capsys: Any) -> None:
-    page = ["-o", str(tmp_path / "arm.html")]
-    for more, words in (
-        (["stanford", "--track"], "allowed: one robot, without --reference"),
-        ([*page, "--track"], "--track: offline pages of robots have sliders only"),
-        ([*page, "--swing"], "--swing: offline pages of robots have sliders only"),
-    ):
-        assert main(["view", "two_link", *more]) == 1
-        assert words in capsys.readouterr().err
+def test_only_one_robot_is_tracked(fake: Fake, capsys: Any) -> None:
+    assert main(["view", "two_link", "stanford", "--track"]) == 1
+    assert "allowed: one robot, without --reference" in capsys.readouterr().err
     assert fake.what == ()
+
+
+def test_a_page_of_a_tracked_swing_plays_it_beside_its_reference(fake: Fake, tmp_path: Path) -> None:
+    path = tmp_path / "run.html"
+    assert main(["view", "two_link", "--track", "-o", str(path)]) == 0
+    actors = decoded(path.read_text(encoding="utf-8"))["actors"]
+    assert [actor["title"] for actor in actors] == ["two_link, 10 % heavier than its model", "reference"]
+    assert [actor["times"][-1] for actor in actors] == [12.0, 12.0]
+    assert 1e-4 < np.abs(actors[0]["com"] - actors[1]["com"]).max() < 0.05
+    assert fake.what == ()
+
+
+@pytest.mark.parametrize("name", ["ur5", "four_bar", "free_flying_arm"])
+def test_a_page_of_a_swing_plays_one_period(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "swing.html"
+    assert main(["view", name, "--swing", "-o", str(path)]) == 0
+    (actor,) = decoded(path.read_text(encoding="utf-8"))["actors"]
+    assert np.abs(actor["poses"][0] - actor["poses"][-1]).max() < 1e-6
+    assert np.ptp(actor["poses"], axis=0).max() > 0.05 and actor["drives"]["names"]
+
+
+def test_a_robot_without_sliders_has_no_swing(tmp_path: Path, capsys: Any) -> None:
+    arm = torsor.library.four_bar().with_active([])
+    arm.save(tmp_path / "bar.toml")
+    assert main(["view", str(tmp_path / "bar.toml"), "--swing", "-o", str(tmp_path / "bar.html")]) == 1
+    assert "no coordinate can swing" in capsys.readouterr().err
 
 
 def test_folders_of_meshes_are_allowed_by_name(fake: Fake, tmp_path: Path) -> None:

@@ -51,13 +51,14 @@ class Shape(Part):
     | "box" | three edges |
     | "ellipsoid" | three semi-axes |
     | "plane" | none: it is the half-space below z = 0 |
-    | "mesh" | scale of the file; the shape is its convex hull |
+    | "mesh" | scale factors of the mesh; the shape is its convex hull |
 
     ``mesh`` is the file name as written in the description, ``path`` the path where that file was found. ``folders``
     are the folders from which meshes may be loaded; None (for shapes that are not from a file) allows all folders.
 
     If the link in the description is welded to another, so that it is a frame of the mechanism, ``link`` is its name.
-    Two shapes may touch if ``contype`` of one and ``conaffinity`` of the other have a common bit, as in MuJoCo.
+    Two shapes are checked for collision if the ``contype`` of one and the ``conaffinity`` of the other share a set bit,
+    as in MuJoCo.
 
     Example:
         >>> Shape("capsule", (0.04, 0.5)).size

@@ -12,6 +12,7 @@ from torsor.view.live.marks import MARK_LABELS
 from torsor.view.live.postures import Posture
 from torsor.view.live.shots import Drives, Shot
 from torsor.view.live.stage import Stage, Subject
+from torsor.view.scene.scene import PERSON_OPACITY
 from torsor.view.scene.sliders import SLIDER_UNITS
 
 MAX_ROWS = 80  # rows of a table
@@ -88,7 +89,6 @@ def legend(entries: Sequence[tuple[str, tuple[float, ...]]], notes: list[str]) -
 
 NO_TRAIL = "choose ..."
 INNER_MARKS, SEE_THROUGH = ("reactions", "moments"), 0.6  # marks inside the links, and the opacity that shows them
-PERSON_OPACITY = 0.35  # of a measured body around its skeleton
 SPEEDS = {f"{speed:g}x": speed for speed in (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)}
 
 

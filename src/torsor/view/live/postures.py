@@ -21,8 +21,9 @@ RANGE_SHARE = 0.2  # largest swing to each side, in ranges of the coordinate
 CLOSED_SHARE = 0.3  # part of that swing for closed loops, whose range of assembly is narrow
 SWING_SHARES = (1.0, 0.7, 0.5, 0.35, 0.25)  # of that swing, the first that stays above the floor
 FLOOR_TOLERANCE = 0.02  # how far a swing may reach below the first posture, in sizes of the robot
-PERIOD = 4.0  # s
-SAMPLE_TIMES = np.linspace(0.0, 6 * PERIOD, 49)  # s: instants that the room and the limits of a swing are checked at
+PERIOD = 12.0  # s: of the whole swing at full speed
+TURNS = (3, 2, 4)  # periods of the coordinates, in turn, in one period of the swing
+SAMPLE_TIMES = np.linspace(0.0, PERIOD, 49)  # s: instants that the room and the limits of a swing are checked at
 STEP = 1e-4  # s: of the differences that give velocities and accelerations
 MIN_PACE = 0.1  # speed of a swing whose drives can hardly hold the robot
 
@@ -109,7 +110,7 @@ class Posture:
             self.note = f"The loops cannot be closed there: {error}"
 
     def sway(self, time: float) -> Still:
-        """Swing the coordinates about the first posture, each with its own period, to their values at ``time`` (s).
+        """Swing the coordinates about the first posture, with different periods, to their values at ``time`` (s).
 
         Velocities and accelerations of the motion are included, so that energies and forces are correct. A swing that
         would exceed the velocity or force limit of a drive is slowed down.
@@ -119,6 +120,25 @@ class Posture:
         v, a = self._rates_at(pace * time)
         self._rates = pace * v, pace**2 * a
         return self.shot
+
+    @property
+    def period(self) -> float:
+        """The time (s) after which the swing repeats, apart from its start from rest."""
+        return PERIOD / self._pace
+
+    def swing(self, times: Array) -> tuple[Array, Array, Array]:
+        """Return positions (T, nq), velocities and accelerations (T, nv) of the swing at times (T,), in s."""
+        if self.robot.loops:
+            shots, closed = [self.sway(float(time)) for time in times], self.robot.closed
+            q, v, a = (np.stack([getattr(shot, name) for shot in shots]) for name in ("q", "v", "a"))
+            return q, *closed.accelerations(q, v, a)
+        pace = self._pace
+        low, q, high = (
+            np.stack([self._positions(tuple(self._swung(pace * time + step))) for time in times])
+            for step in (-STEP, 0.0, STEP)
+        )
+        before, after = self.robot.difference(low, q), self.robot.difference(q, high)
+        return q, pace * (before + after) / (2 * STEP), pace**2 * (after - before) / STEP**2
 
     def swings(self) -> list[Array]:
         """Return sample postures of the swing, which show how much space it needs; none with closed loops."""
@@ -175,7 +195,7 @@ class Posture:
             largest = MAX_SWINGS[slide.unit] * (1.0 if slide.unit == "rad" else self.scene.size)
             swing = min(largest, RANGE_SHARE * (slide.high - slide.low)) * part
             middle = float(np.clip(slide.start, slide.low + swing, slide.high - swing))
-            turn = np.sin(2 * np.pi * time / (PERIOD + 0.6 * k))
+            turn = np.sin(2 * np.pi * TURNS[k % len(TURNS)] * time / PERIOD)
             ready = 1 - np.exp(-(time**2))  # it starts from rest
             values.append(slide.start + ready * (middle - slide.start + swing * turn))
         return values

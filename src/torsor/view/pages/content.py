@@ -23,6 +23,7 @@ from torsor.spatial import to_quaternion
 from torsor.view.scene import Scene, Timeline, Triangles, home, palette, timeline, upwards
 from torsor.view.scene.bodies import Beam, ellipsoid_solid
 from torsor.view.scene.detail import detailed, drawn, level, within
+from torsor.view.scene.scene import PERSON_OPACITY
 from torsor.view.scene.sliders import SLIDER_UNITS, sliders
 
 ALIGNMENT = 4  # bytes: typed arrays of JavaScript start at multiples of the size of their numbers
@@ -91,6 +92,8 @@ def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
         links = [k for k, link in enumerate(robot.links) if link.mass > 0]
         content["reactionsAt"] = [_joint(robot, k) for k in links]
         content["reactions"] = numbers.add(_in_base_axes(reactions[:, links], poses[:, links], content["reactionsAt"]))
+    if line.markers is not None:
+        content["markers"] = numbers.add(line.markers)
     if line.ground is not None:
         content["ground"] = numbers.add(line.ground)
     elif line.external is not None:
@@ -169,10 +172,10 @@ def _affine(source: Array, vertices: Array) -> Array | None:
     return np.asarray(map_) if np.abs(source @ map_ - vertices).max() <= SHAPE_TOLERANCE * size else None
 
 
-def surfaces(scene: Scene, numbers: Numbers, triangles: int) -> tuple[dict[str, Any], str]:
+def surfaces(scene: Scene, numbers: Numbers, triangles: int, opacity: float = 1.0) -> tuple[dict[str, Any], str]:
     """Return the shapes and surfaces of a robot, and a note if its meshes were simplified.
 
-    Meshes have at most about ``triangles`` triangles in total.
+    Meshes have at most about ``triangles`` triangles in total. ``opacity`` applies to the shapes of links.
     """
     visuals = [part for part in scene.shown if not part.solids]
     before = sum(len(part.surface.faces) for part in visuals)
@@ -184,7 +187,9 @@ def surfaces(scene: Scene, numbers: Numbers, triangles: int) -> tuple[dict[str, 
     for part in scene.shown:
         surface = detailed(part, corners) if part.solids else new[id(part)]
         if len(surface.faces):
-            color = [round(value, 4) for value in part.color]
+            fades = part.kind == "visual" and part.link < len(scene.robot.links)
+            *color, alpha = (round(value, 4) for value in part.color)
+            color.append(opacity * alpha if fades else alpha)
             middle = (surface.vertices.min(axis=0) + surface.vertices.max(axis=0)) / 2
             place = {"link": part.link, "kind": part.kind, "color": color, "middle": middle.round(5).tolist()}
             shown.append(place | {"name": part.name} | shapes.add(surface))
@@ -292,9 +297,10 @@ def content(
         played = None if isinstance(subject, Robot | ParallelRobot) else shown_samples(timeline(subject, title), rate)
         source, things = (subject, ()) if played is None else (played.robot, played.things)
         if (id(source), things) not in scenes:
-            scene = Scene.of(source, meshes, things, partial(_read, bar, count))
+            measured = played is not None and played.markers is not None
+            scene = Scene.of(source, meshes, things, partial(_read, bar, count), skeleton=measured)
             bar.at(count + 0.5)
-            surface, note = surfaces(scene, numbers, triangles)
+            surface, note = surfaces(scene, numbers, triangles, PERSON_OPACITY if measured else 1.0)
             scenes[id(source), things] = len(robots)
             robots.append(_robot(scene, trails) | surface | {"beams": beam_data(scene, numbers)})
             notes += [note] if note else []

@@ -89,6 +89,7 @@ SKIN: Color = (0.86, 0.67, 0.56, 1.0)
 SIDE_COLORS: dict[str, Color] = {"right": (0.76, 0.3, 0.27, 1.0), "left": (0.2, 0.44, 0.72, 1.0)}
 MIDDLE_COLOR: Color = (0.52, 0.55, 0.6, 1.0)
 RIGID_OPACITY = 0.3  # opacity of the shapes of a flexible link, which do not bend
+PERSON_OPACITY = 0.35  # of a measured body around its skeleton
 BODY_OPACITY = 0.7  # opacity of inertia ellipsoids
 MAX_COORDINATE = 1e9  # m: GPUs use single precision
 ALLOWED_POINTS = f"points at most {MAX_COORDINATE:g} m from the origin of the link"

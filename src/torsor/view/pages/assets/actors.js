@@ -25,6 +25,11 @@ class Actor {
     place() {
         for (let k = 0; k < 3; k++) this.matrices[12 + k] = this.offset[k];
     }
+
+    /** Measured markers: none without a recording. */
+    get markers() {
+        return [];
+    }
 }
 
 class Motion extends Actor {
@@ -85,6 +90,15 @@ class Motion extends Actor {
 
     get closure() {
         return this.content.closure ? this.now(this.content.closure, 1, 0, 1)[0] : null;
+    }
+
+    /** Measured markers now that are seen, in base axes. */
+    get markers() {
+        const { markers } = this.content;
+        if (!markers) return [];
+        const count = markers.shape[1];
+        const points = Array.from({ length: count }, (_, k) => this.now(markers, 3 * count, 3 * k, 3));
+        return points.filter(([x]) => Number.isFinite(x)).map((at) => add(at, this.origin));
     }
 
     /** Forces of drives now: [{name, unit, limit, value}]. */

@@ -13,6 +13,7 @@ const LAYERS = {
     moments: "Moments (violet)",
     ground: "Ground forces (green)",
     external: "External forces (red)",
+    markers: "Measured markers (blue; orange: model)",
 };
 
 /** An element with attributes and children; texts become text nodes. */
@@ -59,7 +60,8 @@ class Panel {
             const units = app.actors.flatMap((each) => (each.content.drives ? each.content.drives.units : []));
             const kinds = [["torques", "N m"], ["forces", "N"]].filter(([, unit]) => units.includes(unit)).map(([kind]) => kind);
             const what = human ? "Joint moments" : `${moves ? "Drive" : "Holding"} ${kinds.join(" and ")}`;
-            const title = moves ? `${what} and limits` : what;
+            const signs = " and strength limits (flexion, adduction, internal rotation positive)";
+            const title = human ? `${what}${signs}` : moves ? `${what} and limits` : what;
             parts.push((this.driveSection = section(title, true, ...chart, this.drives)));
         }
         this.energy = element("dl", { className: "values" });

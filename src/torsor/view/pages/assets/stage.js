@@ -5,6 +5,7 @@ const FORCE = { reactions: [26, 115, 230, 255], external: [217, 38, 51, 255], gr
 const MOMENT = { reactions: [140, 64, 204, 255], external: [242, 128, 140, 255] };
 const BEHIND = 0.75; // opacity of an arrow where a body hides it
 const CENTRE = [240, 190, 40, 255];
+const MEASURED = [26, 102, 230, 255], MARKER_RADIUS = 0.012; // of measured markers; radius in m
 const SUN = [0.35, 0.3, 0.9]; // where the light comes from: two horizontal axes, up
 const LOW = 0.5; // least quality: pixels across for each of the screen, and no shadows
 const FINE = 1.5; // quality at rest of a picture without smooth edges
@@ -122,6 +123,7 @@ class Stage {
                 const { up } = data, low = subtract(actor.com, scaled(up, dot(actor.com, up) - data.ground));
                 strokes.tube([actor.com, low], 0.0025 * actor.robot.size, CENTRE);
             }
+            if (layers.markers) actor.markers.forEach((at) => strokes.ball(at, MARKER_RADIUS, MEASURED, 5, 8));
         }
         renderer.rewrite(this.moving, strokes.data);
         renderer.draw(this.moving, undefined, { bright: 0.25 });
