@@ -110,6 +110,23 @@ class RowStep(NamedTuple):
         return RowStep(*(values[at] for values in self))
 
 
+class PathStep(NamedTuple):
+    """Steps from x by dx (B, n), without a barrier by ``predictor``; barrier parameters and corrector weights (B,).
+
+    It serves programs that compute the changes of the slacks again instead of storing them.
+    """
+
+    x: Array
+    dx: Array
+    predictor: Array
+    mu: Array
+    corrector: Array
+
+    def take(self, at: Indices) -> "PathStep":
+        """Return the steps of some cases."""
+        return PathStep(*(values[at] for values in self))
+
+
 class Trial(NamedTuple):
     """Rows and f after a step, the sums of |h - w| and of logarithms, the largest violation and relative change."""
 
@@ -140,14 +157,9 @@ class RowPoint(ABC):
     def systems(self) -> Systems:
         """The systems of the condensed matrices."""
 
-    @property
     @abstractmethod
-    def off(self) -> Array:
-        """The residuals (B, m) of h - w = 0."""
-
-    @abstractmethod
-    def take(self, at: Indices) -> "RowPoint":
-        """Return the rows of some cases, for ``correction`` and ``corrected``."""
+    def take(self, at: Indices, step: RowStep | PathStep) -> "tuple[RowCorrections, RowStep]":
+        """Return some cases for corrections of their steps; the step without a barrier is returned for the rows."""
 
     @abstractmethod
     def predicted(self, dx: Array) -> Prediction:
@@ -158,8 +170,17 @@ class RowPoint(ABC):
         """Return the largest fractions (B, correctors) that steps take away; dx (B, n) is the second-order part."""
 
     @abstractmethod
-    def step(self, mu: Array, corrector: Array) -> RowStep:
+    def step(self, mu: Array, corrector: Array) -> RowStep | PathStep:
         """Return the chosen step of the rows."""
+
+
+class RowCorrections(ABC):
+    """The rows at a point, for second-order corrections of their steps."""
+
+    @property
+    @abstractmethod
+    def off(self) -> Array:
+        """The residuals (B, m) of h - w = 0."""
 
     @abstractmethod
     def correction(self, step: RowStep, off: Array) -> Array:
@@ -207,7 +228,7 @@ class BatchedPrograms(Protocol):
     def point(self, x: Array, rows: Rows, weight: Array, curvature: Array) -> RowPoint:
         """Return the rows at x (B, n); f is multiplied by ``weight`` (B,), the curvature of rows by ``curvature``."""
 
-    def moved(self, x: Array, rows: Rows, step: RowStep, length: Array, dual: Array) -> Trial:
+    def moved(self, x: Array, rows: Rows, step: RowStep | PathStep, length: Array, dual: Array) -> Trial:
         """Return the rows and f after steps of given lengths (B,) that lead to x (B, n)."""
 
 
@@ -832,7 +853,8 @@ class _Search:
     ) -> _Filters:
         """Try second-order corrections of the full steps of some cases."""
         state, own, nearest = point.state, step.take(at), np.maximum(0.99, 1 - step.rows.mu[at])
-        off, corrector, part = point.rows.off[at], equations.corrector(at), self._part(state, at)
+        rows, row_step = point.rows.take(at, own.rows)
+        off, corrector, part = rows.off, equations.corrector(at, rows, row_step), self._part(state, at)
         trial = self._moved(part, own, length[at], length[at])
         before, is_active, own_length = trial.theta, at >= 0, length[at]
         for _ in range(MAX_CORRECTIONS):
@@ -914,7 +936,7 @@ class _Step(NamedTuple):
     dx: Array
     predictor: Array
     bend: Array
-    rows: RowStep
+    rows: RowStep | PathStep
 
     def take(self, at: Indices) -> "_Step":
         return _Step(self.dx[at], self.predictor[at], self.bend[at], self.rows.take(at))
@@ -1009,15 +1031,17 @@ class _Newton:
             -np.stack([point.gradient + point.rows.pushed, point.repulsion + point.rows.repelled], axis=1)
         )
 
-    def corrector(self, at: Indices) -> Callable[[_Step, Array], tuple[_Step, tuple[Array, Array]]]:
+    def corrector(
+        self, at: Indices, rows: RowCorrections, row_step: RowStep
+    ) -> Callable[[_Step, Array], tuple[_Step, tuple[Array, Array]]]:
         """Return a function of steps of some cases and other residuals (B, m): new steps, and ratios of their rows."""
-        point, rows, factors = self.point, self.point.rows.take(at), self.factors.take(at)
+        point, factors = self.point, self.factors.take(at)
         gradient, repulsion = point.gradient[at], point.repulsion[at]
 
         def corrected(step: _Step, off: Array) -> tuple[_Step, tuple[Array, Array]]:
-            right = gradient + step.rows.mu[:, None] * repulsion + step.rows.corrector[:, None] * step.bend
-            dx = factors.solved(-(right + rows.correction(step.rows, off))[:, None])[:, 0]
-            new, *ratios = rows.corrected(step.rows, off, dx)
+            right = gradient + row_step.mu[:, None] * repulsion + row_step.corrector[:, None] * step.bend
+            dx = factors.solved(-(right + rows.correction(row_step, off))[:, None])[:, 0]
+            new, *ratios = rows.corrected(row_step, off, dx)
             return step._replace(dx=dx, rows=new), (ratios[0], ratios[1])
 
         return corrected

@@ -8,18 +8,28 @@ The arrays are NumPy's, or CuPy's on a GPU. NumPy's functions of CuPy arrays cal
 same; new arrays are created ``like`` others.
 """
 
-from collections.abc import Sequence
-from copy import copy
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from torsor.base.arrays import Array, Indices
 from torsor.compiler import array_module, free_memory, on_host
-from torsor.motion.batched import WIDTHS, Prediction, RowPoint, Rows, RowStep, RowTotals, Trial
+from torsor.compiler.fold import Fold
+from torsor.motion.batched import (
+    WIDTHS,
+    PathStep,
+    Prediction,
+    RowCorrections,
+    RowPoint,
+    Rows,
+    RowStep,
+    RowTotals,
+    Trial,
+)
 from torsor.motion.linear_systems import Systems
 from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.program import Program
@@ -295,12 +305,20 @@ class Cases:
             parts.append(rows)
         return self.program.factor * f, _side_by_side(parts)
 
-    def point(self, x: Array, rows: Rows, weight: Array, curvature: Array) -> "CasesPoint":
-        """Return the derivatives at x (B, n) and rows; ``curvature`` (B,) is the weight of the rows' curvature."""
-        return CasesPoint(self, x, rows, weight, curvature)
+    @cached_property
+    def is_folded(self) -> bool:
+        """Whether compiled code loops over the nodes (``barrier_folds``): on a CPU, with one spline per phase."""
+        return self.device == "cpu" and all(batch.folds is not None for batch in self.program.batches)
 
-    def moved(self, x: Array, rows: Rows, step: RowStep, length: Array, dual: Array) -> Trial:
+    def point(self, x: Array, rows: Rows, weight: Array, curvature: Array) -> "RowPoint":
+        """Return the derivatives at x (B, n) and rows; ``curvature`` (B,) is the weight of the rows' curvature."""
+        kind = FoldedPoint if self.is_folded else CasesPoint
+        return kind(self, x, rows, weight, curvature)
+
+    def moved(self, x: Array, rows: Rows, step: RowStep | PathStep, length: Array, dual: Array) -> Trial:
         """Return the rows and f after steps of given lengths (B,) that lead to x (B, n)."""
+        if isinstance(step, PathStep):
+            return self._folded_move(x, rows, step, length, dual)
         f, parts, totals = np.zeros(len(x), like=x), list[Rows](), list[Array]()
         scalars = {"mu": step.mu[:, None], "corrector": step.corrector[:, None]}
         scalars |= {"length": length[:, None], "dual": dual[:, None]}
@@ -319,6 +337,25 @@ class Cases:
         all_ = _by_total(totals)
         sums, largest = all_[:2].sum(axis=2), all_[2:].max(axis=2)
         return Trial(Rows(*map(_side_by_side, zip(*parts, strict=True))), self.program.factor * f, *sums, *largest)
+
+    def _folded_move(self, x: Array, rows: Rows, step: PathStep, length: Array, dual: Array) -> Trial:
+        f, parts, worst = np.zeros(len(x)), list[Rows](), np.full((2, len(x)), -np.inf)
+        total = np.zeros((2, len(x)))
+        scalars = {"mu": step.mu, "corrector": step.corrector, "length": length, "dual": dual}
+        changes = np.stack([step.dx, step.predictor], axis=1)
+        for nodes, first, last in self.parts:
+            if not nodes.batch.m:
+                f += nodes.value(x)[1]
+                continue
+            inputs = nodes.folded(step.x) | nodes.folded_rows(rows, slice(first, last)) | nodes.folded_changes(changes)
+            inputs |= {f"new_{name}": values for name, values in nodes.folded_point(x).items()} | scalars
+            result = nodes.fold("moved", inputs)
+            f += result["sums"][:, 2]
+            total += result["sums"][:, :2].T
+            worst = np.maximum(worst, result["largest"].T)
+            parts.append(Rows(*(result[name] for name in ("w_new", "u_new", "z_low_new", "z_high_new"))))
+        new = Rows(*map(_side_by_side, zip(*parts, strict=True)))
+        return Trial(new, self.program.factor * f, *total, *worst)
 
     @cached_property
     def parts(self) -> list[tuple["Nodes", int, int]]:
@@ -430,13 +467,52 @@ class Nodes:
             total[:, :, others] += results["pulled_specials"].sum(axis=1).reshape(B, k, -1)
         return total[..., :-1]
 
+    # Folds over the nodes
+
+    def folded_point(self, x: Array) -> dict[str, Array]:
+        """Return the inputs of folds that depend on the variables (B, n)."""
+        phase = self.batch.phase
+        points = self._points(x, self._cases.known[phase])
+        return {"points": points, "T": self._cases.duration(phase, x), "numbers": x[:, self.constants.numbers]}
+
+    def folded(self, x: Array) -> dict[str, Array]:
+        """Return the inputs of folds at x (B, n)."""
+        cases, constants, nodes = self._cases, self.constants, self.batch.spline_nodes
+        fixed = {"basis": nodes.basis, "s": constants.s[:, None], "node_weight": constants.weights[:, None]}
+        given = {"data": cases.data[self._index], "given": cases.given[self._index]}
+        return fixed | self.bounds | given | self.folded_point(x)
+
+    def folded_rows(self, rows: Rows, at: slice) -> dict[str, Array]:
+        """Return the slacks and multipliers of these nodes as inputs of folds."""
+        return {name: values[:, at] for name, values in rows._asdict().items()}
+
+    def folded_changes(self, dx: Array) -> dict[str, Array]:
+        """Return the inputs of folds for k changes (B, k, n) of the variables."""
+        points = self._points(dx, None).swapaxes(1, 2)
+        return {"change_points": points, "specials": dx[:, :, self.constants.others]}
+
+    def fold(self, name: str, inputs: dict[str, Array]) -> dict[str, Array]:
+        """Return the outputs of a fold of ``barrier_folds``."""
+        fold: Fold = getattr(self.batch.folds, name)
+        return fold(self.batch.spline_nodes, inputs)
+
+    def folded_pull(self, results: dict[str, Array], k: int) -> Array:
+        """Return k derivatives (B, k, n), given their sums over the nodes."""
+        _, _, columns = self.constants.groups[0]
+        B = len(results["pulled"])
+        total = np.zeros((B, k, self._cases.n + 1))  # known points are collected in the last column
+        total[:, :, columns] = results["pulled"].reshape(B, -1, k, self._count).swapaxes(1, 2)
+        if len(self.constants.others):
+            total[:, :, self.constants.others] += results["pulled_specials"].reshape(B, k, -1)
+        return total[..., :-1]
+
     def point(self, x: Array, rows: dict[str, Array], weight: Array, curvature: Array) -> dict[str, Array]:
         """Return "jacobian", "off" and "totals" of the nodes, the "pulled" derivatives (B, k, n), and "parts".
 
         The parts are sums of blocks of the condensed matrix. A few cases are computed at a time, because the blocks of
         all cases would not fit into a cache.
         """
-        batch, B, (_, call) = self.batch, len(x), self.batch.barrier.point
+        batch, B, call = self.batch, len(x), self.batch.barrier.point
         inputs = self.inputs(x) | rows | self.bounds
         inputs["multipliers"] = curvature[:, None, None] * rows["u"] * self.bounds["inverse"]
         inputs["weight"] = weight[:, None] * self.constants.weights
@@ -462,7 +538,81 @@ class Nodes:
         return kept | {"parts": parts, "pulled": pulled}
 
 
-class CasesPoint(RowPoint):
+class FoldedPoint(RowPoint):
+    """The rows at a point, with sums over the nodes by compiled code and without a Jacobian."""
+
+    def __init__(self, cases: Cases, x: Array, rows: Rows, weight: Array, curvature: Array):
+        self._cases, self._x, self._rows = cases, x, rows
+        total, sums, largest = np.zeros((len(x), 4, cases.n)), np.zeros((len(x), 4)), np.full((len(x), 4), -np.inf)
+        parts, columns = list[Array](), list[Array]()
+        scalars = {"weight": cases.program.factor * weight, "curvature": curvature}
+        for nodes, first, last in cases.parts:
+            result = nodes.fold("point", self._inputs(nodes, first, last) | scalars)
+            pulled = nodes.folded_pull(result, 4 + len(nodes.batch.others))
+            total += pulled[:, :4]
+            parts.append(result["blocks"])
+            columns.append(pulled[:, 4:])
+            if nodes.batch.m:
+                sums += result["sums"]
+                largest = np.maximum(largest, result["largest"])
+        self.entries = cases.assembly.entries(parts, columns)
+        self.gradient, self.multiplied, self.pushed, self.repelled = total.swapaxes(0, 1)
+        self.totals = RowTotals(*sums.T, *largest[:, :3].T, least=-largest[:, 3])
+
+    @property
+    def systems(self) -> Systems:
+        """The systems of the condensed matrices."""
+        return self._cases.assembly.systems
+
+    def _inputs(self, nodes: Nodes, first: int, last: int) -> dict[str, Array]:
+        return nodes.folded(self._x) | nodes.folded_rows(self._rows, slice(first, last))
+
+    def _each(self) -> Iterator[tuple[Nodes, dict[str, Array]]]:
+        for nodes, first, last in self._cases.parts:
+            if nodes.batch.m:
+                yield nodes, self._inputs(nodes, first, last)
+
+    def take(self, at: Indices, step: RowStep | PathStep) -> tuple["CasesPoint", RowStep]:
+        """Return the rows of some cases with their Jacobian, and those of their steps, for corrections."""
+        step, cases, rows = cast(PathStep, step), self._cases.take(at), Rows(*(values[at] for values in self._rows))
+        results, predictors = list[dict[str, Array]](), list[Array]()
+        for nodes, first, last in cases.parts:
+            if nodes.batch.m:
+                inputs = nodes.inputs(step.x) | nodes.bounds | nodes.rows(rows, slice(first, last))
+                results.append(nodes.batch.barrier.rows_of_step(**inputs, **nodes.changes(step.predictor[:, None])))
+                predictors.append(results[-1].pop("predictor").reshape(len(at), -1))
+        predictor = _side_by_side(predictors)
+        return CasesPoint.of_results(cases, rows, results), RowStep(predictor, predictor, step.mu, step.corrector)
+
+    def predicted(self, dx: Array) -> Prediction:
+        """Return the effect of the steps (B, 2, n) without a barrier and for a unit barrier parameter."""
+        pulled, sums, largest = np.zeros((len(dx), self._cases.n)), np.zeros((len(dx), 2)), np.zeros((len(dx), 2))
+        for nodes, inputs in self._each():
+            result = nodes.fold("predicted", inputs | nodes.folded_changes(dx))
+            pulled += nodes.folded_pull(result, 1)[:, 0]
+            sums += result["sums"]
+            largest = np.maximum(largest, result["largest"])
+        self._first = dx
+        return Prediction(pulled, *sums.T, *largest.T)
+
+    def ratios(self, dx: Array, mu: Array, correctors: Array) -> tuple[Array, Array]:
+        """Return the largest fractions (B, correctors) that steps take away; dx (B, n) is the second-order part."""
+        changes = np.concatenate([self._first, dx[:, None]], axis=1)
+        worst, scalars = list[Array](), {"mu": mu, "correctors": correctors}
+        for nodes, inputs in self._each():
+            worst.append(nodes.fold("ratios", inputs | nodes.folded_changes(changes) | scalars)["largest"])
+        self._second, count = dx, correctors.shape[1]
+        largest: Array = np.max(worst, axis=0)
+        return largest[:, :count], largest[:, count:]
+
+    def step(self, mu: Array, corrector: Array) -> PathStep:
+        """Return the chosen step of the rows."""
+        first, unit = self._first.swapaxes(0, 1)
+        dx = first + mu[:, None] * unit + corrector[:, None] * self._second
+        return PathStep(self._x, dx, first, mu, corrector)
+
+
+class CasesPoint(RowPoint, RowCorrections):
     """The rows at a point, and their derivatives."""
 
     def __init__(self, cases: Cases, x: Array, rows: Rows, weight: Array, curvature: Array):
@@ -490,12 +640,18 @@ class CasesPoint(RowPoint):
         """The systems of the condensed matrices."""
         return self._cases.assembly.systems
 
-    def take(self, at: Indices) -> "CasesPoint":
-        """Return the rows of some cases, for corrections of their steps."""
-        other = copy(self)
-        other._cases, other._rows = self._cases.take(at), Rows(*(values[at] for values in self._rows))
-        other._results = [{name: values[at] for name, values in own.items()} for own in self._results]
-        return other
+    @classmethod
+    def of_results(cls, cases: Cases, rows: Rows, results: list[dict[str, Array]]) -> "CasesPoint":
+        """Return a point for corrections, given the "jacobian" and "off" of each batch of nodes."""
+        point = cls.__new__(cls)
+        point._cases, point._rows, point._results = cases, rows, results
+        return point
+
+    def take(self, at: Indices, step: RowStep | PathStep) -> tuple["CasesPoint", RowStep]:
+        """Return the rows of some cases, and their steps, for corrections."""
+        rows = Rows(*(values[at] for values in self._rows))
+        results = [{name: values[at] for name, values in own.items()} for own in self._results]
+        return CasesPoint.of_results(self._cases.take(at), rows, results), cast(RowStep, step)
 
     @property
     def off(self) -> Array:

@@ -10,7 +10,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import casadi as ca
 import numpy as np
@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 from torsor.base.arrays import Array, Indices
 from torsor.compiler import Signature
 from torsor.compiler.cache import source_hash
-from torsor.motion.batched import Prediction, RowPoint, Rows, RowStep, RowTotals, Trial
+from torsor.motion.batched import PathStep, Prediction, RowCorrections, RowPoint, Rows, RowStep, RowTotals, Trial
 from torsor.motion.linear_systems import Systems
 from torsor.motion.transcription.cases import Cases, kinds_of_bounds, nodes_structure
 from torsor.motion.transcription.program import Program
@@ -257,12 +257,13 @@ class WideCases:
         """Return the derivatives at x (B, n) and rows; ``curvature`` (B,) is the weight of the rows' curvature."""
         return WidePoint(self, x, rows, weight, curvature)
 
-    def moved(self, x: Array, rows: Rows, step: RowStep, length: Array, dual: Array) -> Trial:
+    def moved(self, x: Array, rows: Rows, step: RowStep | PathStep, length: Array, dual: Array) -> Trial:
         """Return the rows and f after steps of given lengths (B,) that lead to x (B, n)."""
         f, h = self.value(x)
-        scalars = (values[:, None] for values in (step.mu, step.corrector, length, dual))
+        own = cast(RowStep, step)
+        scalars = (values[:, None] for values in (own.mu, own.corrector, length, dual))
         *moved, off, logs, outside, change = _kernel(_row_move)(
-            rows.w, rows.z_low, rows.z_high, *self.row_bounds, rows.u, h, step.ds, step.predictor, *scalars
+            rows.w, rows.z_low, rows.z_high, *self.row_bounds, rows.u, h, own.ds, own.predictor, *scalars
         )
         sums, largest = (off.sum(axis=1), logs.sum(axis=1)), ((self.units * outside).max(axis=1), change.max(axis=1))
         return Trial(Rows(*moved), f, *sums, *largest)
@@ -273,7 +274,7 @@ def without_linear(program: Program) -> Program:
     return replace(program, linear=Linear((), program.layout), rates=())
 
 
-class WidePoint(RowPoint):
+class WidePoint(RowPoint, RowCorrections):
     """The rows at a point, and their derivatives."""
 
     def __init__(self, cases: WideCases, x: Array, rows: Rows, weight: Array, curvature: Array):
@@ -342,12 +343,12 @@ class WidePoint(RowPoint):
         """The residuals (B, m) of h - s = 0."""
         return self._off
 
-    def take(self, at: Indices) -> "WidePoint":
+    def take(self, at: Indices, step: RowStep | PathStep) -> "tuple[WidePoint, RowStep]":
         """Return the rows of some cases, for corrections of their steps."""
         other = copy(self)
         other._cases, other._rows = self._cases.take(at), Rows(*(values[at] for values in self._rows))
-        other._jacobian = self._jacobian.take(at)
-        return other
+        other._jacobian, other._off = self._jacobian.take(at), self._off[at]
+        return other, cast(RowStep, step)
 
     def predicted(self, dx: Array) -> Prediction:
         """Return what the steps (B, 2, n) without a barrier and for a unit barrier parameter do to the rows."""
