@@ -2,9 +2,11 @@
 
 import ctypes
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
+from numpy.typing import NDArray
 
 from torsor.base.arrays import Array, Indices
 from torsor.compiler.cache import Signature, StoredKernel, keep
@@ -41,6 +43,29 @@ class SplineNodes:
     def __len__(self) -> int:
         return len(self.places)
 
+    def inputs(self, kind: Kind, size: int) -> int:
+        """Return the number of entries of an input for a case or node, given that at one node."""
+        return self.count * size // self.points if kind == "window" else self._rows(kind, size)
+
+    def outputs(self, kind: Kind, size: int) -> int:
+        """Return the number of entries of an output for a case, given that at one node."""
+        if kind == "first":
+            return self.count * size // self.orders
+        return self.spans * size * self.points**2 // self.orders**2 if kind == "second" else self._rows(kind, size)
+
+    def _rows(self, kind: Kind, size: int) -> int:
+        return size * len(self.places) if kind == "rows" else size
+
+
+class Targets(NamedTuple):
+    """The places of the entries of a "first" or "second" output among ``size`` results; the others have this number."""
+
+    places: Indices
+    size: int
+
+
+_NO_TARGETS: Mapping[str, Targets] = {}
+
 
 class Fold:
     """A compiled function of a node that is called for all nodes of B cases (see ``compiler.llvm.fold``).
@@ -64,10 +89,11 @@ class Fold:
         self.signature = Signature.of(source)
         names_in, names_out = self.signature.names_in, self.signature.names_out
         own = [kinds.get(name, "case") for name in names_in], [kinds.get(name, "sums") for name in names_out]
+        width = host().width(_DTYPE)
         if isinstance(source, ca.Function):
             program = prepared(source)
-            modules = write_fold(program, [*own[0], *own[1]], orders, points, _DTYPE, host().width(_DTYPE))
-            code = native.emit(modules) + sines_of(program, modules[0], _DTYPE, host().width(_DTYPE))
+            modules = write_fold(program, [*own[0], *own[1]], orders, points, _DTYPE, width)
+            code = native.emit(modules) + sines_of(program, modules[0], _DTYPE, width)
             keep(key, source, code, whole=False)
         else:
             code = source.code
@@ -75,49 +101,60 @@ class Fold:
         self._inputs, self._outputs = (
             list(zip(*part, strict=True)) for part in ((names_in, own[0], sizes[0]), (names_out, own[1], sizes[1]))
         )
-        self._orders, self._points = orders, points
-        self._code = native.link(code, ["fold", "fixed"])
+        self._code, self._block = native.link(code, ["fold", "fixed"]), 8 * width
         self._call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(self._code["fold"])
         self._fixed = ctypes.c_int64.from_address(self._code["fixed"]).value
-        self._free: list[Array] = []  # the memory of earlier calls
+        self._free: list[NDArray[np.uint8]] = []  # the memory of earlier calls
 
-    def __call__(self, nodes: SplineNodes, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Return the outputs (B, ...) for arrays of the inputs, whose entries are numbered along all other axes."""
-        block, place, words, used = host().width(_DTYPE) * 8, self._fixed, list[int](), list[Array]()
+    def __call__(
+        self, nodes: SplineNodes, inputs: Mapping[str, Array], targets: Mapping[str, Targets] = _NO_TARGETS
+    ) -> dict[str, Array]:
+        """Return the outputs (B, ...) for arrays of the inputs, whose entries are numbered along all other axes.
+
+        ``targets`` are those of the outputs of the kinds "first" and "second".
+        """
+        place, used, results = self._fixed, list[Array](), dict[str, Array]()
         cases = next(len(inputs[name]) for name, kind, _ in self._inputs if kind != "node")
+        words = [cases, len(nodes), _address(nodes.places), _address(nodes.basis)]
         for name, kind, size in self._inputs:
             array = _entries(inputs[name])
-            counts = {"window": nodes.count * size // self._points, "rows": len(nodes) * size}
-            expected = len(nodes) if kind == "node" else cases, counts.get(kind, size)
-            if array.shape != expected:
-                raise ValueError(f"{self.signature.name}: {name} has the shape {array.shape} instead of {expected}")
-            node_step = array.strides[0] if kind == "node" else 8 * size
-            words += [array.ctypes.data, array.strides[0], node_step, expected[1], place]
-            place += block * expected[1] if kind == "window" else 0
-            used.append(array)
-        results = dict[str, Array]()
+            rows, count = len(nodes) if kind == "node" else cases, nodes.inputs(kind, size)
+            if array.shape != (rows, count):
+                shapes = f"{array.shape} instead of {(rows, count)}"
+                raise ValueError(f"{self.signature.name}: {name} has the shape {shapes}")
+            step = array.strides[0]
+            words += [_address(array), step, step if kind == "node" else 8 * size, count, place, 0, 0]
+            place += self._block * count if kind == "window" else 0
+            used.append(array)  # their memory must outlive the call
         for name, kind, size in self._outputs:
-            counts = {"rows": len(nodes) * size, "first": nodes.count * size // self._orders}
-            counts["second"] = nodes.spans * size * self._points**2 // self._orders**2
-            array = results[name] = np.empty((cases, counts.get(kind, size)))
-            words += [array.ctypes.data, array.strides[0], 8 * size, array.shape[1], place]
-            place += 0 if kind == "rows" else block * array.shape[1]
-        memory = self._memory(place)
-        head = [cases, len(nodes), nodes.places.ctypes.data, nodes.basis.ctypes.data]
+            count, own = nodes.outputs(kind, size), targets[name] if kind in ("first", "second") else None
+            if own is not None and len(own.places) != count:
+                raise ValueError(f"{self.signature.name}: {name} has {count} entries, not {len(own.places)}")
+            array = results[name] = np.empty((cases, count if own is None else own.size))
+            more = [0, 0] if own is None else [own.size, _address(own.places)]
+            words += [_address(array), array.strides[0], 8 * size, count, place, *more]
+            place += 0 if kind == "rows" else self._block * (count + (0 if own is None else own.size + 1))
         if cases:
-            table = (ctypes.c_int64 * (len(head) + len(words)))(*head, *words)
-            self._call(ctypes.addressof(table), memory.ctypes.data + -memory.ctypes.data % _ALIGN)
-        if len(memory) <= _MAX_KEPT:
-            self._free.append(memory)
+            memory = self._memory(place)
+            table = (ctypes.c_int64 * len(words))(*words)
+            start = _address(memory)
+            self._call(ctypes.addressof(table), start + -start % _ALIGN)
+            if len(memory) <= _MAX_KEPT:
+                self._free.append(memory)
         return results
 
-    def _memory(self, size: int) -> Array:
+    def _memory(self, size: int) -> NDArray[np.uint8]:
         """Return memory for some bytes from the next page on."""
         try:
             memory = self._free.pop()
         except IndexError:
             memory = np.zeros(0, dtype=np.uint8)
         return memory if len(memory) >= size + _ALIGN else np.empty(size + _ALIGN, dtype=np.uint8)
+
+
+def _address(array: NDArray[Any]) -> int:
+    address: int = array.__array_interface__["data"][0]  # faster than ``ctypes``
+    return address
 
 
 def _entries(array: Array) -> Array:

@@ -14,8 +14,10 @@ The inputs and outputs of the function have these kinds:
 | rows | (B, K count) | input or output at each node |
 | window | (B, points count) | control points: a node takes P of them |
 | sums, largest | (B, count) | sums and largest values over the nodes |
-| first | (B, points count) | sums of B^T g for derivatives g (D, count) |
-| second | (B, spans count P P) | sums of B^T H B for derivatives H (count, D, D), for the nodes of each span |
+| first | (points, count) | sums of B^T g for derivatives g (D, count) |
+| second | (spans, count, P, P) | sums of B^T H B for derivatives H (count, D, D), for the nodes of each span |
+
+The entries of the last two are added up to an array (B, results): each has a place in it, or none.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,9 +37,11 @@ _AHEAD = 2  # nodes by which rows are loaded into the cache before they are used
 _LINE = 64  # bytes of a cache line
 
 # The table of a call, in words of 8 bytes: these, then some words for each array. ``PLACE`` is the offset in bytes of
-# an array in the memory of the call.
+# an array in the memory of the call. ``COUNT`` is its number of entries there. For the kinds "first" and "second",
+# ``TARGETS`` is the address of the places of these entries among the ``RESULTS``; an entry without a place has this
+# number.
 HEAD = CASES, NODES, PLACES, BASIS = range(4)
-WORDS = ADDRESS, CASE_STEP, NODE_STEP, COUNT, PLACE = range(5)
+WORDS = ADDRESS, CASE_STEP, NODE_STEP, COUNT, PLACE, RESULTS, TARGETS = range(7)
 # The words of each node: its first control point, its span, its slot, and the number of nodes that are contracted
 # after it.
 NODE = FIRST, SPAN, SLOT, CONTRACTED = range(4)
@@ -169,7 +173,7 @@ def write_fold(
     for array in inputs:
         if array.kind in ("case", "window"):
             to = w.at("%in", array.block, w.block) if array.kind == "case" else states.region(array)
-            states.move("pack", array, to)
+            states.move("pack", array, to, array.words[COUNT])
     for array in outputs:
         if array.kind != "rows":
             start = scalar.literal(float("-inf") if array.kind == "largest" else 0.0)
@@ -221,8 +225,10 @@ def write_fold(
     w.add(f"br i1 {w.put(f'icmp slt i64 %k.next, {head[NODES]}')}, label %node, label %after")
     w.begin("after")
     for array in outputs:
-        if array.kind != "rows":
-            states.move("unpack", array, states.region(array))
+        if array.kind in ("first", "second"):
+            states.scatter(array)
+        elif array.kind != "rows":
+            states.move("unpack", array, states.region(array), array.words[COUNT])
     w.begin("unpacked")
     w.add(f"%i.next = add i64 %i, {width}")
     w.add(f"br i1 {w.put(f'icmp slt i64 %i.next, {head[CASES]}')}, label %group, label %end")
@@ -256,9 +262,19 @@ class _States:
     def _first(self, array: _Array) -> str:
         return self._w.at(array.words[ADDRESS], self._w.put(f"mul i64 %i, {array.words[CASE_STEP]}"))
 
-    def move(self, way: str, array: _Array, block: str) -> None:
+    def scatter(self, array: _Array) -> None:
+        """Add the entries of an array to its results, and unpack these."""
+        w, count, results = self._w, array.words[COUNT], array.words[RESULTS]
+        region, zero = self.region(array), self._w.scalar.literal(0.0)
+        to = w.at(region, count, w.block)
+        w.add(f"call void @fill(ptr {to}, i64 {w.put(f'add i64 {results}, 1')}, {w.scalar.name} {zero})")
+        targets = w.put(f"inttoptr i64 {array.words[TARGETS]} to ptr")
+        w.add(f"call void @scatter(ptr {region}, i64 {count}, ptr {targets}, ptr {to})")
+        self.move("unpack", array, to, results)
+
+    def move(self, way: str, array: _Array, block: str, count: str) -> None:
         """Pack or unpack an array of which there is one row per case."""
-        w, count, step = self._w, array.words[COUNT], array.words[CASE_STEP]
+        w, step = self._w, array.words[CASE_STEP]
         first = self._first(array)
         is_long = w.put(f"icmp sge i64 {count}, {TILE if way == 'pack' else max(w.width, TILE)}")
         w.choose(

@@ -19,7 +19,7 @@ from torsor.motion.transcription.barrier import BarrierKernels
 
 _KINDS: dict[str, Kind] = {
     **dict.fromkeys(("points", "new_points", "change_points"), "window"),
-    **dict.fromkeys(("basis", "s", "node_weight"), "node"),
+    **dict.fromkeys(("basis", "s", "node_weight", "required"), "node"),
     **dict.fromkeys(("data", "u", "w", "z_low", "z_high", "w_new", "u_new", "z_low_new", "z_high_new"), "rows"),
     "blocks": "second",
     "pulled": "first",
@@ -152,3 +152,16 @@ class BarrierFolds:
             return outputs | {"sums": ca.vertcat(totals[:2], cost), "largest": totals[2:]}
 
         return self._fold("move", make)
+
+    @cached_property
+    def outside(self) -> Fold:
+        """The largest violation of the bounds by rows that are "required", and the sum of these, to detect NaN."""
+
+        def make(symbols: _Values) -> _Values:
+            symbols["required"] = ca.SX.sym("required", self._own.m)
+            h = self._kernels.rows_expressions.at(**self._node(symbols), w=ca.SX.zeros(self._own.m))["off"]
+            kept = ca.if_else(symbols["required"], h, 0)
+            beyond = ca.fmax(symbols["low"] - h, h - symbols["high"])
+            return {"sums": ca.sum1(kept), "largest": ca.mmax(ca.fmax(ca.if_else(symbols["required"], beyond, 0), 0))}
+
+        return self._fold("outside", make)

@@ -16,9 +16,9 @@ from typing import Any, cast
 import numpy as np
 from scipy.sparse import csr_array
 
-from torsor.base.arrays import Array, Indices
+from torsor.base.arrays import Array, Flags, Indices
 from torsor.compiler import array_module, free_memory, on_host
-from torsor.compiler.fold import Fold
+from torsor.compiler.fold import Fold, Targets
 from torsor.motion.batched import (
     WIDTHS,
     PathStep,
@@ -115,11 +115,7 @@ class Assembly:
         """For each batch, the scatter matrix of the blocks, and the places of the columns of T and the numbers."""
         result, xp = [], array_module(self._device)
         for batch in self._program.batches:
-            blocks = batch.condensed_blocks
-            row, column = np.divmod(blocks.places.to, self._program.n)
-            lower = row >= column
-            places = self.systems.places[row[lower], column[lower]], blocks.places.taken[lower]
-            shape = len(self.systems.rows), blocks.size
+            shape, places = (len(self.systems.rows), batch.condensed_blocks.size), self._of_blocks(batch)
             scatter = csr_array((np.ones(len(places[0])), places), shape=shape)
             columns = self.systems.places[batch.others]
             for k in range(len(batch.others)):  # entries among T and the numbers are added once
@@ -128,17 +124,49 @@ class Assembly:
             result.append((scatter if self._device == "cpu" else xp.asarray(_summed(scatter)), used))
         return result
 
+    def _of_blocks(self, batch: Batch) -> tuple[Indices, Indices]:
+        """Return the indices of entries, and of the parts of the blocks that are added to them."""
+        places = batch.condensed_blocks.places
+        row, column = np.divmod(places.to, self._program.n)
+        lower = row >= column
+        return self.systems.places[row[lower], column[lower]], places.taken[lower]
+
+    @cached_property
+    def targets(self) -> list[dict[str, dict[str, Targets]]]:
+        """The places of the outputs of folds by name, for each batch."""
+        result = []
+        for batch in self._program.batches:
+            size, (to, taken) = len(self.systems.rows), self._of_blocks(batch)
+            places = np.full(batch.condensed_blocks.size, size)
+            places[taken] = to
+            pulled, bend = (self._of_pulled(batch, k) for k in (4 + len(batch.others), 1))
+            result.append(
+                {"point": {"blocks": Targets(places, size), "pulled": pulled}, "predicted": {"pulled": bend}}
+            )
+        return result
+
+    def _of_pulled(self, batch: Batch, k: int) -> Targets:
+        """Return the places of k derivatives with respect to control points (points, k, N) among those (k, n)."""
+        n, ((_, _, columns),) = self._program.n, self.constants[id(batch)].groups
+        places = np.where(columns[:, None] < 0, k * n, columns[:, None] + n * np.arange(k)[:, None])
+        return Targets(places.ravel(), k * n)
+
     def entries(self, parts: Sequence[Array], columns: Sequence[Array]) -> Array:
         """Return the entries (B, nnz) of the matrices: parts of block sums, and columns (B, specials, n), by batch."""
         total = np.zeros((len(parts[0]), len(self.systems.rows)), like=parts[0])
-        for (scatter, places), part, column in zip(self._places, parts, columns, strict=True):
+        for (scatter, _), part in zip(self._places, parts, strict=True):
             if isinstance(scatter, csr_array):
                 total += (scatter @ part.T).T
             else:
                 total += np.concatenate([part, np.zeros_like(part[:, :1])], axis=1)[:, scatter].sum(axis=2)
-            for k, (to, taken) in enumerate(places):
-                total[:, to] += column[:, k, taken]
+        self.add_columns(total, columns)
         return total
+
+    def add_columns(self, entries: Array, columns: Sequence[Array]) -> None:
+        """Add the columns (B, specials, n) of T and the numbers, by batch, to entries of matrices."""
+        for (_, places), column in zip(self._places, columns, strict=True):
+            for k, (to, taken) in enumerate(places):
+                entries[:, to] += column[:, k, taken]
 
 
 def _summed(scatter: csr_array) -> Indices:
@@ -338,6 +366,17 @@ class Cases:
         sums, largest = all_[:2].sum(axis=2), all_[2:].max(axis=2)
         return Trial(Rows(*map(_side_by_side, zip(*parts, strict=True))), self.program.factor * f, *sums, *largest)
 
+    def violations(self, x: Array, required: Flags) -> Array:
+        """Return the largest violation (B,) of the bounds by rows that must hold, ``required`` (m,), or NaN."""
+        if not self.is_folded:
+            return largest_violation(self.value(x)[1], self.row_bounds, required)
+        worst = np.zeros(len(x))
+        for nodes, first, last in self.parts:
+            own = required[first:last].reshape(len(nodes.batch.s), -1).astype(float)
+            result = nodes.fold("outside", nodes.folded(x) | {"required": own})
+            worst = np.maximum(worst, np.where(np.isnan(result["sums"][:, 0]), np.nan, result["largest"][:, 0]))
+        return worst
+
     def _folded_move(self, x: Array, rows: Rows, step: PathStep, length: Array, dual: Array) -> Trial:
         f, parts, worst = np.zeros(len(x)), list[Rows](), np.full((2, len(x)), -np.inf)
         total = np.zeros((2, len(x)))
@@ -362,6 +401,14 @@ class Cases:
         """The nodes of each batch, and their first and last row."""
         edges = np.cumsum([0, *(batch.m for batch in self.program.batches)]).tolist()
         return list(zip(self.nodes, edges[:-1], edges[1:], strict=True))
+
+
+def largest_violation(rows: Array, bounds: tuple[Array, Array], required: Flags) -> Array:
+    """Return the largest violation (B,) of bounds (B, m) by those rows (B, m) that are ``required`` (m,), or NaN."""
+    low, high = bounds
+    outside = np.maximum(low - rows, rows - high)
+    result: Array = np.where(required & ~(outside <= 0), outside, 0.0).max(axis=1)
+    return result
 
 
 def _side_by_side(parts: Sequence[Array]) -> Array:
@@ -494,17 +541,15 @@ class Nodes:
     def fold(self, name: str, inputs: dict[str, Array]) -> dict[str, Array]:
         """Return the outputs of a fold of ``barrier_folds``."""
         fold: Fold = getattr(self.batch.folds, name)
-        return fold(self.batch.spline_nodes, inputs)
+        targets = self._cases.assembly.targets[self._index][name] if name in ("point", "predicted") else {}
+        return fold(self.batch.spline_nodes, inputs, targets)
 
     def folded_pull(self, results: dict[str, Array], k: int) -> Array:
         """Return k derivatives (B, k, n), given their sums over the nodes."""
-        _, _, columns = self.constants.groups[0]
-        B = len(results["pulled"])
-        total = np.zeros((B, k, self._cases.n + 1))  # known points are collected in the last column
-        total[:, :, columns] = results["pulled"].reshape(B, -1, k, self._count).swapaxes(1, 2)
+        total = results["pulled"].reshape(-1, k, self._cases.n)
         if len(self.constants.others):
-            total[:, :, self.constants.others] += results["pulled_specials"].reshape(B, k, -1)
-        return total[..., :-1]
+            total[:, :, self.constants.others] += results["pulled_specials"].reshape(len(total), k, -1)
+        return total
 
     def point(self, x: Array, rows: dict[str, Array], weight: Array, curvature: Array) -> dict[str, Array]:
         """Return "jacobian", "off" and "totals" of the nodes, the "pulled" derivatives (B, k, n), and "parts".
@@ -544,18 +589,18 @@ class FoldedPoint(RowPoint):
     def __init__(self, cases: Cases, x: Array, rows: Rows, weight: Array, curvature: Array):
         self._cases, self._x, self._rows = cases, x, rows
         total, sums, largest = np.zeros((len(x), 4, cases.n)), np.zeros((len(x), 4)), np.full((len(x), 4), -np.inf)
-        parts, columns = list[Array](), list[Array]()
+        self.entries, columns = np.zeros((len(x), len(cases.assembly.systems.rows))), list[Array]()
         scalars = {"weight": cases.program.factor * weight, "curvature": curvature}
         for nodes, first, last in cases.parts:
             result = nodes.fold("point", self._inputs(nodes, first, last) | scalars)
             pulled = nodes.folded_pull(result, 4 + len(nodes.batch.others))
             total += pulled[:, :4]
-            parts.append(result["blocks"])
+            self.entries += result["blocks"]
             columns.append(pulled[:, 4:])
             if nodes.batch.m:
                 sums += result["sums"]
                 largest = np.maximum(largest, result["largest"])
-        self.entries = cases.assembly.entries(parts, columns)
+        cases.assembly.add_columns(self.entries, columns)
         self.gradient, self.multiplied, self.pushed, self.repelled = total.swapaxes(0, 1)
         self.totals = RowTotals(*sums.T, *largest[:, :3].T, least=-largest[:, 3])
 

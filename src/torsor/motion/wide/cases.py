@@ -17,12 +17,12 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 from scipy.sparse import csr_array
 
-from torsor.base.arrays import Array, Indices
+from torsor.base.arrays import Array, Flags, Indices
 from torsor.compiler import Signature
 from torsor.compiler.cache import source_hash
 from torsor.motion.batched import PathStep, Prediction, RowCorrections, RowPoint, Rows, RowStep, RowTotals, Trial
 from torsor.motion.linear_systems import Systems
-from torsor.motion.transcription.cases import Cases, kinds_of_bounds, nodes_structure
+from torsor.motion.transcription.cases import Cases, kinds_of_bounds, largest_violation, nodes_structure
 from torsor.motion.transcription.program import Program
 from torsor.motion.transcription.variables import Linear
 from torsor.motion.wide.blocks import Block, Boundary, NodeBlocks, RowJacobian
@@ -230,6 +230,10 @@ class WideCases:
         pairs = zip(self.at_nodes.program.batches, self.at_nodes.bounds, strict=True)
         parts = [np.tile(own[:, 2], len(batch.s)) for batch, own in pairs]
         return np.concatenate([*parts, self.linear.bounds[:, 2]], axis=1) / self.units
+
+    def violations(self, x: Array, required: Flags) -> Array:
+        """Return the largest violation (B,) of the bounds by rows that must hold, ``required`` (m,), or NaN."""
+        return largest_violation(self.value(x)[1], self.row_bounds, required)
 
     def durations(self, x: Array) -> list[Array]:
         """Return the duration (B,) of each phase."""

@@ -20,6 +20,25 @@ body:
 end:
   ret void
 }
+define internal void @scatter(ptr %values, i64 %count, ptr %targets, ptr %sums) noinline {
+entry:
+  br label %body
+body:
+  %e = phi i64 [ 0, %entry ], [ %e.next, %body ]
+  %p = getelementptr $vector, ptr %values, i64 %e
+  %value = load $vector, ptr %p, align $block
+  %t = getelementptr i64, ptr %targets, i64 %e
+  %target = load i64, ptr %t
+  %s = getelementptr $vector, ptr %sums, i64 %target
+  %before = load $vector, ptr %s, align $block
+  %sum = fadd $vector %before, %value
+  store $vector %sum, ptr %s, align $block
+  %e.next = add i64 %e, 1
+  %more = icmp slt i64 %e.next, %count
+  br i1 %more, label %body, label %end
+end:
+  ret void
+}
 @fixed = constant i64 $fixed
 define void @fold(ptr %table, ptr %memory) {
 entry:
