@@ -50,7 +50,7 @@ from torsor.optimisation.standard import MAX_GRADIENT
 from torsor.robot.kernels import Kernels
 from torsor.robot.target import Target
 
-WIDTHS = {"cpu": 64, "cuda": 65536}  # cases in work at a time
+WIDTHS = {"cpu": 128, "cuda": 65536}  # cases in work at a time
 LAST = 48  # cases at the end of a batch on a GPU that are finished by the CPU, which computes few cases faster
 HALVINGS = {"cpu": 1, "cuda": 8}  # step lengths that a line search tries at a time
 # Barrier parameter of a warm start: a factor of the squared largest violation, which is the change of the data, and its
@@ -753,9 +753,12 @@ class _Search:
                 ok[:], todo[:] = True, False
                 return
             if len(at) == len(ok) and is_shared:  # the first trial
-                shaped = {1: taken, 2: taken[:, None]}
-                new = {name: np.where(shaped[own.ndim], own, new[name]) for name, own in trial.values.items()}
-                ok[:], todo[:], is_shared = taken, ~taken, False
+                rejected = ~taken
+                values = trial.values | {"x": trial.values["x"].copy()}  # programs may keep inputs that belong to x
+                for name, own in values.items():
+                    own[rejected] = new[name][rejected]
+                new, is_shared = values, False
+                ok[:], todo[:] = taken, ~taken
                 return
             if is_shared:
                 new, is_shared = {name: values.copy() for name, values in new.items()}, False
@@ -771,10 +774,11 @@ class _Search:
         stills = np.where(is_still, state.stills + 1, 0)
         accepted, extends = accepted | is_still, extends & ~is_still
         filters = filters.added(start.theta, start.merit, extends)
-        take(at, trial, accepted)
         tried = ~accepted & ~(trial.theta < start.theta)
+        full = _Full(*(trial.values[name][tried] for name in ("x", "rows w", "theta")))
+        take(at, trial, accepted)
         if tried.any():
-            filters = self._correct(point, equations, step, at[tried], filters, start, length, take)
+            filters = self._correct(point, equations, step, at[tried], full, filters, start, length, take)
         length[todo] /= 2
         while todo.any():
             at = np.flatnonzero(todo & (length > MIN_STEP_FRACTION * primal))
@@ -846,6 +850,7 @@ class _Search:
         equations: "_Newton",
         step: "_Step",
         at: Indices,
+        full: "_Full",
         filters: _Filters,
         start: "_Start",
         length: Array,
@@ -855,10 +860,8 @@ class _Search:
         state, own, nearest = point.state, step.take(at), np.maximum(0.99, 1 - step.rows.mu[at])
         rows, row_step = point.rows.take(at, own.rows)
         off, corrector, part = rows.off, equations.corrector(at, rows, row_step), self._part(state, at)
-        trial = self._moved(part, own, length[at], length[at])
-        before, is_active, own_length = trial.theta, at >= 0, length[at]
+        (x, w, before), is_active, own_length = full, at >= 0, length[at]
         for _ in range(MAX_CORRECTIONS):
-            x, w = trial.values["x"], trial.values["rows w"]
             off = own_length[:, None] * off + part.programs.value(x)[1] - w
             corrected, ratios = corrector(own, off)
             primal, dual = self._lengths(part.bounded, corrected, ratios, nearest)
@@ -870,7 +873,7 @@ class _Search:
             is_active &= ~accepted & (trial.theta <= 0.99 * before)
             if not is_active.any():
                 break
-            own_length, before = primal, trial.theta
+            own_length, x, w, before = primal, trial.values["x"], trial.values["rows w"], trial.theta
         return filters
 
     def _error_at(self, state: _State, at: Indices, trial: "_Moved") -> Array:
@@ -949,6 +952,14 @@ class _Part(NamedTuple):
     bounded: tuple[Array, ...]
     rows: Rows
     weight: Array
+
+
+class _Full(NamedTuple):
+    """The variables, the slacks and the sum of |h - w| after full steps."""
+
+    x: Array
+    w: Array
+    theta: Array
 
 
 class _Start(NamedTuple):

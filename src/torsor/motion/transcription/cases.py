@@ -140,9 +140,7 @@ class Assembly:
             places = np.full(batch.condensed_blocks.size, size)
             places[taken] = to
             pulled, bend = (self._of_pulled(batch, k) for k in (4 + len(batch.others), 1))
-            result.append(
-                {"point": {"blocks": Targets(places, size), "pulled": pulled}, "predicted": {"pulled": bend}}
-            )
+            result.append({"point": {"blocks": Targets(places, size), "pulled": pulled}, "predicted": {"pulled": bend}})
         return result
 
     def _of_pulled(self, batch: Batch, k: int) -> Targets:
@@ -430,6 +428,7 @@ class Nodes:
         self.constants = cases.assembly.constants[id(batch)]
         self._count = len(batch.chain.phase_layout.splines)
         self._last: tuple[Array | None, dict[str, Array]] = (None, {})
+        self._last_folded = self._last
         low, high, inverse = (cases.bounds[index][:, None, k] for k in range(3))
         self.bounds = {"low": low, "high": high, "inverse": inverse}
 
@@ -524,10 +523,13 @@ class Nodes:
 
     def folded(self, x: Array) -> dict[str, Array]:
         """Return the inputs of folds at x (B, n)."""
+        if self._last_folded[0] is x:
+            return self._last_folded[1]
         cases, constants, nodes = self._cases, self.constants, self.batch.spline_nodes
         fixed = {"basis": nodes.basis, "s": constants.s[:, None], "node_weight": constants.weights[:, None]}
         given = {"data": cases.data[self._index], "given": cases.given[self._index]}
-        return fixed | self.bounds | given | self.folded_point(x)
+        self._last_folded = x, fixed | self.bounds | given | self.folded_point(x)
+        return self._last_folded[1]
 
     def folded_rows(self, rows: Rows, at: slice) -> dict[str, Array]:
         """Return the slacks and multipliers of these nodes as inputs of folds."""
