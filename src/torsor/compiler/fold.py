@@ -71,7 +71,7 @@ class Fold:
     """A compiled function of a node that is called for all nodes of B cases (see ``compiler.llvm.fold``).
 
     ``kinds`` are those of its inputs and outputs by name; the others are of the kinds "case" and "sums". ``key`` is the
-    cache key of the code.
+    cache key of the code, and ``width`` the number of cases that are computed at a time.
 
     Example:
         >>> points, basis, scale = ca.SX.sym("points", 2), ca.SX.sym("basis", 2), ca.SX.sym("scale")
@@ -79,21 +79,27 @@ class Fold:
         ...     ["points", "basis", "scale"], ["total"])
         >>> fold = Fold(square, {"points": "window", "basis": "node"}, 1, 2, "an example")
         >>> nodes = SplineNodes(np.array([[[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]]), np.array([0, 0, 0]), 2)
-        >>> fold(nodes, {"points": np.array([[1.0, 3.0]]), "basis": nodes.basis, "scale": np.array([2.0])})["total"]
+        >>> fold(nodes, 1, {"points": np.array([[1.0, 3.0]]), "basis": nodes.basis, "scale": np.array([2.0])})["total"]
         array([[28.]])
     """
 
     def __init__(
-        self, source: ca.Function | StoredKernel, kinds: Mapping[str, Kind], orders: int, points: int, key: str
+        self,
+        source: ca.Function | StoredKernel,
+        kinds: Mapping[str, Kind],
+        orders: int,
+        points: int,
+        key: str,
+        width: int | None = None,
     ):
         self.signature = Signature.of(source)
         names_in, names_out = self.signature.names_in, self.signature.names_out
         own = [kinds.get(name, "case") for name in names_in], [kinds.get(name, "sums") for name in names_out]
-        width = host().width(_DTYPE)
+        width = width or host().width(_DTYPE)
         if isinstance(source, ca.Function):
             program = prepared(source)
             modules = write_fold(program, [*own[0], *own[1]], orders, points, _DTYPE, width)
-            code = native.emit(modules) + sines_of(program, modules[0], _DTYPE, width)
+            code = native.emit(modules, quick=True) + sines_of(program, modules[0], _DTYPE, width)
             keep(key, source, code, whole=False)
         else:
             code = source.code
@@ -107,14 +113,17 @@ class Fold:
         self._free: list[NDArray[np.uint8]] = []  # the memory of earlier calls
 
     def __call__(
-        self, nodes: SplineNodes, inputs: Mapping[str, Array], targets: Mapping[str, Targets] = _NO_TARGETS
+        self,
+        nodes: SplineNodes,
+        cases: int,
+        inputs: Mapping[str, Array],
+        targets: Mapping[str, Targets] = _NO_TARGETS,
     ) -> dict[str, Array]:
         """Return the outputs (B, ...) for arrays of the inputs, whose entries are numbered along all other axes.
 
         ``targets`` are those of the outputs of the kinds "first" and "second".
         """
         place, used, results = self._fixed, list[Array](), dict[str, Array]()
-        cases = next(len(inputs[name]) for name, kind, _ in self._inputs if kind != "node")
         words = [cases, len(nodes), _address(nodes.places), _address(nodes.basis)]
         for name, kind, size in self._inputs:
             array = _entries(inputs[name])

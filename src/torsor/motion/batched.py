@@ -225,6 +225,9 @@ class BatchedPrograms(Protocol):
     def value(self, x: Array) -> tuple[Array, Array]:
         """Return f (B,) and the rows (B, m) at x (B, n)."""
 
+    def gradient(self, x: Array, rows: Rows) -> Array:
+        """Return the gradient (B, n) of f at x (B, n)."""
+
     def point(self, x: Array, rows: Rows, weight: Array, curvature: Array) -> RowPoint:
         """Return the rows at x (B, n); f is multiplied by ``weight`` (B,), the curvature of rows by ``curvature``."""
 
@@ -514,7 +517,7 @@ class _Search:
         own_low, own_high = (low > -FAR).astype(float), (high < FAR).astype(float)
         rows = Rows(w, np.zeros_like(w), z_low, z_high)
         bounds = np.maximum(sum(z.sum(axis=1) for z in (z_low, z_high, own_low, own_high)), 1.0)
-        steep = np.abs(programs.point(x, rows, ones, ones).gradient).max(axis=1)
+        steep = np.abs(programs.gradient(x, rows)).max(axis=1)
         largest = np.maximum(np.abs(f), steep)
         weight = np.where(steep > MAX_GRADIENT, MAX_GRADIENT / np.maximum(steep, 1e-300), 1.0)
         weight = np.where((largest < 1) & (largest > 1e-100), 1 / np.maximum(largest, 1e-100), weight)
@@ -753,11 +756,11 @@ class _Search:
                 ok[:], todo[:] = True, False
                 return
             if len(at) == len(ok) and is_shared:  # the first trial
-                rejected = ~taken
-                values = trial.values | {"x": trial.values["x"].copy()}  # programs may keep inputs that belong to x
-                for name, own in values.items():
-                    own[rejected] = new[name][rejected]
-                new, is_shared = values, False
+                rejected, before = ~taken, new
+                new = trial.values | {"x": trial.values["x"].copy()}  # programs may keep inputs that belong to x
+                for name, own in new.items():
+                    own[rejected] = before[name][rejected]
+                is_shared = False
                 ok[:], todo[:] = taken, ~taken
                 return
             if is_shared:

@@ -146,6 +146,15 @@ class BarrierKernels:
         return Expressions("point", self.own.inputs | inputs, lambda: self._made_point()[0])
 
     @cached_property
+    def gradient_expressions(self) -> Expressions:
+        """The "pulled" gradient of the integrand."""
+
+        def make() -> dict[str, ca.SX]:
+            return self._pulled([self.own.make_jacobian(self._by_T)[0]["cost"]])
+
+        return Expressions("gradient", self.own.inputs, make)
+
+    @cached_property
     def rows_expressions(self) -> Expressions:
         """The "jacobian", and the residuals "off" (m,) of h - s = 0."""
         inputs = self.own.inputs | self._some("inverse") | {"w": self._at.w}

@@ -91,6 +91,17 @@ class BarrierFolds:
         return rows, steps
 
     @cached_property
+    def gradient(self) -> Fold:
+        """The gradient of the integral."""
+
+        def make(symbols: _Values) -> _Values:
+            symbols["node_weight"] = ca.SX.sym("node_weight")
+            outputs = self._kernels.gradient_expressions.at(**self._node(symbols))
+            return {name: symbols["node_weight"] * output for name, output in outputs.items()}
+
+        return self._fold("gradient", make)
+
+    @cached_property
     def point(self) -> Fold:
         """The sums of a point: "totals" as in ``barrier``, and "blocks" (spans, blocks, P P).
 

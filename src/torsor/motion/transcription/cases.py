@@ -35,6 +35,7 @@ from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.program import Program
 from torsor.optimisation.barrier import FAR
 
+PULLED = "point", "predicted", "gradient"  # folds that return derivatives with respect to the variables
 AT_A_TIME = 4  # cases whose second derivatives a CPU computes at a time
 
 
@@ -139,8 +140,9 @@ class Assembly:
             size, (to, taken) = len(self.systems.rows), self._of_blocks(batch)
             places = np.full(batch.condensed_blocks.size, size)
             places[taken] = to
-            pulled, bend = (self._of_pulled(batch, k) for k in (4 + len(batch.others), 1))
-            result.append({"point": {"blocks": Targets(places, size), "pulled": pulled}, "predicted": {"pulled": bend}})
+            pulled, one = (self._of_pulled(batch, k) for k in (4 + len(batch.others), 1))
+            own = {"blocks": Targets(places, size), "pulled": pulled}
+            result.append({"point": own, "predicted": {"pulled": one}, "gradient": {"pulled": one}})
         return result
 
     def _of_pulled(self, batch: Batch, k: int) -> Targets:
@@ -364,6 +366,16 @@ class Cases:
         sums, largest = all_[:2].sum(axis=2), all_[2:].max(axis=2)
         return Trial(Rows(*map(_side_by_side, zip(*parts, strict=True))), self.program.factor * f, *sums, *largest)
 
+    def gradient(self, x: Array, rows: Rows) -> Array:
+        """Return the gradient (B, n) of f at x (B, n)."""
+        if not self.is_folded:
+            ones = np.ones_like(x[:, 0])
+            return CasesPoint(self, x, rows, ones, ones).gradient
+        total = np.zeros((len(x), self.n))
+        for nodes in self.nodes:
+            total += nodes.folded_pull(nodes.fold("gradient", nodes.folded(x)), 1)[:, 0]
+        return self.program.factor * total
+
     def violations(self, x: Array, required: Flags) -> Array:
         """Return the largest violation (B,) of the bounds by rows that must hold, ``required`` (m,), or NaN."""
         if not self.is_folded:
@@ -428,7 +440,7 @@ class Nodes:
         self.constants = cases.assembly.constants[id(batch)]
         self._count = len(batch.chain.phase_layout.splines)
         self._last: tuple[Array | None, dict[str, Array]] = (None, {})
-        self._last_folded = self._last
+        self._last_folded: tuple[Array | None, dict[str, Array]] = (None, {})
         low, high, inverse = (cases.bounds[index][:, None, k] for k in range(3))
         self.bounds = {"low": low, "high": high, "inverse": inverse}
 
@@ -543,8 +555,8 @@ class Nodes:
     def fold(self, name: str, inputs: dict[str, Array]) -> dict[str, Array]:
         """Return the outputs of a fold of ``barrier_folds``."""
         fold: Fold = getattr(self.batch.folds, name)
-        targets = self._cases.assembly.targets[self._index][name] if name in ("point", "predicted") else {}
-        return fold(self.batch.spline_nodes, inputs, targets)
+        targets = self._cases.assembly.targets[self._index][name] if name in PULLED else {}
+        return fold(self.batch.spline_nodes, len(inputs["points"]), inputs, targets)
 
     def folded_pull(self, results: dict[str, Array], k: int) -> Array:
         """Return k derivatives (B, k, n), given their sums over the nodes."""
@@ -604,7 +616,7 @@ class FoldedPoint(RowPoint):
                 largest = np.maximum(largest, result["largest"])
         cases.assembly.add_columns(self.entries, columns)
         self.gradient, self.multiplied, self.pushed, self.repelled = total.swapaxes(0, 1)
-        self.totals = RowTotals(*sums.T, *largest[:, :3].T, least=-largest[:, 3])
+        self.totals = RowTotals(*np.concatenate([sums, largest[:, :3], -largest[:, 3:]], axis=1).T)
 
     @property
     def systems(self) -> Systems:

@@ -257,6 +257,11 @@ class WideCases:
             result.append(rate.at(x, T[batch.phase], raw))
         return result
 
+    def gradient(self, x: Array, rows: Rows) -> Array:
+        """Return the gradient (B, n) of f at x (B, n)."""
+        ones = np.ones(len(x))
+        return self.point(x, rows, ones, ones).gradient
+
     def point(self, x: Array, rows: Rows, weight: Array, curvature: Array) -> "WidePoint":
         """Return the derivatives at x (B, n) and rows; ``curvature`` (B,) is the weight of the rows' curvature."""
         return WidePoint(self, x, rows, weight, curvature)
