@@ -50,7 +50,7 @@ from torsor.optimisation.standard import MAX_GRADIENT
 from torsor.robot.kernels import Kernels
 from torsor.robot.target import Target
 
-WIDTHS = {"cpu": 128, "cuda": 65536}  # cases in work at a time
+WIDTHS = {"cpu": 256, "cuda": 65536}  # cases in work at a time
 LAST = 48  # cases at the end of a batch on a GPU that are finished by the CPU, which computes few cases faster
 HALVINGS = {"cpu": 1, "cuda": 8}  # step lengths that a line search tries at a time
 # Barrier parameter of a warm start: a factor of the squared largest violation, which is the change of the data, and its

@@ -49,7 +49,7 @@ from torsor.robot.robot import Robot
 BATCH_SOLVER = "condensed"  # the method of the batch
 SMOOTHER_MU = 1e-3  # least barrier parameter of searches from solutions with smoother costs
 FINER_CASES = {"cpu": 16, "cuda": 1024}  # cases that are checked between the nodes at a time
-MAX_JOB = 4 * WIDTHS["cpu"]  # cases that a process solves together, so that processes end at about the same time
+MAX_JOB = 2 * WIDTHS["cpu"]  # cases that a process solves together, so that processes end at about the same time
 _INERTIAL = ("mass", "com", "inertia")  # fields of links that a payload changes
 
 P = TypeVar("P", bound=ProblemStatement)
