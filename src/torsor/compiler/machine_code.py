@@ -80,11 +80,7 @@ def make_code(
     The cache key is ``key``, which the caller has already looked up. Without a key, it is a hash of all operations,
     which is looked up first. ``block_width`` returns the default ``width``. For ``quick`` see ``native.emit``.
     """
-    used, whole = used_inputs(Signature.of(function).sizes_in), function
-    if len(used) < function.n_in():
-        symbols = [ca.SX.sym(function.name_in(k), function.sparsity_in(k)) for k in range(function.n_in())]
-        function = ca.Function(function.name(), [symbols[k] for k in used], function.call(symbols))
-    program = with_reciprocals(read_program(function))
+    whole, program = function, prepared(function)
     width = width or block_width(program, dtype)
     if key is None:
         key = program_key(program, inputs, outputs, dtype, width)
@@ -98,11 +94,23 @@ def make_code(
     work = _work(program)[0] + ENTRY * sum(rows * columns for rows, columns in (*program.inputs, *program.outputs))
     call += f"\n@work = constant [2 x i64] [i64 {work}, i64 {width}]\n"  # of a block of states, and its states
     modules = write_llvm(program, axes, dtype, width, call)
-    objects = native.emit(modules, quick)
-    if has_angles(program):
-        objects += _angles(dtype, width, loops_called(modules[0]))
+    objects = native.emit(modules, quick) + sines_of(program, modules[0], dtype, width)
     keep(key, whole, objects, whole=not quick)
     return objects
+
+
+def prepared(function: ca.Function) -> Program:
+    """Return the operations of a function without its empty inputs, as code generators take them."""
+    used = used_inputs(Signature.of(function).sizes_in)
+    if len(used) < function.n_in():
+        symbols = [ca.SX.sym(function.name_in(k), function.sparsity_in(k)) for k in range(function.n_in())]
+        function = ca.Function(function.name(), [symbols[k] for k in used], function.call(symbols))
+    return with_reciprocals(read_program(function))
+
+
+def sines_of(program: Program, module: str, dtype: str, width: int) -> list[bytes]:
+    """Return the object code of the sines and cosines that the first module of a program calls."""
+    return _angles(dtype, width, loops_called(module)) if has_angles(program) else []
 
 
 @memo

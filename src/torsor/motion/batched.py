@@ -50,7 +50,7 @@ from torsor.optimisation.standard import MAX_GRADIENT
 from torsor.robot.kernels import Kernels
 from torsor.robot.target import Target
 
-WIDTHS = {"cpu": 64, "cuda": 65536}  # cases in work at a time
+WIDTHS = {"cpu": 256, "cuda": 65536}  # cases in work at a time
 LAST = 48  # cases at the end of a batch on a GPU that are finished by the CPU, which computes few cases faster
 HALVINGS = {"cpu": 1, "cuda": 8}  # step lengths that a line search tries at a time
 # Barrier parameter of a warm start: a factor of the squared largest violation, which is the change of the data, and its
@@ -110,6 +110,23 @@ class RowStep(NamedTuple):
         return RowStep(*(values[at] for values in self))
 
 
+class PathStep(NamedTuple):
+    """Steps from x by dx (B, n), without a barrier by ``predictor``; barrier parameters and corrector weights (B,).
+
+    It serves programs that compute the changes of the slacks again instead of storing them.
+    """
+
+    x: Array
+    dx: Array
+    predictor: Array
+    mu: Array
+    corrector: Array
+
+    def take(self, at: Indices) -> "PathStep":
+        """Return the steps of some cases."""
+        return PathStep(*(values[at] for values in self))
+
+
 class Trial(NamedTuple):
     """Rows and f after a step, the sums of |h - w| and of logarithms, the largest violation and relative change."""
 
@@ -140,14 +157,9 @@ class RowPoint(ABC):
     def systems(self) -> Systems:
         """The systems of the condensed matrices."""
 
-    @property
     @abstractmethod
-    def off(self) -> Array:
-        """The residuals (B, m) of h - w = 0."""
-
-    @abstractmethod
-    def take(self, at: Indices) -> "RowPoint":
-        """Return the rows of some cases, for ``correction`` and ``corrected``."""
+    def take(self, at: Indices, step: RowStep | PathStep) -> "tuple[RowCorrections, RowStep]":
+        """Return some cases for corrections of their steps; the step without a barrier is returned for the rows."""
 
     @abstractmethod
     def predicted(self, dx: Array) -> Prediction:
@@ -158,8 +170,17 @@ class RowPoint(ABC):
         """Return the largest fractions (B, correctors) that steps take away; dx (B, n) is the second-order part."""
 
     @abstractmethod
-    def step(self, mu: Array, corrector: Array) -> RowStep:
+    def step(self, mu: Array, corrector: Array) -> RowStep | PathStep:
         """Return the chosen step of the rows."""
+
+
+class RowCorrections(ABC):
+    """The rows at a point, for second-order corrections of their steps."""
+
+    @property
+    @abstractmethod
+    def off(self) -> Array:
+        """The residuals (B, m) of h - w = 0."""
 
     @abstractmethod
     def correction(self, step: RowStep, off: Array) -> Array:
@@ -204,10 +225,13 @@ class BatchedPrograms(Protocol):
     def value(self, x: Array) -> tuple[Array, Array]:
         """Return f (B,) and the rows (B, m) at x (B, n)."""
 
+    def gradient(self, x: Array, rows: Rows) -> Array:
+        """Return the gradient (B, n) of f at x (B, n)."""
+
     def point(self, x: Array, rows: Rows, weight: Array, curvature: Array) -> RowPoint:
         """Return the rows at x (B, n); f is multiplied by ``weight`` (B,), the curvature of rows by ``curvature``."""
 
-    def moved(self, x: Array, rows: Rows, step: RowStep, length: Array, dual: Array) -> Trial:
+    def moved(self, x: Array, rows: Rows, step: RowStep | PathStep, length: Array, dual: Array) -> Trial:
         """Return the rows and f after steps of given lengths (B,) that lead to x (B, n)."""
 
 
@@ -493,7 +517,7 @@ class _Search:
         own_low, own_high = (low > -FAR).astype(float), (high < FAR).astype(float)
         rows = Rows(w, np.zeros_like(w), z_low, z_high)
         bounds = np.maximum(sum(z.sum(axis=1) for z in (z_low, z_high, own_low, own_high)), 1.0)
-        steep = np.abs(programs.point(x, rows, ones, ones).gradient).max(axis=1)
+        steep = np.abs(programs.gradient(x, rows)).max(axis=1)
         largest = np.maximum(np.abs(f), steep)
         weight = np.where(steep > MAX_GRADIENT, MAX_GRADIENT / np.maximum(steep, 1e-300), 1.0)
         weight = np.where((largest < 1) & (largest > 1e-100), 1 / np.maximum(largest, 1e-100), weight)
@@ -732,9 +756,12 @@ class _Search:
                 ok[:], todo[:] = True, False
                 return
             if len(at) == len(ok) and is_shared:  # the first trial
-                shaped = {1: taken, 2: taken[:, None]}
-                new = {name: np.where(shaped[own.ndim], own, new[name]) for name, own in trial.values.items()}
-                ok[:], todo[:], is_shared = taken, ~taken, False
+                rejected, before = ~taken, new
+                new = trial.values | {"x": trial.values["x"].copy()}  # programs may keep inputs that belong to x
+                for name, own in new.items():
+                    own[rejected] = before[name][rejected]
+                is_shared = False
+                ok[:], todo[:] = taken, ~taken
                 return
             if is_shared:
                 new, is_shared = {name: values.copy() for name, values in new.items()}, False
@@ -750,10 +777,11 @@ class _Search:
         stills = np.where(is_still, state.stills + 1, 0)
         accepted, extends = accepted | is_still, extends & ~is_still
         filters = filters.added(start.theta, start.merit, extends)
-        take(at, trial, accepted)
         tried = ~accepted & ~(trial.theta < start.theta)
+        full = _Full(*(trial.values[name][tried] for name in ("x", "rows w", "theta")))
+        take(at, trial, accepted)
         if tried.any():
-            filters = self._correct(point, equations, step, at[tried], filters, start, length, take)
+            filters = self._correct(point, equations, step, at[tried], full, filters, start, length, take)
         length[todo] /= 2
         while todo.any():
             at = np.flatnonzero(todo & (length > MIN_STEP_FRACTION * primal))
@@ -825,6 +853,7 @@ class _Search:
         equations: "_Newton",
         step: "_Step",
         at: Indices,
+        full: "_Full",
         filters: _Filters,
         start: "_Start",
         length: Array,
@@ -832,11 +861,10 @@ class _Search:
     ) -> _Filters:
         """Try second-order corrections of the full steps of some cases."""
         state, own, nearest = point.state, step.take(at), np.maximum(0.99, 1 - step.rows.mu[at])
-        off, corrector, part = point.rows.off[at], equations.corrector(at), self._part(state, at)
-        trial = self._moved(part, own, length[at], length[at])
-        before, is_active, own_length = trial.theta, at >= 0, length[at]
+        rows, row_step = point.rows.take(at, own.rows)
+        off, corrector, part = rows.off, equations.corrector(at, rows, row_step), self._part(state, at)
+        (x, w, before), is_active, own_length = full, at >= 0, length[at]
         for _ in range(MAX_CORRECTIONS):
-            x, w = trial.values["x"], trial.values["rows w"]
             off = own_length[:, None] * off + part.programs.value(x)[1] - w
             corrected, ratios = corrector(own, off)
             primal, dual = self._lengths(part.bounded, corrected, ratios, nearest)
@@ -848,7 +876,7 @@ class _Search:
             is_active &= ~accepted & (trial.theta <= 0.99 * before)
             if not is_active.any():
                 break
-            own_length, before = primal, trial.theta
+            own_length, x, w, before = primal, trial.values["x"], trial.values["rows w"], trial.theta
         return filters
 
     def _error_at(self, state: _State, at: Indices, trial: "_Moved") -> Array:
@@ -914,7 +942,7 @@ class _Step(NamedTuple):
     dx: Array
     predictor: Array
     bend: Array
-    rows: RowStep
+    rows: RowStep | PathStep
 
     def take(self, at: Indices) -> "_Step":
         return _Step(self.dx[at], self.predictor[at], self.bend[at], self.rows.take(at))
@@ -927,6 +955,14 @@ class _Part(NamedTuple):
     bounded: tuple[Array, ...]
     rows: Rows
     weight: Array
+
+
+class _Full(NamedTuple):
+    """The variables, the slacks and the sum of |h - w| after full steps."""
+
+    x: Array
+    w: Array
+    theta: Array
 
 
 class _Start(NamedTuple):
@@ -1009,15 +1045,17 @@ class _Newton:
             -np.stack([point.gradient + point.rows.pushed, point.repulsion + point.rows.repelled], axis=1)
         )
 
-    def corrector(self, at: Indices) -> Callable[[_Step, Array], tuple[_Step, tuple[Array, Array]]]:
+    def corrector(
+        self, at: Indices, rows: RowCorrections, row_step: RowStep
+    ) -> Callable[[_Step, Array], tuple[_Step, tuple[Array, Array]]]:
         """Return a function of steps of some cases and other residuals (B, m): new steps, and ratios of their rows."""
-        point, rows, factors = self.point, self.point.rows.take(at), self.factors.take(at)
+        point, factors = self.point, self.factors.take(at)
         gradient, repulsion = point.gradient[at], point.repulsion[at]
 
         def corrected(step: _Step, off: Array) -> tuple[_Step, tuple[Array, Array]]:
-            right = gradient + step.rows.mu[:, None] * repulsion + step.rows.corrector[:, None] * step.bend
-            dx = factors.solved(-(right + rows.correction(step.rows, off))[:, None])[:, 0]
-            new, *ratios = rows.corrected(step.rows, off, dx)
+            right = gradient + row_step.mu[:, None] * repulsion + row_step.corrector[:, None] * step.bend
+            dx = factors.solved(-(right + rows.correction(row_step, off))[:, None])[:, 0]
+            new, *ratios = rows.corrected(row_step, off, dx)
             return step._replace(dx=dx, rows=new), (ratios[0], ratios[1])
 
         return corrected

@@ -49,7 +49,7 @@ from torsor.robot.robot import Robot
 BATCH_SOLVER = "condensed"  # the method of the batch
 SMOOTHER_MU = 1e-3  # least barrier parameter of searches from solutions with smoother costs
 FINER_CASES = {"cpu": 16, "cuda": 1024}  # cases that are checked between the nodes at a time
-MAX_JOB = 4 * WIDTHS["cpu"]  # cases that a process solves together, so that processes end at about the same time
+MAX_JOB = 2 * WIDTHS["cpu"]  # cases that a process solves together, so that processes end at about the same time
 _INERTIAL = ("mass", "com", "inertia")  # fields of links that a payload changes
 
 P = TypeVar("P", bound=ProblemStatement)
@@ -581,8 +581,5 @@ def _between_nodes(finer: Cases | WideCases | None, required: Flags, outcomes: S
         at = known[first : first + size]
         own = finer.take(np.asarray(at, like=finer.lower))
         x = np.stack([outcome.outcome.x for outcome in map(outcomes.__getitem__, at) if outcome is not None])
-        rows = own.value(np.asarray(x, like=finer.lower))[1]
-        low, high = own.row_bounds
-        outside = np.maximum(low - rows, rows - high)
-        worst[at] = on_host(np.where(needed & ~(outside <= 0), outside, 0.0).max(axis=1))
+        worst[at] = on_host(own.violations(np.asarray(x, like=finer.lower), needed))
     return np.where(np.isnan(worst), np.inf, worst)

@@ -4,7 +4,7 @@ import hashlib
 import json
 import pickle
 import reprlib
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import fields
 from functools import cached_property
@@ -21,6 +21,8 @@ from torsor.base.interrupts import Stoppable
 from torsor.base.progress import compiling
 from torsor.compiler import AnyKernel, CudaKernel, Kernel, Signature, cache, compiler_fingerprint, keep, recall
 from torsor.compiler.cache import StoredKernel
+from torsor.compiler.fold import Fold
+from torsor.compiler.llvm.fold import Kind
 from torsor.dynamics import ALGORITHMS, Algorithm, Request, fingerprint, trace
 from torsor.dynamics.algorithms import NO_METHOD, algorithm_names
 from torsor.dynamics.loops.constrained import ClosureChoice
@@ -70,7 +72,7 @@ class Kernels:
 
     def __init__(self, target: Target, identity: Callable[[], str]):
         self.target, self._make_identity = target, identity
-        self._kernels: dict[Hashable, AnyKernel] = {}
+        self._kernels: dict[Hashable, Any] = {}
         self._functions: dict[Hashable, ca.Function] = {}
         self._patterns: dict[str, list[Indices]] = {}
 
@@ -108,26 +110,44 @@ class Kernels:
         of CasADi's matrices. ``quick`` is for large functions that are called a few hundred times: see ``Kernel``.
         ``width`` is the number of states that are computed at a time; it must be part of the key.
         """
+
+        def made(source: ca.Function | StoredKernel, name: str) -> AnyKernel:
+            inputs, outputs = (None, None) if shapes is None else shapes(Signature.of(source))
+            if self.target.device == "cuda":
+                if isinstance(source, ca.Function):
+                    keep(name, source, ())  # the code of each array layout is stored when it is generated
+                return CudaKernel(source, self.target.dtype, inputs, outputs, name)
+            options = vars(self.target) | {"width": width, "key": name, "quick": quick}
+            return Kernel(source, inputs=inputs, outputs=outputs, **options)
+
+        result: AnyKernel = self._made(key, repr(key) if label is None else label(), trace, made)
+        return result
+
+    def fold(
+        self, key: str, trace: Callable[[], ca.Function], kinds: Mapping[str, Kind], orders: int, points: int
+    ) -> Fold:
+        """Return the fold of a function for a key; the kinds are part of the key."""
+        result: Fold = self._made(key, key, trace, lambda source, name: Fold(source, kinds, orders, points, name))
+        return result
+
+    def _made(
+        self,
+        key: Hashable,
+        label: str,
+        trace: Callable[[], ca.Function],
+        made: Callable[[ca.Function | StoredKernel, str], Any],
+    ) -> Any:
+        """Return what ``made`` returns for a function, or for its code from disk, and the name of its file."""
         result = self._kernels.get(key)
         if result is None:
-            name = self._file(repr(key) if label is None else label())
+            name = self._file(label)
             stored = recall(name) if self.target.device != "casadi" else None
-
-            def made(source: ca.Function | StoredKernel) -> AnyKernel:
-                inputs, outputs = (None, None) if shapes is None else shapes(Signature.of(source))
-                if self.target.device == "cuda":
-                    if isinstance(source, ca.Function):
-                        keep(name, source, ())  # the code of each array layout is stored when it is generated
-                    return CudaKernel(source, self.target.dtype, inputs, outputs, name)
-                options = vars(self.target) | {"width": width, "key": name, "quick": quick}
-                return Kernel(source, inputs=inputs, outputs=outputs, **options)
-
             if stored is not None:
-                result = made(stored)
+                result = made(stored, name)
             else:
                 with Stoppable(), _told(key), cache.compiling(name) as waited:
                     stored = recall(name) if waited and self.target.device != "casadi" else None
-                    result = made(self.function(key, trace) if stored is None else stored)
+                    result = made(self.function(key, trace) if stored is None else stored, name)
             self._kernels[key] = result
             if len(self._kernels) > MAX_KEPT:
                 oldest = next(iter(self._kernels))

@@ -12,6 +12,7 @@ call.
 """
 
 from itertools import accumulate, groupby, zip_longest
+from typing import NamedTuple
 
 import casadi as ca
 
@@ -48,8 +49,31 @@ def write_llvm(
     the others one piece. All are compiled separately. If the program has sines or cosines, the module that
     ``write_angles`` returns for ``loops_called`` of the first module is also needed.
     """
-    scalar, target, program = Scalar(dtype), target or host(), fused(program)
-    registers = target.registers * target.width(dtype) // max(width, target.width(dtype))  # of a whole block each
+    scalar = Scalar(dtype)
+    body = write_body(program, scalar, width, target, encode)
+    states = write_loop(program.inputs, program.outputs, axes, scalar, width, body.number, body.calls, body.scratch)
+    return [states + call + body.tables, *body.pieces]
+
+
+class Body(NamedTuple):
+    """The code that computes W states in blocks of memory.
+
+    ``calls`` are its instructions, which need ``scratch`` blocks. They call ``number`` pieces, whose modules are
+    ``pieces``, and use ``tables``.
+    """
+
+    calls: list[str]
+    number: int
+    scratch: int
+    tables: str
+    pieces: list[str]
+
+
+def write_body(program: Program, scalar: Scalar, width: int, target: Target | None, encode: bool) -> Body:
+    """Return the code that computes W states from inputs in ``%in`` to outputs in ``%out``."""
+    target, program = target or host(), fused(program)
+    whole = target.width(scalar.dtype)
+    registers = target.registers * whole // max(width, whole)  # of a whole block each
     parts = _parts(program)
     slots, count = _slots(program, parts)
     starts, ends = _offsets(program.inputs), _offsets(program.outputs)
@@ -98,12 +122,11 @@ def write_llvm(
         else:
             pieces.append(write_piece(name, piece))
         scratch = max(scratch, piece.spilled)
-    states = write_loop(program.inputs, program.outputs, axes, scalar, width, number, calls, scratch)
     fixed = _write_constants(_constants(program, targets), scalar, width)
-    places = write_places(angles, scalar, width, loops_called(states))
+    places = write_places(angles, scalar, width, loops_called("\n".join(calls)))
     if encoded:
         pieces.insert(0, ENCODED_MARK + "".join(encoded))
-    return [states + call + fixed + places, *pieces]
+    return Body(calls, number, scratch, fixed + places, pieces)
 
 
 def _parts(program: Program) -> list[Stage]:

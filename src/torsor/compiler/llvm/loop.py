@@ -308,6 +308,12 @@ moved.{k}:
 """
 
 
+def write_movers(scalar: Scalar, width: int) -> str:
+    """Return the functions that pack and unpack arrays, tile by tile or entry by entry."""
+    tiles = (_tiles(move, scalar, width) for move in ("pack", "unpack"))
+    return "".join([_pack_one_by_one(scalar, width), _unpack_one_by_one(scalar, width), *tiles])
+
+
 _SINGLES = "(ptr %array, i64 %state, i64 %rows, i64 %row, i64 %columns, i64 %column, ptr %block, i64 %lanes)"
 
 

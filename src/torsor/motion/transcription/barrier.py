@@ -5,8 +5,9 @@ motion, so that it needs sums over the rows: J^T times rows, the condensed matri
 and multipliers that a step takes away. The kernels compute these for a node.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -14,6 +15,21 @@ import numpy as np
 from torsor.base.arrays import Indices
 from torsor.motion.transcription.node_kernels import Call, Made, NodeKernels
 from torsor.optimisation.barrier import CORRECTORS, Bounded
+
+
+class Expressions(NamedTuple):
+    """The symbols of named inputs, and a function that returns named outputs."""
+
+    name: str
+    inputs: dict[str, ca.SX]
+    make: Callable[[], dict[str, ca.SX]]
+
+    def at(self, **values: ca.SX) -> dict[str, ca.SX]:
+        """Return the outputs for expressions in place of some inputs."""
+        symbols, outputs = list(self.inputs.values()), self.make()
+        function = ca.Function(self.name, symbols, list(outputs.values()))
+        results = function.call([values.get(name, symbol) for name, symbol in self.inputs.items()])
+        return dict(zip(outputs, results, strict=True))
 
 
 class BarrierKernels:
@@ -76,43 +92,87 @@ class BarrierKernels:
         pulled = [column[d * N : (d + 1) * N] for d in range(D) for column in columns]
         return {"pulled": ca.vertcat(*pulled), "pulled_specials": ca.vertcat(*(column[U:] for column in columns))}
 
-    def _name(self, name: str) -> str:
+    def name(self, name: str) -> str:
+        """Return the name of a kernel."""
         return f"barrier_{name}{'' if self._by_T else '_given_T'}{'_equations' if self._has_equations else ''}"
 
     @cached_property
-    def point(self) -> tuple[Indices, Call]:
-        """The blocks of the condensed matrix, and the kernel of a point.
+    def blocks(self) -> Indices:
+        """The pairs (2, blocks) of profiles i >= j whose blocks of the condensed matrix are not 0."""
+        (blocks,) = self.own.patterns(self.name("point"), self._made_point)
+        return blocks
+
+    def _rows(self) -> dict[str, ca.SX]:
+        own, inverse = self.own, self._symbols["inverse"]
+        parts, _ = own.make_jacobian(self._by_T)
+        entries = ca.vertcat(*(ca.vec(parts[name].T) for name in ("rows", "timed", "shared")))
+        off = own.node.value(own.rows_expression) * inverse - self._at.w
+        return {"jacobian": entries * ca.vec(inverse[self._pattern[0].tolist()]), "off": off}
+
+    def _made_point(self) -> Made:
+        at, own = self._at, self.own
+        u, inverse = self._symbols["u"], self._symbols["inverse"]
+        parts, _ = own.make_jacobian(self._by_T)
+        if not own.m:  # only costs
+            blocks, specials, patterns = self._condensed(ca.SX(0, 1))
+            columns = [own.weights["weight"] * parts["cost"], *[ca.SX.zeros(parts["cost"].shape)] * 3]
+            return blocks | self._pulled([*columns, *specials]), patterns
+        rows = self._rows()
+        J, off = self._matrix(rows["jacobian"]), rows["off"]
+        blocks, specials, patterns = self._condensed(at.stiffness * inverse**2)
+        columns = [own.weights["weight"] * parts["cost"]]
+        columns += [J.T @ values for values in (u, at.pushed(off, u), at.repulsion)]
+        total, most, least = at.products()
+        sums = [total, ca.sum1(at.z_low + at.z_high), ca.sum1(ca.fabs(u)), ca.dot(at.repulsion, off)]
+        dual = (1 - at.is_equation) * ca.fabs(at.z_high - at.z_low - u)
+        largest = [ca.mmax(ca.fabs(off)), ca.mmax(dual), most]
+        outputs = rows | {"totals": ca.vertcat(*sums, *largest, least)}
+        return outputs | blocks | self._pulled([*columns, *specials]), patterns
+
+    @cached_property
+    def point(self) -> Call:
+        """The kernel of a point.
 
         It returns the "jacobian", the residuals "off" (m,) of h - s = 0, "totals", which are the fields of
         ``motion.batched.RowTotals``, and the condensed matrix: "blocks", and as derivatives that are pulled back the
         columns of T and the numbers, after those of the integral, J^T u, J^T pushed and J^T repulsion.
         """
-        at, own = self._at, self.own
-        u, inverse = self._symbols["u"], self._symbols["inverse"]
+        return self._kernel(self.point_expressions)
 
-        def make() -> Made:
-            parts, _ = own.make_jacobian(self._by_T)
-            if not own.m:  # only costs
-                blocks, specials, patterns = self._condensed(ca.SX(0, 1))
-                columns = [own.weights["weight"] * parts["cost"], *[ca.SX.zeros(parts["cost"].shape)] * 3]
-                return blocks | self._pulled([*columns, *specials]), patterns
-            entries = ca.vertcat(*(ca.vec(parts[name].T) for name in ("rows", "timed", "shared")))
-            jacobian = entries * ca.vec(inverse[self._pattern[0].tolist()])
-            J = self._matrix(jacobian)
-            off = own.node.value(own.rows_expression) * inverse - at.w
-            blocks, specials, patterns = self._condensed(at.stiffness * inverse**2)
-            columns = [own.weights["weight"] * parts["cost"]]
-            columns += [J.T @ values for values in (u, at.pushed(off, u), at.repulsion)]
-            total, most, least = at.products()
-            sums = [total, ca.sum1(at.z_low + at.z_high), ca.sum1(ca.fabs(u)), ca.dot(at.repulsion, off)]
-            dual = (1 - at.is_equation) * ca.fabs(at.z_high - at.z_low - u)
-            largest = [ca.mmax(ca.fabs(off)), ca.mmax(dual), most]
-            outputs = {"jacobian": jacobian, "off": off, "totals": ca.vertcat(*sums, *largest, least)}
-            return outputs | blocks | self._pulled([*columns, *specials]), patterns
+    @cached_property
+    def point_expressions(self) -> Expressions:
+        """The inputs and outputs of ``point``."""
+        inputs = self.own.weights | self._some("u", "inverse") | self._at.inputs
+        return Expressions("point", self.own.inputs | inputs, lambda: self._made_point()[0])
 
-        more = own.weights | self._some("u", "inverse") | at.inputs
-        (blocks,), call = own.kernel(self._name("point"), more, make)
-        return blocks, call
+    @cached_property
+    def gradient_expressions(self) -> Expressions:
+        """The "pulled" gradient of the integrand."""
+
+        def make() -> dict[str, ca.SX]:
+            return self._pulled([self.own.make_jacobian(self._by_T)[0]["cost"]])
+
+        return Expressions("gradient", self.own.inputs, make)
+
+    @cached_property
+    def rows_expressions(self) -> Expressions:
+        """The "jacobian", and the residuals "off" (m,) of h - s = 0."""
+        inputs = self.own.inputs | self._some("inverse") | {"w": self._at.w}
+        return Expressions("rows", inputs, self._rows)
+
+    @cached_property
+    def rows_of_step(self) -> Call:
+        """The "jacobian", the residuals "off" (m,) of h - s = 0, and the "predictor" (m,) of a change of variables."""
+        inputs, (change,) = self._changes(1)
+
+        def make() -> dict[str, ca.SX]:
+            rows = self._rows()
+            return rows | {"predictor": self._matrix(rows["jacobian"]) @ change + rows["off"]}
+
+        return self._kernel(Expressions("rows_of_step", self.rows_expressions.inputs | inputs, make))
+
+    def _kernel(self, of: Expressions) -> Call:
+        return self.own.kernel(self.name(of.name), of.inputs, lambda: (of.make(), []), at_node=False)[1]
 
     def _condensed(self, stiffness: ca.SX) -> tuple[dict[str, ca.SX], list[ca.SX], list[Indices]]:
         """Return the "blocks" of the condensed matrix, its columns of T and the numbers, and the pattern."""
@@ -121,10 +181,9 @@ class BarrierKernels:
         columns = ca.vertcat(mixed, ca.reshape(outputs["corner"], self.count, self.count))
         return {"blocks": outputs["blocks"]}, ca.horzsplit(columns) if self.count else [], patterns
 
-    def _of_jacobian(self, name: str, more: dict[str, ca.SX], outputs: dict[str, ca.SX]) -> Call:
-        """Return a kernel that takes the "jacobian" and no inputs of the node."""
-        inputs = {"jacobian": self._jacobian[0]} | more
-        return self.own.kernel(self._name(name), inputs, lambda: (outputs, []), at_node=False)[1]
+    def _of_jacobian(self, name: str, more: dict[str, ca.SX], outputs: dict[str, ca.SX]) -> Expressions:
+        """Return expressions of the "jacobian" without inputs of the node."""
+        return Expressions(name, {"jacobian": self._jacobian[0]} | more, lambda: outputs)
 
     @cached_property
     def predicted(self) -> Call:
@@ -133,6 +192,11 @@ class BarrierKernels:
         It also pulls back the gradient of the second-order products, and returns "totals": the two sums of
         ``product_changes``, and the largest fractions of distances and multipliers that the first step takes away.
         """
+        return self._kernel(self.prediction_expressions)
+
+    @cached_property
+    def prediction_expressions(self) -> Expressions:
+        """The inputs and outputs of ``predicted``."""
         at, J, zero = self._at, self._jacobian[1], ca.SX(0)
         inputs, (first, second) = self._changes(2)
         ds, unit = J @ first + self._symbols["off"], ca.densify(J @ second)
@@ -143,6 +207,11 @@ class BarrierKernels:
     @cached_property
     def ratios(self) -> Call:
         """The largest fractions that steps take away, "totals" (2, correctors), and the second-order "ds" (m,)."""
+        return self._kernel(self.ratio_expressions)
+
+    @cached_property
+    def ratio_expressions(self) -> Expressions:
+        """The inputs and outputs of ``ratios``."""
         at, J, m, mu = self._at, self._jacobian[1], self.own.m, self._symbols["mu"]
         inputs, (change,) = self._changes(1)
         steps, correctors = ca.SX.sym("steps", 2 * m), ca.SX.sym("correctors", CORRECTORS)
@@ -165,8 +234,8 @@ class BarrierKernels:
         ds, more = J @ change + off, self._some(*names) | at.inputs
         outputs = {"ds": ds, "totals": ca.vertcat(*at.ratios(ds, predictor, mu, corrector))}
         return (
-            self._of_jacobian("correction", more, self._pulled([J.T @ rows])),
-            self._of_jacobian("corrected", more | inputs, outputs),
+            self._kernel(self._of_jacobian("correction", more, self._pulled([J.T @ rows]))),
+            self._kernel(self._of_jacobian("corrected", more | inputs, outputs)),
         )
 
     @cached_property
@@ -176,10 +245,15 @@ class BarrierKernels:
         These are the sums of |h - s| and of the logarithms of the distances, the largest violation of h, and the
         largest relative change of s.
         """
+        return self._kernel(self.move_expressions)
+
+    @cached_property
+    def move_expressions(self) -> Expressions:
+        """The inputs and outputs of ``moved``."""
         at, own, names = self._at, self.own, ("u", "inverse", "predictor", "ds", "mu", "corrector", "length", "dual")
         u, inverse, predictor, ds, mu, corrector, length, dual = (self._symbols[name] for name in names)
 
-        def make() -> Made:
+        def make() -> dict[str, ca.SX]:
             w, z_low, z_high = at.moved(ds, predictor, mu, corrector, length, dual)
             h = own.node.value(own.rows_expression) * inverse
             du = at.multiplier_step(u, ds, predictor, mu, corrector)
@@ -187,6 +261,6 @@ class BarrierKernels:
             change = (1 - at.is_equation) * ca.fabs(ds) / (1 + ca.fabs(at.w))
             totals = [ca.sum1(ca.fabs(h - w)), at.logs(w), ca.mmax(outside), ca.mmax(change)]
             outputs = {"w_new": w, "u_new": u + length * du, "z_low_new": z_low, "z_high_new": z_high}
-            return outputs | {"cost": own.node.value(own.cost_expression), "totals": ca.vertcat(*totals)}, []
+            return outputs | {"cost": own.node.value(own.cost_expression), "totals": ca.vertcat(*totals)}
 
-        return own.kernel(self._name("move"), self._some(*names) | at.inputs, make)[1]
+        return Expressions("move", own.inputs | self._some(*names) | at.inputs, make)

@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor.base.arrays import Array, Flags, Indices
+from torsor.compiler.fold import SplineNodes
 from torsor.motion.transcription.barrier import BarrierKernels
+from torsor.motion.transcription.barrier_folds import BarrierFolds
 from torsor.motion.transcription.node_kernels import NodeHessian, NodeJacobian, NodeKernels
 from torsor.motion.transcription.splines import Spline
 from torsor.motion.transcription.variables import Layout, PhaseLayout
@@ -427,9 +429,21 @@ class Batch:
         return BarrierKernels(self.kernels, self._specials[0] >= 0)
 
     @cached_property
+    def folds(self) -> BarrierFolds | None:
+        """The folds of the rows; None if the profiles have different splines."""
+        groups = self.chain.groups
+        return BarrierFolds(self.barrier, groups[0].B.shape[2]) if len(groups) == 1 else None
+
+    @cached_property
+    def spline_nodes(self) -> SplineNodes:
+        """The nodes of the only spline."""
+        group = self.chain.groups[0]
+        return SplineNodes(group.B, group.first, group.wide.shape[1])
+
+    @cached_property
     def condensed_blocks(self) -> Blocks:
         """The blocks of second derivatives of the condensed matrix."""
-        return Blocks(self.chain, *self.barrier.point[0])
+        return Blocks(self.chain, *self.barrier.blocks)
 
     def second_derivatives(self, x: Array, multipliers: Array, weight: float) -> SecondDerivatives:
         """Return the second derivatives of weight . integral + multipliers . rows, without products of squares."""

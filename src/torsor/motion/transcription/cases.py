@@ -8,23 +8,34 @@ The arrays are NumPy's, or CuPy's on a GPU. NumPy's functions of CuPy arrays cal
 same; new arrays are created ``like`` others.
 """
 
-from collections.abc import Sequence
-from copy import copy
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from torsor.base.arrays import Array, Indices
+from torsor.base.arrays import Array, Flags, Indices
 from torsor.compiler import array_module, free_memory, on_host
-from torsor.motion.batched import WIDTHS, Prediction, RowPoint, Rows, RowStep, RowTotals, Trial
+from torsor.compiler.fold import Fold, Targets
+from torsor.motion.batched import (
+    WIDTHS,
+    PathStep,
+    Prediction,
+    RowCorrections,
+    RowPoint,
+    Rows,
+    RowStep,
+    RowTotals,
+    Trial,
+)
 from torsor.motion.linear_systems import Systems
 from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.program import Program
 from torsor.optimisation.barrier import FAR
 
+PULLED = "point", "predicted", "gradient"  # folds that return derivatives with respect to the variables
 AT_A_TIME = 4  # cases whose second derivatives a CPU computes at a time
 
 
@@ -105,11 +116,7 @@ class Assembly:
         """For each batch, the scatter matrix of the blocks, and the places of the columns of T and the numbers."""
         result, xp = [], array_module(self._device)
         for batch in self._program.batches:
-            blocks = batch.condensed_blocks
-            row, column = np.divmod(blocks.places.to, self._program.n)
-            lower = row >= column
-            places = self.systems.places[row[lower], column[lower]], blocks.places.taken[lower]
-            shape = len(self.systems.rows), blocks.size
+            shape, places = (len(self.systems.rows), batch.condensed_blocks.size), self._of_blocks(batch)
             scatter = csr_array((np.ones(len(places[0])), places), shape=shape)
             columns = self.systems.places[batch.others]
             for k in range(len(batch.others)):  # entries among T and the numbers are added once
@@ -118,17 +125,48 @@ class Assembly:
             result.append((scatter if self._device == "cpu" else xp.asarray(_summed(scatter)), used))
         return result
 
+    def _of_blocks(self, batch: Batch) -> tuple[Indices, Indices]:
+        """Return the indices of entries, and of the parts of the blocks that are added to them."""
+        places = batch.condensed_blocks.places
+        row, column = np.divmod(places.to, self._program.n)
+        lower = row >= column
+        return self.systems.places[row[lower], column[lower]], places.taken[lower]
+
+    @cached_property
+    def targets(self) -> list[dict[str, dict[str, Targets]]]:
+        """The places of the outputs of folds by name, for each batch."""
+        result = []
+        for batch in self._program.batches:
+            size, (to, taken) = len(self.systems.rows), self._of_blocks(batch)
+            places = np.full(batch.condensed_blocks.size, size)
+            places[taken] = to
+            pulled, one = (self._of_pulled(batch, k) for k in (4 + len(batch.others), 1))
+            own = {"blocks": Targets(places, size), "pulled": pulled}
+            result.append({"point": own, "predicted": {"pulled": one}, "gradient": {"pulled": one}})
+        return result
+
+    def _of_pulled(self, batch: Batch, k: int) -> Targets:
+        """Return the places of k derivatives with respect to control points (points, k, N) among those (k, n)."""
+        n, ((_, _, columns),) = self._program.n, self.constants[id(batch)].groups
+        places = np.where(columns[:, None] < 0, k * n, columns[:, None] + n * np.arange(k)[:, None])
+        return Targets(places.ravel(), k * n)
+
     def entries(self, parts: Sequence[Array], columns: Sequence[Array]) -> Array:
         """Return the entries (B, nnz) of the matrices: parts of block sums, and columns (B, specials, n), by batch."""
         total = np.zeros((len(parts[0]), len(self.systems.rows)), like=parts[0])
-        for (scatter, places), part, column in zip(self._places, parts, columns, strict=True):
+        for (scatter, _), part in zip(self._places, parts, strict=True):
             if isinstance(scatter, csr_array):
                 total += (scatter @ part.T).T
             else:
                 total += np.concatenate([part, np.zeros_like(part[:, :1])], axis=1)[:, scatter].sum(axis=2)
-            for k, (to, taken) in enumerate(places):
-                total[:, to] += column[:, k, taken]
+        self.add_columns(total, columns)
         return total
+
+    def add_columns(self, entries: Array, columns: Sequence[Array]) -> None:
+        """Add the columns (B, specials, n) of T and the numbers, by batch, to entries of matrices."""
+        for (_, places), column in zip(self._places, columns, strict=True):
+            for k, (to, taken) in enumerate(places):
+                entries[:, to] += column[:, k, taken]
 
 
 def _summed(scatter: csr_array) -> Indices:
@@ -295,12 +333,20 @@ class Cases:
             parts.append(rows)
         return self.program.factor * f, _side_by_side(parts)
 
-    def point(self, x: Array, rows: Rows, weight: Array, curvature: Array) -> "CasesPoint":
-        """Return the derivatives at x (B, n) and rows; ``curvature`` (B,) is the weight of the rows' curvature."""
-        return CasesPoint(self, x, rows, weight, curvature)
+    @cached_property
+    def is_folded(self) -> bool:
+        """Whether compiled code loops over the nodes (``barrier_folds``): on a CPU, with one spline per phase."""
+        return self.device == "cpu" and all(batch.folds is not None for batch in self.program.batches)
 
-    def moved(self, x: Array, rows: Rows, step: RowStep, length: Array, dual: Array) -> Trial:
+    def point(self, x: Array, rows: Rows, weight: Array, curvature: Array) -> "RowPoint":
+        """Return the derivatives at x (B, n) and rows; ``curvature`` (B,) is the weight of the rows' curvature."""
+        kind = FoldedPoint if self.is_folded else CasesPoint
+        return kind(self, x, rows, weight, curvature)
+
+    def moved(self, x: Array, rows: Rows, step: RowStep | PathStep, length: Array, dual: Array) -> Trial:
         """Return the rows and f after steps of given lengths (B,) that lead to x (B, n)."""
+        if isinstance(step, PathStep):
+            return self._folded_move(x, rows, step, length, dual)
         f, parts, totals = np.zeros(len(x), like=x), list[Rows](), list[Array]()
         scalars = {"mu": step.mu[:, None], "corrector": step.corrector[:, None]}
         scalars |= {"length": length[:, None], "dual": dual[:, None]}
@@ -320,11 +366,59 @@ class Cases:
         sums, largest = all_[:2].sum(axis=2), all_[2:].max(axis=2)
         return Trial(Rows(*map(_side_by_side, zip(*parts, strict=True))), self.program.factor * f, *sums, *largest)
 
+    def gradient(self, x: Array, rows: Rows) -> Array:
+        """Return the gradient (B, n) of f at x (B, n)."""
+        if not self.is_folded:
+            ones = np.ones_like(x[:, 0])
+            return CasesPoint(self, x, rows, ones, ones).gradient
+        total = np.zeros((len(x), self.n))
+        for nodes in self.nodes:
+            total += nodes.folded_pull(nodes.fold("gradient", nodes.folded(x)), 1)[:, 0]
+        return self.program.factor * total
+
+    def violations(self, x: Array, required: Flags) -> Array:
+        """Return the largest violation (B,) of the bounds by rows that must hold, ``required`` (m,), or NaN."""
+        if not self.is_folded:
+            return largest_violation(self.value(x)[1], self.row_bounds, required)
+        worst = np.zeros(len(x))
+        for nodes, first, last in self.parts:
+            own = required[first:last].reshape(len(nodes.batch.s), -1).astype(float)
+            result = nodes.fold("outside", nodes.folded(x) | {"required": own})
+            worst = np.maximum(worst, np.where(np.isnan(result["sums"][:, 0]), np.nan, result["largest"][:, 0]))
+        return worst
+
+    def _folded_move(self, x: Array, rows: Rows, step: PathStep, length: Array, dual: Array) -> Trial:
+        f, parts, worst = np.zeros(len(x)), list[Rows](), np.full((2, len(x)), -np.inf)
+        total = np.zeros((2, len(x)))
+        scalars = {"mu": step.mu, "corrector": step.corrector, "length": length, "dual": dual}
+        changes = np.stack([step.dx, step.predictor], axis=1)
+        for nodes, first, last in self.parts:
+            if not nodes.batch.m:
+                f += nodes.value(x)[1]
+                continue
+            inputs = nodes.folded(step.x) | nodes.folded_rows(rows, slice(first, last)) | nodes.folded_changes(changes)
+            inputs |= {f"new_{name}": values for name, values in nodes.folded_point(x).items()} | scalars
+            result = nodes.fold("moved", inputs)
+            f += result["sums"][:, 2]
+            total += result["sums"][:, :2].T
+            worst = np.maximum(worst, result["largest"].T)
+            parts.append(Rows(*(result[name] for name in ("w_new", "u_new", "z_low_new", "z_high_new"))))
+        new = Rows(*map(_side_by_side, zip(*parts, strict=True)))
+        return Trial(new, self.program.factor * f, *total, *worst)
+
     @cached_property
     def parts(self) -> list[tuple["Nodes", int, int]]:
         """The nodes of each batch, and their first and last row."""
         edges = np.cumsum([0, *(batch.m for batch in self.program.batches)]).tolist()
         return list(zip(self.nodes, edges[:-1], edges[1:], strict=True))
+
+
+def largest_violation(rows: Array, bounds: tuple[Array, Array], required: Flags) -> Array:
+    """Return the largest violation (B,) of bounds (B, m) by those rows (B, m) that are ``required`` (m,), or NaN."""
+    low, high = bounds
+    outside = np.maximum(low - rows, rows - high)
+    result: Array = np.where(required & ~(outside <= 0), outside, 0.0).max(axis=1)
+    return result
 
 
 def _side_by_side(parts: Sequence[Array]) -> Array:
@@ -346,6 +440,7 @@ class Nodes:
         self.constants = cases.assembly.constants[id(batch)]
         self._count = len(batch.chain.phase_layout.splines)
         self._last: tuple[Array | None, dict[str, Array]] = (None, {})
+        self._last_folded: tuple[Array | None, dict[str, Array]] = (None, {})
         low, high, inverse = (cases.bounds[index][:, None, k] for k in range(3))
         self.bounds = {"low": low, "high": high, "inverse": inverse}
 
@@ -430,13 +525,53 @@ class Nodes:
             total[:, :, others] += results["pulled_specials"].sum(axis=1).reshape(B, k, -1)
         return total[..., :-1]
 
+    # Folds over the nodes
+
+    def folded_point(self, x: Array) -> dict[str, Array]:
+        """Return the inputs of folds that depend on the variables (B, n)."""
+        phase = self.batch.phase
+        points = self._points(x, self._cases.known[phase])
+        return {"points": points, "T": self._cases.duration(phase, x), "numbers": x[:, self.constants.numbers]}
+
+    def folded(self, x: Array) -> dict[str, Array]:
+        """Return the inputs of folds at x (B, n)."""
+        if self._last_folded[0] is x:
+            return self._last_folded[1]
+        cases, constants, nodes = self._cases, self.constants, self.batch.spline_nodes
+        fixed = {"basis": nodes.basis, "s": constants.s[:, None], "node_weight": constants.weights[:, None]}
+        given = {"data": cases.data[self._index], "given": cases.given[self._index]}
+        self._last_folded = x, fixed | self.bounds | given | self.folded_point(x)
+        return self._last_folded[1]
+
+    def folded_rows(self, rows: Rows, at: slice) -> dict[str, Array]:
+        """Return the slacks and multipliers of these nodes as inputs of folds."""
+        return {name: values[:, at] for name, values in rows._asdict().items()}
+
+    def folded_changes(self, dx: Array) -> dict[str, Array]:
+        """Return the inputs of folds for k changes (B, k, n) of the variables."""
+        points = self._points(dx, None).swapaxes(1, 2)
+        return {"change_points": points, "specials": dx[:, :, self.constants.others]}
+
+    def fold(self, name: str, inputs: dict[str, Array]) -> dict[str, Array]:
+        """Return the outputs of a fold of ``barrier_folds``."""
+        fold: Fold = getattr(self.batch.folds, name)
+        targets = self._cases.assembly.targets[self._index][name] if name in PULLED else {}
+        return fold(self.batch.spline_nodes, len(inputs["points"]), inputs, targets)
+
+    def folded_pull(self, results: dict[str, Array], k: int) -> Array:
+        """Return k derivatives (B, k, n), given their sums over the nodes."""
+        total = results["pulled"].reshape(-1, k, self._cases.n)
+        if len(self.constants.others):
+            total[:, :, self.constants.others] += results["pulled_specials"].reshape(len(total), k, -1)
+        return total
+
     def point(self, x: Array, rows: dict[str, Array], weight: Array, curvature: Array) -> dict[str, Array]:
         """Return "jacobian", "off" and "totals" of the nodes, the "pulled" derivatives (B, k, n), and "parts".
 
         The parts are sums of blocks of the condensed matrix. A few cases are computed at a time, because the blocks of
         all cases would not fit into a cache.
         """
-        batch, B, (_, call) = self.batch, len(x), self.batch.barrier.point
+        batch, B, call = self.batch, len(x), self.batch.barrier.point
         inputs = self.inputs(x) | rows | self.bounds
         inputs["multipliers"] = curvature[:, None, None] * rows["u"] * self.bounds["inverse"]
         inputs["weight"] = weight[:, None] * self.constants.weights
@@ -462,7 +597,81 @@ class Nodes:
         return kept | {"parts": parts, "pulled": pulled}
 
 
-class CasesPoint(RowPoint):
+class FoldedPoint(RowPoint):
+    """The rows at a point, with sums over the nodes by compiled code and without a Jacobian."""
+
+    def __init__(self, cases: Cases, x: Array, rows: Rows, weight: Array, curvature: Array):
+        self._cases, self._x, self._rows = cases, x, rows
+        total, sums, largest = np.zeros((len(x), 4, cases.n)), np.zeros((len(x), 4)), np.full((len(x), 4), -np.inf)
+        self.entries, columns = np.zeros((len(x), len(cases.assembly.systems.rows))), list[Array]()
+        scalars = {"weight": cases.program.factor * weight, "curvature": curvature}
+        for nodes, first, last in cases.parts:
+            result = nodes.fold("point", self._inputs(nodes, first, last) | scalars)
+            pulled = nodes.folded_pull(result, 4 + len(nodes.batch.others))
+            total += pulled[:, :4]
+            self.entries += result["blocks"]
+            columns.append(pulled[:, 4:])
+            if nodes.batch.m:
+                sums += result["sums"]
+                largest = np.maximum(largest, result["largest"])
+        cases.assembly.add_columns(self.entries, columns)
+        self.gradient, self.multiplied, self.pushed, self.repelled = total.swapaxes(0, 1)
+        self.totals = RowTotals(*np.concatenate([sums, largest[:, :3], -largest[:, 3:]], axis=1).T)
+
+    @property
+    def systems(self) -> Systems:
+        """The systems of the condensed matrices."""
+        return self._cases.assembly.systems
+
+    def _inputs(self, nodes: Nodes, first: int, last: int) -> dict[str, Array]:
+        return nodes.folded(self._x) | nodes.folded_rows(self._rows, slice(first, last))
+
+    def _each(self) -> Iterator[tuple[Nodes, dict[str, Array]]]:
+        for nodes, first, last in self._cases.parts:
+            if nodes.batch.m:
+                yield nodes, self._inputs(nodes, first, last)
+
+    def take(self, at: Indices, step: RowStep | PathStep) -> tuple["CasesPoint", RowStep]:
+        """Return the rows of some cases with their Jacobian, and those of their steps, for corrections."""
+        step, cases, rows = cast(PathStep, step), self._cases.take(at), Rows(*(values[at] for values in self._rows))
+        results, predictors = list[dict[str, Array]](), list[Array]()
+        for nodes, first, last in cases.parts:
+            if nodes.batch.m:
+                inputs = nodes.inputs(step.x) | nodes.bounds | nodes.rows(rows, slice(first, last))
+                results.append(nodes.batch.barrier.rows_of_step(**inputs, **nodes.changes(step.predictor[:, None])))
+                predictors.append(results[-1].pop("predictor").reshape(len(at), -1))
+        predictor = _side_by_side(predictors)
+        return CasesPoint.of_results(cases, rows, results), RowStep(predictor, predictor, step.mu, step.corrector)
+
+    def predicted(self, dx: Array) -> Prediction:
+        """Return the effect of the steps (B, 2, n) without a barrier and for a unit barrier parameter."""
+        pulled, sums, largest = np.zeros((len(dx), self._cases.n)), np.zeros((len(dx), 2)), np.zeros((len(dx), 2))
+        for nodes, inputs in self._each():
+            result = nodes.fold("predicted", inputs | nodes.folded_changes(dx))
+            pulled += nodes.folded_pull(result, 1)[:, 0]
+            sums += result["sums"]
+            largest = np.maximum(largest, result["largest"])
+        self._first = dx
+        return Prediction(pulled, *sums.T, *largest.T)
+
+    def ratios(self, dx: Array, mu: Array, correctors: Array) -> tuple[Array, Array]:
+        """Return the largest fractions (B, correctors) that steps take away; dx (B, n) is the second-order part."""
+        changes = np.concatenate([self._first, dx[:, None]], axis=1)
+        worst, scalars = list[Array](), {"mu": mu, "correctors": correctors}
+        for nodes, inputs in self._each():
+            worst.append(nodes.fold("ratios", inputs | nodes.folded_changes(changes) | scalars)["largest"])
+        self._second, count = dx, correctors.shape[1]
+        largest: Array = np.max(worst, axis=0)
+        return largest[:, :count], largest[:, count:]
+
+    def step(self, mu: Array, corrector: Array) -> PathStep:
+        """Return the chosen step of the rows."""
+        first, unit = self._first.swapaxes(0, 1)
+        dx = first + mu[:, None] * unit + corrector[:, None] * self._second
+        return PathStep(self._x, dx, first, mu, corrector)
+
+
+class CasesPoint(RowPoint, RowCorrections):
     """The rows at a point, and their derivatives."""
 
     def __init__(self, cases: Cases, x: Array, rows: Rows, weight: Array, curvature: Array):
@@ -490,12 +699,18 @@ class CasesPoint(RowPoint):
         """The systems of the condensed matrices."""
         return self._cases.assembly.systems
 
-    def take(self, at: Indices) -> "CasesPoint":
-        """Return the rows of some cases, for corrections of their steps."""
-        other = copy(self)
-        other._cases, other._rows = self._cases.take(at), Rows(*(values[at] for values in self._rows))
-        other._results = [{name: values[at] for name, values in own.items()} for own in self._results]
-        return other
+    @classmethod
+    def of_results(cls, cases: Cases, rows: Rows, results: list[dict[str, Array]]) -> "CasesPoint":
+        """Return a point for corrections, given the "jacobian" and "off" of each batch of nodes."""
+        point = cls.__new__(cls)
+        point._cases, point._rows, point._results = cases, rows, results
+        return point
+
+    def take(self, at: Indices, step: RowStep | PathStep) -> tuple["CasesPoint", RowStep]:
+        """Return the rows of some cases, and their steps, for corrections."""
+        rows = Rows(*(values[at] for values in self._rows))
+        results = [{name: values[at] for name, values in own.items()} for own in self._results]
+        return CasesPoint.of_results(self._cases.take(at), rows, results), cast(RowStep, step)
 
     @property
     def off(self) -> Array:

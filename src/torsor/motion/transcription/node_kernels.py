@@ -15,6 +15,8 @@ from torsor.base.errors import ModelError
 from torsor.base.progress import working
 from torsor.compiler import Kernel, Signature
 from torsor.compiler.cache import source_hash
+from torsor.compiler.fold import Fold
+from torsor.compiler.llvm.fold import Kind
 from torsor.dynamics import fingerprint
 from torsor.motion.terms.term import Constraint, Cost, Rows, Term
 from torsor.motion.transcription.motion_model import ORDERS, MotionModel
@@ -196,7 +198,8 @@ class NodeKernels:
         return int(self._squares.numel())
 
     @property
-    def _inputs(self) -> dict[str, ca.SX]:
+    def inputs(self) -> dict[str, ca.SX]:
+        """The symbols of the inputs."""
         node = self.node
         inputs = {f"y_{k}": node.y[k] for k in range(self.orders)} | {"T": node.T, "numbers": node.numbers, "s": node.s}
         inputs |= {"given": self._given, "data": ca.vertcat(ca.SX(0, 1), *self._data.values())}
@@ -234,17 +237,9 @@ class NodeKernels:
         made = cache(make)
 
         def trace() -> ca.Function:
-            outputs = made()[0]
-            inputs = (self._inputs if at_node else {}) | dict(more)
-            used_inputs = {key: symbol for key, symbol in inputs.items() if symbol.numel()}
-            flat = [ca.densify(output) for output in ca.cse(list(outputs.values()))]
-            results = {key: output for key, output in zip(outputs, flat, strict=True) if output.numel()}
-            return ca.Function(
-                name, list(used_inputs.values()), list(results.values()), list(used_inputs), list(results)
-            )
+            return _traced(name, (self.inputs if at_node else {}) | dict(more), made()[0])
 
-        with working(f"building {name} of the motion problem"):
-            result = self._kernels.patterns(name, lambda: made()[1])
+        result = self.patterns(name, made)
         kernel = self._kernels.kernel(name, trace, _vectors, quick=True)
         names = kernel.signature.names_in, kernel.signature.names_out
         unchecked = kernel.unchecked if isinstance(kernel, Kernel) else kernel
@@ -259,6 +254,21 @@ class NodeKernels:
 
         self._calls[name] = result, call
         return result, call
+
+    def patterns(self, name: str, make: Callable[[], Made]) -> list[Indices]:
+        """Return the sparsity patterns of named outputs, created once."""
+        with working(f"building {name} of the motion problem"):
+            return self._kernels.patterns(name, lambda: make()[1])
+
+    def fold(
+        self,
+        name: str,
+        make: Callable[[], tuple[dict[str, ca.SX], dict[str, ca.SX]]],
+        kinds: Mapping[str, Kind],
+        points: int,
+    ) -> Fold:
+        """Return the fold of named inputs and outputs, whose profiles depend on ``points`` control points each."""
+        return self._kernels.fold(name, lambda: _traced(name, *make()), kinds, self.orders, points)
 
     @cached_property
     def weights(self) -> dict[str, ca.SX]:
@@ -435,6 +445,14 @@ class NodeKernels:
             what, fix = f"node.data needs {missing!r}, which no term provides", "return it from Term.data"
             raise ModelError(what, value=missing, where=titles, fix=fix)
         return np.hstack([np.zeros((len(s), 0)), *(result[name] for name in self._data)])
+
+
+def _traced(name: str, inputs: Mapping[str, ca.SX], outputs: Mapping[str, ca.SX]) -> ca.Function:
+    """Return the function of named inputs and outputs, without empty ones."""
+    used = {key: symbol for key, symbol in inputs.items() if symbol.numel()}
+    flat = [ca.densify(output) for output in ca.cse(list(outputs.values()))]
+    results = {key: output for key, output in zip(outputs, flat, strict=True) if output.numel()}
+    return ca.Function(name, list(used.values()), list(results.values()), list(used), list(results))
 
 
 def _vectors(of: Signature) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:

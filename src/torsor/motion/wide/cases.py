@@ -10,19 +10,19 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import casadi as ca
 import numpy as np
 from scipy.linalg.blas import dsyrk
 from scipy.sparse import csr_array
 
-from torsor.base.arrays import Array, Indices
+from torsor.base.arrays import Array, Flags, Indices
 from torsor.compiler import Signature
 from torsor.compiler.cache import source_hash
-from torsor.motion.batched import Prediction, RowPoint, Rows, RowStep, RowTotals, Trial
+from torsor.motion.batched import PathStep, Prediction, RowCorrections, RowPoint, Rows, RowStep, RowTotals, Trial
 from torsor.motion.linear_systems import Systems
-from torsor.motion.transcription.cases import Cases, kinds_of_bounds, nodes_structure
+from torsor.motion.transcription.cases import Cases, kinds_of_bounds, largest_violation, nodes_structure
 from torsor.motion.transcription.program import Program
 from torsor.motion.transcription.variables import Linear
 from torsor.motion.wide.blocks import Block, Boundary, NodeBlocks, RowJacobian
@@ -231,6 +231,10 @@ class WideCases:
         parts = [np.tile(own[:, 2], len(batch.s)) for batch, own in pairs]
         return np.concatenate([*parts, self.linear.bounds[:, 2]], axis=1) / self.units
 
+    def violations(self, x: Array, required: Flags) -> Array:
+        """Return the largest violation (B,) of the bounds by rows that must hold, ``required`` (m,), or NaN."""
+        return largest_violation(self.value(x)[1], self.row_bounds, required)
+
     def durations(self, x: Array) -> list[Array]:
         """Return the duration (B,) of each phase."""
         return [self.at_nodes.duration(phase, x) for phase in range(len(self.program.layout.phases))]
@@ -253,16 +257,22 @@ class WideCases:
             result.append(rate.at(x, T[batch.phase], raw))
         return result
 
+    def gradient(self, x: Array, rows: Rows) -> Array:
+        """Return the gradient (B, n) of f at x (B, n)."""
+        ones = np.ones(len(x))
+        return self.point(x, rows, ones, ones).gradient
+
     def point(self, x: Array, rows: Rows, weight: Array, curvature: Array) -> "WidePoint":
         """Return the derivatives at x (B, n) and rows; ``curvature`` (B,) is the weight of the rows' curvature."""
         return WidePoint(self, x, rows, weight, curvature)
 
-    def moved(self, x: Array, rows: Rows, step: RowStep, length: Array, dual: Array) -> Trial:
+    def moved(self, x: Array, rows: Rows, step: RowStep | PathStep, length: Array, dual: Array) -> Trial:
         """Return the rows and f after steps of given lengths (B,) that lead to x (B, n)."""
         f, h = self.value(x)
-        scalars = (values[:, None] for values in (step.mu, step.corrector, length, dual))
+        own = cast(RowStep, step)
+        scalars = (values[:, None] for values in (own.mu, own.corrector, length, dual))
         *moved, off, logs, outside, change = _kernel(_row_move)(
-            rows.w, rows.z_low, rows.z_high, *self.row_bounds, rows.u, h, step.ds, step.predictor, *scalars
+            rows.w, rows.z_low, rows.z_high, *self.row_bounds, rows.u, h, own.ds, own.predictor, *scalars
         )
         sums, largest = (off.sum(axis=1), logs.sum(axis=1)), ((self.units * outside).max(axis=1), change.max(axis=1))
         return Trial(Rows(*moved), f, *sums, *largest)
@@ -273,7 +283,7 @@ def without_linear(program: Program) -> Program:
     return replace(program, linear=Linear((), program.layout), rates=())
 
 
-class WidePoint(RowPoint):
+class WidePoint(RowPoint, RowCorrections):
     """The rows at a point, and their derivatives."""
 
     def __init__(self, cases: WideCases, x: Array, rows: Rows, weight: Array, curvature: Array):
@@ -342,12 +352,12 @@ class WidePoint(RowPoint):
         """The residuals (B, m) of h - s = 0."""
         return self._off
 
-    def take(self, at: Indices) -> "WidePoint":
+    def take(self, at: Indices, step: RowStep | PathStep) -> "tuple[WidePoint, RowStep]":
         """Return the rows of some cases, for corrections of their steps."""
         other = copy(self)
         other._cases, other._rows = self._cases.take(at), Rows(*(values[at] for values in self._rows))
-        other._jacobian = self._jacobian.take(at)
-        return other
+        other._jacobian, other._off = self._jacobian.take(at), self._off[at]
+        return other, cast(RowStep, step)
 
     def predicted(self, dx: Array) -> Prediction:
         """Return what the steps (B, 2, n) without a barrier and for a unit barrier parameter do to the rows."""
