@@ -7,7 +7,7 @@ A second table is for 100 neighbouring motions that are solved in sequence; thei
     python benchmarks/many_motions.py --workers 16 --gpu 65536
 
 The UR5 moves between random ends, with 12 control points (49 variables, 1,452 rows). Times are processor times of one
-core; those of several processes (``--workers``, 64 cases each) and of a GPU (``--gpu``, its number of cases) are
+core; those of several processes (``--workers``, 512 cases each) and of a GPU (``--gpu``, its number of cases) are
 wall-clock times of a second call, after compilation. ``--walks 24`` solves free walks of people with random heights,
 masses and speeds instead (420 variables, 3,459 rows), as a cohort and one by one.
 """
@@ -112,7 +112,7 @@ def main() -> None:
     print(f"| solve_many, {settings.count} cases | {rate:.1f} | {solved:.1%} | |")
     more: list[tuple[str, int, dict[str, Any]]] = []
     if settings.workers:
-        many = 64 * settings.workers
+        many = 512 * settings.workers
         more.append((f"solve_many, {many} cases, {settings.workers} processes", many, {"workers": settings.workers}))
     if settings.gpu:
         more.append((f"solve_many, {settings.gpu} cases, GPU", settings.gpu, {"device": "cuda"}))
