@@ -99,7 +99,7 @@ class BarrierKernels:
     @cached_property
     def blocks(self) -> Indices:
         """The pairs (2, blocks) of profiles i >= j whose blocks of the condensed matrix are not 0."""
-        (blocks,) = self.own.patterns(self.name("point"), self._made_point)
+        (blocks,) = self.own.patterns(self.name("blocks"), self._made_point)
         return blocks
 
     def _rows(self) -> dict[str, ca.SX]:
