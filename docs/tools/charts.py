@@ -1,7 +1,7 @@
-"""Draw the charts of measured speed from docs/facts.toml, and the figures of the examples in docs/simulate.
+"""Draw the charts of measured speed from docs/facts.toml, and the figures of the examples of four pages.
 
-The files are docs/speed.png, docs/deploy/history.png, and control.png, lqr.png and predictive_control.png in
-docs/simulate:
+The files are docs/speed.png, docs/deploy/history.png, docs/compute/drive_size.png, and control.png, lqr.png and
+predictive_control.png in docs/simulate:
 
 python docs/tools/charts.py
 """
@@ -17,6 +17,7 @@ from matplotlib.patches import Patch
 
 COLORS = {"x86": "#3f51b5", "arm": "#f59e0b"}
 UNLIKE: dict[str, Any] = {"hatch": "///", "edgecolor": "white"}
+PAGES = "compute/drives.md", *(f"simulate/{name}.md" for name in ("elastic_joints", "lqr", "predictive_control"))
 LABELS = {"x86": "x86-64, Intel Xeon with AVX-512", "arm": "AArch64, Neoverse N1"}
 
 
@@ -27,8 +28,8 @@ def main() -> None:
     _ratios(facts)
     _history(facts["history"])
     plt.rcdefaults()
-    with chdir(DOCS / "simulate"):
-        for page in ("elastic_joints.md", "lqr.md", "predictive_control.md"):  # their code saves a figure
+    for page in PAGES:
+        with chdir((DOCS / page).parent):
             _run(page)
 
 
@@ -77,12 +78,11 @@ def _history(rows: list[dict[str, Any]]) -> None:
     figure.savefig(DOCS / "deploy" / "history.png", dpi=160)
 
 
-def _run(page: str) -> dict[str, Any]:
-    """Run the code of a page in docs/simulate and return its names."""
+def _run(page: str) -> None:
+    """Run the code of a page."""
     names: dict[str, Any] = {}
-    for block in re.findall(r"```python\n(.*?)```", (DOCS / "simulate" / page).read_text("utf-8"), re.DOTALL):
+    for block in re.findall(r"```python\n(.*?)```", (DOCS / page).read_text("utf-8"), re.DOTALL):
         exec(block, names)
-    return names
 
 
 if __name__ == "__main__":
