@@ -3,6 +3,7 @@
 python docs/tools/gait_cycle.py FOLDER    # OpenSim Moco's example3DWalking, with coordinates.sto and id_walk.sto
 """
 
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,8 @@ def main(folder: Path) -> None:
     """Compute the right stride with OpenSim's skeleton, and draw it with OpenSim's results, which begin later."""
     markers = recordings.load(folder / "markers_walk.trc", check=False).markers
     forces = recordings.load(folder / "grf_walk.mot", check=False).forces
-    gait = measured_gait(markers, forces, model=recordings.read_osim(folder / "subject_walk_scaled.osim"))
+    model = recordings.read_osim(folder / "subject_walk_scaled.osim")
+    gait = measured_gait(markers, forces, model=model, force_cutoff=math.inf)  # OpenSim filters the motion only
     own = recorded_walk(gait.dynamics, label="Torsor")
     files = [folder / name for name in ("coordinates.sto", "id_walk.sto", "grf_walk.mot")]
     other = recorded_walk(*files, mass=gait.mass, label="OpenSim")

@@ -1,12 +1,12 @@
-"""Take docs/people/gait_report.png, the beginning of the report of the example walk, with headless Chromium.
+"""Write docs/pages/gait.html, the report of the example walk, and take docs/people/gait_report.png, its beginning.
+
+The picture is taken with headless Chromium.
 
 python docs/tools/gait_report.py
 """
 
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 from facts import DOCS, ROOT
 from PIL import Image
@@ -16,14 +16,14 @@ sys.path.insert(0, str(ROOT / "tests"))
 from chromium import Browser
 from torsor.cli.main import main
 
-SIZE, SHADES = (1150, 1050), 5
+SIZE, SHADES = (1150, 1320), 5
 
 
 def take() -> None:
     """Write the report, open it, and take its upper part."""
-    with tempfile.TemporaryDirectory() as folder, Browser() as browser:
-        report, path = Path(folder) / "walk.html", DOCS / "people" / "gait_report.png"
-        assert main(["measure", "--example", "--report", str(report)]) == 0
+    with Browser() as browser:
+        report, path = DOCS / "pages" / "gait.html", DOCS / "people" / "gait_report.png"
+        assert main(["measure", "--example", "--force", "--report", str(report)]) == 0
         shape = {"width": SIZE[0], "height": SIZE[1], "deviceScaleFactor": 1, "mobile": False}
         browser.send("Emulation.setDeviceMetricsOverride", **shape)
         browser.open(report.as_uri(), "document.readyState === 'complete'")

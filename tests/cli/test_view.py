@@ -11,7 +11,10 @@ import torsor
 import torsor.view.live
 from pages import decoded
 from torsor.cli.main import main
-from torsor.view.scene import timeline
+from torsor.view.scene import Scene, timeline
+
+URDF = """<robot name="arm"><link name="hand"><visual><geometry><mesh filename="package://hands/hand.stl"/></geometry>
+</visual></link></robot>"""
 
 
 class Fake:
@@ -111,6 +114,32 @@ def test_a_page_is_written_without_a_viewer(tmp_path: Path) -> None:
     path = tmp_path / "robots.html"
     assert main(["view", "two_link", "stanford", "-o", str(path)]) == 0
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_a_page_shows_a_result_and_its_reference(tmp_path: Path) -> None:
+    run, plan, path = tmp_path / "run.npz", tmp_path / "plan.npz", tmp_path / "both.html"
+    for file, q in ((run, 0.1), (plan, 0.2)):
+        fall = torsor.simulate(torsor.library.two_link().to(device="casadi"), [q, 0.0], duration=0.02, step=0.01)
+        fall.save(file)
+    assert main(["view", str(run), "--reference", str(plan), "-o", str(path)]) == 0
+    shown = decoded(path.read_text(encoding="utf-8"))["actors"]
+    assert [actor["title"] for actor in shown] == [str(run), f"{plan} (reference)"]
+
+
+@pytest.mark.parametrize("output", [True, False])
+def test_missing_meshes_name_the_option_that_finds_them(
+    fake: Fake, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, output: bool
+) -> None:
+    def show(robot: Any, **_: Any) -> Fake:
+        Scene.of(robot)
+        return fake
+
+    monkeypatch.setattr(torsor.view.live, "show", show)
+    file = tmp_path / "arm.urdf"
+    file.write_text(URDF)
+    assert main(["view", str(file), *(["-o", str(tmp_path / "arm.html")] if output else [])]) == 0
+    said = capsys.readouterr().err
+    assert "package://hands/hand.stl" in said and "fix: pass its folder, --search FOLDER" in said
 
 
 def test_a_saved_retimed_motion_is_played(tmp_path: Path) -> None:

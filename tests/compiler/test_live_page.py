@@ -77,5 +77,5 @@ def test_the_page_shows_no_time_that_the_browser_has_rounded_to_zero(clock: str,
 def test_the_page_of_the_documents_is_made_from_its_template_and_needs_no_network() -> None:
     page, template = (ROOT / "docs" / "live.html").read_text(), (ROOT / "examples" / "live_page.html").read_text()
     parts = re.split(r"/\* [A-Z]+ \*/", template)
-    assert len(parts) == 4 and all(part in page for part in parts)
+    assert len(parts) == 5 and all(part in page for part in parts)
     assert not re.search(r"https?:|src=|href=|\bimport\b|fetch\(", page)

@@ -136,7 +136,7 @@ def test_the_gait_cycle_is_drawn_over_the_band_of_people_with_toe_off() -> None:
 
 
 def test_a_walk_without_joint_curves_has_no_gait_cycle() -> None:
-    with refused("there are no sagittal joint curves to plot", allowed="hip_flexion"):
+    with refused("there are no joint curves to plot (sagittal)", allowed="hip_flexion"):
         recorded_walk(walks.forces(T)).plot()
 
 

@@ -38,11 +38,11 @@ def test_they_have_the_scripts_of_this_version(name: str) -> None:
     assert allowed.findall(stored(name)) == allowed.findall(fresh)
 
 
-@pytest.mark.slow
 def test_the_time_of_a_walk_is_a_gait_cycle() -> None:
     assert [decoded(stored(name))["actors"][0].get("stride") for name in CLOSE] == [None, "right", None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(CLOSE))
 def test_they_have_the_motions_that_the_script_computes(name: str) -> None:
     mine, theirs = decoded(script().PAGES[name]().html), decoded(stored(name))

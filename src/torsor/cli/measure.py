@@ -13,7 +13,6 @@ from torsor.base.progress import working
 from torsor.cli.command import Command
 from torsor.cli.options import OutputFile, add_option, add_output, add_plot, add_report
 from torsor.cli.outputs import write_files, write_json
-from torsor.human.body.strength import HEIGHT
 from torsor.human.comparison.recorded import RecordedWalk, recorded_walk
 from torsor.human.recordings import GroundForces, Markers, load, overground, read_osim
 from torsor.human.recordings.loading import EXAMPLE_FILES, EXAMPLE_HEIGHT, EXAMPLE_MASS
@@ -39,13 +38,13 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--unit", choices=("m", "cm", "mm"), help="marker unit (default: from the file)")
     parser.add_argument("--treadmill", type=float, metavar="M/S", help="belt speed, added to the motion")
     add_option(parser, "--cutoff", " (default: 6)", type=float, default=6.0)
-    add_option(parser, "--force-cutoff", " (default: no filter)", type=float)
+    add_option(parser, "--force-cutoff", " (default: as --cutoff; inf: no filter)", type=float)
     text = "estimate segment masses from the ground forces. Anthropometric tables are the prior"
     parser.add_argument("--segments", action="store_true", help=text)
     details = "all curves (.csv), the angles (.mot, .sto) or everything, also for torsor view (.npz)"
     add_output(parser, details, FORMATS, repeat=True)
     add_plot(parser)
-    text = "write a figure of the right and left gait cycle, with the curves of the children in Schwartz 2008"
+    text = "write a figure of the right and left gait cycle, with the curves of people as bands"
     parser.add_argument("--cycle", action=OutputFile, kind="figure", metavar="FILE", help=text)
     add_report(parser)
 
@@ -64,7 +63,7 @@ def _run(arguments: Namespace, console: Console) -> None:
             markers,
             forces,
             mass=arguments.mass,
-            height=HEIGHT if arguments.height is None else arguments.height,
+            height=arguments.height,
             sex=arguments.sex,
             standing=standing,
             model=None if arguments.model is None else read_osim(arguments.model),
@@ -100,9 +99,8 @@ def _cycles(gait: Any) -> tuple[list[RecordedWalk], list[ModelError]]:
     """Return the gait cycles of the sides with a whole stride, and the errors of the other sides."""
     walks, errors = list[RecordedWalk](), list[ModelError]()
     for side in ("right", "left"):
-        source = gait.motion if gait.dynamics is None else gait.dynamics
         try:
-            walks.append(recorded_walk(source, side=side, label=gait.source))
+            walks.append(recorded_walk(gait, side=side, label=gait.source))
         except ModelError as error:
             errors.append(error)
     return walks, errors
@@ -115,16 +113,28 @@ def _plot_cycle(gait: Any, path: Path) -> None:
         raise errors[0]
     for missing in errors:
         warn(str(missing))
-    walks[0].plot(path, *walks[1:])
+    walks[0].plot(path, *walks[1:], planes="all")
 
 
 def _write_report(gait: Any, path: Path) -> None:
     """Write the report with the gait cycles, if there are ground forces."""
-    from torsor.human.measured.gait import write_measured_report  # other commands do not need it
+    from torsor.human.measured.gait import CycleFigure, write_measured_report  # other commands do not need it
 
     walks, errors = ([], []) if gait.dynamics is None else _cycles(gait)
-    cycle = walks[0].plot(None, *walks[1:]) if walks else None
-    write_measured_report(path, gait, cycle=cycle, notes=[str(error) for error in errors])
+    titles = {"sagittal": "Gait cycle: sagittal plane", "other": "Gait cycle: pelvis, frontal and transverse planes"}
+    titles = titles if walks else {}
+    notes = [_strides(gait, walk) for walk in walks]
+    cycles = [
+        CycleFigure(title, walks[0].plot(None, *walks[1:], planes=planes), notes) for planes, title in titles.items()
+    ]
+    write_measured_report(path, gait, cycles=cycles, notes=[str(error) for error in errors])
+
+
+def _strides(gait: Any, walk: RecordedWalk) -> str:
+    """Return the times of the strides of a gait cycle, with a remark on those outside the valid interval."""
+    times = ", ".join(f"{first:.2f} to {last:.2f} s" for first, last in walk.strides)
+    outside = [gait.outside(*span) for span in walk.strides]
+    return "; ".join([f"{walk.side.capitalize()} gait cycle: {times}", *filter(None, outside)])
 
 
 def _recordings(arguments: Namespace) -> tuple[Markers, GroundForces | None]:

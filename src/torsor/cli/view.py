@@ -14,7 +14,7 @@ from torsor.base.errors import ModelError, ModelWarning
 from torsor.base.progress import working
 from torsor.base.result import Result
 from torsor.cli.command import Command
-from torsor.cli.options import add_option, add_output
+from torsor.cli.options import add_option, add_output, in_options
 from torsor.cli.outputs import PlainConsole, print_paths, write_json
 from torsor.cli.states import add_base, add_search, as_robot, load_robot
 from torsor.formats.meshes.mesh_files import ALLOWED
@@ -61,7 +61,7 @@ def _run(arguments: Namespace, console: Console) -> None:
         viewer = show(*items, **place, open=not arguments.no_browser, block=False, **looks)
     errors = PlainConsole(stderr=True, highlight=False, soft_wrap=True)
     for warning in caught:
-        errors.print(f"[yellow]warning[/yellow]: {escape(str(warning.message))}")
+        errors.print(f"[yellow]warning[/yellow]: {escape(in_options(warning.message, arguments))}")
     console.print(f"[bold]{escape(viewer.url)}[/bold] shows {escape(', '.join(arguments.what))}; press Ctrl-C to stop.")
     write_json(arguments, console, {"url": viewer.url, "page": None, "shows": _shown(arguments, items)})
     viewer.wait()
@@ -91,7 +91,9 @@ def _write_page(arguments: Namespace, console: Console) -> None:
     with working(f"writing {arguments.output.name}"):
         moving = [swing(item) if arguments.swing and not isinstance(item, Result) else item for item in items]
         shown = dict(zip(names or arguments.what, moving, strict=True))
-        shown |= {} if reference is None else {"reference": reference}
+        if reference is not None:
+            title = "reference" if arguments.reference is None else f"{arguments.reference} (reference)"
+            shown[title] = reference
         page(moving[0] if len(shown) == 1 else shown, arguments.output)
     print_paths(console, arguments.output)
     write_json(arguments, console, {"url": None, "page": arguments.output, "shows": _shown(arguments, items)})

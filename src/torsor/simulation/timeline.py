@@ -89,8 +89,14 @@ class Timeline:
 
     @property
     def start(self) -> float:
-        """The time (s) after the first sample at which viewers start: the first at which forces are known."""
-        return 0.0 if self.valid is None else float(self.times[np.argmax(self.valid)] - self.times[0])
+        """The time (s) after the first sample at which viewers start: the second at which forces are known.
+
+        Values just before the first are interpolated with unknown ones.
+        """
+        if self.valid is None or self.valid[0]:
+            return 0.0
+        known = np.flatnonzero(self.valid)[:2]
+        return float(self.times[known[-1]] - self.times[0]) if len(known) else 0.0
 
     @property
     def known_tau(self) -> Array | None:

@@ -11,6 +11,21 @@ from torsor.robot.robot import Robot
 
 GLOBAL = ("tx", "ty", "tz", "yaw", "tilt", "list")  # of the whole body: the first coordinates
 SIDES = ("right", "left")
+# Coordinates of a leg and an arm, with their names in OpenSim's gait models.
+OSIM_NAMES = {
+    **{name: name for name in ("hip_flexion", "hip_adduction", "hip_rotation")},
+    "knee_flexion": "knee_angle",
+    "ankle_flexion": "ankle_angle",
+    "ankle_inversion": "subtalar_angle",
+    "shoulder_flexion": "arm_flex",
+    "elbow_flexion": "elbow_flex",
+}
+# The axes of each leg joint: the power of a joint is the sum of their powers.
+JOINT_AXES = {
+    "hip": ("hip_flexion", "hip_adduction", "hip_rotation"),
+    "knee": ("knee_flexion",),
+    "ankle": ("ankle_flexion", "ankle_inversion"),
+}
 FROZEN = ("clavicle", "wrist", "neck", "head", "spine4", "spine3_axial")  # substrings of coordinate names
 
 # Signs of a vector and of a moment after reflection in the plane x = 0.

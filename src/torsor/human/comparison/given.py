@@ -67,7 +67,7 @@ def _given(item: Any, side: str, stride_of: Callable[[Any], HasCurves]) -> Given
     if isinstance(item, Reference):
         return Given([item], [])
     if isinstance(item, RecordedWalk):
-        return Given(list(item.curves.values()), list(item.notes))
+        return Given([curve for name, curve in item.curves.items() if name in CURVES], list(item.notes))
     if isinstance(item, HasCurves):
         return Given(item.as_reference(), [])
     if isinstance(item, Mapping):

@@ -22,10 +22,12 @@ from torsor.base.arrays import Array
 from torsor.base.checks import name_of, number, one_of, real_array
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.figures import label_of_title, new_figure, saved, styled
+from torsor.human.body.coordinates import JOINT_AXES, OSIM_NAMES
 from torsor.human.gait.references import REFERENCES, Reference, in_words
 from torsor.human.recordings import GroundForces, MotionTable, load
 from torsor.human.recordings.axes import HUMAN
-from torsor.human.recordings.recording import Recording, runs
+from torsor.human.recordings.contacts import LOAD_FRACTION, STRIDE_TIMES, contacts
+from torsor.human.recordings.recording import Recording
 from torsor.human.recordings.text_files import csv_table, read_csv
 
 if TYPE_CHECKING:
@@ -113,9 +115,6 @@ def checked_angles(values: Array, scale: Scale | None, name: str, where: str) ->
 
 
 COUNT = 401  # instants of a stride, as in ``Stride``
-LOAD_THRESHOLD = 0.025  # of the largest vertical force: 20 N, the usual threshold of gait events, for a person of 70 kg
-MIN_CONTACT_TIME = 0.1  # s; shorter contacts are vibrations of a force plate
-STRIDE_TIMES = (0.4, 2.5)  # s: from a fast run to a very slow walk
 CLOSURE_TOLERANCE = 0.02  # of the range of a curve: tolerance within which a stride ends as it began
 END_TOLERANCE = 0.015  # of the stride: a heel strike this close to the ends of a closed recording is at the ends
 
@@ -175,13 +174,7 @@ def heel_strikes(vertical: Signal, where: str) -> list[float]:
     if peak <= 0:
         what = f"the vertical force is never positive (its maximum is {peak:g})"
         raise ModelError(what, where=where, fix="check axes and signs of the force plates")
-    level = LOAD_THRESHOLD * peak
-    found_at = []
-    for first, last in runs(np.asarray(force > level)):
-        if first and t[last] - t[first] >= MIN_CONTACT_TIME:
-            low, high = force[first - 1], force[first]
-            found_at.append(float(t[first - 1] + (t[first] - t[first - 1]) * (level - low) / (high - low)))
-    return found_at
+    return [contact.strike for contact in contacts(t, force) if contact.strike is not None]
 
 
 def spans_of(vertical: Signal, others: Sequence[Signal], side: str, where: str) -> list[Span]:
@@ -225,19 +218,24 @@ def of_strides(signal: Signal, spans: Sequence[Span]) -> Array:
 
 SIDE_LETTERS = {"right": "r", "left": "l"}
 OTHER = {"right": "left", "left": "right"}
-# Coordinates of a leg and an arm, with their names in OpenSim.
-COORDINATES = {
-    **{name: name for name in ("hip_flexion", "hip_adduction", "hip_rotation")},
-    "knee_flexion": "knee_angle",
-    "ankle_flexion": "ankle_angle",
-    "ankle_inversion": "subtalar_angle",
-    "shoulder_flexion": "arm_flex",
-    "elbow_flexion": "elbow_flex",
-}
 DIRECT = {
     "moment": ("hip_extension", "knee_extension", "ankle_plantarflexion", "hip_abduction"),
     "power": ("hip_power", "knee_power", "ankle_power"),
     "force": ("vertical", "forward", "medial"),
+}
+
+
+# Angles of pelvis and foot in the direction of progression: curves, and their names in ``MeasuredGait.angle``.
+IN_DIRECTION = {
+    "tilt": "pelvis_tilt",
+    "list": "pelvis_obliquity",
+    "yaw": "pelvis_rotation",
+    "foot_progression": "foot_progression",
+}
+# The kinds of curves: those of the references, and angles without a reference.
+KINDS = {name: reference.kind for name, reference in REFERENCES.items()} | {
+    "tilt": "angle",
+    "foot_progression": "angle",
 }
 
 
@@ -282,7 +280,7 @@ class Signals:
 def places(names: Sequence[str], side: str, ending: str = "") -> dict[str, int]:
     """Return the column index of each coordinate of a side; ``ending`` is "_moment" for its moment."""
     letter, columns = SIDE_LETTERS[side], dict[str, int]()
-    for coordinate, name_there in COORDINATES.items():
+    for coordinate, name_there in OSIM_NAMES.items():
         # Without a side, the name of a moment would be that of a curve with another sign.
         ways = [
             f"{name_there}_{letter}",
@@ -376,9 +374,15 @@ def of_forces(forces: GroundForces, side: str) -> Signals:
 
 
 def of_measured(measured: Any, side: str) -> Signals | None:
-    """Return the signals in a ``MeasuredDynamics`` or a ``MeasuredMotion``, or None for other types."""
-    from torsor.human.measured import MeasuredDynamics, MeasuredMotion
+    """Return the signals in a result of ``torsor.human.measured``, or None for other types."""
+    from torsor.human.measured import MeasuredDynamics, MeasuredGait, MeasuredMotion
 
+    if isinstance(measured, MeasuredGait):
+        found = of_measured(measured.motion if measured.dynamics is None else measured.dynamics, side)
+        if found is not None:
+            turned = ((name, measured.turned(side, of_body)) for name, of_body in IN_DIRECTION.items())
+            found.angles |= {name: Signal(measured.times, angle) for name, angle in turned if angle is not None}
+        return found
     if not isinstance(measured, MeasuredMotion | MeasuredDynamics):
         return None
     names = measured.body.coordinate_names if isinstance(measured, MeasuredMotion) else measured.names
@@ -398,11 +402,6 @@ def of_measured(measured: Any, side: str) -> Signals | None:
 
 # Joint powers from recorded angles and moments: the sum over the axes of a joint of moment times angular velocity.
 
-AXES = {
-    "hip_power": ("hip_flexion", "hip_adduction", "hip_rotation"),
-    "knee_power": ("knee_flexion",),
-    "ankle_power": ("ankle_flexion", "ankle_inversion"),
-}
 CUTOFF, ORDER = 6.0, 3  # Hz, and the order of one pass, as in inverse dynamics of walking (Winter 2009)
 MIN_RATE_SAMPLES = 8  # samples needed for a rate
 
@@ -414,7 +413,7 @@ def powers_of(signals: Signals, spans: Sequence[Span]) -> dict[str, tuple[Signal
     """
     powers: dict[str, tuple[Signal, Scale]] = {}
     scale = signals.scales.get("moment")
-    for name, axes in AXES.items():
+    for joint, axes in JOINT_AXES.items():
         if scale is None or axes[0] not in signals.moments or axes[0] not in signals.angles:
             continue
         times = signals.moments[axes[0]].times
@@ -424,7 +423,7 @@ def powers_of(signals: Signals, spans: Sequence[Span]) -> dict[str, tuple[Signal
                 rate = signals.rates.get(axis) or _rate(signals.angles[axis], spans)
                 moment = np.interp(times, *signals.moments[axis])
                 total += moment * np.interp(times, *rate, left=np.nan, right=np.nan)
-        powers[name] = Signal(times, total), Scale("power", scale.factor, scale.absolute)
+        powers[f"{joint}_power"] = Signal(times, total), Scale("power", scale.factor, scale.absolute)
     return powers
 
 
@@ -486,7 +485,7 @@ def of_recording(recording: Recording, side: str, units: dict[str, str] | None =
     if signals.is_empty:
         names = recording.table.names if recording.has("table") else ()
         what = f"no column is a known curve of the {side} side" + (f": {', '.join(names[:6])}, ..." if names else "")
-        allowed = f"OpenSim names, such as hip_flexion_r, or {', '.join([*list(COORDINATES)[:2], *DIRECT['force']])}"
+        allowed = f"OpenSim names, such as hip_flexion_r, or {', '.join([*list(OSIM_NAMES)[:2], *DIRECT['force']])}"
         raise ModelError(what, where=recording.source, allowed=allowed)
     return signals
 
@@ -553,11 +552,25 @@ MASS_TOLERANCE = 0.1  # relative difference allowed between the mass from forces
 MIN_WALK_LOAD = 0.5  # of the mean: in a walk both feet together always carry more, unless a foot misses the plates
 
 
-CYCLE_ROWS = (
-    ("hip_flexion", "knee_flexion", "ankle_flexion"),
-    ("hip_extension", "knee_extension", "ankle_plantarflexion"),
-    ("hip_power", "knee_power", "ankle_power"),
-)
+CYCLE_ROWS = {
+    "sagittal": (
+        ("hip_flexion", "knee_flexion", "ankle_flexion"),
+        ("hip_extension", "knee_extension", "ankle_plantarflexion"),
+        ("hip_power", "knee_power", "ankle_power"),
+    ),
+    "other": (
+        ("tilt", "list", "yaw"),
+        ("hip_adduction", "hip_rotation", "foot_progression"),
+        ("hip_abduction",),
+    ),
+}
+CYCLE_TITLES = {
+    "tilt": "pelvis tilt (forward)",
+    "list": "pelvis obliquity (this side low)",
+    "yaw": "pelvis rotation (this side in front)",
+    "hip_rotation": "hip internal rotation",
+    "foot_progression": "foot progression (toes inward)",
+}
 CYCLE_COLOURS = ("#1f4e8c", "#d98b2b", "#4c9a5f", "#a8527a")
 
 
@@ -580,11 +593,12 @@ class RecordedWalk:
     def __str__(self) -> str:
         return "\n".join([f"{self.label}: {', '.join(self.curves)}", *self.notes])
 
-    def plot(self, path: str | Path | None = None, *others: "RecordedWalk") -> "Figure":
-        """Return a figure of the sagittal joint curves over the gait cycle; save it if ``path`` is given.
+    def plot(self, path: str | Path | None = None, *others: "RecordedWalk", planes: str = "sagittal") -> "Figure":
+        """Return a figure of the joint curves over the gait cycle; save it if ``path`` is given.
 
-        The band is the mean and standard deviation of the children in Schwartz 2008. ``others``, such as the other
-        side or the results of OpenSim for the same recording, are drawn dashed.
+        ``planes`` is "sagittal", "other" (pelvis, hip and foot in the frontal and transverse planes), or "all". Bands
+        are the means and standard deviations of the children in Schwartz 2008, or of OpenSim's tutorial. ``others``,
+        such as the other side or the results of OpenSim for the same recording, are drawn dashed.
 
         Example:
             >>> t = np.linspace(0.0, 1.0, 101)
@@ -593,11 +607,13 @@ class RecordedWalk:
             >>> [axes.get_title() for axes in recorded_walk(table).plot().axes]
             ['knee flexion']
         """
-        rows = [[name for name in row if name in self.curves] for row in CYCLE_ROWS]
+        planes = one_of(planes, (*CYCLE_ROWS, "all"), self.label, "planes")
+        every = list(chain.from_iterable(CYCLE_ROWS.values())) if planes == "all" else CYCLE_ROWS[planes]
+        rows = [[name for name in row if name in self.curves] for row in every]
         rows = [row for row in rows if row]
         if not rows:
-            allowed = listing([name for row in CYCLE_ROWS for name in row])
-            raise ModelError("there are no sagittal joint curves to plot", where=self.label, allowed=allowed)
+            allowed = listing([name for row in every for name in row])
+            raise ModelError(f"there are no joint curves to plot ({planes})", where=self.label, allowed=allowed)
         figure = new_figure(10.0, 2.2 * len(rows) + 0.8)
         grid = figure.add_gridspec(len(rows), max(map(len, rows)))
         for k, row in enumerate(rows):
@@ -609,11 +625,13 @@ class RecordedWalk:
         return saved(figure, path, dpi=100)
 
     def _panel(self, axes: Any, name: str, others: Sequence["RecordedWalk"], last: bool) -> None:
-        people = next((each for each in REFERENCES.values() if (each.curve, each.source) == (name, "children")), None)
-        if people is not None and people.sd is not None:
-            at = np.linspace(0.0, 100.0, len(people.mean))
-            label = f"children, mean ± SD ({people.label})"
-            axes.fill_between(at, people.mean - people.sd, people.mean + people.sd, color="0.85", label=label)
+        bands = [each for each in REFERENCES.values() if each.curve == name and each.sd is not None]
+        children = [each for each in bands if each.source == "children"]
+        for people in (children or bands)[:1]:
+            sd, at = np.asarray(people.sd), np.linspace(0.0, 100.0, len(people.mean))
+            who, colour = ("children, mean ± SD", "0.85") if children else ("mean, with the SD of children", "0.92")
+            label = f"{who} ({people.label})"
+            axes.fill_between(at, people.mean - sd, people.mean + sd, color=colour, label=label)
         for walk, colour in zip((self, *others), CYCLE_COLOURS, strict=False):
             if name not in walk.curves:
                 continue
@@ -627,12 +645,12 @@ class RecordedWalk:
         axes.axhline(0.0, color="0.8", linewidth=0.9, zorder=0)
         if "vertical" in self.curves:
             force = self.curves["vertical"].mean
-            swing = np.flatnonzero(force[len(force) // 10 :] < LOAD_THRESHOLD * force.max())  # not the heel strike
+            swing = np.flatnonzero(force[len(force) // 10 :] < LOAD_FRACTION * force.max())  # not the heel strike
             if len(swing):
                 toe_off = 100 * (len(force) // 10 + swing[0]) / (len(force) - 1)
                 axes.axvline(toe_off, color="0.5", linewidth=0.9, zorder=0, label="toe-off")
         shown = self.curves[name]
-        styled(axes, in_words(shown.curve, shown.kind), shown.unit)
+        styled(axes, CYCLE_TITLES.get(name, in_words(shown.curve, shown.kind)), shown.unit)
         axes.set_xlim(0.0, 100.0)
         if last:
             axes.set_xlabel("gait cycle (%)")
@@ -792,7 +810,7 @@ def _curves(
             named[name] = Signal(times, -values), signals.scales["moment"]
     direct = {name: (curve, signals.scales[REFERENCES[name].kind]) for name, curve in signals.curves.items()}
     named |= direct | {name: power for name, power in powers_of(signals, spans).items() if name not in direct}
-    for name in (curve for curve in REFERENCES if curve in named):
+    for name in (curve for curve in KINDS if curve in named):
         signal, scale = named[name]
         rows = of_strides(signal, spans)
         if not len(rows):
@@ -820,7 +838,7 @@ def _curves(
 
 
 def _reference(name: str, rows: Array, label: str, band: Array | None, factor: float) -> Reference:
-    kind, quantity = REFERENCES[name].kind, REFERENCES[name].name
+    kind, quantity = KINDS[name], REFERENCES[name].name if name in REFERENCES else name
     if band is not None and len(band) and np.isfinite(band).all():
         at = np.linspace(0.0, 1.0, rows.shape[1])
         return Reference(kind, quantity, label, rows[0], factor * np.interp(at, np.linspace(0.0, 1.0, len(band)), band))

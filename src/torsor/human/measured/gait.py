@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +24,8 @@ from torsor.base.result import Result
 from torsor.base.summary import Summary, titled_table
 from torsor.base.tables import Column
 from torsor.base.time_series import Instants, SampledInstants, Series
-from torsor.human.body.coordinates import SIDES
+from torsor.human.body.coordinates import JOINT_AXES, OSIM_NAMES, SIDES
+from torsor.human.body.strength import HEIGHT
 from torsor.human.measured.inverse_dynamics import (
     CUTOFF,
     LARGE_RESIDUAL,
@@ -35,9 +36,10 @@ from torsor.human.measured.inverse_dynamics import (
 from torsor.human.measured.inverse_kinematics import MeasuredMotion, inverse_kinematics
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.person import Person, scaled_person
+from torsor.human.measured.progression import ANGLES, Progression, progression
 from torsor.human.measured.skeleton import Skeleton, skeleton, tree_of
+from torsor.human.measured.steps import Heel, SpatioTemporal, heel_markers, spatio_temporal
 from torsor.human.recordings import Finding, GroundForces, Markers, MotionTable, OsimModel, by_foot, inspect, save
-from torsor.human.recordings import smooth as smoothed
 from torsor.human.recordings.axes import HUMAN, OPENSIM
 from torsor.human.recordings.recording import LOAD_THRESHOLD, at_times, checked_markers, runs
 from torsor.motion.encoding import packed, unpacked
@@ -49,11 +51,9 @@ if TYPE_CHECKING:
 
 
 WHERE = "measured gait"
-# Leg joints: the coordinate of ``library.human`` without its side, and that of OpenSim's gait models.
-JOINTS = {
-    "hip_flexion": "hip_flexion", "hip_adduction": "hip_adduction", "hip_rotation": "hip_rotation",
-    "knee_flexion": "knee_angle", "ankle_flexion": "ankle_angle",
-}  # fmt: skip
+# Leg coordinates in tables, named as in ``library.human`` without the side.
+JOINTS = ("hip_flexion", "hip_adduction", "hip_rotation", "knee_flexion", "ankle_flexion")
+LEG = (*JOINTS, "ankle_inversion")
 COLOURS = {"right": "#1f4e8c", "left": "#d98b2b"}
 # Titles by joint, of the angle and of the moment, which is drawn in the direction of support.
 CURVE_TITLES = {
@@ -64,6 +64,7 @@ CURVE_TITLES = {
 SLIDES = ("tx", "ty", "tz")  # name endings of coordinates in m
 TABLES = (".mot", ".sto")
 NO_STANDING = "there is no standing trial: dorsiflexion may be off by about 10 degrees; add one with --standing"
+NO_HEIGHT = f"the height is not given: {HEIGHT:g} m is the prior of the segment lengths; add it with --height"
 SIGNS = (
     "Flexion, adduction, internal rotation and dorsiflexion are positive. Moments are internal: those of muscles and "
     "ligaments. The tables have the signs of the angles; figures show extension and plantarflexion moments."
@@ -75,10 +76,11 @@ class MeasuredGait(Result):
     """The result of ``measured_gait``.
 
     ``motion`` is the result of inverse kinematics, ``dynamics`` is the result of inverse dynamics, and ``ground`` holds
-    the forces on the feet (both None without ground forces). ``person`` is the scaled body (None with an OpenSim
-    skeleton). ``findings`` lists likely errors in the ``recording``, whose markers are in the axes of the body, and
-    large residual forces. Angles are in degrees; moments and powers are divided by the mass (kg). Moments are internal,
-    with the sign of the angles: hip and knee flexion and ankle dorsiflexion are positive.
+    the unfiltered forces on the feet (both None without ground forces); ``filters`` states the filters. ``person`` is
+    the scaled body (None with an OpenSim skeleton). ``findings`` are likely errors in the ``recording``, whose markers
+    are in the axes of the body, and large residual forces. ``steps`` are the spatio-temporal parameters. Angles are in
+    degrees; moments and powers are divided by the mass (kg). Moments are internal, with the sign of the angles: hip and
+    knee flexion and ankle dorsiflexion are positive.
     """
 
     kind = "measured_gait"
@@ -93,6 +95,7 @@ class MeasuredGait(Result):
     findings: tuple[Finding, ...] = ()
     source: str = "recording"
     recording: Markers | None = None
+    filters: str = ""
 
     @property
     def times(self) -> Array:
@@ -113,27 +116,50 @@ class MeasuredGait(Result):
     def coordinate(self, side: str, joint: str) -> str:
         """Return the coordinate name of a joint of the "right" or "left" leg, such as "knee_flexion"."""
         one_of(side, SIDES, WHERE, "side")
-        one_of(joint, tuple(JOINTS), WHERE, "joint")
-        name_here, name_there = f"{side}_{joint}", f"{JOINTS[joint]}_{side[0]}"
-        names = self.motion.body.coordinate_names
-        if name_here not in names and name_there not in names:
-            allowed = listing(names, like=name_there)
-            raise ModelError(
-                f"there is no coordinate {name_here!r} or {name_there!r}", where=self.source, allowed=allowed
-            )
-        return name_here if name_here in names else name_there
+        one_of(joint, LEG, WHERE, "joint")
+        name, names = self._name(side, joint), self.motion.body.coordinate_names
+        if name not in names:
+            allowed = listing(names, like=name)
+            what = f"there is no coordinate {f'{side}_{joint}'!r} or {name!r}"
+            raise ModelError(what, where=self.source, allowed=allowed)
+        return name
+
+    def _name(self, side: str, joint: str) -> str:
+        """Return the name of a coordinate in Torsor's body, or in OpenSim's."""
+        name = f"{side}_{joint}"
+        return name if name in self.motion.body.coordinate_names else f"{OSIM_NAMES[joint]}_{side[0]}"
 
     def angle(self, side: str, joint: str) -> Array:
-        """Return an angle (K,) in degrees."""
-        return np.degrees(self._q[:, self._index(side, joint)])
+        """Return an angle (K,) in degrees, of a joint, or of the pelvis or a foot in the direction of progression.
+
+        The latter are "pelvis_tilt" (positive forward), "pelvis_obliquity" (this side low), "pelvis_rotation" (this
+        side in front) and "foot_progression" (toes inward). The direction is that of the mean velocity of the pelvis.
+        """
+        if joint not in ANGLES:
+            return np.degrees(self._q[:, self._index(side, joint)])
+        values = self.turned(side, joint)
+        if values is None:
+            raise ModelError(f"the body has no link for {joint!r}", where=self.source, allowed="a pelvis and feet")
+        return values
+
+    def turned(self, side: str, name: str) -> Array | None:
+        """Return an angle (K,) of pelvis or foot, as ``angle`` does, or None if the body has no such link."""
+        return self._progression.angle(one_of(side, SIDES, WHERE, "side"), one_of(name, tuple(ANGLES), WHERE, "name"))
+
+    @cached_property
+    def _progression(self) -> Progression:
+        return progression(self.motion.body, self.times, self._q)
 
     def moment(self, side: str, joint: str) -> Array:
         """Return a joint moment (K,) in N m/kg."""
         return self._dynamics.moment(self.coordinate(side, joint)) / self.mass
 
     def power(self, side: str, joint: str) -> Array:
-        """Return the power (K,) of a joint moment in W/kg."""
-        return self.moment(side, joint) * self._dynamics.v[:, self._index(side, joint)]
+        """Return the power (K,) in W/kg of "hip", "knee" or "ankle", summed over its axes, or of one coordinate."""
+        names = self.motion.body.coordinate_names
+        axes = [name for name in JOINT_AXES.get(joint, ()) if self._name(side, name) in names] or [joint]
+        powers = [self.moment(side, axis) * self._dynamics.v[:, self._index(side, axis)] for axis in axes]
+        return np.asarray(sum(powers))
 
     def force(self, side: str) -> Array:
         """Return the ground reaction force (K, 3) on a foot, divided by body weight: rightward, upward and forward."""
@@ -144,11 +170,37 @@ class MeasuredGait(Result):
         return np.asarray(at_times(self.times, ground.times, forces) / self._dynamics.weight)
 
     @cached_property
+    def steps(self) -> SpatioTemporal | None:
+        """Spatio-temporal parameters, such as speed, cadence and step length, or None without ground forces.
+
+        Footprints are the positions of the heel markers, or the heels of the body, at the heel strikes.
+        """
+        ground = self.ground
+        if ground is None or not set(SIDES) <= set(ground.names):
+            return None
+        times, heels = self.motion.times, heel_markers(self.recording)
+        if heels is None:
+            feet = progression(self.motion.body, times, self.motion.q).feet
+            heels = {side: Heel(times, foot[:, :3, 3]) for side, foot in feet.items()}
+        loads = {side: ground.vertical[:, ground.index(side)] for side in SIDES if side in heels}
+        return spatio_temporal(heels, ground.times, loads)
+
+    @cached_property
     def valid(self) -> Flags:
         """Flags (K,): whether motion and forces agree, with a residual force below a quarter of body weight."""
         if self.dynamics is None:
             return np.ones(len(self.times), dtype=bool)
         return np.asarray(np.linalg.norm(self.dynamics.residual_force, axis=1) < LARGE_RESIDUAL * self.dynamics.weight)
+
+    def outside(self, first: float, last: float) -> str:
+        """Return a remark on the times within ``first`` to ``last`` (s) that are not ``valid``, or ""."""
+        spans = [(self.times[a], self.times[b]) for a, b in runs(~self.valid)]
+        cut = [(max(a, first), min(b, last)) for a, b in spans if a < last and b > first]
+        if not cut:
+            return ""
+        when = ", ".join(f"{a:.2f} to {b:.2f} s" for a, b in cut)
+        what = "motion and ground forces disagree, usually because the other foot is beside the plates"
+        return f"from {when}, {what}; moments hold only for a leg whose foot is on a plate or in the air"
 
     @property
     def _dynamics(self) -> MeasuredDynamics:
@@ -164,21 +216,39 @@ class MeasuredGait(Result):
         return self.motion.body.coordinate_names.index(self.coordinate(side, joint))
 
     def tables(self) -> list[RenderableType]:
-        """Return tables for the terminal: facts of the recording, and ranges of angles, moments and powers."""
+        """Return tables for the terminal: facts, spatio-temporal parameters, ranges of angles, moments and powers."""
         facts = titled_table(f"Recording {self.source}", "what", "value")
         for name, value in self.facts.items():
             facts.add_row(name, value)
-        head = ["joint", "angle, deg"] + ([] if self.dynamics is None else ["moment, N m/kg", "power, W/kg"])
+        head = ["joint", "angle, deg"] + ([] if self.dynamics is None else ["moment, N m/kg"])
         shown = titled_table("Minimum and maximum in the valid interval", *head)
+        kinds = [self.angle] if self.dynamics is None else [self.angle, self.moment]
         for side in SIDES:
             for joint in JOINTS:
-                kinds = [self.angle] if self.dynamics is None else [self.angle, self.moment, self.power]
-                curves = zip((kind(side, joint)[self.valid] for kind in kinds), (1, 2, 2), strict=False)
-                cells = [
-                    f"{values.min():.{n}f} to {values.max():.{n}f}" if len(values) else "-" for values, n in curves
-                ]
+                cells = [self._range(kind(side, joint), n) for kind, n in zip(kinds, (1, 2), strict=False)]
                 shown.add_row(f"{side} {joint.replace('_', ' ')}", *cells)
-        return [facts, shown]
+        tables = [facts, *self.step_tables(), shown]
+        if self.dynamics is not None:
+            powers = titled_table("Minimum and maximum joint power (all axes), W/kg", "joint", *SIDES)
+            for joint in JOINT_AXES:
+                powers.add_row(joint, *(self._range(self.power(side, joint), 2) for side in SIDES))
+            tables.append(powers)
+        return tables
+
+    def _range(self, curve: Array, places: int) -> str:
+        """Return the minimum and maximum in the valid interval as text."""
+        values = curve[self.valid]
+        return f"{values.min():.{places}f} to {values.max():.{places}f}" if len(values) else "-"
+
+    def step_tables(self) -> list[RenderableType]:
+        """Return the table of spatio-temporal parameters, if there is a whole stride."""
+        if self.steps is None or self.steps.speed is None:
+            return []
+        title = f"Spatio-temporal parameters ({self.steps.right.strides} right, {self.steps.left.strides} left strides)"
+        table = titled_table(title, "parameter", *SIDES, "both")
+        for name, *values, places in self.steps.rows:
+            table.add_row(name, *("-" if value is None else f"{value:.{places}f}" for value in values))
+        return [table]
 
     @property
     def facts(self) -> dict[str, str]:
@@ -193,6 +263,8 @@ class MeasuredGait(Result):
         ignored = () if self.recording is None else set(self.recording.names) - set(self.motion.markers.names)
         if ignored:
             lines["ignored markers"] = listing(sorted(ignored))
+        if self.filters:
+            lines["low-pass filters"] = self.filters
         if self.person is not None:
             lengths = ", ".join(f"{name} {1000 * length:.0f}" for name, length in self.person.lengths.items())
             lines["lengths, mm"] = lengths
@@ -206,7 +278,10 @@ class MeasuredGait(Result):
         return lines
 
     def columns(self) -> list[Column]:
-        """Return the columns of a .csv file: angles, moments and powers of all coordinates, and foot forces."""
+        """Return the columns of a .csv file: angles, moments and powers of all coordinates, and foot forces.
+
+        "valid" is 1 where ``valid`` is True. Moments and powers are not divided by the mass.
+        """
         names = self.motion.body.coordinate_names
         slides = [name.endswith(SLIDES) for name in names]
         q = np.where(slides, self._q, np.degrees(self._q))
@@ -218,6 +293,7 @@ class MeasuredGait(Result):
         written = [Column("time", "s", self.times), *of_all("q", ("deg", "m"), q)]
         if self.dynamics is None:
             return written
+        written.insert(1, Column("valid", "1", self.valid.astype(int)))
         written += of_all("tau", ("N m", "N"), self.dynamics.forces)
         written += of_all("power", ("W", "W"), self.dynamics.forces * self.dynamics.v)
         for side in SIDES:
@@ -256,11 +332,12 @@ class MeasuredGait(Result):
 
     def _content(self) -> dict[str, Any]:
         return {
-            "units": {"mass": "kg", "curves": "in brackets"},
+            "units": {"mass": "kg", "curves": "in brackets", "steps": "s, m, m/s, steps/min, % of the stride"},
             "file": self.source,
             "mass": self.mass,
             "facts": self.facts,
             "findings": [finding._asdict() for finding in self.findings],
+            "steps": self.steps and self.steps.as_dict(),
             "curves": {curve.head: plain(curve.values) for curve in self.columns()},
         }
 
@@ -293,8 +370,9 @@ class MeasuredGait(Result):
             if self.dynamics is not None:
                 moments = {side: -self.moment(side, joint) for side in SIDES}
                 panel(1, column, moments, f"{moment} moment", "N m/kg")
-                powers = {side: self.power(side, joint) for side in SIDES}
-                panel(2, column, powers, f"{joint.partition('_')[0]} power", "W/kg")
+                name = joint.partition("_")[0]
+                powers = {side: self.power(side, name) for side in SIDES}
+                panel(2, column, powers, f"{name} power", "W/kg")
         if self.dynamics is not None:
             for column, (k, title) in enumerate(((1, "vertical force"), (2, "forward force"))):
                 panel(3, column, {side: self.force(side)[:, k] for side in SIDES}, title, "body weights")
@@ -328,7 +406,7 @@ def _checked(gait: Any) -> MeasuredGait:
     """Return the gait of a file; raise ValueError if it is not a gait, or if its arrays are inconsistent."""
     if not isinstance(gait, MeasuredGait):
         raise ValueError(f"it is {type(gait).__name__}")
-    needed = {"motion": MeasuredMotion, "mass": float, "source": str, "findings": tuple}
+    needed = {"motion": MeasuredMotion, "mass": float, "source": str, "findings": tuple, "filters": str}
     optional = {"dynamics": MeasuredDynamics, "ground": GroundForces, "person": Person, "recording": Markers}
     for name, cls in (needed | optional).items():
         part = getattr(gait, name)
@@ -359,7 +437,7 @@ def measured_gait(
     forces: GroundForces | None = None,
     *,
     mass: float | None = None,
-    height: float = 1.741,
+    height: float | None = None,
     sex: str = "male",
     standing: Markers | None = None,
     model: OsimModel | None = None,
@@ -371,11 +449,10 @@ def measured_gait(
     """Return angles, moments and powers of a recorded person, from markers and ground forces.
 
     Without a ``model``, the body is ``library.human``, scaled to the markers and to the ``mass`` (kg), ``height`` (m)
-    and ``sex`` (``scaled_person``); ``standing`` is a standing trial. With a scaled ``model``
-    (``recordings.read_osim``), its own joints, masses and markers are used. ``frozen`` {coordinate: value} fixes
-    coordinates. Force plates are assigned to feet by the markers. For ``cutoff`` (Hz) and ``smooth`` see
-    ``inverse_dynamics`` and ``inverse_kinematics``. ``force_cutoff`` (Hz) also filters the ground forces:
-    with the same cutoff for motion and forces, moments have no artificial peaks at heel strike.
+    and ``sex`` (``scaled_person``); ``standing`` is a standing trial. The default height is 1.741 m. With a scaled
+    ``model`` (``recordings.read_osim``), its own joints, masses and markers are used. ``frozen`` {coordinate: value}
+    fixes coordinates. Force plates are assigned to feet by the markers. For ``cutoff`` and ``force_cutoff`` (Hz, by
+    default ``cutoff``) see ``inverse_dynamics``, for ``smooth`` see ``inverse_kinematics``.
 
     Likely errors in the recording are issued as warnings and stored in ``findings``.
     """
@@ -387,12 +464,14 @@ def measured_gait(
     half = 0.5 * markers.rate if markers.rate else math.inf  # check before the fit
     number(cutoff, WHERE, "cutoff (Hz)", above=0.0, most=half)
     if force_cutoff is not None:
-        number(force_cutoff, WHERE, "force_cutoff (Hz)", above=0.0)
+        number(force_cutoff, WHERE, "force_cutoff (Hz)", above=0.0, finite=False)
     parts: list[Any] = [markers] if forces is None else [markers, forces]
     findings = tuple(inspect(*parts))
+    if height is None and standing is None and model is None:
+        findings += (Finding("height", NO_HEIGHT),)
     for finding in findings:
         warn(str(finding))
-    person, body, used, turned = _who(markers, mass, height, sex, standing, model)
+    person, body, used, turned = _who(markers, mass, HEIGHT if height is None else height, sex, standing, model)
     motion = inverse_kinematics(body, used, turned, frozen=frozen, smooth=smooth)
     weight = float(body.mass)
     if forces is None:
@@ -400,16 +479,18 @@ def measured_gait(
     ground = forces.in_axes(turned.axes) if turned.axes and forces.axes else forces
     if not set(SIDES) <= set(ground.names):
         ground = by_foot(ground, turned)
-    if force_cutoff is not None:
-        ground = smoothed(ground.without_unloaded(), force_cutoff)
     kept = (motion.times >= ground.times[0] - 1e-9) & (motion.times <= ground.times[-1] + 1e-9)
     if kept.sum() < 2:
         fix = "load files of the same trial"
         raise ModelError("and forces do not overlap in time", argument="markers", where=markers.source, fix=fix)
-    dynamics = inverse_dynamics(body, motion.times[kept], motion.q[kept], ground, cutoff=cutoff)
+    dynamics = inverse_dynamics(
+        body, motion.times[kept], motion.q[kept], ground, cutoff=cutoff, force_cutoff=force_cutoff
+    )
     fault = large_residual(dynamics, cutoff)
     findings += (Finding("residual", describe(**fault)),) if fault else ()
-    return MeasuredGait(motion, weight, dynamics, ground, person, findings, markers.source, turned)
+    limits = (f"{cutoff:g} Hz", f"{cutoff:g} Hz" if force_cutoff is None else f"{force_cutoff:g} Hz")
+    filters = f"motion {limits[0]}, forces {limits[1]}".replace("inf Hz", "unfiltered")
+    return MeasuredGait(motion, weight, dynamics, ground, person, findings, markers.source, turned, filters)
 
 
 def _who(
@@ -431,19 +512,33 @@ def _who(
     return person, person.body, person.markers, turned
 
 
+class CycleFigure(NamedTuple):
+    """A figure of the gait cycle in a report, with its ``title`` and ``notes`` below it."""
+
+    title: str
+    figure: "Figure"
+    notes: Sequence[str] = ()
+
+
 def write_measured_report(
-    path: str | Path, gait: MeasuredGait, *, cycle: "Figure | None" = None, notes: Sequence[str] = ()
+    path: str | Path, gait: MeasuredGait, *, cycles: Sequence[CycleFigure] = (), notes: Sequence[str] = ()
 ) -> Path:
     """Write the report on a measured gait (``torsor.human.measured``) as one offline HTML page.
 
-    The report contains findings about the recording and its residuals, a figure of angles, moments, powers and forces,
-    and the motion in 3D. ``cycle`` is a figure of the gait cycle, and ``notes`` are further remarks.
+    The report contains findings about the recording and its residuals, spatio-temporal parameters, figures of angles,
+    moments, powers and forces, and the motion in 3D. ``cycles`` are figures of the gait cycle, and ``notes`` are
+    further remarks.
     """
     instance_of(gait, MeasuredGait, "report", "gait", allowed="a result of torsor.human.measured.measured_gait")
     name = f"{gait.source}: {gait.mass:.4g} kg"
     zero = [NO_STANDING] if gait.person is not None and not gait.person.standing else []
     remarks = [*map(str, gait.findings), *notes, *zero]
     parts = [f"<h1>{escape(name)}</h1>", *(f'<p class="remark">{html_text(remark)}</p>' for remark in remarks)]
-    parts += [] if cycle is None else ["<h2>Gait cycle</h2>", image(cycle)]
-    parts += [f"<h2>Recording</h2><p>{SIGNS}</p>", image(gait.plot()), *map(terminal_table, gait.tables())]
+    facts, *tables = gait.tables()
+    steps = len(gait.step_tables())
+    parts += map(terminal_table, tables[:steps])
+    for cycle in cycles:
+        below = [f"<p>{html_text(note)}</p>" for note in cycle.notes]
+        parts += [f"<h2>{escape(cycle.title)}</h2>", image(cycle.figure), *below]
+    parts += [f"<h2>Recording</h2><p>{SIGNS}</p>", image(gait.plot()), *map(terminal_table, [facts, *tables[steps:]])]
     return write_html(Path(path), name, [*parts, *in_motion(gait, name)])

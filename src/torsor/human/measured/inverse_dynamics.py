@@ -4,8 +4,13 @@
 
 The six global coordinates have no muscles. The remaining force and moment at these coordinates are the residual, which
 measures the inconsistency between motion, masses and ground forces.
+
+Motion and forces pass the same low-pass filter. After a heel strike, accelerations and ground forces have high
+frequencies that cancel in the joint moments; if only the motion is filtered, they remain as artefacts (Bisseling and
+Hof 2006, Kristianslund et al. 2012).
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -18,6 +23,7 @@ from torsor.base.errors import ModelError, listing, warn
 from torsor.human.measured.inverse_kinematics import check_upright
 from torsor.human.measured.skeleton import Skeleton, tree_of
 from torsor.human.recordings import GroundForces
+from torsor.human.recordings.processing import uniform_rate
 from torsor.human.recordings.recording import at_times, runs
 from torsor.identification.differentiation import differentiate
 from torsor.robot.robot import Robot
@@ -92,6 +98,7 @@ def inverse_dynamics(
     *,
     feet: Mapping[str, str] | None = None,
     cutoff: float | None = CUTOFF,
+    force_cutoff: float | None = None,
     order: int = ORDER,
     check: bool = True,
 ) -> MeasuredDynamics:
@@ -100,9 +107,10 @@ def inverse_dynamics(
     ``ground`` contains the forces "right" and "left" (``recordings.by_foot``), in the axes of the motion. ``feet``
     names the links on which they act, by default the feet of ``library.human`` or of OpenSim skeletons. The motion is
     filtered by a zero-phase Butterworth filter with a ``cutoff`` in Hz (``order`` is the order of each of the two
-    passes; None disables the filter), and is differentiated in the frequency domain. Samples within about 1 / cutoff
-    of the ends are less accurate. With ``check``, a warning is issued for forces that act far from their foot, and for
-    large residuals.
+    passes; None disables the filter), and is differentiated in the frequency domain. ``force_cutoff`` (Hz) is the
+    cutoff of the same filter for the ground forces, by default equal to ``cutoff``; ``math.inf`` leaves the forces
+    unfiltered, as in OpenSim. Samples within about 1 / cutoff of the ends are less accurate. With ``check``, a warning
+    is issued for forces that act far from their foot, and for large residuals.
 
     Example:
         >>> body, t = torsor.library.human(), np.arange(20) / 100
@@ -121,7 +129,9 @@ def inverse_dynamics(
     states = model.states(x, v, a) if isinstance(model, Skeleton) else (x, v, a)
     links = _links(tree, feet)
     check_upright(tree, ground.axes, ground.source)
-    external = _external(tree, states[0], when, ground, links, flag(check, WHERE, "check"))
+    of_forces = force_cutoff if force_cutoff is not None else math.inf if cutoff is None else cutoff
+    acting = _filtered(ground.without_unloaded(MIN_FORCE), of_forces, order)
+    external = _external(tree, states[0], when, acting, ground, links, flag(check, WHERE, "check"))
     tau = tree.inverse_dynamics(*states, external)
     force, moment = residual_wrench(tree, states[0], tau)
     forces = model.forces(x, tau) if isinstance(model, Skeleton) else tau
@@ -168,16 +178,32 @@ def _links(tree: Robot, feet: Mapping[str, str] | None) -> dict[str, str]:
     raise ModelError(f"the feet of {tree.name!r} are unknown", value=tree.name, where=WHERE, fix=fix)
 
 
-def _external(tree: Robot, q: Array, times: Array, ground: GroundForces, feet: Mapping[str, str], check: bool) -> Array:
-    """Return the wrenches (K, links, 6) of the ground on all links, in link axes at the link origins."""
-    on = ground.without_unloaded(MIN_FORCE)
-    wrench, poses = on.wrench(), tree.poses(q)
+def _filtered(ground: GroundForces, cutoff: float, order: int) -> Array:
+    """Return the wrenches (T, feet, 6) of the ground about the origin, filtered like the motion."""
+    wrench, cutoff = ground.wrench(), number(cutoff, WHERE, "force_cutoff (Hz)", above=0.0, finite=False)
+    if math.isinf(cutoff):
+        return wrench
+    rate = uniform_rate(ground.times, ground.source)
+    number(cutoff, ground.source, "force_cutoff (Hz, up to half the rate)", most=0.5 * rate)
+    equal = np.arange(len(wrench)) / rate  # printed times are rounded
+    flat = differentiate(equal, wrench.reshape(len(wrench), -1), cutoff, order=order, ends="straight", where=WHERE)[0]
+    return flat.reshape(wrench.shape)
+
+
+def _external(
+    tree: Robot, q: Array, times: Array, wrench: Array, on: GroundForces, feet: Mapping[str, str], check: bool
+) -> Array:
+    """Return the wrenches (K, links, 6) of the ground on all links, in link axes at the link origins.
+
+    ``wrench`` (T, feet, 6) are the wrenches about the origin at the times of the ground forces.
+    """
+    poses = tree.poses(q)
     external = np.zeros((len(times), len(tree.links), 6))
     for side, link in feet.items():
         if side not in on.names:
             allowed = listing(on.names)
             fix = "torsor.human.recordings.by_foot(forces, markers) assigns plates to feet"
-            raise ModelError(f"there is no force of the {side} foot", where=ground.source, allowed=allowed, fix=fix)
+            raise ModelError(f"there is no force of the {side} foot", where=on.source, allowed=allowed, fix=fix)
         at = on.index(side)
         if times[0] < on.times[0] - 1e-9 or times[-1] > on.times[-1] + 1e-9:
             spans = f"{on.times[0]:g} to {on.times[-1]:g} s, but the motion from {times[0]:g} to {times[-1]:g} s"
@@ -188,7 +214,7 @@ def _external(tree: Robot, q: Array, times: Array, ground: GroundForces, feet: M
         n, f = sampled[:, :3] - np.cross(p, sampled[:, 3:]), sampled[:, 3:]
         external[:, k] += np.concatenate([np.einsum("kij,ki->kj", R, vector) for vector in (n, f)], axis=1)
         if check:
-            _check_place(tree, poses, times, ground.without_unloaded(), at, side, link)
+            _check_place(tree, poses, times, on.without_unloaded(), at, side, link)
     return external
 
 

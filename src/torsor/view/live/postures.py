@@ -1,6 +1,5 @@
 """A robot with sliders, the positions that result from them, and the swing motion."""
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -8,14 +7,14 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
 from torsor.mechanism import Wheel
-from torsor.mechanism.mechanism import default_posture, units
+from torsor.mechanism.mechanism import default_posture
 from torsor.robot.closed_loops import AssemblyError
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
-from torsor.spatial import log_rotation, quaternion_exp
+from torsor.spatial import quaternion_exp
 from torsor.view.live.shots import Still
 from torsor.view.scene import Scene, home, upwards
-from torsor.view.scene.scene import DEFLECTION_RANGE, SLIDER_RANGE, slider_range
+from torsor.view.scene.sliders import sliders
 
 MAX_SWINGS = {"rad": 0.6, "m": 0.15}  # largest swing of a coordinate; lengths are in sizes of the robot
 RANGE_SHARE = 0.2  # largest swing to each side, in ranges of the coordinate
@@ -27,22 +26,6 @@ TURNS = (3, 2, 4)  # periods of the coordinates, in turn, in one period of the s
 SAMPLE_TIMES = np.linspace(0.0, PERIOD, 49)  # s: instants that the room and the limits of a swing are checked at
 STEP = 1e-4  # s: of the differences that give velocities and accelerations
 MIN_PACE = 0.1  # speed of a swing whose drives can hardly hold the robot
-
-
-@dataclass(frozen=True)
-class Slide:
-    """A slider: its name, unit and range. ``start`` is its value in the first posture, and ``at`` is its index in q.
-
-    ``turn`` is the rotation-vector component if a quaternion begins at ``at``, otherwise None.
-    """
-
-    name: str
-    unit: str
-    low: float
-    high: float
-    start: float
-    at: int
-    turn: int | None = None
 
 
 class Posture:
@@ -64,7 +47,9 @@ class Posture:
                 robot = robot.without_loop(loop.name)
         self.robot, self.note = robot.to(device="casadi"), ""
         self.home = self._first(source)
-        self.slides = tuple(self._slides())
+        if self.robot.loops and not self.robot.active:
+            self.note = self.note or "There are no sliders: the robot has closed loops and no active coordinates."
+        self.slides = sliders(self.robot, self.home, self.scene.size)
         self.q, self.values = self.home, tuple(slide.start for slide in self.slides)
         self._rates: tuple[Array, Array] | None = None
 
@@ -88,35 +73,6 @@ class Posture:
             self.note = f"Loops are open: {error}"
             self.robot = robot.open_tree().to(device="casadi")
             return q
-
-    def _slides(self) -> list[Slide]:
-        robot, slides = self.robot, list[Slide]()
-        names, kinds = robot.position_names, units(robot)[0]
-        if robot.loops and not robot.active:
-            self.note = self.note or "There are no sliders: the robot has closed loops and no active coordinates."
-        motors = {slot.q.start for slot in robot.motor_coordinates.values()}
-        turns = set[int]()
-        for joint, slot in zip(robot.joints, robot.coordinates, strict=True):
-            if not joint.follows and joint.nq != joint.nv and not robot.loops:
-                first = slot.q.stop - 4
-                turns |= set(range(first, slot.q.stop))
-                vector = log_rotation(self.home[first : slot.q.stop])
-                for k, axis in enumerate("xyz"):
-                    name = f"{joint.name} rotation {axis}"
-                    slides.append(Slide(name, "rad", -np.pi, np.pi, float(vector[k]), first, k))
-        for index, (name, unit) in enumerate(zip(names, kinds, strict=True)):
-            moved = name in robot.active if robot.loops else index not in turns | motors
-            if moved:
-                start = float(self.home[index])
-                slides.append(Slide(name, unit, *self._range(index, unit, start), start, index))
-        order = {name: k for k, name in enumerate(robot.active)}
-        return sorted(slides, key=lambda slide: order.get(slide.name, slide.at))
-
-    def _range(self, index: int, unit: str, start: float) -> tuple[float, float]:
-        pairs = zip(self.robot.joints, self.robot.coordinates, strict=True)
-        bends = any(joint.flexible is not None and slot.q.start <= index < slot.q.stop for joint, slot in pairs)
-        reach = np.pi if unit == "rad" else (DEFLECTION_RANGE if bends else SLIDER_RANGE) * self.scene.size
-        return slider_range(self.robot, index, start, reach)
 
     def move(self, values: list[float] | tuple[float, ...]) -> Still:
         """Move the sliders; passive coordinates follow. For unreachable values, the nearest posture is shown."""

@@ -201,7 +201,7 @@ SUN = np.array([0.35, 0.3, 0.9])  # direction of the light as on the offline pag
 SKY_COLOR, EARTH_COLOR = (250, 252, 255), (150, 145, 140)
 SKY_LIGHT, SUN_LIGHT = 2.2, 1.8
 MIN_CAMERA_HEIGHTS = 1.8  # least distance of the camera, in heights of what is shown
-CAMERA_HEIGHT, CAMERA_DISTANCE, CAMERA_SHIFT = 0.4, 1.15, 0.15  # above, before and beside the robot, in sizes of it
+CAMERA_HEIGHT, CAMERA_DISTANCE, CAMERA_SHIFT = 0.4, 1.35, 0.15  # above, before and beside the robot, in sizes of it
 
 
 class Stage:

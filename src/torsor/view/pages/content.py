@@ -3,7 +3,7 @@
 import base64
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,7 +23,8 @@ from torsor.spatial import to_quaternion
 from torsor.view.scene import Scene, Timeline, Triangles, home, palette, timeline, upwards
 from torsor.view.scene.bodies import Beam, ellipsoid_solid
 from torsor.view.scene.detail import detailed, drawn, level, within
-from torsor.view.scene.scene import DEFLECTION_RANGE, SLIDER_RANGE, slider_range
+from torsor.view.scene.scene import PERSON_OPACITY
+from torsor.view.scene.sliders import SLIDER_UNITS, sliders
 
 ALIGNMENT = 4  # bytes: typed arrays of JavaScript start at multiples of the size of their numbers
 
@@ -91,6 +92,8 @@ def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
         links = [k for k, link in enumerate(robot.links) if link.mass > 0]
         content["reactionsAt"] = [_joint(robot, k) for k in links]
         content["reactions"] = numbers.add(_in_base_axes(reactions[:, links], poses[:, links], content["reactionsAt"]))
+    if line.markers is not None:
+        content["markers"] = numbers.add(line.markers)
     if line.ground is not None:
         content["ground"] = numbers.add(line.ground)
     elif line.external is not None:
@@ -169,10 +172,10 @@ def _affine(source: Array, vertices: Array) -> Array | None:
     return np.asarray(map_) if np.abs(source @ map_ - vertices).max() <= SHAPE_TOLERANCE * size else None
 
 
-def surfaces(scene: Scene, numbers: Numbers, triangles: int) -> tuple[dict[str, Any], str]:
+def surfaces(scene: Scene, numbers: Numbers, triangles: int, opacity: float = 1.0) -> tuple[dict[str, Any], str]:
     """Return the shapes and surfaces of a robot, and a note if its meshes were simplified.
 
-    Meshes have at most about ``triangles`` triangles in total.
+    Meshes have at most about ``triangles`` triangles in total. ``opacity`` applies to the shapes of links.
     """
     visuals = [part for part in scene.shown if not part.solids]
     before = sum(len(part.surface.faces) for part in visuals)
@@ -184,7 +187,9 @@ def surfaces(scene: Scene, numbers: Numbers, triangles: int) -> tuple[dict[str, 
     for part in scene.shown:
         surface = detailed(part, corners) if part.solids else new[id(part)]
         if len(surface.faces):
-            color = [round(value, 4) for value in part.color]
+            fades = part.kind == "visual" and part.link < len(scene.robot.links)
+            *color, alpha = (round(value, 4) for value in part.color)
+            color.append(opacity * alpha if fades else alpha)
             middle = (surface.vertices.min(axis=0) + surface.vertices.max(axis=0)) / 2
             place = {"link": part.link, "kind": part.kind, "color": color, "middle": middle.round(5).tolist()}
             shown.append(place | {"name": part.name} | shapes.add(surface))
@@ -214,8 +219,8 @@ def beam_data(scene: Scene, numbers: Numbers) -> list[dict[str, Any]]:
     return data
 
 
-TREE_FUNCTIONS = ("poses", "integrate", "center_of_mass", "potential_energy")
-LOOP_FUNCTIONS = ("closure_error", "closure_jacobian")
+TREE_FUNCTIONS = ("poses", "center_of_mass", "potential_energy")
+LOOP_FUNCTIONS = ("integrate", "closure_error", "closure_jacobian")
 NO_DRIVES_NOTE = (
     "The robot has closed loops and no active coordinates, so it is shown in one posture. "
     'Use robot.with_active(["..."]) to get sliders.'
@@ -225,41 +230,34 @@ NO_DRIVES_NOTE = (
 def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], str]:
     """Return the sliders of a robot and the JavaScript module with its kinematics.
 
-    ``start`` (nq,) closes its loops. A slider stores the index of its coordinate in v and, if it is also a position, in
-    q. With closed loops, the active coordinates have sliders and the others (``passive``) follow.
+    ``start`` (nq,) closes its loops. With closed loops, the active coordinates have sliders, which store their index in
+    v, and the other coordinates (``passive``) follow.
     """
-    names, positions = robot.coordinate_names, robot.position_names
-    rates = units(robot)[1]
-    scales = [1.0 if unit == "rad" else size for unit in rates]
+    names, rates = robot.coordinate_names, units(robot)[1]
     motors = {slot.v.start for slot in robot.motor_coordinates.values()}
-    pairs = zip(robot.joints, robot.coordinates, strict=True)
-    bends = {k for joint, slot in pairs if joint.flexible is not None for k in range(slot.v.start, slot.v.stop)}
-    moved = robot.active if robot.loops else names
-    sliders = []
-    for index, name in enumerate(names):
-        if name in moved and index not in motors:
-            place = positions.index(name) if name in positions else None
-            reach = (
-                DEFLECTION_RANGE * size if index in bends else np.pi if rates[index] == "rad" else SLIDER_RANGE * size
-            )
-            low, high = slider_range(robot, place, 0.0 if place is None else float(start[place]), reach)
-            where = {"name": name, "unit": rates[index], "index": index, "position": place}
-            sliders.append(where | {"low": low, "high": high})
+    listed = []
+    for slide in sliders(robot, start, size):
+        unit, factor = SLIDER_UNITS[slide.unit]
+        index = names.index(slide.name) if robot.loops else None
+        listed.append(asdict(slide) | {"unit": unit, "factor": factor, "index": index})
     content: dict[str, Any] = {
-        "sliders": sliders,
-        "scales": scales,
+        "sliders": listed,
         "start": start.tolist(),
         "postures": [{"name": name, "q": q.tolist()} for name, q in robot.postures.items()] if not robot.loops else [],
-        "note": NO_DRIVES_NOTE if robot.loops and not sliders else "",
+        "note": NO_DRIVES_NOTE if robot.loops and not listed else "",
     }
     if robot.loops:
-        content["passive"] = [k for k, name in enumerate(names) if name not in moved and k not in motors]
+        moved = {slider["index"] for slider in listed}
+        content["passive"] = [k for k in range(robot.nv) if k not in moved | motors]
+        content["scales"] = [1.0 if unit == "rad" else size for unit in rates]
     else:
+        pairs = zip(robot.joints, robot.coordinates, strict=True)
+        bends = {k for joint, slot in pairs if joint.flexible is not None for k in range(slot.v.start, slot.v.stop)}
         held = [k for k in range(robot.nv) if k not in motors and k not in bends]
         limits = [float(limit) if np.isfinite(limit) else None for limit in robot.effort_limit[held]]
         forces = [FORCES[rates[k]] for k in held]
         content["drives"] = {"names": [names[k] for k in held], "units": forces, "limits": limits, "at": held}
-    return content, _module(robot) if sliders else ""
+    return content, _module(robot) if listed else ""
 
 
 def _module(robot: Robot) -> str:
@@ -299,9 +297,10 @@ def content(
         played = None if isinstance(subject, Robot | ParallelRobot) else shown_samples(timeline(subject, title), rate)
         source, things = (subject, ()) if played is None else (played.robot, played.things)
         if (id(source), things) not in scenes:
-            scene = Scene.of(source, meshes, things, partial(_read, bar, count))
+            measured = played is not None and played.markers is not None
+            scene = Scene.of(source, meshes, things, partial(_read, bar, count), skeleton=measured)
             bar.at(count + 0.5)
-            surface, note = surfaces(scene, numbers, triangles)
+            surface, note = surfaces(scene, numbers, triangles, PERSON_OPACITY if measured else 1.0)
             scenes[id(source), things] = len(robots)
             robots.append(_robot(scene, trails) | surface | {"beams": beam_data(scene, numbers)})
             notes += [note] if note else []

@@ -39,8 +39,9 @@ class App {
             trails: moves && any((each) => each.robot.trails.length), reactions: any((each) => each.content.reactions),
             moments: any((each) => each.content.reactions || each.content.external),
             ground: any((each) => each.content.ground), external: any((each) => each.content.external), follow: moves,
+            markers: any((each) => each.content.markers),
         };
-        this.layers = { bodies: true, grid: true, ground: true, external: true, ...data.layers };
+        this.layers = { bodies: true, grid: true, ground: true, external: true, markers: true, ...data.layers };
         this.duration = Math.max(...this.actors.map((each) => each.duration), 0);
         Object.assign(this, { time: data.start || 0, rounds: 0, playing: false, speed: 1, loop: true, frames: 0, quality: 1, wanted: -HURRY, read: 0 });
         Object.assign(this, { chosen: this.actors[0], apart: data.apart });
@@ -84,6 +85,15 @@ class App {
             this.changed();
         });
         addEventListener("keydown", (event) => this.key(event));
+        addEventListener("click", (event) => {
+            if (event.detail) setTimeout(() => this.release()); // with the mouse; the focus of labels follows the click
+        });
+    }
+
+    /** Take the focus from a check box or button, so that keys control the motion; sliders and lists keep it. */
+    release() {
+        const { activeElement } = document;
+        if (activeElement.matches("input[type=checkbox], button, summary")) activeElement.blur();
     }
 
     key(event) {

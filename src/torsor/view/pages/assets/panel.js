@@ -13,6 +13,7 @@ const LAYERS = {
     moments: "Moments (violet)",
     ground: "Ground forces (green)",
     external: "External forces (red)",
+    markers: "Measured markers (blue; orange: model)",
 };
 
 /** An element with attributes and children; texts become text nodes. */
@@ -59,7 +60,8 @@ class Panel {
             const units = app.actors.flatMap((each) => (each.content.drives ? each.content.drives.units : []));
             const kinds = [["torques", "N m"], ["forces", "N"]].filter(([, unit]) => units.includes(unit)).map(([kind]) => kind);
             const what = human ? "Joint moments" : `${moves ? "Drive" : "Holding"} ${kinds.join(" and ")}`;
-            const title = moves ? `${what} and limits` : what;
+            const signs = " and strength limits (flexion, adduction, internal rotation positive)";
+            const title = human ? `${what}${signs}` : moves ? `${what} and limits` : what;
             parts.push((this.driveSection = section(title, true, ...chart, this.drives)));
         }
         this.energy = element("dl", { className: "values" });
@@ -201,9 +203,9 @@ class Panel {
         const { actor, app } = this;
         if (actor instanceof Posed && this.sliders) {
             for (const { slider, input, value } of this.inputs) {
-                const now = actor.value(slider), angle = slider.unit === "rad";
+                const now = actor.value(slider), gap = slider.unit === "°" ? "" : " ";
                 if (document.activeElement !== input || actor.refused) input.value = now;
-                say(value, angle ? `${((now * 180) / Math.PI).toFixed(1)}\u00b0` : `${short(now)} ${slider.unit}`);
+                say(value, `${(slider.factor * now).toFixed(1)}${gap}${slider.unit}`);
             }
             say(this.refused, actor.refused);
         }

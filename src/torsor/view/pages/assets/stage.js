@@ -5,6 +5,7 @@ const FORCE = { reactions: [26, 115, 230, 255], external: [217, 38, 51, 255], gr
 const MOMENT = { reactions: [140, 64, 204, 255], external: [242, 128, 140, 255] };
 const BEHIND = 0.75; // opacity of an arrow where a body hides it
 const CENTRE = [240, 190, 40, 255];
+const MEASURED = [26, 102, 230, 255], MARKER_RADIUS = 0.012; // of measured markers; radius in m
 const SUN = [0.35, 0.3, 0.9]; // where the light comes from: two horizontal axes, up
 const LOW = 0.5; // least quality: pixels across for each of the screen, and no shadows
 const FINE = 1.5; // quality at rest of a picture without smooth edges
@@ -122,22 +123,28 @@ class Stage {
                 const { up } = data, low = subtract(actor.com, scaled(up, dot(actor.com, up) - data.ground));
                 strokes.tube([actor.com, low], 0.0025 * actor.robot.size, CENTRE);
             }
+            if (layers.markers) actor.markers.forEach((at) => strokes.ball(at, MARKER_RADIUS, MEASURED, 5, 8));
         }
         renderer.rewrite(this.moving, strokes.data);
         renderer.draw(this.moving, undefined, { bright: 0.25 });
         if (layers.trails) this.drawTrails(thin);
     }
 
-    /** Arrows of forces and moments, drawn last and also through the bodies: most of them act inside a body. */
+    /**
+     * Arrows of forces and moments, drawn last and also through the bodies: most of them act inside a body. Arrows of
+     * joint forces of people are half as long and end at the joint, so that they stay apart and above the ground.
+     */
     wrenches() {
         const { arrowStrokes: strokes, movingArrows: mesh, layers, data, renderer } = this, thin = 0.006 * data.size;
         strokes.clear();
         for (const actor of this.actors.filter((each) => each.visible)) {
             for (const kind of ["reactions", "external", "ground"].filter((each) => layers[each])) {
+                const ends = kind === "reactions" && actor.content.ground, scale = (ends ? 0.5 : 1) * this.arrows;
                 for (const { at, force, moment } of actor.wrenches(kind)) {
-                    strokes.arrow(at, this.shortened(scaled(force, data.forceScale * this.arrows)), 1.8 * thin, FORCE[kind]);
+                    const arrow = this.shortened(scaled(force, data.forceScale * scale));
+                    strokes.arrow(ends ? subtract(at, arrow) : at, arrow, 1.8 * thin, FORCE[kind]);
                     if (moment && layers.moments) {
-                        strokes.arrow(at, this.shortened(scaled(moment, data.momentScale * this.arrows)), thin, MOMENT[kind]);
+                        strokes.arrow(at, this.shortened(scaled(moment, data.momentScale * scale)), thin, MOMENT[kind]);
                     }
                 }
             }

@@ -142,12 +142,12 @@ class Strokes {
         });
     }
 
-    ball(at, radius, color) {
-        const rings = Array.from({ length: 9 }, (_, k) => {
-            const angle = Math.PI * (k / 8 - 0.5);
+    ball(at, radius, color, count = 8, sides = 16) {
+        const rings = Array.from({ length: count + 1 }, (_, k) => {
+            const angle = Math.PI * (k / count - 0.5);
             return [radius * Math.sin(angle), radius * Math.cos(angle)];
         });
-        this.turn(at, [0, 0, 1], rings, color, 16);
+        this.turn(at, [0, 0, 1], rings, color, sides);
     }
 
     tube(points, radius, color) {

@@ -1,0 +1,185 @@
+"""Spatio-temporal parameters of a measured gait, from heel strikes and toe-offs on force plates.
+
+Each heel strike leaves a footprint: the position of the heel at that time. Three consecutive footprints, two of one
+foot and one of the other between them, define a stride from the first to the last, step lengths along it, and the step
+width across it (Huxham et al. 2006).
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from torsor.base.arrays import Array
+from torsor.human.body.coordinates import SIDES
+from torsor.human.measured.marker_set import recognised
+from torsor.human.recordings import Markers
+from torsor.human.recordings.axes import HUMAN
+from torsor.human.recordings.contacts import STRIDE_TIMES, contacts
+
+
+class LegSteps(NamedTuple):
+    """Means of one side, None if unknown: times in s, lengths in m, fractions of a stride in %.
+
+    ``step_length`` is that of the steps that end with a heel strike of this foot. ``foot_off`` is the stance phase, and
+    ``double_support`` is the time from a heel strike of this foot to the toe-off of the other foot.
+    """
+
+    strides: int = 0
+    stride_time: float | None = None
+    stride_length: float | None = None
+    step_time: float | None = None
+    step_length: float | None = None
+    foot_off: float | None = None
+    double_support: float | None = None
+
+
+class SpatioTemporal(NamedTuple):
+    """Means over all strides, None if unknown: ``speed`` in m/s, ``cadence`` in steps/min, ``step_width`` in m.
+
+    ``double_support`` is the time with both feet on the ground in % of a stride. ``right`` and ``left`` are the means
+    of each side.
+    """
+
+    speed: float | None
+    cadence: float | None
+    step_width: float | None
+    double_support: float | None
+    right: LegSteps
+    left: LegSteps
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the parameters as a dict of numbers and, for each side, of dicts."""
+        return {**self._asdict(), "right": self.right._asdict(), "left": self.left._asdict()}
+
+    @property
+    def rows(self) -> list[tuple[str, float | None, float | None, float | None, int]]:
+        """Names with units, values of the right, the left and both sides, and decimal places, for a table."""
+        both = {"double_support": self.double_support, "foot_off": _mean([self.right.foot_off, self.left.foot_off])}
+        rows: list[tuple[str, float | None, float | None, float | None, int]] = [
+            ("walking speed, m/s", None, None, self.speed, 2),
+            ("cadence, steps/min", None, None, self.cadence, 1),
+        ]
+        for name, title, places in _TITLES:
+            values = (getattr(self.right, name), getattr(self.left, name))
+            rows.append((title, *values, both[name] if name in both else _mean(values), places))
+        return [*rows, ("step width, m", None, None, self.step_width, 3)]
+
+
+_TITLES = (
+    ("stride_time", "stride time, s", 3),
+    ("stride_length", "stride length, m", 3),
+    ("step_time", "step time, s", 3),
+    ("step_length", "step length, m", 3),
+    ("foot_off", "foot off (stance), % of the stride", 1),
+    ("double_support", "double support, % of the stride", 1),
+)
+
+
+class _Print(NamedTuple):
+    """A footprint: the ``side``, the times (s) of heel strike and toe-off, and the place (2,) to the left and ahead."""
+
+    side: str
+    strike: float
+    off: float | None
+    place: Array
+
+
+class Heel(NamedTuple):
+    """The positions (K, 3) of a heel at ``times`` (K,): to the left, up and forward (m)."""
+
+    times: Array
+    places: Array
+
+
+def heel_markers(recording: Markers | None) -> dict[str, Heel] | None:
+    """Return the heel markers of both sides, or None if one of them is missing."""
+    if recording is None or not recording.axes:
+        return None
+    turned, heels = recording.in_axes(HUMAN), dict[str, Heel]()
+    for name in turned.names:
+        key, side = recognised(name) or ("", "")
+        seen = turned.seen[:, turned.index(name)]
+        if key == "heel" and seen.any():
+            heels.setdefault(side, Heel(turned.times[seen], turned.position(name)[seen]))
+    return heels if set(SIDES) <= set(heels) else None
+
+
+def spatio_temporal(heels: Mapping[str, Heel], times: Array, vertical: Mapping[str, Array]) -> SpatioTemporal:
+    """Return the spatio-temporal parameters of a walk, from heels and vertical forces (K,) at ``times`` (K,), by side.
+
+    Example:
+        >>> t = np.arange(300) / 100
+        >>> feet = {side: np.floor(t - 0.5 * (side == "left")) for side in SIDES}  # strides of 1 s
+        >>> heels = {side: Heel(t, np.stack([0 * t, 0 * t, 1.2 * n], axis=1)) for side, n in feet.items()}
+        >>> load = {side: 700.0 * ((t - 0.5 * (side == "left")) % 1 < 0.6) for side in SIDES}
+        >>> walk = spatio_temporal(heels, t, load)
+        >>> round(walk.speed, 2), round(walk.cadence)
+        (1.2, 120)
+    """
+    prints = list[_Print]()
+    for side, loads in vertical.items():
+        t, places = heels[side]
+        for contact in contacts(times, loads) if loads.max(initial=0.0) > 0 else []:
+            if contact.strike is not None and t[0] <= contact.strike <= t[-1]:
+                place = np.array([np.interp(contact.strike, t, places[:, k]) for k in (0, 2)])
+                prints.append(_Print(side, contact.strike, contact.off, place))
+    prints.sort(key=lambda one: one.strike)
+    found = {side: _Sums() for side in SIDES}
+    for first, second in pairwise(prints):
+        gap = second.strike - first.strike
+        if first.side != second.side and gap < STRIDE_TIMES[1] / 2:
+            found[second.side].step_times.append(gap)
+            if first.off is not None:
+                found[second.side].overlaps.append(max(first.off - second.strike, 0.0))
+    for k, first in enumerate(prints):
+        later = [one for one in prints[k + 1 :] if one.side == first.side][:1]
+        if later and STRIDE_TIMES[0] <= later[0].strike - first.strike <= STRIDE_TIMES[1]:
+            _add_stride(found, first, later[0], [one for one in prints[k + 1 :] if one.strike < later[0].strike])
+    every = [stride for sums in found.values() for stride in sums.strides]
+    mean_time = _mean([time for time, _ in every])
+    speed = None if mean_time is None else sum(length for _, length in every) / sum(time for time, _ in every)
+    legs = [sums.mean(mean_time) for sums in found.values()]
+    overlaps = [leg.double_support for leg in legs if leg.double_support is not None]
+    double = sum(overlaps) if len(overlaps) == len(SIDES) else None
+    widths = [width for sums in found.values() for width in sums.widths]
+    return SpatioTemporal(speed, None if mean_time is None else 120 / mean_time, _mean(widths), double, *legs)
+
+
+class _Sums:
+    """The values of one side that are averaged."""
+
+    def __init__(self) -> None:
+        self.strides, self.feet_off = list[tuple[float, float]](), list[float]()  # times and lengths; %
+        self.step_times, self.step_lengths = list[float](), list[float]()
+        self.widths, self.overlaps = list[float](), list[float]()
+
+    def mean(self, stride_time: float | None) -> LegSteps:
+        """Return the means; ``stride_time`` (s) is the mean of both sides."""
+        overlap, times, lengths = _mean(self.overlaps), *([each[k] for each in self.strides] for k in (0, 1))
+        double = None if overlap is None or stride_time is None else 100 * overlap / stride_time
+        steps = _mean(self.step_times), _mean(self.step_lengths)
+        return LegSteps(len(times), _mean(times), _mean(lengths), *steps, _mean(self.feet_off), double)
+
+
+def _add_stride(found: Mapping[str, _Sums], first: _Print, last: _Print, between: Sequence[_Print]) -> None:
+    """Add the stride of a foot between two footprints, and its two steps if the other foot left one footprint."""
+    time, way = last.strike - first.strike, last.place - first.place
+    length, own = float(np.linalg.norm(way)), found[first.side]
+    own.strides.append((time, length))
+    if first.off is not None:
+        own.feet_off.append(100 * (first.off - first.strike) / time)
+    if len(between) != 1 or not length:
+        return
+    other, ahead = between[0], way / length
+    step = other.place - first.place
+    found[other.side].step_lengths.append(float(step @ ahead))
+    own.step_lengths.append(length - float(step @ ahead))
+    aside = float(step @ [ahead[1], -ahead[0]])  # to the left of the stride
+    own.widths.append(aside if other.side == "left" else -aside)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
