@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 import torsor
 
 rigid = torsor.library.six_axis_arm().without_friction()
-elastic = rigid.with_motor("joint3", inertia=3.32e-4, ratio=50.0, carrier="link1", stiffness=8e3, damping=1.0)
+drive = {"inertia": 3.32e-4, "ratio": 50.0, "stiffness": 8e3, "damping": 1.0}
+elastic = rigid.with_motor("joint3", carrier="link1", **drive)
 print(rigid.nv, elastic.nv, elastic.coordinate_names[-1])
 
 # %% [markdown]
@@ -21,7 +22,8 @@ print(rigid.nv, elastic.nv, elastic.coordinate_names[-1])
 
 # %%
 q0 = np.zeros(7)
-motion = torsor.simulate(elastic.with_gravity((0, 0, 0)), q0, [0, 0, 0, 0, 0, 0, 0.2], duration=0.4, step=1e-4)
+v0 = [0, 0, 0, 0, 0, 0, 0.2]
+motion = torsor.simulate(elastic.with_gravity((0, 0, 0)), q0, v0, duration=0.4, step=1e-4)
 twist = motion.q[:, 2] - motion.q[:, 6]
 crossings = motion.times[1:][np.diff(np.sign(twist)) != 0]
 measured = 1 / (2 * np.mean(np.diff(crossings)))
@@ -29,7 +31,7 @@ measured = 1 / (2 * np.mean(np.diff(crossings)))
 M = elastic.mass_matrix(q0)
 direction = np.zeros(7)
 direction[[2, 6]] = 1.0, -1.0
-mobility = direction @ np.linalg.solve(M, direction)  # inverse of the effective inertia of the spring
+mobility = direction @ np.linalg.solve(M, direction)  # inverse effective inertia of the spring
 print(f"simulated {measured:.2f} Hz, linear model {np.sqrt(8e3 * mobility) / (2 * np.pi):.2f} Hz")
 
 # %%
@@ -45,7 +47,8 @@ figure
 # their figures. Force rates (`force_rate`) give the exact feed-forward for an elastic joint.
 
 # %%
-law = torsor.control.gravity_pd(elastic, np.full(6, 0.02), kp=[600, 600, 600, 20, 20, 20], kd=[60, 60, 60, 2, 2, 2])
+gains = {"kp": [600, 600, 600, 20, 20, 20], "kd": [60, 60, 60, 2, 2, 2]}
+law = torsor.control.gravity_pd(elastic, np.full(6, 0.02), **gains)
 reach = torsor.simulate(elastic, q0, duration=2.0, step=5e-4, controller=law, record=0.01)
 load = 8e3 * (reach.q[-1, 6] - reach.q[-1, 2])
 print(f"joint 3 ends at {reach.q[-1, 2]:.4f} rad; spring torque {load:.2f} N m")

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # 11. A design study: 10,000 motions and their Pareto front
+# # 11. Size links and drives: 10,000 motions and their Pareto front
 #
 # This tutorial is for engineers who size links and drives. It computes the fastest motion of an arm for many upper-arm
 # lengths and gear ratios, and the Pareto front of cycle time and copper loss.
@@ -14,12 +14,14 @@ from matplotlib.figure import Figure
 import torsor
 from torsor import motion
 
-SIZE = int(sys.argv[-1]) if sys.argv[-1].isdigit() else 10  # number of lengths and number of gear ratios
-TORQUE, SPEED, ROTOR, CONSTANT = 1.0, 500.0, 3e-5, 0.15  # of a motor: N m, rad/s, kg m^2, N m / sqrt(W)
+SIZE = int(sys.argv[-1]) if sys.argv[-1].isdigit() else 10  # number of lengths and of gear ratios
+TORQUE, SPEED, ROTOR = 1.0, 500.0, 3e-5  # of a motor: N m, rad/s, kg m^2
+CONSTANT = 0.15  # of a motor, N m / sqrt(W)
 FOREARM, DENSITY, EFFORT = 0.4, 5.0, 1e-5  # m, kg/m, s per (N m)^2 s
 PICK, PLACE = np.array([0.6, -0.2]), np.array([0.2, 0.45])  # m
 
-arm = torsor.library.planar_chain(2, FOREARM, DENSITY * FOREARM).with_payload("link2", 1.0, com=(FOREARM, 0, 0))
+arm = torsor.library.planar_chain(2, FOREARM, DENSITY * FOREARM)
+arm = arm.with_payload("link2", 1.0, com=(FOREARM, 0, 0))
 
 # %% [markdown]
 # The arm lifts 1 kg from one point to another. Torques and velocities are bounded. Often, only one joint limits the
@@ -28,12 +30,16 @@ arm = torsor.library.planar_chain(2, FOREARM, DENSITY * FOREARM).with_payload("l
 
 
 # %%
-def problem(robot: torsor.Robot, torque: float, speed: float, start: list[float], end: list[float]) -> Any:
+Point = list[float]
+
+
+def problem(robot: torsor.Robot, torque: float, speed: float, start: Point, end: Point) -> Any:
     """Return the motion problem of an arm."""
     ends = [motion.Start(q=start, v=0.0), motion.End(q=end, v=0.0)]
     limits = [motion.Torques(upper=torque), motion.Velocities(upper=speed)]
     objective = [motion.Time(), motion.Effort(weight=EFFORT)]
-    return motion.MotionProblem(robot, motion.Phase((0.05, 3.0), points=12), objective, [*ends, *limits])
+    phase = motion.Phase((0.05, 3.0), points=12)
+    return motion.MotionProblem(robot, phase, objective, [*ends, *limits])
 
 
 def posture(point: np.ndarray, length: float) -> list[float]:
@@ -53,11 +59,13 @@ def posture(point: np.ndarray, length: float) -> list[float]:
 def design(length: float, ratio: float) -> dict[str, Any]:
     """Return the parameters of a design."""
     mass = DENSITY * length
-    upper_arm = {"joints.joint2.origin.x": length, "links.link1.mass": mass, "links.link1.com.x": length / 2}
+    upper_arm = {"joints.joint2.origin.x": length, "links.link1.mass": mass}
+    upper_arm["links.link1.com.x"] = length / 2
     upper_arm |= {f"links.link1.inertia.{axis}": mass * length**2 / 12 for axis in ("yy", "zz")}
     rotors = {f"joints.{joint.name}.rotor_inertia": ROTOR * ratio**2 for joint in arm.joints}
     bounds = {"Torques.upper": TORQUE * ratio, "Velocities.upper": SPEED / ratio}
-    return upper_arm | rotors | bounds | {"Start.q": posture(PICK, length), "End.q": posture(PLACE, length)}
+    ends = {"Start.q": posture(PICK, length), "End.q": posture(PLACE, length)}
+    return upper_arm | rotors | bounds | ends
 
 
 # %% [markdown]
@@ -65,7 +73,8 @@ def design(length: float, ratio: float) -> dict[str, Any]:
 # cases. `workers=0` uses one core; in a notebook, omit it to use all cores.
 
 # %%
-lengths, ratios = np.linspace(0.25, 0.55, SIZE).tolist(), np.linspace(30.0, 130.0, SIZE).tolist()
+lengths = np.linspace(0.25, 0.55, SIZE).tolist()
+ratios = np.linspace(30.0, 130.0, SIZE).tolist()
 cases = [design(length, ratio) for length in lengths for ratio in ratios]
 study = problem(arm, 60.0, 8.0, [0.5, -1.5], [2.0, -1.5])
 results = torsor.sweep(study, cases, output=f"designs_{SIZE}.sqlite", resume=True, workers=0)
@@ -76,10 +85,12 @@ print(results)
 # design has higher losses.
 
 # %%
-seconds, length, ratio = results["T"], results["joints.joint2.origin.x"], results["Torques.upper"] / TORQUE
+seconds, length = results["T"], results["joints.joint2.origin.x"]
+ratio = results["Torques.upper"] / TORQUE
 loss = results["objective.Effort"] / EFFORT / (ratio * CONSTANT) ** 2
 order = np.argsort(seconds)
-front = order[loss[order] < np.fmin.accumulate([np.inf, *loss[order][:-1]])]  # NaN (not solved) is never less
+least = np.fmin.accumulate([np.inf, *loss[order][:-1]])
+front = order[loss[order] < least]  # NaN (not solved) is never less
 print(f"{len(front)} designs are on the front, including:")
 for k in front[:: max(1, len(front) // 5)]:
     print(f"{seconds[k]:.3f} s  {loss[k]:5.2f} J  {length[k]:.3f} m  ratio {ratio[k]:5.1f}")
@@ -108,7 +119,8 @@ built = arm.parametric(names[:-4]).at(values[:-4])
 direct = problem(built, *values[-4:]).solve()
 effort = next(part.weighted for part in direct.parts if part.title == "Effort")
 print(f"{length[chosen]:.3f} m, ratio {ratio[chosen]:.1f}: {direct.T:.3f} s, {direct.status}")
-print(np.allclose([direct.T, effort], [seconds[chosen], results["objective.Effort"][chosen]], rtol=1e-6, atol=0.0))
+found = [seconds[chosen], results["objective.Effort"][chosen]]
+print(np.allclose([direct.T, effort], found, rtol=1e-6, atol=0.0))
 
 # %% [markdown]
 # `python 11_design_study.py 100` runs the study with 100 lengths and 100 gear ratios and saves the figure. All 10,000

@@ -1,13 +1,18 @@
-"""Draw the charts of measured speed from docs/facts.toml, and the figures of the examples in docs/simulate.
+"""Draw the charts of measured speed from docs/facts.toml, and the figures of the examples of four pages.
 
-The files are docs/speed.png, docs/deploy/history.png, and control.png, lqr.png and predictive_control.png in
-docs/simulate:
+The files are docs/speed.png, docs/deploy/history.png, docs/compute/drive_size.png, and control.png, lqr.png and
+predictive_control.png in docs/simulate:
 
 python docs/tools/charts.py
 """
 
 import re
+from collections.abc import Callable
 from contextlib import chdir
+from pathlib import Path
+from shutil import copy
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -27,9 +32,11 @@ def main() -> None:
     _ratios(facts)
     _history(facts["history"])
     plt.rcdefaults()
-    with chdir(DOCS / "simulate"):
-        for page in ("elastic_joints.md", "lqr.md", "predictive_control.md"):  # their code saves a figure
-            _run(page)
+    for page, draw in PAGES.items():
+        with TemporaryDirectory() as folder, chdir(folder):
+            draw(SimpleNamespace(**_run(page)))
+            for figure in Path().glob("*.png"):
+                copy(figure, (DOCS / page).parent)
 
 
 def _ratios(facts: dict[str, Any]) -> None:
@@ -78,11 +85,71 @@ def _history(rows: list[dict[str, Any]]) -> None:
 
 
 def _run(page: str) -> dict[str, Any]:
-    """Run the code of a page in docs/simulate and return its names."""
+    """Run the code of a page and return its names."""
     names: dict[str, Any] = {}
-    for block in re.findall(r"```python\n(.*?)```", (DOCS / "simulate" / page).read_text("utf-8"), re.DOTALL):
+    for block in re.findall(r"```python\n(.*?)```", (DOCS / page).read_text("utf-8"), re.DOTALL):
         exec(block, names)
     return names
+
+
+def _drive(page: Any) -> None:
+    """Draw the torque and the speed of a motor over time, and within the limits of its data sheet."""
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
+    axes[0].plot(page.times, page.torque, label="torque (N m)")
+    axes[0].plot(page.times, page.speed / 1000, label="speed (1000/min)")
+    axes[0].set(xlabel="time (s)", ylabel="shoulder lift motor", ylim=(-2, 2.6))
+    axes[0].legend(fontsize="small", ncols=2, loc="upper center")
+    axes[1].plot(abs(page.speed), abs(page.torque), label="cycle")
+    axes[1].plot(np.mean(abs(page.speed)), page.rms, "ko", label="mean speed, RMS torque")
+    limits = [0, 3000, 6000]  # 1/min
+    axes[1].plot(limits, [0.64, 0.64, 0.3], "k--", label="rated")
+    axes[1].plot(limits, [1.91, 1.91, 0.6], "r--", label="peak")
+    axes[1].set(xlabel="speed (1/min)", ylabel="torque (N m)", ylim=(0, 2.6))
+    axes[1].legend(fontsize="small", ncols=2, loc="upper center")
+    figure.savefig("drive_size.png", dpi=130)
+
+
+def _lqr(page: Any) -> None:
+    """Draw the step response of the nonlinear robot and of the linear model, and the torques."""
+    linear = [np.concatenate([page.start - page.goal, np.zeros(6)])]
+    for _ in page.run.times[1:]:
+        linear.append((page.A - page.B @ page.K) @ linear[-1])
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
+    loads = 100 * (page.run.tau / page.arm.effort_limit).T
+    deviations = np.degrees(page.run.q - page.goal).T, np.degrees(linear).T
+    for name, q, model, load in zip(page.arm.joint_names, *deviations, loads, strict=False):
+        (line,) = axes[0].plot(page.run.times, q, label=name.removesuffix("_joint"))
+        axes[0].plot(page.run.times, model, "--", color=line.get_color(), alpha=0.6)
+        axes[1].plot(page.run.times, load)
+    axes[0].set(xlabel="time (s)", ylabel="deviation (°)")
+    axes[0].set_title("nonlinear (solid) and linear model (dashed)")
+    axes[1].set(xlabel="time (s)", ylabel="torque (% of the limit)")
+    axes[0].legend(fontsize="small")
+    figure.savefig("lqr.png", dpi=120)
+
+
+def _predictive_control(page: Any) -> None:
+    """Draw the angle and the torque of a joint with MPC and with saturated computed torque."""
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
+    for run, name in zip(page.runs, ("MPC", "saturated computed torque"), strict=True):
+        axes[0].plot(run.times, np.degrees(run.q[:, 1]), label=name)
+        axes[1].plot(run.times, run.tau[:, 1])
+    desired = page.law.reference(page.run.times)[0][:, 1]
+    axes[0].plot(page.run.times, np.degrees(desired), "k:", label="reference")
+    axes[1].hlines([-page.limit[1], page.limit[1]], 0, 2, "k", "dashed", lw=0.8)
+    axes[0].set(xlabel="time (s)", ylabel="shoulder lift angle (°)")
+    axes[1].set(xlabel="time (s)", ylabel="shoulder lift torque (N m)")
+    labels = axes[0].get_legend_handles_labels()
+    figure.legend(*labels, ncols=3, loc="outside upper center")
+    figure.savefig("predictive_control.png", dpi=130)
+
+
+PAGES: dict[str, Callable[[Any], None]] = {
+    "compute/drives.md": _drive,
+    "simulate/elastic_joints.md": lambda _: None,  # its code saves the figure
+    "simulate/lqr.md": _lqr,
+    "simulate/predictive_control.md": _predictive_control,
+}
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Predictive control solves its program exactly within torque bounds, and its C code gives the same torques."""
 
 import ctypes
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -245,6 +246,32 @@ def test_the_exported_c_code_gives_the_same_torques(arm: torsor.Robot, tmp_path:
         assert np.abs(tau - expected).max() < 1e-12 * np.abs(expected).max()
         q, v = q + DT * v, v + 0.1
     assert passes[0] > 10 > min(passes)
+
+
+# What the main loop of the documentation calls; the sixth measurement ends the program.
+CALLED = """
+#include <stdio.h>
+#include <stdlib.h>
+static int calls;
+static void read_sensors(double *q, double *v) { (void)v; if (calls++ == 5) exit(0); q[0] = 0.01 * calls; }
+static void read_reference(double *q, double *v) { (void)q; (void)v; }
+static void report_inexact_plan(void) { exit(1); }
+static void apply_torques(const double *tau) { printf("%.17g\\n", tau[0]); }
+"""
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")
+def test_the_main_loop_of_the_documentation_compiles_and_runs(arm: torsor.Robot, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "simulate" / "predictive_control.md").read_text("utf-8")
+    (code,) = re.findall(r"```c\n(.*?)```", page, re.DOTALL)
+    law, name = mpc(arm, np.zeros(6), DT), tmp_path / "main"
+    files = law.export_c(tmp_path)
+    name.with_suffix(".c").write_text(CALLED + code)
+    strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-ffp-contract=off"]
+    subprocess.run(["gcc", *strict, name.with_suffix(".c"), files[1], "-o", name, "-lm"], check=True)
+    output = subprocess.run([name], check=True, capture_output=True, text=True).stdout.split()
+    expected = [law(DT * k, [0.01 * (k + 1), *np.zeros(5)], np.zeros(6))[0] for k in range(5)]
+    np.testing.assert_allclose(np.array(output, dtype=float), expected, rtol=1e-9)
 
 
 @pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")
