@@ -53,9 +53,9 @@ test-all: check
 test-slow: $(READY)
 	$(PYTEST) -m slow
 
-# The seconds of each test function, by which long ones are known.
+# The seconds of each test function with an empty kernel cache, by which long ones are known.
 durations: $(READY)
-	$(PYTEST) -m "not slow" --record-durations
+	TORSOR_CACHE=$$(mktemp -d) $(PYTEST) -m "not slow" --record-durations
 
 # A minute of tests with the lowest versions of pyproject.toml and with the newest ones, on every Python that is
 # installed; for some of them: make test-versions VERSIONS="3.11-lowest 3.13"

@@ -105,6 +105,9 @@ def main() -> None:
     q = np.concatenate([data.qpos[:3], data.qpos[[4, 5, 6, 3]], data.qpos[7:]])
     deep = depth(own, q)
     stiffness = own.mass * 9.81 / 4 / deep
+    solver, cone = mujoco.mjtSolver(peer.opt.solver).name, mujoco.mjtCone(peer.opt.cone).name
+    limits = f"at most {peer.opt.iterations} iterations, tolerance {peer.opt.tolerance:g}"
+    print(f"{solver}, {cone}, {limits}; used at rest: {data.solver_niter[0]} iterations")
     print(f"MuJoCo {mujoco.__version__}: height {q[2]:.5f} m; depth at rest {1e3 * deep:.4f} mm: {stiffness:.0f} N/m")
     print("| | step | rollouts | depth at rest | steps a second, one core | to `mj_step` |\n|---|---|---|---|---|---|")
     print(f"| `mj_step` | {1e3 * STEP:g} ms | 1 | {1e3 * deep:.2f} mm | {steps / seconds:,.0f} | 1 |")

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 2. Robots from files, tables and screws
 #
-# This tutorial is for everyone who wants to use their own robot. A robot is loaded from a file (URDF, MJCF, TOML and
-# others) or described in Python by a Denavit-Hartenberg table, by screws, or by links and joints. The result is always
-# an immutable `Robot` in SI units and radians.
+# This tutorial shows how to use your own robot. A robot is loaded from a file (URDF, MJCF, TOML or another format), or
+# described in Python by a Denavit-Hartenberg table, by screws, or by links and joints. The result is always an
+# immutable `Robot` in SI units and radians.
 
 # %%
 import tempfile

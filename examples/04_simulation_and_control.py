@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 4. Simulation and control
 #
-# This tutorial is for control engineers who want to test a controller in simulation. A SCARA arm follows a path under
+# This tutorial is for control engineers who test controllers in simulation. A SCARA arm follows a path under
 # computed-torque control, with a payload that the controller model lacks. Then a batch of a thousand arms is simulated.
 
 # %%

@@ -16,8 +16,8 @@ elastic = rigid.with_motor("joint3", inertia=3.32e-4, ratio=50.0, carrier="link1
 print(rigid.nv, elastic.nv, elastic.coordinate_names[-1])
 
 # %% [markdown]
-# The motor starts at 0.2 rad/s, and the joint oscillates. The oscillation frequency, which depends on the stiffness and
-# the inertias on both sides of the spring, is measured in the simulation and computed from the linearised model.
+# The motor starts at 0.2 rad/s, and the joint oscillates. The frequency, which depends on the stiffness and the
+# inertias on both sides of the spring, is measured in the simulation and compared with that of the linearised model.
 
 # %%
 q0 = np.zeros(7)

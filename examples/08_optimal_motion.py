@@ -22,7 +22,7 @@ fastest = problem.solve(refine=True)
 print(fastest.status, f"{fastest.T:.3f} s in {fastest.iterations} iterations")
 
 # %% [markdown]
-# Active bounds limit the motion. Their sensitivities predict the effect of a larger bound without a new solution.
+# Active bounds limit the motion. Their sensitivities predict the effect of a larger bound without solving again.
 
 # %%
 for joint in arm.coordinate_names:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 import torsor
 from torsor import motion
 
-SIZE = int(sys.argv[-1]) if sys.argv[-1].isdigit() else 10  # lengths and gear ratios
+SIZE = int(sys.argv[-1]) if sys.argv[-1].isdigit() else 10  # number of lengths and number of gear ratios
 TORQUE, SPEED, ROTOR, CONSTANT = 1.0, 500.0, 3e-5, 0.15  # of a motor: N m, rad/s, kg m^2, N m / sqrt(W)
 FOREARM, DENSITY, EFFORT = 0.4, 5.0, 1e-5  # m, kg/m, s per (N m)^2 s
 PICK, PLACE = np.array([0.6, -0.2]), np.array([0.2, 0.45])  # m
@@ -23,8 +23,8 @@ arm = torsor.library.planar_chain(2, FOREARM, DENSITY * FOREARM).with_payload("l
 
 # %% [markdown]
 # The arm lifts 1 kg from one point to another. Torques and velocities are bounded. Often, only one joint limits the
-# duration. The small effort term makes the torques of the other joint unique and the motion at most 1.6 % slower on the
-# 10 x 10 grid.
+# duration. The small effort term makes the torques of the other joint unique, and slows the motion by at most 1.6 % on
+# the 10 x 10 grid.
 
 
 # %%
@@ -80,7 +80,7 @@ seconds, length, ratio = results["T"], results["joints.joint2.origin.x"], result
 loss = results["objective.Effort"] / EFFORT / (ratio * CONSTANT) ** 2
 order = np.argsort(seconds)
 front = order[loss[order] < np.fmin.accumulate([np.inf, *loss[order][:-1]])]  # NaN (not solved) is never less
-print(f"{len(front)} designs are on the front, among them")
+print(f"{len(front)} designs are on the front, including:")
 for k in front[:: max(1, len(front) // 5)]:
     print(f"{seconds[k]:.3f} s  {loss[k]:5.2f} J  {length[k]:.3f} m  ratio {ratio[k]:5.1f}")
 
@@ -111,7 +111,7 @@ print(f"{length[chosen]:.3f} m, ratio {ratio[chosen]:.1f}: {direct.T:.3f} s, {di
 print(np.allclose([direct.T, effort], [seconds[chosen], results["objective.Effort"][chosen]], rtol=1e-6, atol=0.0))
 
 # %% [markdown]
-# `python 11_design_study.py 100` runs the study with 100 lengths and 100 gear ratios and writes a picture. All 10,000
+# `python 11_design_study.py 100` runs the study with 100 lengths and 100 gear ratios and saves the figure. All 10,000
 # motions were solved in 10 min of processor time on one Intel Xeon core. The fastest of the 670 designs on the front
 # takes 0.296 s (0.292 m, ratio 41). With larger ratios, the velocity bounds make the motion slower, and the motors need
 # less torque.

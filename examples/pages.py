@@ -1,6 +1,6 @@
-"""Write the two offline pages of the documentation: a predicted walk and a Gough-Stewart platform.
+"""Write the offline pages of the documentation: a predicted walk, a Gough-Stewart platform and a UR5 under control.
 
-python examples/pages.py docs/pages             # both; the first walk on a machine takes about a minute
+python examples/pages.py docs/pages             # all; the first walk on a machine takes about a minute
 python examples/pages.py docs/pages platform
 """
 
@@ -13,6 +13,7 @@ import torsor
 from torsor.human import Stride, walking
 from torsor.spatial import quaternion_exp, right_jacobian
 from torsor.spatial.rotations import from_quaternion
+from torsor.view.live.tracking import TITLE, tracked_swing
 from torsor.view.pages import Page, page
 
 PERIOD = 4.0  # s
@@ -60,7 +61,14 @@ def walk() -> Page:
     return page(Stride(walking().solve()), title="A tuned walk: 73 kg, 1.2 m/s")
 
 
-PAGES = {"walking": walk, "platform": platform}
+def tracking() -> Page:
+    """Return the page of a UR5 that is heavier than the model of its controller, and of its reference."""
+    run, reference = tracked_swing(torsor.load("ur5"))
+    shown = {TITLE.format("UR5"): run, "reference": reference}
+    return page(shown, title="A UR5 under computed-torque control", rate=20.0, triangles=8000)
+
+
+PAGES = {"walking": walk, "platform": platform, "tracking": tracking}
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")

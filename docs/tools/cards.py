@@ -1,4 +1,4 @@
-"""Draw the pictures of the cards on the landing page, docs/cards/*.png, and those of the pages on contact and motion.
+"""Draw the pictures of the cards on the landing page, docs/cards/*.png, and those of three other pages.
 
 python docs/tools/cards.py                    # all of them: two minutes, half of them for the walk
 python docs/tools/cards.py control plan       # a selection
@@ -11,9 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import casadi
 import matplotlib.pyplot as plt
 import numpy as np
 from facts import DOCS, ROOT, ratio, ratios, read_facts
+from matplotlib.ticker import MaxNLocator
 
 sys.path.insert(0, str(ROOT / "examples"))
 
@@ -30,9 +32,12 @@ from moving_picture import (
     body,
 )
 
+import torsor
+from torsor.control import CenterOfMass, WholeBody
 from torsor.formats.meshes.triangles import sphere
 from torsor.human import walking
 from torsor.human.measured import marker_paths, marker_set
+from torsor.simulation import Contact
 from torsor.spatial import make_pose
 
 WIDTH, HEIGHT = 480, 300  # pixels
@@ -63,6 +68,35 @@ def simulate() -> None:
     axes.set(xlabel="time (s)", ylabel="vertical contact force (N)", xlim=(0.0, stand.times[-1]), ylim=(0.0, None))
     axes.legend(frameon=False)
     figure.savefig(DOCS / "simulate" / "contact.png", dpi=130)
+
+
+def whole_body() -> None:
+    """Draw the quadruped of whole_body.md while its centre of mass sways, with its contact forces, for the page."""
+    example = _code(DOCS / "simulate" / "whole_body.md", 1)
+    robot, q, tasks, legs = example["walker"], example["q"], example["tasks"], ("fl", "fr", "hl", "hr")
+    for leg in legs:
+        robot = robot.with_shapes(f"{leg}_foot", [torsor.Shape("sphere", (0.02,))])
+    q[2] = 0.02 - robot.pose(q, "fl_foot")[2, 3]
+    x, y, z = robot.center_of_mass(q)
+    sway = CenterOfMass(lambda t: casadi.vertcat(x, y + 0.03 * (1 - casadi.cos(np.pi * t)), z), weight=10.0)
+    law = WholeBody(robot, [sway, *tasks[1:]], example["feet"])
+    contact = Contact(kind="hard", stiffness=4e4)
+    run = torsor.simulate(robot, q, duration=4.0, controller=law, contact=contact, step=2e-3)
+    links = [robot.link_names.index(f"{leg}_shank") for leg in legs]
+    forces = np.einsum("tnij,tnj->tni", robot.poses(run.q)[:, links, :3, :3], run.external[:, links, 3:])
+    now = int(np.searchsorted(run.times, 1.0))
+    feet = np.array([robot.pose(run.q[now], f"{leg}_foot")[:3, 3] for leg in legs])
+    shown = [*Actor(run, np.eye(4)).bodies(0.25), *arrows(feet, forces[now] / 130.0, GREEN)]
+    figure, axes = _beside(shown, [1.9, 0.9, 0.75], [0.0, 0.02, 0.2], 0.25)
+    axes.plot(run.times, forces[:, [0, 2], 2].sum(axis=1), label="left feet")
+    axes.plot(run.times, forces[:, [1, 3], 2].sum(axis=1), label="right feet")
+    axes.set(xlabel="time (s)", ylabel="vertical contact force (N)", xlim=(0.0, run.times[-1]), ylim=(0.0, 120.0))
+    other, left = axes.twinx(), 1000 * (robot.center_of_mass(run.q)[:, 1] - y)
+    other.plot(run.times, left, color="0.4", linestyle=":", label="centre of mass, to the left (right axis)")
+    other.set(ylabel="displacement (mm)", ylim=(0.0, 80.0))
+    other.spines["right"].set_visible(True)
+    figure.legend(loc="outside upper right", frameon=False, ncols=3, fontsize=8)
+    figure.savefig(DOCS / "simulate" / "whole_body.png", dpi=130)
 
 
 def plan() -> None:
@@ -110,16 +144,17 @@ def control() -> None:
     """Draw the errors of the elastic elbow of elastic_joints.md."""
     figure = _code(DOCS / "simulate" / "elastic_joints.md", 1)["figure"]
     curves = {line.get_label(): line.get_xydata() for line in figure.axes[1].lines}
-    axes = _chart("tracking error, elastic joint")
-    axes.plot(*curves["rigid computed torque"].T, color=LINES["other"], label="computed torque")
-    axes.plot(*curves["elastic tracking"].T, color=LINES["own"], label="elastic tracking")
+    axes = _chart("tracking error of an elastic joint (°)")
+    axes.plot(*curves["rigid computed torque"].T, color=LINES["other"], label="rigid model")
+    axes.plot(*curves["rigid, sag-corrected"].T, color=LINES["measured"], label="sag-corrected")
+    axes.plot(*curves["elastic tracking"].T, color=LINES["own"], label="elastic")
     _save_chart("control", axes)
 
 
 def identify() -> None:
     """Draw measured and predicted torques of tutorial 7."""
     names = runpy.run_path(str(ROOT / "examples" / "07_identification.py"))
-    new, axes = names["new"], _chart("joint torque")
+    new, axes = names["new"], _chart("joint torque (N m)")
     shown = (new.times > 2) & (new.times < 6)
     times, states = new.times[shown], (new.q[shown], new.v[shown], new.a[shown])
     models = names["assumed"], names["identified"].robot
@@ -184,15 +219,19 @@ def _save_chart(name: str, axes: Any) -> None:
     if axes.get_legend_handles_labels()[1]:
         axes.legend(frameon=False, loc="lower center", ncols=3, fontsize=10, handlelength=1.4, columnspacing=1.0)
         low, high = axes.get_ylim()
-        axes.set(xticks=[], yticks=[], ylim=(low - 0.25 * (high - low), high))
+        axes.set(xticks=[], ylim=(low - 0.25 * (high - low), high))
+        axes.yaxis.set_major_locator(MaxNLocator(4))
     axes.figure.savefig(DOCS / "cards" / f"{name}.png", dpi=100)
 
 
-CARDS: tuple[Callable[[], None], ...] = (compute, simulate, control, plan, identify, people, capture, deploy)
+PICTURES: tuple[Callable[[], None], ...] = (
+    *(compute, simulate, whole_body, control, plan),
+    *(identify, people, capture, deploy),
+)
 
 
 if __name__ == "__main__":
     (DOCS / "cards").mkdir(exist_ok=True)
-    for card in CARDS:
-        if len(sys.argv) == 1 or card.__name__ in sys.argv[1:]:
-            card()
+    for draw in PICTURES:
+        if len(sys.argv) == 1 or draw.__name__ in sys.argv[1:]:
+            draw()

@@ -81,7 +81,7 @@ def test_limits_let_drives_saturate(capsys: pytest.CaptureFixture[str]) -> None:
             ["--contact", "hard", "--ground-pitch", "0.1", "--no-ground"],
             "--ground-pitch and --no-ground are both given",
         ),
-        (["--contact", "hard", "--no-ground"], "no pair of shapes may touch"),
+        (["--contact", "hard", "--no-ground"], "no pair of shapes can touch"),
         (["--contact", "hard", "--shapes", "foot"], "no link, frame or shape 'foot'"),
         (["--contact", "hard", "--pair", "ball", "ball"], "move together"),
         (

@@ -8,6 +8,7 @@ import pytest
 from refusals import refused
 from torsor.cli.main import main
 from torsor.motion import sweeps
+from torsor.motion.sweeps.store import KINDS
 
 STUDY = """
 torsor = 1
@@ -44,6 +45,12 @@ def test_a_study_is_computed_once_and_goes_on(folder: Path, capsys: pytest.Captu
     found = sweeps.read("study.sqlite")
     assert found["T"].round(3).tolist()[:2] == [0.421, 0.405] and found["durations"].shape == (3, 1)
     assert found["nodes"].tolist() == [41, 41, 41] and found.units["points"] == "control points"
+
+
+@pytest.mark.parametrize("suffix", [name for name in KINDS if name != ".parquet"])
+def test_an_output_file_may_have_every_suffix_of_sqlite(suffix: str) -> None:
+    assert main(["sweep", "study.toml", "--output", f"out{suffix}"]) == 0
+    assert sweeps.read(f"out{suffix}").done == 2
 
 
 def test_results_go_to_standard_output_as_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,8 +9,12 @@ import pytest
 
 import torsor
 import torsor.view.live
+from pages import decoded
 from torsor.cli.main import main
-from torsor.view.scene import timeline
+from torsor.view.scene import Scene, timeline
+
+URDF = """<robot name="arm"><link name="hand"><visual><geometry><mesh filename="package://hands/hand.stl"/></geometry>
+</visual></link></robot>"""
 
 
 class Fake:
@@ -61,16 +65,36 @@ def test_a_swing_is_tracked_by_a_controller_with_a_model_that_is_too_light(fake:
     assert 1e-4 < error < 0.05 < np.ptp(plan.q, axis=0).min()
 
 
-def test_only_one_robot_is_tracked_and_only_in_the_viewer(fake: Fake, tmp_path: Path, capsys: Any) -> None:
-    page = ["-o", str(tmp_path / "arm.html")]
-    for more, words in (
-        (["stanford", "--track"], "allowed: one robot, without --reference"),
-        ([*page, "--track"], "--track: offline pages of robots have sliders only"),
-        ([*page, "--swing"], "--swing: offline pages of robots have sliders only"),
-    ):
-        assert main(["view", "two_link", *more]) == 1
-        assert words in capsys.readouterr().err
+def test_only_one_robot_is_tracked(fake: Fake, capsys: Any) -> None:
+    assert main(["view", "two_link", "stanford", "--track"]) == 1
+    assert "allowed: one robot, without --reference" in capsys.readouterr().err
     assert fake.what == ()
+
+
+def test_a_page_of_a_tracked_swing_plays_it_beside_its_reference(fake: Fake, tmp_path: Path) -> None:
+    path = tmp_path / "run.html"
+    assert main(["view", "two_link", "--track", "-o", str(path)]) == 0
+    actors = decoded(path.read_text(encoding="utf-8"))["actors"]
+    assert [actor["title"] for actor in actors] == ["two_link, 10 % heavier than its model", "reference"]
+    assert [actor["times"][-1] for actor in actors] == [12.0, 12.0]
+    assert 1e-4 < np.abs(actors[0]["com"] - actors[1]["com"]).max() < 0.05
+    assert fake.what == ()
+
+
+@pytest.mark.parametrize("name", ["ur5", "four_bar", "free_flying_arm"])
+def test_a_page_of_a_swing_plays_one_period(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "swing.html"
+    assert main(["view", name, "--swing", "-o", str(path)]) == 0
+    (actor,) = decoded(path.read_text(encoding="utf-8"))["actors"]
+    assert np.abs(actor["poses"][0] - actor["poses"][-1]).max() < 1e-6
+    assert np.ptp(actor["poses"], axis=0).max() > 0.05 and actor["drives"]["names"]
+
+
+def test_a_robot_without_sliders_has_no_swing(tmp_path: Path, capsys: Any) -> None:
+    arm = torsor.library.four_bar().with_active([])
+    arm.save(tmp_path / "bar.toml")
+    assert main(["view", str(tmp_path / "bar.toml"), "--swing", "-o", str(tmp_path / "bar.html")]) == 1
+    assert "no coordinate can swing" in capsys.readouterr().err
 
 
 def test_folders_of_meshes_are_allowed_by_name(fake: Fake, tmp_path: Path) -> None:
@@ -90,6 +114,32 @@ def test_a_page_is_written_without_a_viewer(tmp_path: Path) -> None:
     path = tmp_path / "robots.html"
     assert main(["view", "two_link", "stanford", "-o", str(path)]) == 0
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_a_page_shows_a_result_and_its_reference(tmp_path: Path) -> None:
+    run, plan, path = tmp_path / "run.npz", tmp_path / "plan.npz", tmp_path / "both.html"
+    for file, q in ((run, 0.1), (plan, 0.2)):
+        fall = torsor.simulate(torsor.library.two_link().to(device="casadi"), [q, 0.0], duration=0.02, step=0.01)
+        fall.save(file)
+    assert main(["view", str(run), "--reference", str(plan), "-o", str(path)]) == 0
+    shown = decoded(path.read_text(encoding="utf-8"))["actors"]
+    assert [actor["title"] for actor in shown] == [str(run), f"{plan} (reference)"]
+
+
+@pytest.mark.parametrize("output", [True, False])
+def test_missing_meshes_name_the_option_that_finds_them(
+    fake: Fake, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, output: bool
+) -> None:
+    def show(robot: Any, **_: Any) -> Fake:
+        Scene.of(robot)
+        return fake
+
+    monkeypatch.setattr(torsor.view.live, "show", show)
+    file = tmp_path / "arm.urdf"
+    file.write_text(URDF)
+    assert main(["view", str(file), *(["-o", str(tmp_path / "arm.html")] if output else [])]) == 0
+    said = capsys.readouterr().err
+    assert "package://hands/hand.stl" in said and "fix: pass its folder, --search FOLDER" in said
 
 
 def test_a_saved_retimed_motion_is_played(tmp_path: Path) -> None:

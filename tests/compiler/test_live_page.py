@@ -60,8 +60,22 @@ def test_the_page_shows_the_torques_and_bearing_forces_of_the_library(made: str)
     np.testing.assert_allclose(found[1:], wanted[1:], atol=0.051)
 
 
+@needs_node
+@pytest.mark.parametrize(
+    ("clock", "shown"), [("0", ""), ("(now += 1)", "Inverse dynamics takes 200 ns per state in Java")]
+)
+def test_the_page_shows_no_time_that_the_browser_has_rounded_to_zero(clock: str, shown: str) -> None:
+    text = (ROOT / "docs" / "live.html").read_text()
+    (script,) = re.findall(r'<script type="module">(.*?)</script>', text, flags=re.DOTALL)
+    fixed = f"let now = 0;\nglobalThis.performance = {{ now: () => {clock} }};\n"
+    found = json.loads(
+        node(BROWSER + fixed + script + 'console.log(JSON.stringify(element("time").textContent ?? ""));')
+    )
+    assert found.startswith(shown) if shown else found == ""
+
+
 def test_the_page_of_the_documents_is_made_from_its_template_and_needs_no_network() -> None:
     page, template = (ROOT / "docs" / "live.html").read_text(), (ROOT / "examples" / "live_page.html").read_text()
     parts = re.split(r"/\* [A-Z]+ \*/", template)
-    assert len(parts) == 4 and all(part in page for part in parts)
+    assert len(parts) == 5 and all(part in page for part in parts)
     assert not re.search(r"https?:|src=|href=|\bimport\b|fetch\(", page)

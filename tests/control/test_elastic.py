@@ -164,6 +164,44 @@ def test_c_code_of_a_controller_in_discrete_time(tmp_path) -> None:
         law.sampled(0.0)
 
 
+def test_the_header_of_a_controller_states_the_robot_the_order_the_units_the_period_and_the_precision(tmp_path) -> None:
+    robot = torsor.library.two_link().with_motor("joint2", inertia=1e-4, ratio=50.0, carrier="link1", stiffness=1e3)
+    law = control.elastic_tracking(robot, [0.1, 0.2], kp=400.0, kd=40.0)
+    header, source, _ = law.export_c(tmp_path, period=2e-3)
+    text = header.read_text()
+    for line in (
+        "Controller elastic_tracking of robot two_link",
+        "Positions q: joint1 (rad), joint2 (rad), joint2/motor (rad).",
+        "Velocities v: joint1 (rad/s), joint2 (rad/s), joint2/motor (rad/s).",
+        "Forces tau: joint1 (N m), joint2 (N m), joint2/motor (N m).",
+        "Positions, velocities and forces are after the gears.",
+        "Ratios: joint2 50. The torque of the rotor is tau / ratio.",
+        "Entries of tau that are always 0, because a spring drives the joint: joint2.",
+        "Sampling period: 0.002 s. Sample k is at the time k x 0.002 s.",
+        "No state; memory: the stack.",
+        "double precision (64 bits)",
+        "Compute tau at sample k; hold it for one period. There is no return value.",
+        "k, 1 x 1, in: number of the sample",
+        "q, 3 x 1, in: measured positions, rad and m",
+        "v, 3 x 1, in: measured velocities, rad/s and m/s",
+        "tau, 3 x 1, out: forces to apply, N m and N",
+    ):
+        assert line in text, line
+    assert law(0.0, [0.3, 0.1, 0.2], np.ones(3))[1] == 0
+    main, strict = tmp_path / "main.c", ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1"]
+    main.write_text(f'#include "{header.name}"\nint main(void) {{ return 0; }}\n')
+    subprocess.run(["cc", *strict, str(main), str(source), "-lm", "-o", str(tmp_path / "main")], check=True)
+
+
+def test_the_header_of_a_sampled_motion_explains_its_window(tmp_path) -> None:
+    law = control.computed_torque(torsor.library.two_link(), ([0.0, 1.0], [[0.0, 0.0], [1.0, 2.0]]), bandwidth=9.0)
+    text = law.export_c(tmp_path, dtype="float32")[0].read_text()
+    assert "window, 7 x 2, in: law.reference.window(t) in Python" in text
+    assert "Constants of the code: the model, gains and limits" in text
+    assert "t, 1 x 1, in: time, s" in text and "No sampling period" in text and "single precision (32 bits)" in text
+    assert "after the gears, whose ratios the robot does not contain" in text
+
+
 @pytest.mark.parametrize(
     ("robot", "options", "words"),
     [

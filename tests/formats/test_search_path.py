@@ -51,6 +51,12 @@ def test_a_mesh_is_found_in_a_folder_that_is_given_and_may_be_read(tmp_path: Pat
         assert len(read_mesh(shape.path, shape.folders).faces) == 1
 
 
+def test_a_third_slash_before_the_package_is_ignored(tmp_path: Path) -> None:
+    found = mesh(tmp_path / "ws" / "hands")
+    file = described(tmp_path, "package:///hands/hand.stl", ".urdf")
+    assert torsor.load(file, search=[tmp_path / "ws"]).base.shapes[0].path == str(found)
+
+
 @pytest.mark.parametrize("variable", SEARCH_VARIABLES)
 def test_a_mesh_is_found_in_the_folders_of_the_environment(
     tmp_path: Path, variable: str, monkeypatch: pytest.MonkeyPatch
@@ -80,7 +86,7 @@ def test_a_name_that_leads_out_of_its_package_is_not_read(tmp_path: Path) -> Non
     shape = torsor.load(file, search=[tmp_path / "ws"]).base.shapes[0]
     with refused(what="outside the folder of the description"):
         read_mesh(shape.path or "", shape.folders)
-    for name in ("package://../secret/hand.stl", "package://./../secret/hand.stl", "package:///secret/hand.stl"):
+    for name in ("package://../secret/hand.stl", "package://./../secret/hand.stl", "package:///../secret/hand.stl"):
         shape = torsor.load(described(tmp_path, name, ".urdf"), search=[tmp_path / "ws"]).base.shapes[0]
         assert shape.path is None
 

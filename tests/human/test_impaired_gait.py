@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from refusals import refused
+from refusals import refused, warned
 from torsor.cli.predictions.walk import WALK
 from torsor.human import Stride, walking
 from torsor.library import human
@@ -18,13 +18,21 @@ def short_leg() -> Robot:
     return model.at(0.97 * model.values)
 
 
-def test_ranges_replace_those_of_habits_and_stay_within_the_joints():
-    made = walking(ranges={"knee_flexion": (0.5, 9.0), "ty": (-0.25, 0.0)})
+def test_ranges_replace_those_of_habits():
+    made = walking(ranges={"knee_flexion": (0.5, 1.9), "ty": (-0.25, 0.0)})
     ranges = next(each for each in made.terms if isinstance(each, Positions) and each.title == "ranges")
+    assert ranges.lower["left_knee_flexion"] == 0.5 and ranges.upper["right_knee_flexion"] == 1.9
+    assert ranges.lower["ty"] == -0.25
+
+
+def test_a_warning_names_the_range_of_a_joint_that_a_given_range_exceeds():
     body = human()
     most = float(body.upper[body.coordinate_names.index("left_knee_flexion")])
+    with warned(what="right_knee_flexion' is 0.5 to 9", allowed=f"0 to {most:.4g}") as caught:
+        made = walking(ranges={"knee_flexion": (0.5, 9.0)})
+    ranges = next(each for each in made.terms if isinstance(each, Positions) and each.title == "ranges")
+    assert len(caught) == 1 and "left_knee_flexion" in str(caught[0].message)
     assert ranges.lower["left_knee_flexion"] == 0.5 and ranges.upper["right_knee_flexion"] == most
-    assert ranges.lower["ty"] == -0.25
 
 
 def test_the_command_has_ranges_in_degrees_and_metres():

@@ -272,6 +272,12 @@ def test_an_inertia_that_no_body_has_is_an_error_unless_it_is_allowed(inertia: n
         assert make(False).mass_matrix([0.0])[0, 0] == pytest.approx(np.asarray(inertia)[2][2])
 
 
+def test_rounding_errors_of_principal_moments_are_printed_as_zero() -> None:
+    turn = from_rpy([0.3, 0.5, 0.7])
+    with refused(what="[0.0, 0.0, 3e-06] kg m^2"):
+        Link("plate", 1.0, inertia=turn @ np.diag([0.0, 0.0, 3e-6]) @ turn.T)
+
+
 def test_rounded_inertias_of_data_sheets_pass() -> None:
     assert Link("plate", 1.0, inertia=np.diag([0.05, 0.05, 0.10003])).mass == 1.0
 

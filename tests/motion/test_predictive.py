@@ -205,18 +205,34 @@ int passes(void *s) { return ((torsor_mpc_state *)s)->passes; }
 """
 
 
+def compiled_step(folder: Path) -> Any:
+    """Compile the exported controller in a folder, with all warnings as errors, and load it."""
+    (folder / "all.c").write_text(WRAPPER)
+    strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-ffp-contract=off"]
+    sources = [folder / "all.c", folder / "torsor_mpc.c"]
+    subprocess.run(["gcc", *strict, "-fPIC", "-shared", *sources, "-o", folder / "all.so", "-lm"], check=True)
+    lib = ctypes.CDLL(str(folder / "all.so"))
+    lib.step.argtypes = [ctypes.c_void_p, ctypes.c_double, *[ctypes.c_void_p] * 5]
+    lib.passes.argtypes = [ctypes.c_void_p]
+    return lib
+
+
 @pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")
 def test_the_exported_c_code_gives_the_same_torques(arm: torsor.Robot, tmp_path: Path) -> None:
     law = mpc(arm, wave, DT, torque=0.6 * arm.effort_limit)
     files = law.export_c(tmp_path)
-    (tmp_path / "all.c").write_text(WRAPPER)
-    strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-ffp-contract=off"]
-    sources = [tmp_path / "all.c", files[1]]
-    subprocess.run(["gcc", *strict, "-fPIC", "-shared", *sources, "-o", tmp_path / "all.so", "-lm"], check=True)
-    lib = ctypes.CDLL(str(tmp_path / "all.so"))
-    lib.step.argtypes = [ctypes.c_void_p, ctypes.c_double, *[ctypes.c_void_p] * 5]
-    lib.passes.argtypes = [ctypes.c_void_p]
+    header, lib = files[-1].read_text(), compiled_step(tmp_path)
+    joints = ", ".join(f"{name} (N m)" for name in arm.coordinate_names)
+    for line in (
+        "Predictive controller of robot ur5",
+        f"Forces tau: {joints}.",
+        "Sampling period: 0.02 s. Horizon: 20 steps of this length.",
+        "Return 1 if the plan is an optimum, or 0 if it is only near one",
+        "double precision (64 bits)",
+    ):
+        assert line in header, line
     state = ctypes.create_string_buffer(lib.size())
+    assert f"Memory: {lib.size()} bytes for the struct torsor_mpc_state" in header
     q, v, _ = law.reference(0.3)  # far from the reference at 0, so that the barrier method is needed
     last, passes = 0.0, list[int]()
     for t in (0.0, 0.02, 0.04, 0.05, 0.075, 0.2, 0.1):
@@ -229,6 +245,21 @@ def test_the_exported_c_code_gives_the_same_torques(arm: torsor.Robot, tmp_path:
         assert np.abs(tau - expected).max() < 1e-12 * np.abs(expected).max()
         q, v = q + DT * v, v + 0.1
     assert passes[0] > 10 > min(passes)
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")
+def test_exported_c_code_recovers_from_a_measurement_that_is_no_number(arm: torsor.Robot, tmp_path: Path) -> None:
+    law = mpc(arm, wave, DT)
+    files, lib = law.export_c(tmp_path), compiled_step(tmp_path)
+    assert "If q, v or the\n * reference are not finite, tau is not finite either" in files[-1].read_text()
+    q, v, _ = law.reference(0.0)
+    rq, rv, _ = law.reference(DT * np.arange(21))
+    arrays, tau = [np.ascontiguousarray(each) for each in (np.full(6, np.nan), v, rq, rv)], np.empty(6)
+    lib.step(ctypes.create_string_buffer(lib.size()), 0.0, *(each.ctypes.data for each in (*arrays, tau)))
+    assert not np.isfinite(tau).any()
+    arrays[0][:] = q
+    assert lib.step(ctypes.create_string_buffer(lib.size()), 0.0, *(each.ctypes.data for each in (*arrays, tau))) == 1
+    assert np.abs(tau - law(0.0, q, v)).max() < 1e-12 * np.abs(tau).max()
 
 
 @pytest.mark.parametrize(

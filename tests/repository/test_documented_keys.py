@@ -24,9 +24,10 @@ DOCS = Path(__file__).parents[2] / "docs"
 POSE = {"position", "rpy", "rotation"}
 COMMON = {"name", "phase", "at", "during", "weight"}
 IN_PYTHON = {"expression_cost", "expression_constraint"}
+TOP_LEVEL = "the top level"
 # Tables of robot files by their name in the schema.
 TABLES = {
-    "file": "the file",
+    "file": TOP_LEVEL,
     "units": "`[units]`",
     "link": "`[[links]]`",
     "visual": "`[[links.visuals]]`",
@@ -59,10 +60,10 @@ def rows_of(page: str, head: str) -> list[list[str]]:
     return found
 
 
-def keys_of(page: str, head: str) -> dict[str, str]:
-    """The documented keys of a table with their defaults; a row may have several."""
+def keys_of(page: str, part: str) -> dict[str, str]:
+    """The documented keys of a part of a file, with their defaults; a row may have several."""
     found = {}
-    for keys, kind, *_, default, _ in rows_of(page, f"key of {head}"):
+    for keys, kind, *_, default, _ in rows_of(page, "top-level key" if part == TOP_LEVEL else f"key of {part}"):
         assert kind and default, f"{page}: {keys} has no type or no default"
         found |= dict.fromkeys(re.findall(r"`(\w+)`", keys), default)
     return found
@@ -127,7 +128,7 @@ def test_every_key_of_files_of_modes_is_documented() -> None:
 
 def test_every_key_of_problem_files_is_documented() -> None:
     page = "plan/problem_files.md"
-    assert keys_of(page, "the file").keys() == {*TOP_KEYS, *ARRAY_KEYS}
+    assert keys_of(page, TOP_LEVEL).keys() == {*TOP_KEYS, *ARRAY_KEYS}
     assert keys_of(page, "`own.NAME`").keys() == {"points", "degree", "knots"}
     assert keys_of(page, "`[path]`").keys() == {"through", "points", "knots", "degree"}
     numbers = keys_of(page, "`[numbers.NAME]`")

@@ -306,6 +306,13 @@ def test_calls_of_the_cheat_sheet_run_as_they_are_printed() -> None:
     assert done > 25
 
 
+def test_the_list_of_benchmarks_has_every_script() -> None:
+    rows = re.findall(r"^\| (`[^|]*`) \| ", (ROOT / "docs/deploy/benchmarks.md").read_text("utf-8"), flags=re.MULTILINE)
+    listed = {name for row in rows for name in re.findall(r"`([^`]*)`", row)}
+    scripts = {path.name for path in (ROOT / "benchmarks").glob("*.py")}
+    assert listed == scripts - {"speed.py"} | {"make bench"}  # which runs speed.py
+
+
 def test_the_list_of_examples_has_every_example() -> None:
     listed = (ROOT / "examples" / "README.md").read_text()
     for path in (ROOT / "examples").glob("*.*"):

@@ -244,7 +244,7 @@ def test_contact_with_bad_input_is_refused() -> None:
             Contact(**{name: value})  # type: ignore[arg-type]
     with refused(fix="with_shapes"):
         simulate(torsor.library.two_link(), contact=Contact())
-    with refused(what="no pair of shapes may touch"):
+    with refused(what="no pair of shapes can touch"):
         simulate(robot, contact=Contact(False))
     with refused(value="foot"):
         simulate(robot, contact=Contact(shapes="foot"))

@@ -66,6 +66,20 @@ def test_a_swing_stays_within_limits_and_begins_where_the_robot_is() -> None:
         assert (q >= arm.robot.lower).all() and (q <= arm.robot.upper).all()
 
 
+@pytest.mark.parametrize("robot", [torsor.library.ur5(), torsor.library.five_bar(), torsor.library.free_flying_arm()])
+def test_samples_of_a_swing_are_its_instants_and_it_repeats(robot: torsor.Robot) -> None:
+    posture = Posture(robot)
+    times = np.array([0.4, 3.0, posture.period + 0.7, posture.period + 3.0, 2 * posture.period + 0.7])
+    q, v, a = posture.swing(times)
+    assert np.abs(q[2] - q[4]).max() < 1e-6 and np.abs(q[1] - q[3]).max() < 1e-3
+    for time, *own in zip(times, q, v, a, strict=True):
+        shot = posture.sway(time)
+        active = [posture.robot.coordinate_names.index(name) for name in posture.robot.active]
+        rates = [each[active] if posture.robot.loops else each for each in own[1:]]
+        for found, expected in zip([own[0], *rates], [shot.q, shot.v, shot.a], strict=True):
+            np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
 def test_forces_at_rest_hold_the_weight() -> None:
     arm = torsor.library.two_link()
     shot = Still(Scene.of(arm), arm.to(device="casadi"), np.array([0.3, 0.4]))

@@ -45,6 +45,30 @@ def ball_of(viewer: Viewer, number: int = 0) -> Any:
     return viewer.stage.subjects[number].figure.batches[0].node
 
 
+def test_the_trail_of_a_swing_is_its_smooth_path_whatever_the_frame_rate(shown: Any) -> None:
+    viewer = shown(torsor.library.ur5(), swing=True)
+    stage, marks = viewer.stage, viewer.stage.subjects[0].marks
+    (name,) = marks.trailed
+    line = marks._trails[name][0]
+    pieces = np.diff(line.points, axis=1)[:, 0]
+    directions = pieces / np.linalg.norm(pieces, axis=-1, keepdims=True)
+    fast = np.linalg.norm(pieces, axis=-1) > 0.3 * np.linalg.norm(pieces, axis=-1).max()
+    both = fast[1:] & fast[:-1]
+    assert (directions[1:] * directions[:-1]).sum(axis=-1)[both].min() > np.cos(np.radians(6.0))
+    for _ in range(60):  # few frames a second
+        stage.step(0.35)
+        stage.draw()
+        here = marks._at(name, *stage.subjects[0].shot.placed)
+        assert np.linalg.norm(line.points[:, 0] - here, axis=-1).min() < 0.015
+    assert marks._trails[name][0] is line
+    viewer.move([0.3] * 6)  # the path so far of the sliders
+    for angle in (0.3, 0.5):
+        viewer.move([angle] * 6)
+        stage.step(0.0)
+        stage.draw()
+    assert marks._trails[name][0].points.shape == (1, 2, 3)
+
+
 def test_a_robot_moves_with_its_sliders_and_its_marks_with_it(shown: Any) -> None:
     arm = torsor.library.six_axis_arm()
     viewer = shown(arm)

@@ -17,6 +17,7 @@ from refusals import refused
 from torsor.formats.meshes.triangles import box, sphere
 from torsor.spatial.rotations import from_quaternion
 from torsor.view.live.marks import ARROW_COLORS
+from torsor.view.live.postures import Posture
 from torsor.view.pages import page
 from torsor.view.pages.content import MAX_SOLID_TRIANGLES, Numbers, controls, surfaces
 from torsor.view.scene import Scene, Timeline, home
@@ -165,7 +166,7 @@ def test_a_page_allows_its_own_scripts_and_loads_nothing() -> None:
 def test_pages_are_small() -> None:
     assert len(page(torsor.library.two_link()).html) < 200_000
     shown = [path for path in (ROOT / "docs" / "pages").iterdir() if path.suffix == ".html"]
-    assert {path.stem for path in shown} == {"gait", "walking", "platform"}
+    assert {path.stem for path in shown} == {"gait", "walking", "platform", "tracking"}
     for path in shown:
         assert path.stat().st_size < 2_000_000, path.name
 
@@ -186,6 +187,17 @@ def test_sliders_are_within_the_limits_and_loops_have_active_ones() -> None:
     idle = torsor.library.four_bar().with_active([])
     note = decoded(page(idle).html)["actors"][0]
     assert note["sliders"] == [] and "with_active" in note["note"]
+
+
+@pytest.mark.parametrize("name", ["free_flying_arm", "quadruped", "four_bar", "ur5"])
+def test_sliders_of_pages_have_the_names_order_and_ranges_of_the_viewer(name: str) -> None:
+    robot = getattr(torsor.library, name)()
+    listed = decoded(page(robot).html)["actors"][0]["sliders"]
+    slides = Posture(robot).slides
+    assert [(each["name"], each["low"], each["high"]) for each in listed] == [
+        (slide.name, slide.low, slide.high) for slide in slides
+    ]
+    assert {each["unit"] for each in listed} <= {"°", "mm"}
 
 
 CLOSE = """

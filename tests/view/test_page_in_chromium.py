@@ -11,8 +11,10 @@ from PIL import Image
 
 import torsor
 from chromium import WITHOUT_WEBGL, Browser, needs_chromium
+from torsor.spatial import quaternion_exp
 from torsor.view.pages import page
 from torsor.view.scene import Scene, Timeline
+from torsor.view.scene.sliders import sliders
 
 from .test_scene import bending_arm, slide
 
@@ -104,6 +106,22 @@ def test_it_loops_or_stops_at_the_end(browser: Browser, tmp_path: Path) -> None:
     browser.wait("torsorPage.time < 1.9")
 
 
+def test_space_plays_after_a_click_on_a_check_box(browser: Browser, tmp_path: Path) -> None:
+    page(swing(), tmp_path / "swing.html")
+    browser.open(tmp_path / "swing.html", READY)
+    for selector in ("#layer-links", "#loop"):
+        checked = f"document.querySelector({selector!r}).checked"
+        before = browser.value(checked)
+        browser.click(selector)
+        browser.wait("document.activeElement === document.body")
+        for kind in ("keyDown", "keyUp"):
+            browser.send("Input.dispatchKeyEvent", type=kind, key=" ", code="Space", text=" ")
+        assert browser.value(checked) != before
+    assert not browser.value("torsorPage.playing")
+    browser.send("Input.dispatchKeyEvent", type="keyDown", key=" ", code="Space", text=" ")
+    assert browser.value("torsorPage.playing")
+
+
 def test_a_slider_moves_the_robot_to_its_poses(browser: Browser, tmp_path: Path) -> None:
     robot = torsor.library.ur5()
     page(robot, tmp_path / "arm.html")
@@ -125,13 +143,21 @@ def test_a_free_joint_turns_by_sliders(browser: Browser, tmp_path: Path) -> None
     robot = torsor.library.free_flying_arm()
     page(robot, tmp_path / "free.html")
     browser.open(tmp_path / "free.html", f"{READY} && torsorPage.actors[0].own")
-    names = list(robot.coordinate_names)
-    dv = np.zeros(robot.nv)
-    for name, value in ((names[1], 0.4), (names[4], 0.3), (names[-1], 0.5)):
-        dv[names.index(name)] = value
+    names = [slide.name for slide in sliders(robot, robot.neutral(), 1.0)]
+    vector = np.array([0.4, -0.2, 0.7])
+    values = {"root/y": 0.3, robot.coordinate_names[-1]: 0.5}
+    values |= {f"root rotation {axis}": part for axis, part in zip("xyz", vector, strict=True)}
+    q = robot.neutral()
+    for name, value in values.items():
         set_input(browser, f"slider{names.index(name)}", value)
+        if name in robot.position_names:
+            q[robot.position_names.index(name)] = value
+    q[3:7] = quaternion_exp(vector)
     light = robot.to(device="casadi")
-    assert np.abs(poses(browser)[1:] - light.poses(light.integrate(robot.neutral(), dv))).max() < 1e-6
+    assert np.abs(poses(browser)[1:] - light.poses(q)).max() < 1e-6
+    shown = "[...document.querySelectorAll('.slider .number')].map((each) => each.textContent)"
+    browser.wait(f"{shown}[{names.index('root/y')}] === '300.0 mm'")
+    assert browser.value(shown)[names.index("root rotation x")] == "22.9°"
 
 
 def test_loops_follow_a_slider_or_stay(browser: Browser, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ LIMITS = {
     "effort": "(N m, N; default: none)",
 }
 _EACH = ". One number, or one for each coordinate"
-MAX_PARAMETERS_SHOWN = 12  # in the table of expected deviations
+MAX_PARAMETERS_SHOWN = 12  # in the table of expected standard deviations
 
 
 def _add_arguments(parser: ArgumentParser) -> None:

@@ -6,13 +6,13 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torsor
-from torsor.base.errors import Message, ModelError, ModelWarning, MotionError, SimulationError, shown
+from torsor.base.errors import ModelError, ModelWarning, MotionError, SimulationError
 from torsor.base.progress import print_lines, working
 from torsor.base.registry import subpackages
 from torsor.base.startup import STOPPED, WORDS, is_command
@@ -27,7 +27,7 @@ from torsor.cli.command import (
     status_of_error,
     statuses_help,
 )
-from torsor.cli.options import OutputFile, add_option
+from torsor.cli.options import OutputFile, add_option, in_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -78,7 +78,6 @@ def command(name: str) -> Command:
 
 # By itself, argparse takes -1e-3 for an option.
 NEGATIVE_NUMBER = re.compile(r"^-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$")
-QUOTES = "'\""
 PACKAGE = Path(torsor.__file__).parent
 
 
@@ -115,7 +114,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         except Exception as error:
             status = _report(error, arguments, errors)
     for warning in caught:
-        errors.print(f"[yellow]warning[/yellow]: {_markup(_in_options(warning.message, arguments))}")
+        errors.print(f"[yellow]warning[/yellow]: {_markup(in_options(warning.message, arguments))}")
     return status
 
 
@@ -180,7 +179,7 @@ def _report(error: Exception, arguments: argparse.Namespace, errors: "Console") 
     if arguments.debug:
         errors.print(_markup("".join(traceback.format_exception(error))))
     if _is_mistake(error):
-        errors.print(f"[bold red]error[/bold red]: {_markup(_in_options(error, arguments))}")
+        errors.print(f"[bold red]error[/bold red]: {_markup(in_options(error, arguments))}")
         return status_of_error(error)
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     version = f"torsor {torsor.__version__}, Python {sys.version.split()[0]}, {sys.platform}"
@@ -199,33 +198,6 @@ def _is_mistake(error: Exception) -> bool:
     if isinstance(error, ImportError):
         return error.name is None  # Torsor's own message about an extra to install; Python's errors name the module
     return isinstance(error, (ModelError, MotionError, SimulationError))
-
-
-def _in_options(message: Exception | Warning | str, arguments: argparse.Namespace) -> str:
-    """Return a library message with its arguments replaced by options of the command."""
-    if not isinstance(message, Message):
-        return str(message)
-    fields = {name: _code_in_options(getattr(message, name), arguments.flags) for name in ("what", "allowed", "fix")}
-    flag = arguments.flags.get(message.argument, "")
-    value = getattr(arguments, arguments.dests.get(flag, ""), None)
-    value = value[0] if isinstance(value, list) and len(value) == 1 else value  # one number for all
-    # A file may have a key with the name of an option.
-    is_given = value not in (None, False) if message.value is ... else shown(message.value) == shown(value)
-    if flag and is_given:
-        fields["argument"] = flag
-    return str(message.but(**fields))
-
-
-def _code_in_options(text: str, flags: Mapping[str, str]) -> str:
-    """Return a text with arguments in backquotes, such as `steps=2`, replaced by options."""
-    parts = text.split("`")
-    for k in range(1, len(parts), 2):
-        name, _, value = parts[k].partition("=")
-        flag = flags.get(name)
-        implied = flag and value == str(not flag.startswith("--no-"))
-        option = flag if implied or not value else f"{flag} {value.strip(QUOTES)}"
-        parts[k] = f"`{parts[k]}`" if flag is None else str(option)
-    return "".join(parts)
 
 
 def _markup(text: str) -> str:

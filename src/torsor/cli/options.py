@@ -1,9 +1,11 @@
 """Options that several commands share; each name is declared once, with one meaning."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from torsor.base.errors import Message, shown
 
 # The metavar and the help of each option. Commands may add details to the help but never change its meaning.
 SHARED: dict[str, tuple[str | None, str]] = {
@@ -85,3 +87,33 @@ def add_plot(parser: Any, details: str = "") -> None:
 def add_report(parser: Any, details: str = "") -> None:
     """Declare ``--report FILE.html``."""
     add_option(parser, "--report", details, action=OutputFile, kind="report", suffixes=(".html",))
+
+
+QUOTES = "'\""
+
+
+def in_options(message: Exception | Warning | str, arguments: argparse.Namespace) -> str:
+    """Return a library message with its arguments replaced by options of the command."""
+    if not isinstance(message, Message):
+        return str(message)
+    fields = {name: _code_in_options(getattr(message, name), arguments.flags) for name in ("what", "allowed", "fix")}
+    flag = arguments.flags.get(message.argument, "")
+    value = getattr(arguments, arguments.dests.get(flag, ""), None)
+    value = value[0] if isinstance(value, list) and len(value) == 1 else value  # one number for all
+    # A file may have a key with the name of an option.
+    is_given = value not in (None, False) if message.value is ... else shown(message.value) == shown(value)
+    if flag and is_given:
+        fields["argument"] = flag
+    return str(message.but(**fields))
+
+
+def _code_in_options(text: str, flags: Mapping[str, str]) -> str:
+    """Return a text with arguments in backquotes, such as `steps=2`, replaced by options."""
+    parts = text.split("`")
+    for k in range(1, len(parts), 2):
+        name, _, value = parts[k].partition("=")
+        flag = flags.get(name)
+        implied = flag and value == str(not flag.startswith("--no-"))
+        option = flag if implied or not value else f"{flag} {value.strip(QUOTES)}"
+        parts[k] = f"`{parts[k]}`" if flag is None else str(option)
+    return "".join(parts)

@@ -38,10 +38,10 @@ class PlainConsole(Console):
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
-    """A quantity with ``values`` (..., *axes); ``axes`` contains the names along each axis of one state.
+    """A quantity with ``values`` (..., *axes).
 
-    ``units`` is one unit for all entries, one for each entry of the first axis, or empty if units are mixed in any
-    other way.
+    ``axes`` contains, for each axis of a single state's values, the names of its entries. ``units`` is one unit for all
+    entries, one for each entry of the first axis, or empty if units are mixed in any other way.
     """
 
     name: str

@@ -55,7 +55,7 @@ def add_controller(parser: ArgumentParser) -> None:
 
 
 def given_controller(arguments: Namespace, robot: Robot, q0: list[float] | None) -> Controller | list[float] | None:
-    """Return the controller, or the constant torques, of a command line."""
+    """Return the controller, or the constant torques, given on the command line."""
     name: str | None = arguments.controller
     given = [option for option in (*_GAINS, "setpoint", "reference") if getattr(arguments, option) is not None]
     if name is None:

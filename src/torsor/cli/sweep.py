@@ -19,8 +19,9 @@ MAX_ERRORS_SHOWN = 5
 def _add_arguments(parser: ArgumentParser) -> None:
     text = "study file (.toml): problem, cases, output"
     parser.add_argument("study", type=Path, metavar="STUDY", help=text)
-    details = ": .sqlite, .db or .parquet. The default is set in the study, or STUDY.sqlite"
-    add_option(parser, "--output", details, action=OutputFile, kind="target", suffixes=(".sqlite", ".db", ".parquet"))
+    details = ": .sqlite, .sqlite3, .db or .parquet. The default is set in the study, or STUDY.sqlite"
+    suffixes = (".sqlite", ".sqlite3", ".db", ".parquet")
+    add_option(parser, "--output", details, action=OutputFile, kind="target", suffixes=suffixes)
     details = ". The default is set in the study, or one per core; 0 uses only this process"
     add_option(parser, "--workers", details, type=int)
     text = "dask.distributed scheduler, such as tcp://host:8786"

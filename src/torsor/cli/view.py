@@ -14,7 +14,7 @@ from torsor.base.errors import ModelError, ModelWarning
 from torsor.base.progress import working
 from torsor.base.result import Result
 from torsor.cli.command import Command
-from torsor.cli.options import add_option, add_output
+from torsor.cli.options import add_option, add_output, in_options
 from torsor.cli.outputs import PlainConsole, print_paths, write_json
 from torsor.cli.states import add_base, add_search, as_robot, load_robot
 from torsor.formats.meshes.mesh_files import ALLOWED
@@ -28,7 +28,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("what", metavar="ROBOT|RESULT", nargs="+", help=text)
     add_base(parser)
     add_option(parser, "--reference", ": a result (.npz), which is drawn as an outline", type=Path)
-    parser.add_argument("--swing", action="store_true", help="move the joints of robots")
+    parser.add_argument("--swing", action="store_true", help="move the joints of robots; a page shows one period")
     text = "simulate a robot that tracks the swing by computed-torque control and is 10 %% heavier than its model"
     parser.add_argument("--track", action="store_true", help=text)
     parser.add_argument("--collision", action="store_true", help="show collision shapes instead of visuals")
@@ -49,41 +49,54 @@ def _run(arguments: Namespace, console: Console) -> None:
             raise ModelError("the folder does not exist", where=f"--meshes {folder}")
         os.environ[ALLOWED] = os.pathsep.join(filter(None, (os.environ.get(ALLOWED, ""), folder)))
     if arguments.output is not None:
-        for option in ("reference", "track", "swing"):
-            if getattr(arguments, option):
-                message, fix = "offline pages of robots have sliders only", "omit it, or omit --output"
-                raise ModelError(message, where=f"--{option}", fix=fix)
-        from torsor.view.pages import page
-
-        items = [_given(name, arguments) for name in arguments.what]
-        shown = items[0] if len(items) == 1 else dict(zip(arguments.what, items, strict=True))
-        with working(f"writing {arguments.output.name}"):
-            page(shown, arguments.output)
-        print_paths(console, arguments.output)
-        write_json(arguments, console, {"url": None, "page": arguments.output, "shows": _shown(arguments, items)})
+        _write_page(arguments, console)
         return
     from torsor.view.live import show  # it needs the extra ``view``, which other commands do not
-    from torsor.view.live.tracking import TITLE, tracked_swing
 
     place = {"host": arguments.host, "port": arguments.port}
     with warnings.catch_warnings(record=True) as caught:  # printed now, not when the viewer ends
         warnings.simplefilter("always", ModelWarning)
-        items = [_given(name, arguments) for name in arguments.what]
-        names, reference = None, None if arguments.reference is None else load_result(arguments.reference)
-        if arguments.track:
-            if len(items) > 1 or not isinstance(items[0], Robot) or reference is not None:
-                raise ModelError("cannot track this", where="--track", allowed="one robot, without --reference")
-            with working("simulating a controller"):
-                names = [TITLE.format(items[0].name)]
-                items[0], reference = tracked_swing(items[0])
+        items, names, reference = _subjects(arguments)
         looks = {"swing": arguments.swing, "reference": reference, "names": names}
         viewer = show(*items, **place, open=not arguments.no_browser, block=False, **looks)
     errors = PlainConsole(stderr=True, highlight=False, soft_wrap=True)
     for warning in caught:
-        errors.print(f"[yellow]warning[/yellow]: {escape(str(warning.message))}")
+        errors.print(f"[yellow]warning[/yellow]: {escape(in_options(warning.message, arguments))}")
     console.print(f"[bold]{escape(viewer.url)}[/bold] shows {escape(', '.join(arguments.what))}; press Ctrl-C to stop.")
     write_json(arguments, console, {"url": viewer.url, "page": None, "shows": _shown(arguments, items)})
     viewer.wait()
+
+
+def _subjects(arguments: Namespace) -> tuple[list[Any], list[str] | None, Any]:
+    """Return what is shown, its titles if they are not the default ones, and the reference or None."""
+    items = [_given(name, arguments) for name in arguments.what]
+    reference = None if arguments.reference is None else load_result(arguments.reference)
+    if not arguments.track:
+        return items, None, reference
+    if len(items) > 1 or not isinstance(items[0], Robot) or reference is not None:
+        raise ModelError("cannot track this", where="--track", allowed="one robot, without --reference")
+    from torsor.view.live.tracking import TITLE, tracked_swing
+
+    with working("simulating a controller"):
+        run, reference = tracked_swing(items[0])
+    return [run], [TITLE.format(items[0].name)], reference
+
+
+def _write_page(arguments: Namespace, console: Console) -> None:
+    """Write an offline page of what is shown."""
+    from torsor.view.live.tracking import swing
+    from torsor.view.pages import page
+
+    items, names, reference = _subjects(arguments)
+    with working(f"writing {arguments.output.name}"):
+        moving = [swing(item) if arguments.swing and not isinstance(item, Result) else item for item in items]
+        shown = dict(zip(names or arguments.what, moving, strict=True))
+        if reference is not None:
+            title = "reference" if arguments.reference is None else f"{arguments.reference} (reference)"
+            shown[title] = reference
+        page(moving[0] if len(shown) == 1 else shown, arguments.output)
+    print_paths(console, arguments.output)
+    write_json(arguments, console, {"url": None, "page": arguments.output, "shows": _shown(arguments, items)})
 
 
 def _shown(arguments: Namespace, items: list[Any]) -> list[dict[str, str]]:
@@ -108,6 +121,6 @@ _EXAMPLES = (
     "torsor view six_axis_arm --swing",
     "torsor view ur5 --track",
     "torsor view run.npz --reference plan.npz --no-browser",
-    "torsor view two_link -o two_link.html",
+    "torsor view ur5 --track -o run.html",
 )
 COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

@@ -208,8 +208,8 @@ def export_c(
     Each function becomes ``void FUNCTION(const double input[n], ..., double output[m])``, with matrices in row-major
     order. It is named after the CasADi function or its key in a mapping; names that C does not allow are changed. The
     code allocates no memory, has no state and calls only libm. Outputs must not overlap inputs. ``dtype`` is float64 or
-    float32. The folder is created if it does not exist. Files that Torsor did not write are never replaced;
-    ``overwrite=False`` keeps all existing files. ``about`` is written into the comments of the header.
+    float32. The folder is created if it does not exist. Files that Torsor did not write are never replaced. With
+    ``overwrite=False``, an existing file raises ModelError. ``about`` is written into the comments of the header.
 
     Example:
         >>> import tempfile

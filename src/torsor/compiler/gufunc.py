@@ -115,9 +115,9 @@ def make_callable(ufunc: np.ufunc, name: str, dtype: str, function: int, table: 
 
 
 def checked(ufunc: np.ufunc) -> Callable[..., Any]:
-    """Return a gufunc for arguments of any kind; raise TypeError for anything except arrays of real numbers.
+    """Return a wrapper of a gufunc that raises TypeError unless all arguments are arrays of real numbers.
 
-    NumPy would compute with masked values and return tensors of other frameworks.
+    Without this check, NumPy would compute with masked values and return tensors of other frameworks.
     """
 
     def call(*values: Any) -> Any:

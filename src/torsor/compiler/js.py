@@ -265,8 +265,8 @@ def export_js(
     row. Both take and return ``Float64Array``, or ``Float32Array`` if ``dtype`` is float32, with matrices in row-major
     order. Arrays of numbers are copied. Several outputs are returned as an object with one array each. ``out`` is
     optional. The module also exports ``functions``, a list of names and sizes, and the facts in ``about``, if any, as
-    ``robot``. The folder is created if it does not exist. Files that Torsor did not write are never replaced;
-    ``overwrite=False`` keeps all existing files. The result is the list of paths.
+    ``robot``. The folder is created if it does not exist. Files that Torsor did not write are never replaced. With
+    ``overwrite=False``, an existing file raises ModelError. The result is the list of paths.
 
     Example:
         >>> import tempfile

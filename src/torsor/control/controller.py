@@ -21,6 +21,7 @@ from torsor.base.files import check_file
 from torsor.compiler import AnyKernel, compile
 from torsor.compiler.c import export_c
 from torsor.mechanism.drives import saturated_force
+from torsor.robot.about import about_controller
 from torsor.robot.robot import Robot
 from torsor.robot.state_tables import read_states
 from torsor.simulation.signals import Signal, motion_signal, polynomial, sampled_times, samples, warn_of_rates
@@ -361,7 +362,8 @@ class Controller:
 
         The files are the header, the source and CMakeLists.txt. The function is named after the law, preceded by
         ``prefix``. It takes (t, q, v), or (k, q, v) if ``period`` is given (see ``sampled``), and the window of a
-        sampled reference (``reference.window``). It allocates no memory, has no state and calls only libm.
+        sampled reference (``reference.window``). It allocates no memory, has no state and calls only libm. The header
+        states the robot, the order and units of q, v and tau, the period and the precision.
 
         Example:
             >>> import tempfile
@@ -371,8 +373,16 @@ class Controller:
             ...     [line for line in header.read_text().splitlines() if "gravity_compensation(" in line]
             ['void gravity_compensation(const double t[1], const double q[2], const double v[2], double tau[2]);']
         """
-        function = self.function if period is None else self.sampled(period)
-        return export_c({f"{prefix}{function.name()}": function}, path, dtype, name, overwrite=overwrite)
+        function, title = self.function if period is None else self.sampled(period), prefix + self.function.name()
+        clock, now = "No sampling period: the law is a function of the time t.", "the time t"
+        if period is not None:
+            clock, now = f"Sampling period: {period!r} s. Sample k is at the time k x {period!r} s.", "sample k"
+        constants = "the reference, " if self.window is None else ""
+        timing = (clock, f"Constants of the code: the model, {constants}gains and limits. No state; memory: the stack.")
+        held = "until the next call" if period is None else "for one period"
+        results = {title: f"Compute tau at {now}; hold it {held}. There is no return value."}
+        about = about_controller(self.robot, f"Controller {self.function.name()}", results, timing, dtype)
+        return export_c({title: function}, path, dtype, name, about, overwrite)
 
 
 def traced(

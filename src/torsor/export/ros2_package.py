@@ -15,8 +15,8 @@ from torsor.base.checks import instance_of
 from torsor.base.errors import ModelError
 from torsor.compiler.c import c_names, cpp_texts
 from torsor.compiler.source import asset, is_own, plain, write_all
-from torsor.export.about import about_robot
 from torsor.mechanism import Joint
+from torsor.robot.about import about_robot
 from torsor.robot.robot import Robot
 
 _FILES = (  # files of the folder ``ros2_assets``; headers go to include/NAME of the ROS 2 package

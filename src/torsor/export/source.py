@@ -12,7 +12,7 @@ from torsor.compiler import export_c, export_cpp, export_js
 from torsor.compiler.source import About
 from torsor.dynamics import ALGORITHMS
 from torsor.dynamics.algorithms import algorithm_names
-from torsor.export.about import about_parallel, about_robot
+from torsor.robot.about import about_parallel, about_robot
 from torsor.robot.method_names import ALGORITHM_OF
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.parametric import Parametric

@@ -101,7 +101,7 @@ def expanded(path: Path, arguments: Mapping[str, object]) -> Element:
         raise ModelError(
             f"of xacro contain {wrong!r}", argument="arguments", value=wrong, where=path.name, allowed=allowed
         )
-    parse_xml(path)  # rejects document types and entities, and names the line of invalid XML
+    parse_xml(path)  # rejects document type and entity declarations, and names the line of invalid XML
     texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in arguments.items()}
     known = _Arguments(texts)
     with _ONE_AT_A_TIME, _fenced(xacro, substitution_args, Finder(path)):

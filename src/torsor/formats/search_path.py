@@ -54,6 +54,7 @@ class Finder:
         """Return the path of a file or folder, or None if it is not found.
 
         A name without a scheme is a path relative to the file, or else a model on the search path, as in Gazebo.
+        ``package:///NAME/...`` is read as ``package://NAME/...``.
         """
         if name not in self._files:
             scheme = next((item for item in SCHEMES if name.startswith(item)), "")
@@ -61,7 +62,7 @@ class Finder:
             try:
                 result = None if scheme else _existing(self.path.parent, inside)
                 if scheme or (result is None and "://" not in name and not Path(name).is_absolute()):
-                    package, _, inside = name.removeprefix(scheme).partition("/")
+                    package, _, inside = name.removeprefix(scheme).lstrip("/").partition("/")
                     result = _existing(self.package(package), inside)
                 self._files[name] = result
             except (OSError, ValueError):  # no file can have such a name

@@ -1,4 +1,4 @@
-"""XML: safe parsing without document types and entities; elements with numbers that read back exactly."""
+"""XML: safe parsing without document type and entity declarations; elements with numbers that read back exactly."""
 
 import re
 import xml.etree.ElementTree as ET

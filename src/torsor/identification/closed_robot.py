@@ -242,7 +242,7 @@ class ClosedRobot(Mechanism):
         return values[..., places]
 
     def of_drives(self, data: Any) -> dict[str, Any]:
-        """Return the ``Measurements`` data of the drives, from data of the drives or of all coordinates."""
+        """Return the fields of ``Measurements`` for the drives, given data for the drives or for all coordinates."""
         fields = {name: getattr(data, name) for name in ("q", "v", "a", "tau", "weights", "temperature")}
         for name, values in fields.items():
             if values is not None and values.ndim == 2:  # one temperature (N,) for all drives is kept

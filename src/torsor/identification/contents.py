@@ -148,7 +148,7 @@ KINDS = {
 }
 FACTOR_TOLERANCE = 1e-9  # fraction of the largest factor of a combination
 SIGNIFICANT_DEVIATIONS = (
-    3.0  # deviations from zero beyond which a value indicates the likely size of others of its kind
+    3.0  # standard deviations from zero beyond which a value indicates the likely size of others of its kind
 )
 HALF_INTERVAL = 1.96  # standard deviations to each end of a 95 % confidence interval
 _UNITS = {"m": "kg", "mx": "kg m", "my": "kg m", "mz": "kg m"}
@@ -209,7 +209,7 @@ def _weak(found: Any, k: int, sizes: Array, unit: str) -> Unidentified | None:
         return None
     if deviation <= sizes[k]:
         return _below_noise(name, value, deviation, f" {unit}")
-    text = f"its deviation, {deviation:.2g} {unit}, exceeds its likely size, {sizes[k]:.2g} {unit} "
+    text = f"its standard deviation, {deviation:.2g} {unit}, exceeds its likely size, {sizes[k]:.2g} {unit} "
     text += f"(95 % interval {_interval(value, deviation)} {unit}): "
     hint = "torsor excite finds a motion" if is_excitable(found.prior) else "another motion may excite it"
     return Unidentified(name, "not shown", text + hint)

@@ -135,7 +135,7 @@ def scale_of(residuals: Array) -> Array:
 
 MIN_QUIET_LAGS = 5  # minimum number of consecutive lags without autocorrelation
 MAX_LAG_FRACTION = 1 / 80  # maximum lag as a fraction of the samples (about 60 independent windows); at least ten lags
-MIN_CORRELATION_DEVIATIONS = 4.0  # deviations below which a correlation between coordinates counts as zero
+MIN_CORRELATION_DEVIATIONS = 4.0  # standard deviations below which a correlation between coordinates counts as zero
 MIN_EIGENVALUE_RATIO = 1e-14  # relative eigenvalues of a scaled covariance below which they are rounding errors
 MIN_VARIANCE_RATIO = 0.1  # minimum variance of a combination, as a fraction of the white-noise variance
 
@@ -414,7 +414,7 @@ MAX_REFLECTION = 0.9999  # maximum partial autocorrelation: the process is stati
 SPECTRUM_BANDS = 256  # frequency bands in which z^* z is summed
 MAX_TAKEN_RATIO = 3.0  # maximum variance that the fit is assumed to absorb, over that of the residuals
 # The spectrum has about half as many degrees of freedom as there are independent samples, count * variance / max(Phi).
-# With so few, a 95 % interval has t / 1.96 deviations: (t / 1.96)^2 = 1 + (1.96^2 + 1) / (2 degrees of freedom).
+# With so few, a 95 % interval is wider by a factor t / 1.96: (t / 1.96)^2 = 1 + (1.96^2 + 1) / (2 degrees of freedom).
 STUDENT = 1.96**2 + 1
 CORRECTIONS = 12  # maximum corrections of the process
 CORRECTION_TOLERANCE = 1e-2  # relative change of the variance at convergence

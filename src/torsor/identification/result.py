@@ -46,7 +46,7 @@ from torsor.simulation.timeline import Timeline, timeline_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-UNDETERMINED_PERCENT = 100.0  # relative deviation (%) above which a parameter is marked
+UNDETERMINED_PERCENT = 100.0  # relative standard deviation (%) above which a parameter is marked
 UNEXPLAINED_PERCENT = 50.0  # residual (% of the measured force) above which a coordinate is marked
 ROUNDING_RATIO = 1e-9  # fraction of the largest force below which a residual is ignored
 SI_UNITS = "SI: kg, kg m, kg m^2, N m, N m s, N, N s/m"
@@ -128,7 +128,7 @@ class Identified(Result):
 
     @property
     def undetermined(self) -> tuple[str, ...]:
-        """Names of parameters whose deviation exceeds their value: they are zero or not excited.
+        """Names of parameters whose standard deviation exceeds their value: they are zero or not excited.
 
         The report marks them with "!".
         """
@@ -312,7 +312,7 @@ class Identified(Result):
         return self
 
     def report(self) -> str:
-        """Return tables as text: parameters with deviations, and residuals of the coordinates.
+        """Return tables as text: the parameters with their standard deviations, and the residual of each coordinate.
 
         Example:
             >>> robot = torsor.library.planar_chain(1)
@@ -448,7 +448,7 @@ class Identified(Result):
         return Archive(self.kind, arrays, plain(self.settings), measured | own_units)
 
     def _columns(self) -> list[Column]:
-        """Return the table of the .csv file: given and identified parameters, with deviations."""
+        """Return the table of the .csv file: given and identified parameters, with standard deviations."""
         values = (self.base.values, self.values, self.deviations)
         rows = zip(("as given", "identified", "deviation"), values, strict=True)
         return [Column("parameter", "", list(self.names)), *(Column(name, "SI", each) for name, each in rows)]

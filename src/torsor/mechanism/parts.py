@@ -51,13 +51,14 @@ class Shape(Part):
     | "box" | three edges |
     | "ellipsoid" | three semi-axes |
     | "plane" | none: it is the half-space below z = 0 |
-    | "mesh" | scale of the file; the shape is its convex hull |
+    | "mesh" | scale factors of the mesh; the shape is its convex hull |
 
     ``mesh`` is the file name as written in the description, ``path`` the path where that file was found. ``folders``
     are the folders from which meshes may be loaded; None (for shapes that are not from a file) allows all folders.
 
     If the link in the description is welded to another, so that it is a frame of the mechanism, ``link`` is its name.
-    Two shapes may touch if ``contype`` of one and ``conaffinity`` of the other have a common bit, as in MuJoCo.
+    Two shapes are checked for collision if the ``contype`` of one and the ``conaffinity`` of the other share a set bit,
+    as in MuJoCo.
 
     Example:
         >>> Shape("capsule", (0.04, 0.5)).size
@@ -162,6 +163,7 @@ def tetrahedra_solid(corners: Array, volumes: Array) -> Solid:
 # Number of values in the size of each shape.
 VISUAL_SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "ellipsoid": 3, "mesh": 3}
 VISUAL_KINDS = tuple(VISUAL_SIZES)
+MOMENT_NOISE = 1e-12  # principal moments below this fraction of the largest are rounding errors in messages
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,9 +249,11 @@ class Link(Part):
         positive, triangle = is_physical(self.inertia)
         if positive and triangle:
             return None
-        moments = [float(f"{moment:.6g}") for moment in np.linalg.eigvalsh(self.inertia)]
+        moments = np.linalg.eigvalsh(self.inertia)
+        moments[np.abs(moments) < MOMENT_NOISE * np.abs(moments).max()] = 0.0
+        rounded = [float(f"{moment:.6g}") for moment in moments]
         return ModelError(
-            f"no body has the principal moments of inertia {moments} kg m^2",
+            f"no body has the principal moments of inertia {rounded} kg m^2",
             where=self.where,
             allowed="moments of 0 or more, none larger than the sum of the other two",
             fix="check signs, units and the reference point of the inertia, which is the centre of mass",

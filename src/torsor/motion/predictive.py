@@ -26,6 +26,7 @@ from torsor.control.controller import JointReference, Reference
 from torsor.control.controller import reference as make_reference
 from torsor.control.drives import check_rigid, check_vector_space
 from torsor.motion import horizon as program
+from torsor.robot.about import about_controller
 from torsor.robot.robot import Robot
 
 WEIGHTS = 1.0, 5e-3, 6.25e-6  # of positions, velocities and accelerations: a critically damped loop with 20 rad/s
@@ -60,6 +61,10 @@ def endless_cost(weights: Array) -> Array:
         W, A_T = np.linalg.inv(np.eye(2) + G @ P), A.swapaxes(-1, -2)
         A, G, P = A @ W @ A, G + A @ W @ G @ A_T, P + A_T @ P @ W @ A
     return P
+
+
+STATE_ARRAYS = *("z", "target", "cost", "model", "factors", "rows", "flags", "inner", "step"), *("tau", "excess")
+"""The arrays of the exported state: the first three have a row for each node, the others for each step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +187,8 @@ class PredictiveController:
 
         ``NAME_step.h`` defines the struct ``NAME_state``, which stores the plan, and the function ``NAME_step``. It
         takes the state and the reference over the horizon, and computes the torques. Bounds and weights are constants
-        of the code, which allocates no memory and calls only libm.
+        of the code, which allocates no memory and calls only libm. The header states the order and units of all arrays,
+        the period, the memory size and the return value. Numbers have double precision.
 
         Example:
             >>> import tempfile
@@ -192,17 +198,27 @@ class PredictiveController:
             ['torsor_mpc.h', 'torsor_mpc.c', 'CMakeLists.txt', 'torsor_mpc_step.h']
         """
         n, N, DT = self.robot.nv, self.horizon, repr(self.dt)
-        lines = (
-            f"Predictive control of {self.robot.name}: {N} steps of {DT} s. SI units, radians.",
-            f"Coordinates: {', '.join(self.robot.coordinate_names)}.",
+        sizes = program.sizes(n)
+        doubles = sum((N + 1 if key in ("z", "target", "cost") else N) * sizes.get(key, n) for key in STATE_ARRAYS)
+        timing = (
+            f"Sampling period: {DT} s. Horizon: {N} steps of this length.",
+            f"Memory: {8 * doubles + 8} bytes for the struct {name}_state (double: 8 bytes, int: 4), and the stack.",
         )
+        lines = about_controller(self.robot, "Predictive controller", {}, timing).lines
         functions = {"torque_model": torque_model(self.robot), **program.functions(n)}
         named = {f"{name}_{title}": each for title, each in functions.items()}
         texts, _ = c_texts(named, "float64", name, About(lines), f"{name}_step.h")
-        blanks = {"name": name, "NAME": name.upper(), "ABOUT": comment(f"{MARK}.", *lines), "n": n, "N": N, "DT": DT}
+        blanks = {
+            "name": name,
+            "NAME": name.upper(),
+            "ABOUT": comment(f"{MARK}.", *lines),
+            "n": n,
+            "N": N,
+            "DT": DT,
+        }
         blanks |= {key: getattr(program, key) for key in ("PATIENCE", "BARRIER_PASSES", "MAX_WIDTH", "MU_RATIO")}
         blanks |= {"MU_START": program.MU_ENDS[0], "MU_ENDS": ", ".join(map(repr, program.MU_ENDS))}
-        blanks |= {f"SIZE_{key.upper()}": size for key, size in program.sizes(n).items()}
+        blanks |= {f"SIZE_{key.upper()}": size for key, size in sizes.items()}
         blanks |= {"LIMITS": _listed(self._limits), "END_COST": _listed(self._arrays["cost"][-1])}
         header = asset("step.h", "torsor.motion")
         for key, value in blanks.items():

@@ -199,7 +199,7 @@ class MotionProblem(ProblemStatement):
         starts: Sequence[Any] | None = None,
         **settings: Any,
     ) -> "MotionMultistart":
-        """Solve from ``count`` random starts (seeds seed, seed + 1, ...), in several processes.
+        """Solve from ``count`` random starts (seeds seed, seed + 1, ...), in ``workers`` processes.
 
         ``starts`` replaces the random starts with given ones, each like ``start`` of ``solve``, with seeds 0, 1, and so
         on. For ``settings`` see ``solve``. The starts are solved in one batch if ``solve_many`` can solve cases of the

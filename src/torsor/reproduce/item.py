@@ -315,7 +315,7 @@ class Result:
 
 
 def run(item: Item) -> Result:
-    """Compute an item. Ctrl-C skips it. A library error is a failure, with its message in a row.
+    """Compute an item. Ctrl-C skips it. A library error counts as a failure; its message becomes a row of the result.
 
     Example:
         >>> from torsor.reproduce.registry import find

@@ -138,7 +138,7 @@ class Contact:
         found = list(once.values())
         if not found:
             fix = "give ground=True, shapes that move and whose masks match, or pairs"
-            raise ModelError("no pair of shapes may touch", where=f"{robot.name}: {_WHERE}", fix=fix)
+            raise ModelError("no pair of shapes can touch", where=f"{robot.name}: {_WHERE}", fix=fix)
         for first, second in found:
             if not has_contact_points(first.shape, second.shape):
                 text = f"{first.name!r} ({first.shape.shape}) and {second.name!r} ({second.shape.shape})"

@@ -93,12 +93,12 @@ def simulate(
       systems. Rollouts are integrated one after the other, and functions receive the arrays of one rollout.
 
     Samples are recorded every ``record`` seconds, and at the end; steps are shortened so that they end at these times.
-    With a control period, the nearest step is recorded, with a warning. By default, every step is recorded, or every
-    k-th step to limit memory to 1 GiB ("adaptive": every ``step`` seconds). ``events`` are functions ``event(t, q, v)``
-    whose sign changes from one step to the next are located to 1e-10 s; they may have the attributes ``terminal`` and
-    ``direction``, as in SciPy. ``progress`` shows a progress bar; by default, it appears if the simulation takes a long
-    time and stderr is a terminal. Ctrl-C ends the simulation and returns the samples so far. A diverging motion raises
-    a ``SimulationError`` whose ``trajectory`` contains the samples so far.
+    With a control period, fixed-step methods round the interval to whole steps, with a warning. By default, every step
+    is recorded, or every k-th step to limit memory to 1 GiB ("adaptive": every ``step`` seconds). ``events`` are
+    functions ``event(t, q, v)`` whose sign changes from one step to the next are located to 1e-10 s; they may have the
+    attributes ``terminal`` and ``direction``, as in SciPy. ``progress`` shows a progress bar; by default, it appears if
+    the simulation takes a long time and stderr is a terminal. Ctrl-C ends the simulation and returns the samples so
+    far. A diverging motion raises a ``SimulationError`` whose ``trajectory`` contains the samples so far.
 
     Args:
         robot: a tree, or a robot with closed loops.

@@ -130,7 +130,9 @@ def skew(a: Vector) -> Matrix:
 
 
 def ad(V: Vector) -> Matrix:
-    """Return the 6 x 6 matrix of the Lie bracket with a twist V, which maps a twist that moves with V to its rate.
+    """Return the 6 x 6 matrix of the Lie bracket with a twist V.
+
+    It maps a twist that is fixed in a frame moving with twist V to its rate of change.
 
     Example:
         >>> (ad(np.array([0, 0, 1.0, 0, 0, 0])) @ np.array([1.0, 0, 0, 0, 0, 0])).tolist()

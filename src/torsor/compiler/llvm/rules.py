@@ -48,7 +48,7 @@ class Scalar:
         self.cos_terms = _COS_TERMS if double else (2.4438379648e-5, -0.00138873669117, 0.0416666468546)
 
     def bits(self, number: float) -> int:
-        """Return the bits of a number in this type, as an integer."""
+        """Return the bit pattern of a number in this type, as an integer."""
         kinds = "dQ" if self.dtype == "float64" else "fI"
         exact = number if self.dtype == "float64" else _to_float32(number)
         return int(struct.unpack(kinds[1], struct.pack(kinds[0], exact))[0])

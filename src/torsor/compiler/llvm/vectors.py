@@ -249,7 +249,8 @@ def quotient(high: Number, low: Number, over: Number, over_low: Number) -> tuple
 def each_lane(function: str, results: Sequence[str], *arguments: Number) -> list[str]:
     """Call a scalar LLVM function for each lane; return one vector for each of its results, of the given types.
 
-    Use it for functions with a loop or with integers wider than a number. The arguments are passed as float64.
+    Use it for functions that contain a loop, or integers wider than the floating-point type. The arguments are passed
+    as float64.
     """
     e = arguments[0].emitter
     kind = results[0] if len(results) == 1 else f"{{ {', '.join(results)} }}"

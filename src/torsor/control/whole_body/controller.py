@@ -48,8 +48,8 @@ class WholeBody:
     ``Posture`` and ``AngularMomentum``; ``contacts`` are ``PointContact`` and ``SurfaceContact``. ``passive`` names the
     coordinates without a drive, by default the coordinates of free joints and the root coordinates of the human.
     ``effort_limits`` and ``joint_limits`` switch the limits of the robot on or off. Position and velocity limits hold
-    at the end of ``horizon`` (s). ``regularisation`` holds small weights of accelerations and contact forces,
-    which determine the motion if no task does.
+    at the end of ``horizon`` (s). ``regularisation`` contains small weights on accelerations and contact
+    forces; these weights determine the motion where no task does.
 
     Example:
         >>> arm = torsor.library.two_link()

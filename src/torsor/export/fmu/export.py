@@ -24,10 +24,10 @@ from torsor.base.errors import ModelError
 from torsor.base.files import check_target, replacing
 from torsor.compiler.c import CScalar, export_c, string_literal
 from torsor.compiler.source import MARK, About, asset, comment, words
-from torsor.export.about import about_robot
 from torsor.export.fmu.model import Model
 from torsor.export.fmu.settings import Settings
 from torsor.export.fmu.variables import CLOSING, STEP, UNITS, Variable
+from torsor.robot.about import about_robot
 from torsor.robot.robot import Robot
 
 _COMPILERS = ("cc", "gcc", "clang")

@@ -189,7 +189,7 @@ def read_mjcf(
     to the world. A ``ModelWarning`` names the properties that act in MuJoCo and are omitted here; ``strict`` makes it
     an error.
     """
-    # Before MuJoCo reads the file, its size is checked, and document types and entities are rejected.
+    # Before MuJoCo reads the file, its size is checked, and document type and entity declarations are rejected.
     root = parse_xml(path, strict) if root is None else root
     if root.tag != "mujoco":
         raise ModelError(f"the root element is <{root.tag}>", where=path.name, allowed="<mujoco>")

@@ -65,7 +65,7 @@ def sitting(body: Robot, seat: float, where: str) -> dict[str, float]:
 def crouching(body: Robot, height: float, ahead: float, lean: float) -> dict[str, float]:
     """Return the posture with legs and back bent just enough for the hands to reach a height (m).
 
-    ``ahead`` (m) is the distance of the hands in front of the heels. The chest leans forward by ``lean`` (rad) if the
+    ``ahead`` (m) is how far the hands are in front of the heels. The chest leans forward by ``lean`` (rad) if the
     hips are at half their standing height, and less if they are higher. If the point is out of reach, the arms
     point towards it.
     """

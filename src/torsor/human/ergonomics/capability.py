@@ -1,15 +1,15 @@
 """Percent capable: the fraction of a population that is strong enough for the moments of a task.
 
 Strengths are assumed to be normally distributed. The fraction Phi((mean - M) / deviation) of people can exert a moment
-M, where the mean and deviation describe the isometric joint strength in its direction, at the joint angle. The value
-for the task is the minimum over joints and time. Strengths are isometric, as is usual in ergonomics: people who are too
-weak for a fast motion may still perform it slowly.
+M, where the mean and the standard deviation describe the isometric joint strength in its direction, at the joint angle.
+The value for the task is the minimum over joints and time. Strengths are isometric, as is usual in ergonomics: people
+who are too weak for a fast motion may still perform it slowly.
 
 The strengths of hips, knees and ankles are the means and standard deviations of Anderson, Madigan and Nussbaum (2007)
 by sex and age, with the angle dependence of ``StrengthCurves``, held constant beyond 100 degrees of flexion. The trunk
 strength is ``TrunkStrength`` at the spine flexion. The strengths of elbows and shoulders are the isometric means and
-deviations of industrial workers after Stobbe (1982), quoted from secondary sources and rounded. They are used at all
-angles and are the least certain. For the arms and trunk of older people, the mean ratio of older to young legs
+standard deviations of industrial workers after Stobbe (1982), quoted from secondary sources and rounded. They are used
+at all angles and are the least certain. For the arms and trunk of older people, the mean ratio of older to young legs
 (``age_ratio``) is used.
 """
 
@@ -49,7 +49,7 @@ class Capability(NamedTuple):
     """The most demanding moment of a joint in one direction: its size, and the fraction of people who can exert it.
 
     ``moment`` is the demand (N m) at the sample ``instant`` at which the fewest people are strong enough. ``mean`` and
-    ``deviation`` (N m) describe the strength there, and ``capable`` is the fraction of people.
+    standard ``deviation`` (N m) describe the strength there, and ``capable`` is the fraction of people.
     """
 
     name: str

@@ -125,9 +125,10 @@ IN_VIVO = {"hip": (2.4, 3.0), "knee": (2.2, 2.8)}
 class JointContact(NamedTuple):
     """Estimated joint contact forces of a leg at K samples.
 
-    ``forces`` contains the vectors (K, 3) (N) on the link below "hip", "knee" and "ankle", in base axes. ``muscles``
-    contains the group forces (K,) (N) by name. ``missing`` (K, 4) (N m) is the part of the moments of hip (flexion,
-    adduction), knee and ankle that the groups cannot exert. ``weight`` (N) is the weight of the body with its load.
+    ``forces`` contains, for each of "hip", "knee" and "ankle", the force vectors (K, 3) (N) on the link below it, in
+    base axes. ``muscles`` contains the group forces (K,) (N) by name. ``missing`` (K, 4) (N m) is the part of the
+    moments at the hip (flexion, adduction), knee and ankle that the groups cannot exert. ``weight`` (N) is the weight
+    of the body with its load.
     """
 
     forces: dict[str, Array]

@@ -150,7 +150,7 @@ class NearOptimalWalks(MotionMultistart):
         return f"<NearOptimalWalks: {self._title()}>"
 
     def report(self, width: int = 110) -> str:
-        """Return tables as text of ``width`` characters: all starts, and the spread over the near-optimal walks."""
+        """Return text tables, ``width`` characters wide: all starts, and the spread over the near-optimal walks."""
         return as_text(self, width=width)
 
     def __str__(self) -> str:

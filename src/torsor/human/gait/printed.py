@@ -193,7 +193,7 @@ class PrintedGait(Result):
         return saved(figure, path)
 
     def report(self, width: int = 110) -> str:
-        """Return tables as text of ``width`` characters: bounds and effort, conflict, differences between versions."""
+        """Return text tables, ``width`` characters wide: bounds and effort, conflict, differences between versions."""
         return as_text(self, width=width)
 
     def __rich__(self) -> Any:

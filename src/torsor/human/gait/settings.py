@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypedDict
 import numpy as np
 
 from torsor.base.checks import indices_of, instance_of, interval, number, one_of, positive, table, whole_number
-from torsor.base.errors import ModelError, shortened
+from torsor.base.errors import ModelError, gathered_warnings, shortened, warn
 from torsor.human.body.coordinates import FLIP, GLOBAL, frozen_joints, other_side
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.postures import landmark
@@ -301,16 +301,23 @@ class WalkSettings:
             if not matching:
                 what, allowed = f"has the unknown coordinate {key!r}", ", ".join(names)
                 raise ModelError(what, argument="ranges", value=key, where="walk", allowed=allowed)
-            for name in matching:
-                k = names.index(name)
-                ends = max(low, float(self.body.lower[k])), min(high, float(self.body.upper[k]))
-                if name in self.held or ends[0] > ends[1]:
-                    span = f"{self.body.lower[k]:.3g} to {self.body.upper[k]:.3g}"
-                    what = "it is frozen" if name in self.held else f"its range is {span}"
-                    fix = "omit it, or choose other numbers (rad; m)"
-                    raise ModelError(f"the range of {name} is {low:g} to {high:g}", where="walk", allowed=what, fix=fix)
-                narrowed_ranges[name] = ends
+            with gathered_warnings():  # one for both sides
+                narrowed_ranges |= {name: self._within_joint(name, low, high) for name in matching}
         return narrowed_ranges
+
+    def _within_joint(self, name: str, low: float, high: float) -> tuple[float, float]:
+        """Return the part of a given range that is within the range of its joint; warn if this is not all of it."""
+        k = self.body.coordinate_names.index(name)
+        ends = max(low, float(self.body.lower[k])), min(high, float(self.body.upper[k]))
+        span = f"{self.body.lower[k]:.4g} to {self.body.upper[k]:.4g}"
+        if name in self.held or ends[0] > ends[1]:
+            allowed = "it is frozen" if name in self.held else f"its range is {span}"
+            fix = "omit it, or choose other numbers (rad; m)"
+            raise ModelError(f"the range of {name} is {low:g} to {high:g}", where="walk", allowed=allowed, fix=fix)
+        if ends != (low, high):
+            what = f"the range of {name!r} is {low:g} to {high:g}; only the part within the range of the joint is used"
+            warn(what, where="walk", allowed=f"{span} (rad; m)")
+        return ends
 
     def bounds(self) -> tuple[dict[str, float], dict[str, float]]:
         """Return lower and upper bounds of the moving coordinates: given ranges, or the ranges of habits and joints."""

@@ -250,7 +250,7 @@ class Stride(Result, StrideCurves):
         return Summary(f"{self.side.capitalize()} stride", facts, head, rows)
 
     def report(self, width: int = 110) -> str:
-        """Return tables as text of ``width`` characters: objective terms, peaks, energy, similarity to measurements."""
+        """Return text tables, ``width`` characters wide: objective terms, peaks, energy, similarity to measurements."""
         return as_text(self, width=width)
 
     def __rich__(self) -> Any:

@@ -128,8 +128,8 @@ def walking(
     that are frozen by default (clavicles, wrists, neck, head and the upper spine, so that 38 of the 55 coordinates
     move). ``planar`` freezes all motion out of the sagittal plane. ``strength`` is {coordinate: strength factor}.
     ``curves`` limits hip, knee and ankle torques to the strength at the current angle and velocity, times these
-    factors. ``ranges`` {coordinate: (lower, upper)} (rad or m) replaces the ranges of habits and joints; a name without
-    a side applies to both. {"knee_flexion": (0.5, 2.0)} results in crouched walking.
+    factors. ``ranges`` {coordinate: (lower, upper)} (rad or m) replaces the ranges of habits, within those of the
+    joints; a name without a side applies to both. {"knee_flexion": (0.5, 2.0)} results in crouched walking.
 
     Walk: ``step`` defines length, width, speed, contacts, and the rise of stairs; ``slope`` (rad) is positive uphill.
     With ``steps=2``, left and right may differ: ``frozen``, ``strength`` and ``ranges`` may be one-sided, legs may have

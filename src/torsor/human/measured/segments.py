@@ -9,8 +9,8 @@ tables as the prior,
     d(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4       (Lee, Wensing and Park 2020)
 
 over positive definite pseudo-inertias P of all segments. With P = L (1 + E) L^T near P0 = L L^T, d is half the sum of
-squares of E to second order: masses, moments and inertias have the relative deviation ``spread``. Residuals are
-correlated in time: s consecutive frames count as one, where s is the sum of their autocorrelation.
+squares of E to second order: masses, moments and inertias have the relative standard deviation ``spread``. Residuals
+are correlated in time: s consecutive frames count as one, where s is the sum of their autocorrelation.
 
 See Venture, Ayusawa and Nakamura (2008) and Ayusawa, Venture and Nakamura (2014).
 """
@@ -115,9 +115,9 @@ def identify_segments(
     mirror images. ``held_out`` is the fraction of the frames, at the end, that is reserved for computing the residual.
 
     Parameters that the motion does not excite stay at the prior, with the corresponding standard deviations: a walk
-    determines the legs and the trunk, but not the mass distribution within the trunk. The deviations do not include
-    systematic errors: skin motion, joint positions, and acceleration noise, which makes segments with few markers
-    appear lighter and their neighbours heavier.
+    determines the legs and the trunk, but not the mass distribution within the trunk. The standard deviations do not
+    include systematic errors: skin motion, joint positions, and acceleration noise, which makes segments with few
+    markers appear lighter and their neighbours heavier.
 
     Example:
         >>> identify_segments(torsor.library.human())

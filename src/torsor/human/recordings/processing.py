@@ -46,7 +46,7 @@ SPEED_INTERVAL = 0.1  # s: time over which speeds are computed, so that noise of
 def standing(markers: Markers, shortest: float = 0.5, *, still: float = MAX_SWAY_SPEED) -> Markers:
     """Return the longest interval, of at least ``shortest`` s, in which no marker is faster than ``still`` m/s.
 
-    ModelError is raised if there is none, as in most recordings of walking: scaling needs a standing trial.
+    ModelError is raised if there is none, as in most recordings of walking.
 
     Example:
         >>> t = np.arange(300) / 100

@@ -112,7 +112,7 @@ class Driven(Grounded):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Effort(Driven, Cost):
-    """The integral of squared torques of the moving joints, divided by strengths (Barman 2020, eq. 5.1)."""
+    """The integral of the squared ratios of torques to strengths at the moving joints (Barman 2020, eq. 5.1)."""
 
     def squares(self, node: Node) -> ca.SX:
         """Return torques divided by strengths."""
@@ -201,7 +201,7 @@ class Balance(Grounded, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Slipping(Grounded, Cost):
-    """The integral of the squared ground power at slipping feet, divided by body weight times 0.03 m/s.
+    """The integral of the squared ratio of the ground power at slipping feet to body weight times 0.03 m/s.
 
     Without this term, the ground could do work on slipping feet at no metabolic cost.
     """
@@ -230,7 +230,7 @@ class Unbalance(Grounded, Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JointReactions(Grounded, Cost):
-    """The integral of the squared forces in leg joints ("hip", "knee", "ankle"), divided by body weight (s).
+    """The integral of the squared ratios of forces in leg joints ("hip", "knee", "ankle") to body weight (s).
 
     For free steps it is per metre (s/m). Forces act between the links and exclude muscle forces.
     """

@@ -98,7 +98,7 @@ class MetabolicEnergy(Driven, Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MuscleEffort(Driven, Cost):
-    """The squared muscle torques, divided by the strengths, per metre (s/m)."""
+    """The squared ratios of muscle torques to strengths, integrated over time, per metre (s/m)."""
 
     def squares(self, node: Node) -> ca.SX:
         """Return the relative torques."""
@@ -210,11 +210,11 @@ TORQUE_SMOOTHING = 0.01  # of the largest torque: max(x, 0) is (x + sqrt(x^2 + S
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RelativeStrength(Curved, Driven, Cost):
-    """The squared muscle torques, divided by the largest torque at the angle and velocity, per metre.
+    """The squared ratios of muscle torques to the largest torques at the angle and velocity, integrated over time.
 
     Hip, knee and ankle flexion torques are divided by ``curves``: extension torques by the extension strength, flexion
-    torques by the flexion strength. All other torques are divided by the constant joint strengths. The unit is s, or
-    s/m for free steps.
+    torques by the flexion strength. All other torques are divided by the constant joint strengths. The unit is s. For
+    free steps, the integral is divided by the length of the step (s/m).
     """
 
     def squares(self, node: Node) -> ca.SX:

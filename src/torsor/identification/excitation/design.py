@@ -60,7 +60,7 @@ def criterion_of(name: str, G: Array, sizes: Array) -> tuple[float, Array]:
 
 
 def sizes_of(names: tuple[str, ...], values: Array) -> Array:
-    """Return the sizes (b,) to which deviations are relative: parameter values, or a fraction of the largest one.
+    """Return the sizes (b,) to which standard deviations are relative: values, or a fraction of the largest one.
 
     ``names`` are the names of the parameters that represent the base parameters, such as "link2.mx".
     """

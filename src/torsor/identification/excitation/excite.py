@@ -105,14 +105,15 @@ def excite(
     weighted by their noise, is added, so that the new motion excites the parameters that are still poorly known. The
     new motion is assumed to be sampled at ``rate`` (Hz), with force ``noise`` (standard deviation in N m and N, a
     number or (n,)). The defaults are the rate of the last data set and the noise of the residuals. Forces that are not
-    measured in any data set are ignored. ``settings`` of the result contains the ``expected`` deviations before and
-    after the new motion, for white noise, and the criterion values ``reached`` by the motion and by the initial guess.
+    measured in any data set are ignored. ``settings`` of the result contains the ``expected`` standard deviations
+    before and after the new motion, for white noise, and the criterion values ``reached`` by the motion and by the
+    initial guess.
 
     ``criterion`` selects the quantity that is minimised:
 
     - "condition": the condition number of the base-parameter regressor (default without ``measured``);
     - "determinant": the determinant of the base-parameter covariance (default with ``measured``);
-    - "uncertainty": the largest deviation relative to the value in the given robot, or to a tenth of the
+    - "uncertainty": the largest standard deviation relative to the value in the given robot, or to a tenth of the
       largest value of its kind.
 
     ``among`` names the unknown parameters as in ``robot.inertial.base``. The initial guess is the best of several

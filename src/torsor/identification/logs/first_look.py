@@ -67,8 +67,9 @@ HEADS = ("coordinate", "q from", "to", "|v|", "|a|", "|force|", "encoder step", 
 class FirstLook:
     """Quality report on logs: suspicious ``findings``, processing ``notes``, and ``signals`` of each coordinate.
 
-    ``excited`` are the base parameters with their expected deviations, and ``delay`` is the delay of the forces (s).
-    Both are None if an error must be corrected first. ``fit`` (T, n) are model forces in the longest segment.
+    ``excited`` are the base parameters with their expected standard deviations, and ``delay`` is the delay of the
+    forces (s). Both are None if an error must be corrected first. ``fit`` (T, n) are model forces in the longest
+    segment.
 
     Example:
         >>> robot, t = torsor.library.planar_chain(1), np.arange(2000) * 1e-3

@@ -148,7 +148,7 @@ class MotionFit:
         return np.asarray(forces)
 
     def significance(self, tau: Array, fitted: Fitted, rows: Array) -> Array:
-        """Return the products (n,) of ``rows`` (n, b + 1) with the fitted parameters, over their deviations."""
+        """Return the products (n,) of ``rows`` (n, b + 1) with the fitted parameters, over the products' deviations."""
         sizes = [float(np.std(tau[self.chosen[:, j], j] - self.known[self.chosen[:, j], j])) for j in range(len(rows))]
         spread = np.array([np.linalg.norm(each.back.T @ row) for each, row in zip(self.rows, rows, strict=True)])
         deviations = np.sqrt(fitted.left) * np.array(sizes) * spread

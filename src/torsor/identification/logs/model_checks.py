@@ -15,8 +15,8 @@ from torsor.identification.logs.log import LogFinding
 from torsor.identification.logs.preparing import Delay, Prepared, Samples, estimate
 from torsor.identification.logs.sampling import longest_of
 
-NEGATIVE_DEVIATIONS = 5.0  # deviations by which an inertia or friction must be negative
-POSITIVE_DEVIATIONS = 3.0  # deviations by which the other one may be positive
+NEGATIVE_DEVIATIONS = 5.0  # standard deviations by which an inertia or friction must be negative
+POSITIVE_DEVIATIONS = 3.0  # standard deviations by which the other one may be positive
 # A delay is reported if it exceeds all three: fraction of a step, s, decrease of the sum of log(variance).
 MIN_DELAY_STEPS, MIN_DELAY, MIN_DELAY_GAIN = 0.2, 5e-4, 0.1
 MIN_SPEED_SPAN = 1e-3  # rad/s or m/s: minimum speed span for an inertia estimate
@@ -30,7 +30,10 @@ MAX_COMMON_RESIDUAL, MAX_COMMON_RATIO = 0.1, 9.0
 def delay_findings(
     model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, times: Array, source: str
 ) -> tuple[list[LogFinding], Delay | None]:
-    """Return the delay of forces tau (T, n) relative to the motion (q, v, a) at times (T,), with its finding."""
+    """Return any finding on the delay of the forces, and the delay.
+
+    The delay is that of the forces tau (T, n) relative to the motion (q, v, a) at times (T,).
+    """
     try:
         delay = estimate(model, motion, tau, times, source)
     except ModelError:  # too short
@@ -313,10 +316,11 @@ GOOD_PERCENT, WEAK_PERCENT = 10.0, 100.0  # percent
 
 
 class Excited(NamedTuple):
-    """Base parameters ``names`` (b): least-squares ``values`` (b,) and ``deviations`` (b,), infinite if not excited.
+    """Base parameters ``names`` (b): least-squares ``values`` (b,) and standard ``deviations`` (b,).
 
-    ``percents`` (b,) are deviations relative to the values. ``condition`` is the condition number of the weighted
-    regressor, and ``forces`` is the number of forces. Deviations assume white noise with the variance of the residuals.
+    The deviations are infinite for parameters that are not excited, and assume white noise with the variance of the
+    residuals. ``percents`` (b,) are the deviations relative to the values. ``condition`` is the condition number of the
+    weighted regressor, and ``forces`` is the number of forces.
     """
 
     names: tuple[str, ...]
@@ -327,7 +331,7 @@ class Excited(NamedTuple):
 
     @property
     def percents(self) -> Array:
-        """Deviations in percent of the values (b,)."""
+        """Standard deviations in percent of the values (b,)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.nan_to_num(100 * self.deviations / np.abs(self.values), nan=np.inf, posinf=np.inf)
 

@@ -131,7 +131,7 @@ REFINEMENTS = 6  # each tries shifts within one step of the best, on a grid four
 
 
 class Delay(NamedTuple):
-    """A force delay of ``value`` (s) with a ``deviation`` (s), and the residual fractions (n,) without and with it."""
+    """A force delay ``value`` (s), its standard ``deviation`` (s), and residual fractions (n,) without and with it."""
 
     value: float
     deviation: float
@@ -182,7 +182,7 @@ def _forces(model: ForceModel, motion: tuple[Array, ...], x: Array) -> Array:
 
 
 def _deviation(residuals: Array, rates: Array, unknowns: int) -> float:
-    """Return the deviation (s) of a shift from fit residuals and rates (N, n), both over the noise."""
+    """Return the standard deviation (s) of a shift from fit residuals and rates (N, n), both over the noise."""
     parts = [slice(0, len(residuals))]
     lag = correlation_time(residuals, parts)
     spread = float(meat(np.sum(rates * residuals, axis=1, keepdims=True), parts, lag)[0, 0])
@@ -322,8 +322,8 @@ def _delay(
     late = estimate(ForceModel(robot), longest.motion(cutoff), longest.tau, longest.times, source)
     way = "later" if late.value > 0 else "earlier"
     notes.append(
-        f"forces are {1e3 * abs(late.value):.3g} ms {way} than the motion (deviation {1e3 * late.deviation:.2g} ms), "
-        "the best fit; their times are corrected"
+        f"forces are {1e3 * abs(late.value):.3g} ms {way} than the motion (standard deviation "
+        f"{1e3 * late.deviation:.2g} ms), the best fit; their times are corrected"
     )
     return np.full(robot.nv, late.value)
 

@@ -11,7 +11,8 @@ extern "C" {
 
 enum { @NAME@_COUNT = @n@, @NAME@_HORIZON = @N@ }; /* coordinates, steps of @DT@ s */
 
-/* The plan of the last call and the work space. Set it to zeros before the first call, or to discard the plan. */
+/* The plan of the last call and the work space. Set it to zeros before the first call, or to discard the plan. Its
+ * size is stated above; declare it static if the stack is small. */
 typedef struct {
     int has_plan, passes; /* passes: those of the last call */
     double z[@N@ + 1][@SIZE_Z@], target[@N@ + 1][@SIZE_TARGET@], cost[@N@ + 1][@SIZE_COST@];
@@ -80,9 +81,17 @@ static inline double @name@_approach(@name@_state *s, double start, double end)
     return start;
 }
 
-/* Compute the torques tau for measured positions q and velocities v, `elapsed` seconds after the last call. The
- * reference consists of positions and velocities at this time and after each step, row by row. Return 1 if the plan is
- * an optimum, else 0. The torques are always within their bounds. */
+/* Compute the forces for the next @DT@ s. Call once per sampling period.
+ *   s, in and out: the plan; all zeros before the first call
+ *   elapsed, in: time since the last call (s); the first call ignores it. If it is negative or longer than the horizon,
+ *     the plan is discarded.
+ *   q, @n@, in: measured positions, rad and m
+ *   v, @n@, in: measured velocities, rad/s and m/s
+ *   reference_q, (@N@ + 1) x @n@, in: desired positions at this time and after 1, 2, ... @N@ steps of @DT@ s, row by row
+ *   reference_v, (@N@ + 1) x @n@, in: desired velocities at the same times
+ *   tau, @n@, out: forces to apply, N m and N, always within their bounds
+ * Return 1 if the plan is an optimum, or 0 if it is only near one; tau can be applied in both cases. If q, v or the
+ * reference are not finite, tau is not finite either; then set *s to zeros. */
 static inline int @name@_step(@name@_state *s, double elapsed, const double q[@n@], const double v[@n@],
                               const double reference_q[(@N@ + 1) * @n@],
                               const double reference_v[(@N@ + 1) * @n@], double tau[@n@])

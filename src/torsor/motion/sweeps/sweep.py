@@ -61,11 +61,11 @@ def sweep(
     returns one, a ``distributed.Client`` or the address of its scheduler ("tcp://...", needs the extra ``cluster``). If
     the function is defined in a script, call ``sweep`` under ``if __name__ == "__main__"``.
 
-    Results are written to ``output`` as they arrive: .sqlite or .db (SQLite), or .parquet (Parquet, a folder; needs the
-    extra ``parquet``). None keeps them in memory. With ``resume``, an existing file is continued: its cases are not
-    computed again, except failed ones with ``retry_failed``, and new cases may be added at the end. A ``ModelWarning``
-    is issued if the function, its data, the problem, ``settings`` or Torsor has changed since. Ctrl-C ends the study
-    and returns the finished cases; the ``status`` then states this.
+    Results are written to ``output`` as they arrive: .sqlite, .sqlite3 or .db (SQLite), or .parquet (Parquet, a folder;
+    needs the extra ``parquet``). None keeps them in memory. With ``resume``, an existing file is continued: its cases
+    are not computed again, except failed ones with ``retry_failed``, and new cases may be added at the end. A
+    ``ModelWarning`` is issued if the function, its data, the problem, ``settings`` or Torsor has changed since. Ctrl-C
+    ends the study and returns the finished cases; the ``status`` then states this.
 
     A case that raises an error, or a motion that is not solved, results in a row with the error. A case whose worker is
     killed is computed again, and counts as failed after ``attempts`` attempts. ``progress`` shows a bar, by default on

@@ -133,7 +133,7 @@ def point_bounds(term: Term, model: MotionModel, layout: Layout) -> Iterator[Poi
 def bound_control_points(
     term: Term, model: MotionModel, layout: Layout, lower: Array, upper: Array, where: str
 ) -> None:
-    """Tighten ``lower`` and ``upper`` (n,) of the control points by the bounds of a term."""
+    """Tighten the bounds ``lower`` and ``upper`` (n,) of the control points to those of a term."""
     where = f"{where}: {term.title}"
     for bounds in point_bounds(term, model, layout):
         phase_layout, name, (least, most) = layout.phases[bounds.phase], model.names[bounds.profile], bounds[3:]

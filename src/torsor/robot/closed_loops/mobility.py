@@ -43,8 +43,8 @@ class Mobility:
       end of a range).
     - ``control``: the smallest norm of the active velocities over all motions of unit norm. It is 1 if the active
       coordinates control all motions fully, and 0 at a singularity of the second kind.
-    - ``margin``: the ratio of the smallest nonzero singular value of the equations to the largest. It is 0 at a change
-      point, where the mechanism may continue in several directions.
+    - ``margin``: the ratio of the smallest nonzero singular value of the Jacobian of the equations to the largest. It
+      approaches 0 near a change point, where the mechanism may continue in several directions.
     - ``output``: the singularities of the requested output, or None.
     - ``position_dof``: the number of degrees of freedom of the positions. For example, a car cannot move sideways, but
       it can reach positions to its side.

@@ -79,7 +79,10 @@ class Platform:
         return ca.vertcat(self.R @ force[:3], self.R @ force[3:])
 
     def forces(self, external: Given = None) -> ca.SX:
-        """Return the forces (nv x 1) for the platform alone; ``external`` (6 x 1) acts at its origin, in its axes."""
+        """Return the generalised forces (nv x 1) of the platform alone.
+
+        ``external`` (6 x 1) is a wrench at the platform's origin, in its axes.
+        """
         rows = None
         if external is not None:
             above = len(self.tree.bodies) - 1

@@ -13,6 +13,7 @@ from torsor.view.live.postures import Posture
 from torsor.view.live.shots import Drives, Shot
 from torsor.view.live.stage import Stage, Subject
 from torsor.view.scene.scene import PERSON_OPACITY
+from torsor.view.scene.sliders import SLIDER_UNITS
 
 MAX_ROWS = 80  # rows of a table
 TEXT_STYLE = "font-size:0.8em;line-height:1.35;padding:0 0.7em 0.4em"
@@ -89,8 +90,6 @@ def legend(entries: Sequence[tuple[str, tuple[float, ...]]], notes: list[str]) -
 NO_TRAIL = "choose ..."
 INNER_MARKS, SEE_THROUGH = ("reactions", "moments"), 0.6  # marks inside the links, and the opacity that shows them
 SPEEDS = {f"{speed:g}x": speed for speed in (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)}
-TIME_STEPS = 1000  # of the slider of time
-SLIDER_UNITS = {"rad": ("°", 180 / np.pi, 1.0), "m": ("mm", 1000.0, 1.0)}  # unit, factor and step of sliders
 
 
 def within(slider: Any) -> float:
@@ -208,13 +207,10 @@ class Controls:
             home = self.gui.add_button("Home posture")
             handles, factors = list[Any](), list[float]()
             for slide in posture.slides:
-                fine = (slide.high - slide.low) / TIME_STEPS or 1.0
-                unit, factor, step = SLIDER_UNITS.get(slide.unit, (slide.unit, 1.0, fine))
-                low, high = (
-                    round_(factor * end / step) * step for round_, end in ((floor, slide.low), (ceil, slide.high))
-                )
-                start = round(factor * slide.start / step) * step
-                handles.append(self.gui.add_slider(label(f"{slide.name} ({unit})", 30), low, high, step, start))
+                unit, factor = SLIDER_UNITS[slide.unit]
+                low, high = float(floor(factor * slide.low)), float(ceil(factor * slide.high))
+                name = label(f"{slide.name} ({unit})", 30)
+                handles.append(self.gui.add_slider(name, low, high, 1.0, float(round(factor * slide.start))))
                 factors.append(factor)
 
         def moved(event: Any) -> None:

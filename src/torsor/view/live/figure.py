@@ -140,8 +140,8 @@ def rotated(turns: Array, vectors: Array) -> Array:
 class Figure:
     """The surfaces of a robot under the node ``path``; a ``tint`` replaces all colours.
 
-    An outline consists of the back faces of slightly larger surfaces. A robot in the same posture hides all but their
-    edges, and no two surfaces coincide.
+    An outline consists of the back faces of slightly larger surfaces. A robot in the same posture hides everything
+    but the edges of these faces, and no two surfaces coincide.
     """
 
     def __init__(self, server: Any, path: str, scene: Scene, tint: Color | None = None, outline: bool = False):

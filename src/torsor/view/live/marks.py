@@ -87,7 +87,7 @@ class Marks:
         self.shown, self.stretch = set[str](), 1.0
         self.weight, self._longest = weight(scene.robot), dict[str, float]()
         self._nodes = dict[str, Any]()
-        self._trails = dict[str, tuple[Any, list[Array]]]()
+        self._trails = dict[str, tuple[Any, list[Array] | None]]()  # lines; points only of a path so far
 
     def show(self, name: str, shown: bool) -> None:
         """Show or hide a mark."""
@@ -125,9 +125,9 @@ class Marks:
             self._points(shot.markers)
         for name in ARROW_COLORS.keys() & self.shown:
             self._arrows(name, shot, positions[1:], turns[1:])
-        for name, (line, points) in self._trails.items():
-            if line is None or points:
-                self._prolong(name, shot)
+        for name, (_, points) in self._trails.items():
+            if points is not None:
+                self._prolong(name, points, shot)
 
     def _points(self, points: Array) -> None:
         """Draw balls at points (M, 3); NaN hides one."""
@@ -180,13 +180,18 @@ class Marks:
         robot = self.scene.robot
         return (CENTER_LABEL, *robot.link_names, *(frame.name for frame in robot.frames))
 
+    @property
+    def trailed(self) -> tuple[str, ...]:
+        """The places that have a trail."""
+        return tuple(self._trails)
+
     def trail(self, name: str, film: Film | None) -> None:
         """Draw the path of a link, frame or centre of mass: the whole path of a motion, or a robot's path so far."""
         if film is None:
-            self._trails[name] = (None, [])
+            self._trails[name] = (self._trails.get(name, (None, None))[0], [])
             return
-        points = film.centers if name == CENTER_LABEL else self._at(name, *film.placed)
-        self._trails[name] = (self._line(name, points), [])
+        path = film.centers if name == CENTER_LABEL else self._at(name, *film.placed)
+        self._trails[name] = (self._line(name, path), None)
 
     def _at(self, name: str, positions: Array, turns: Array) -> Array:
         place = self.scene.robot.place(name)
@@ -199,12 +204,12 @@ class Marks:
         thick, add = 0.004 * self.scene.size, self.server.scene.add_line_segments
         return add(path, pieces, self.color[:3], thickness=thick) if len(pieces) else None
 
-    def _prolong(self, name: str, shot: Shot) -> None:
-        line, points = self._trails[name]
+    def _prolong(self, name: str, points: list[Array], shot: Shot) -> None:
+        line = self._trails[name][0]
         here = shot.center if name == CENTER_LABEL else self._at(name, *shot.placed)
         if not points or np.linalg.norm(here - points[-1]) > MIN_ARROW * self.scene.size:
             points = [*points[1 - MAX_TRAIL_POINTS :], here]
-            line = self._line(name, np.array(points)) if len(points) > 1 else None
+            line = self._line(name, np.array(points)) if len(points) > 1 else line
         self._trails[name] = (line, points)
 
     def forget(self) -> None:

@@ -1,6 +1,5 @@
 """A robot with sliders, the positions that result from them, and the swing motion."""
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -8,40 +7,25 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
 from torsor.mechanism import Wheel
-from torsor.mechanism.mechanism import default_posture, units
+from torsor.mechanism.mechanism import default_posture
 from torsor.robot.closed_loops import AssemblyError
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
-from torsor.spatial import log_rotation, quaternion_exp
+from torsor.spatial import quaternion_exp
 from torsor.view.live.shots import Still
 from torsor.view.scene import Scene, home, upwards
-from torsor.view.scene.scene import DEFLECTION_RANGE, SLIDER_RANGE, slider_range
+from torsor.view.scene.sliders import sliders
 
 MAX_SWINGS = {"rad": 0.6, "m": 0.15}  # largest swing of a coordinate; lengths are in sizes of the robot
 RANGE_SHARE = 0.2  # largest swing to each side, in ranges of the coordinate
 CLOSED_SHARE = 0.3  # part of that swing for closed loops, whose range of assembly is narrow
 SWING_SHARES = (1.0, 0.7, 0.5, 0.35, 0.25)  # of that swing, the first that stays above the floor
 FLOOR_TOLERANCE = 0.02  # how far a swing may reach below the first posture, in sizes of the robot
-PERIOD = 4.0  # s
-SAMPLE_TIMES = np.linspace(0.0, 6 * PERIOD, 49)  # s: instants that the room and the limits of a swing are checked at
+PERIOD = 12.0  # s: of the whole swing at full speed
+TURNS = (3, 2, 4)  # periods of the coordinates, in turn, in one period of the swing
+SAMPLE_TIMES = np.linspace(0.0, PERIOD, 49)  # s: instants that the room and the limits of a swing are checked at
 STEP = 1e-4  # s: of the differences that give velocities and accelerations
 MIN_PACE = 0.1  # speed of a swing whose drives can hardly hold the robot
-
-
-@dataclass(frozen=True)
-class Slide:
-    """A slider: its name, unit and range. ``start`` is its value in the first posture, and ``at`` is its index in q.
-
-    ``turn`` is the rotation-vector component if a quaternion begins at ``at``, otherwise None.
-    """
-
-    name: str
-    unit: str
-    low: float
-    high: float
-    start: float
-    at: int
-    turn: int | None = None
 
 
 class Posture:
@@ -63,7 +47,9 @@ class Posture:
                 robot = robot.without_loop(loop.name)
         self.robot, self.note = robot.to(device="casadi"), ""
         self.home = self._first(source)
-        self.slides = tuple(self._slides())
+        if self.robot.loops and not self.robot.active:
+            self.note = self.note or "There are no sliders: the robot has closed loops and no active coordinates."
+        self.slides = sliders(self.robot, self.home, self.scene.size)
         self.q, self.values = self.home, tuple(slide.start for slide in self.slides)
         self._rates: tuple[Array, Array] | None = None
 
@@ -87,35 +73,6 @@ class Posture:
             self.note = f"Loops are open: {error}"
             self.robot = robot.open_tree().to(device="casadi")
             return q
-
-    def _slides(self) -> list[Slide]:
-        robot, slides = self.robot, list[Slide]()
-        names, kinds = robot.position_names, units(robot)[0]
-        if robot.loops and not robot.active:
-            self.note = self.note or "There are no sliders: the robot has closed loops and no active coordinates."
-        motors = {slot.q.start for slot in robot.motor_coordinates.values()}
-        turns = set[int]()
-        for joint, slot in zip(robot.joints, robot.coordinates, strict=True):
-            if not joint.follows and joint.nq != joint.nv and not robot.loops:
-                first = slot.q.stop - 4
-                turns |= set(range(first, slot.q.stop))
-                vector = log_rotation(self.home[first : slot.q.stop])
-                for k, axis in enumerate("xyz"):
-                    name = f"{joint.name} rotation {axis}"
-                    slides.append(Slide(name, "rad", -np.pi, np.pi, float(vector[k]), first, k))
-        for index, (name, unit) in enumerate(zip(names, kinds, strict=True)):
-            moved = name in robot.active if robot.loops else index not in turns | motors
-            if moved:
-                start = float(self.home[index])
-                slides.append(Slide(name, unit, *self._range(index, unit, start), start, index))
-        order = {name: k for k, name in enumerate(robot.active)}
-        return sorted(slides, key=lambda slide: order.get(slide.name, slide.at))
-
-    def _range(self, index: int, unit: str, start: float) -> tuple[float, float]:
-        pairs = zip(self.robot.joints, self.robot.coordinates, strict=True)
-        bends = any(joint.flexible is not None and slot.q.start <= index < slot.q.stop for joint, slot in pairs)
-        reach = np.pi if unit == "rad" else (DEFLECTION_RANGE if bends else SLIDER_RANGE) * self.scene.size
-        return slider_range(self.robot, index, start, reach)
 
     def move(self, values: list[float] | tuple[float, ...]) -> Still:
         """Move the sliders; passive coordinates follow. For unreachable values, the nearest posture is shown."""
@@ -153,7 +110,7 @@ class Posture:
             self.note = f"The loops cannot be closed there: {error}"
 
     def sway(self, time: float) -> Still:
-        """Swing the coordinates about the first posture, each with its own period, to their values at ``time`` (s).
+        """Swing the coordinates about the first posture, with different periods, to their values at ``time`` (s).
 
         Velocities and accelerations of the motion are included, so that energies and forces are correct. A swing that
         would exceed the velocity or force limit of a drive is slowed down.
@@ -163,6 +120,25 @@ class Posture:
         v, a = self._rates_at(pace * time)
         self._rates = pace * v, pace**2 * a
         return self.shot
+
+    @property
+    def period(self) -> float:
+        """The time (s) after which the swing repeats, apart from its start from rest."""
+        return PERIOD / self._pace
+
+    def swing(self, times: Array) -> tuple[Array, Array, Array]:
+        """Return positions (T, nq), velocities and accelerations (T, nv) of the swing at times (T,), in s."""
+        if self.robot.loops:
+            shots, closed = [self.sway(float(time)) for time in times], self.robot.closed
+            q, v, a = (np.stack([getattr(shot, name) for shot in shots]) for name in ("q", "v", "a"))
+            return q, *closed.accelerations(q, v, a)
+        pace = self._pace
+        low, q, high = (
+            np.stack([self._positions(tuple(self._swung(pace * time + step))) for time in times])
+            for step in (-STEP, 0.0, STEP)
+        )
+        before, after = self.robot.difference(low, q), self.robot.difference(q, high)
+        return q, pace * (before + after) / (2 * STEP), pace**2 * (after - before) / STEP**2
 
     def swings(self) -> list[Array]:
         """Return sample postures of the swing, which show how much space it needs; none with closed loops."""
@@ -219,7 +195,7 @@ class Posture:
             largest = MAX_SWINGS[slide.unit] * (1.0 if slide.unit == "rad" else self.scene.size)
             swing = min(largest, RANGE_SHARE * (slide.high - slide.low)) * part
             middle = float(np.clip(slide.start, slide.low + swing, slide.high - swing))
-            turn = np.sin(2 * np.pi * time / (PERIOD + 0.6 * k))
+            turn = np.sin(2 * np.pi * TURNS[k % len(TURNS)] * time / PERIOD)
             ready = 1 - np.exp(-(time**2))  # it starts from rest
             values.append(slide.start + ready * (middle - slide.start + swing * turn))
         return values

@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +17,7 @@ from torsor.view.live.figure import Figure, node
 from torsor.view.live.marks import Marks
 from torsor.view.live.postures import Posture
 from torsor.view.live.shots import Film, Shot
-from torsor.view.scene import Scene, timeline
+from torsor.view.scene import Scene, Timeline, timeline
 
 
 @dataclass
@@ -117,6 +118,9 @@ SUBJECT_COLORS: tuple[Color, ...] = (
 """Colours of the subjects of a comparison, in turn."""
 
 
+SWING_SAMPLES = 600  # of the trail of a swing, in one period
+START_SHARE = 0.25  # of a period: after this time, the start from rest is over
+
 GHOST_COLOR: Color = (0.95, 0.5, 0.1, 1.0)  # of the reference of other motions
 
 
@@ -135,7 +139,7 @@ class Subject:
             self.scene = Scene.of(motion.robot, things=motion.things, skeleton=motion.ground is not None)
             self.title = motion.title
             self.film = Film(self.scene, motion)
-        self.time = 0.0
+        self.time, self._source = 0.0, what
         self.sways = self.led = False
         self.target: list[float] | None = None
 
@@ -155,6 +159,20 @@ class Subject:
             return self.posture.shot
         assert self.film is not None
         return self.film.at(self.time)
+
+    @property
+    def known(self) -> Film | None:
+        """The motion that is known in advance: that of a result, or of a swing without closed loops."""
+        if self.posture is not None and self.sways and not self.posture.robot.loops:
+            return self._swing
+        return self.film
+
+    @cached_property
+    def _swing(self) -> Film:
+        """The swing from its start from rest until it repeats."""
+        posture = Posture(self._source, self.scene)
+        times = np.arange(0.0, posture.period * (1 + START_SHARE), posture.period / SWING_SAMPLES)
+        return Film(self.scene, Timeline(posture.robot, self.title, times, *posture.swing(times)))
 
     def corners(self) -> tuple[Array, Array]:
         """Return the minimum and maximum coordinates (3,) of the surfaces."""
@@ -183,7 +201,7 @@ SUN = np.array([0.35, 0.3, 0.9])  # direction of the light as on the offline pag
 SKY_COLOR, EARTH_COLOR = (250, 252, 255), (150, 145, 140)
 SKY_LIGHT, SUN_LIGHT = 2.2, 1.8
 MIN_CAMERA_HEIGHTS = 1.8  # least distance of the camera, in heights of what is shown
-CAMERA_HEIGHT, CAMERA_DISTANCE, CAMERA_SHIFT = 0.4, 1.15, 0.15  # above, before and beside the robot, in sizes of it
+CAMERA_HEIGHT, CAMERA_DISTANCE, CAMERA_SHIFT = 0.4, 1.35, 0.15  # above, before and beside the robot, in sizes of it
 
 
 class Stage:
@@ -281,7 +299,7 @@ class Stage:
     def trail(self, subject: Subject, name: str) -> None:
         """Draw the trail of a link, a frame or the centre of mass."""
         with self.lock:
-            subject.marks.trail(name, subject.film)
+            subject.marks.trail(name, subject.known)
         self.wake()
 
     def forget(self) -> None:
@@ -295,15 +313,19 @@ class Stage:
 
         With ``led``, the program moves the robot and the sliders follow; otherwise the user moves the sliders.
         """
+        self.sway(number, False)
         subject = self.subjects[number]
-        subject.target, subject.led, subject.sways = values, led, False
+        subject.target, subject.led = values, led
         self.wake()
 
     def sway(self, number: int, sways: bool) -> None:
-        """Start or stop the swing of a robot."""
-        if self.subjects[number].sways != sways:
-            self.subjects[number].sways = sways
-            self._swayed = 0.0
+        """Start or stop the swing of a robot; its trails become those of the new motion."""
+        subject = self.subjects[number]
+        if subject.sways != sways:
+            subject.sways, self._swayed = sways, 0.0
+            with self.lock:
+                for name in subject.marks.trailed:
+                    subject.marks.trail(name, subject.known)
         self.wake()
 
     # Time

@@ -3,7 +3,7 @@
 import base64
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,7 +23,8 @@ from torsor.spatial import to_quaternion
 from torsor.view.scene import Scene, Timeline, Triangles, home, palette, timeline, upwards
 from torsor.view.scene.bodies import Beam, ellipsoid_solid
 from torsor.view.scene.detail import detailed, drawn, level, within
-from torsor.view.scene.scene import DEFLECTION_RANGE, PERSON_OPACITY, SLIDER_RANGE, slider_range
+from torsor.view.scene.scene import PERSON_OPACITY
+from torsor.view.scene.sliders import SLIDER_UNITS, sliders
 
 ALIGNMENT = 4  # bytes: typed arrays of JavaScript start at multiples of the size of their numbers
 
@@ -218,8 +219,8 @@ def beam_data(scene: Scene, numbers: Numbers) -> list[dict[str, Any]]:
     return data
 
 
-TREE_FUNCTIONS = ("poses", "integrate", "center_of_mass", "potential_energy")
-LOOP_FUNCTIONS = ("closure_error", "closure_jacobian")
+TREE_FUNCTIONS = ("poses", "center_of_mass", "potential_energy")
+LOOP_FUNCTIONS = ("integrate", "closure_error", "closure_jacobian")
 NO_DRIVES_NOTE = (
     "The robot has closed loops and no active coordinates, so it is shown in one posture. "
     'Use robot.with_active(["..."]) to get sliders.'
@@ -229,41 +230,34 @@ NO_DRIVES_NOTE = (
 def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], str]:
     """Return the sliders of a robot and the JavaScript module with its kinematics.
 
-    ``start`` (nq,) closes its loops. A slider stores the index of its coordinate in v and, if it is also a position, in
-    q. With closed loops, the active coordinates have sliders and the others (``passive``) follow.
+    ``start`` (nq,) closes its loops. With closed loops, the active coordinates have sliders, which store their index in
+    v, and the other coordinates (``passive``) follow.
     """
-    names, positions = robot.coordinate_names, robot.position_names
-    rates = units(robot)[1]
-    scales = [1.0 if unit == "rad" else size for unit in rates]
+    names, rates = robot.coordinate_names, units(robot)[1]
     motors = {slot.v.start for slot in robot.motor_coordinates.values()}
-    pairs = zip(robot.joints, robot.coordinates, strict=True)
-    bends = {k for joint, slot in pairs if joint.flexible is not None for k in range(slot.v.start, slot.v.stop)}
-    moved = robot.active if robot.loops else names
-    sliders = []
-    for index, name in enumerate(names):
-        if name in moved and index not in motors:
-            place = positions.index(name) if name in positions else None
-            reach = (
-                DEFLECTION_RANGE * size if index in bends else np.pi if rates[index] == "rad" else SLIDER_RANGE * size
-            )
-            low, high = slider_range(robot, place, 0.0 if place is None else float(start[place]), reach)
-            where = {"name": name, "unit": rates[index], "index": index, "position": place}
-            sliders.append(where | {"low": low, "high": high})
+    listed = []
+    for slide in sliders(robot, start, size):
+        unit, factor = SLIDER_UNITS[slide.unit]
+        index = names.index(slide.name) if robot.loops else None
+        listed.append(asdict(slide) | {"unit": unit, "factor": factor, "index": index})
     content: dict[str, Any] = {
-        "sliders": sliders,
-        "scales": scales,
+        "sliders": listed,
         "start": start.tolist(),
         "postures": [{"name": name, "q": q.tolist()} for name, q in robot.postures.items()] if not robot.loops else [],
-        "note": NO_DRIVES_NOTE if robot.loops and not sliders else "",
+        "note": NO_DRIVES_NOTE if robot.loops and not listed else "",
     }
     if robot.loops:
-        content["passive"] = [k for k, name in enumerate(names) if name not in moved and k not in motors]
+        moved = {slider["index"] for slider in listed}
+        content["passive"] = [k for k in range(robot.nv) if k not in moved | motors]
+        content["scales"] = [1.0 if unit == "rad" else size for unit in rates]
     else:
+        pairs = zip(robot.joints, robot.coordinates, strict=True)
+        bends = {k for joint, slot in pairs if joint.flexible is not None for k in range(slot.v.start, slot.v.stop)}
         held = [k for k in range(robot.nv) if k not in motors and k not in bends]
         limits = [float(limit) if np.isfinite(limit) else None for limit in robot.effort_limit[held]]
         forces = [FORCES[rates[k]] for k in held]
         content["drives"] = {"names": [names[k] for k in held], "units": forces, "limits": limits, "at": held}
-    return content, _module(robot) if sliders else ""
+    return content, _module(robot) if listed else ""
 
 
 def _module(robot: Robot) -> str:

@@ -13,6 +13,7 @@ from torsor.base.errors import ModelError, warn
 from torsor.base.scenes import Color, Solid, Thing
 from torsor.formats.meshes.mesh_files import Painted, read_painted
 from torsor.formats.meshes.triangles import Triangles, capsule, joined
+from torsor.formats.search_path import SEARCH_FIX
 from torsor.mechanism import Mechanism, Shape, Visual
 from torsor.mechanism.mechanism import default_posture
 from torsor.robot.parallel import ParallelRobot
@@ -64,17 +65,6 @@ def home(robot: Robot | ParallelRobot, q: ArrayLike | None = None) -> Array:
     if tree.loops:
         return tree.closed.positions(default_posture(tree))
     return np.clip(tree.postures.get("home", default_posture(tree)), tree.lower, tree.upper)
-
-
-SLIDER_RANGE = 1.0  # range of sliders of lengths without limits, in sizes of the robot
-DEFLECTION_RANGE = 0.05  # the same for deflections of flexible links
-
-
-def slider_range(robot: Robot, place: int | None, start: float, reach: float) -> tuple[float, float]:
-    """Return the range of a slider: the limits of the position ``place``, or ``reach`` around ``start``."""
-    low, high = (-np.inf, np.inf) if place is None else (float(robot.lower[place]), float(robot.upper[place]))
-    low, high = (low if np.isfinite(low) else start - reach), (high if np.isfinite(high) else start + reach)
-    return min(low, start), max(high, start)
 
 
 def upwards(robot: Mechanism) -> Array:
@@ -226,7 +216,7 @@ class Scene:
 
 
 def _shown(robot: Robot, meshes: bool, progress: Callable[[float], None] | None, skeleton: bool) -> Iterator[Shown]:
-    radius, faults = bone_radius(robot), list[str]()
+    radius, faults = bone_radius(robot), list[ModelError]()
     for index, link in enumerate((robot.base, *robot.links), start=-1):
         if progress is not None:
             progress((index + 1) / (len(robot.links) + 1))
@@ -235,7 +225,7 @@ def _shown(robot: Robot, meshes: bool, progress: Callable[[float], None] | None,
             try:
                 surfaces = _surfaces(visual, link.name) if meshes or visual.shape != "mesh" else []
             except ModelError as error:
-                faults.append(str(error))
+                faults.append(error)
                 surfaces = []
             for surface, color, solids in surfaces:
                 drawn += 1
@@ -248,7 +238,7 @@ def _shown(robot: Robot, meshes: bool, progress: Callable[[float], None] | None,
             yield from _from_numbers(robot, index, radius)
     if faults:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-        warn(f"drawn without {faults[0]}{more}", where=robot.name)
+        warn(f"drawn without {faults[0].but(fix='')}{more}", where=robot.name, fix=faults[0].fix)
 
 
 def _surfaces(visual: Visual, link: str) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
@@ -268,7 +258,8 @@ def _shape(visual: Visual) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
     color = _color(visual)
     if visual.shape == "mesh":
         if visual.path is None:
-            raise ModelError("the file does not exist", value=visual.mesh, where=f"mesh {visual.mesh!r}")
+            message, where = "the file does not exist", f"mesh {visual.mesh!r}"
+            raise ModelError(message, value=visual.mesh, where=where, fix=SEARCH_FIX)
         parts = read_painted(visual.path, visual.folders)
         if visual.color is not None:
             parts = (Painted(joined([part.surface for part in parts]), color),)

@@ -137,7 +137,7 @@ class Posed extends Actor {
         super(content, robot);
         this.duration = 0;
         this.q = Float64Array.from(content.start);
-        this.turns = new Float64Array(content.scales.length); // of coordinates that are no positions (free joints)
+        this.vectors = {}; // rotation vectors that sliders set, by the index in q of their quaternion
         this.refused = "";
         this.update();
     }
@@ -148,44 +148,41 @@ class Posed extends Actor {
         this.update();
     }
 
+    /** The rotation vector of the quaternion that begins at an index of q. */
+    vector(at) {
+        return (this.vectors[at] ||= rotationVector(this.q, at));
+    }
+
     value(slider) {
-        return slider.position === null ? this.turns[slider.index] : this.q[slider.position];
+        return slider.turn === null ? this.q[slider.at] : this.vector(slider.at)[slider.turn];
     }
 
     /** Move a coordinate to a value; with closed loops the others follow, or it stays where it was. */
     move(slider, value) {
         if (!this.own) return;
-        const { content } = this, amount = value - this.value(slider);
+        const { content } = this;
         this.refused = "";
         if (content.passive) {
+            const amount = value - this.value(slider);
             const found = followed(this.own, this.q, slider.index, amount, content.passive, content.scales);
             if (!found) {
                 this.refused = `${slider.name}: the loops cannot be closed there`;
                 return;
             }
             this.q = found;
-        } else if (slider.position !== null) {
-            this.q[slider.position] = value;
-        }
-        if (slider.position === null) {
-            this.turns[slider.index] = value;
-            if (!content.passive) this.turn();
+        } else if (slider.turn === null) {
+            this.q[slider.at] = value;
+        } else {
+            const vector = this.vector(slider.at);
+            vector[slider.turn] = value;
+            this.q.set(quaternionOf(vector), slider.at);
         }
         this.update();
     }
 
-    /** Set the positions of joints with quaternions from their coordinates, as a displacement from the start. */
-    turn() {
-        const found = this.own.integrate(Float64Array.from(this.content.start), this.turns);
-        const own = new Set(this.content.sliders.map((each) => each.position));
-        found.forEach((each, k) => {
-            if (!own.has(k)) this.q[k] = each;
-        });
-    }
-
     take(q) {
         this.q = Float64Array.from(q);
-        this.turns.fill(0);
+        this.vectors = {};
         this.refused = "";
         this.update();
     }

@@ -85,6 +85,15 @@ class App {
             this.changed();
         });
         addEventListener("keydown", (event) => this.key(event));
+        addEventListener("click", (event) => {
+            if (event.detail) setTimeout(() => this.release()); // with the mouse; the focus of labels follows the click
+        });
+    }
+
+    /** Take the focus from a check box or button, so that keys control the motion; sliders and lists keep it. */
+    release() {
+        const { activeElement } = document;
+        if (activeElement.matches("input[type=checkbox], button, summary")) activeElement.blur();
     }
 
     key(event) {

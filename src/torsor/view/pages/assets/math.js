@@ -64,6 +64,18 @@ function fromPose(p, i, out, at) {
     out[at + 15] = 1;
 }
 
+/** The quaternion x, y, z, w of a rotation vector (rad). */
+function quaternionOf(vector) {
+    const angle = norm(vector);
+    return [...scaled(vector, angle ? Math.sin(angle / 2) / angle : 0.5), Math.cos(angle / 2)];
+}
+
+/** The rotation vector (rad) of the quaternion x, y, z, w that begins at q[at]. */
+function rotationVector(q, at) {
+    const sign = q[at + 3] < 0 ? -1 : 1, part = [q[at], q[at + 1], q[at + 2]], size = norm(part);
+    return scaled(part, size ? (sign * 2 * Math.atan2(size, sign * q[at + 3])) / size : 0);
+}
+
 /** The pose between two (7 numbers each, from a[i] and b[j] on), written to out[0]; quaternions by the short way. */
 function betweenPoses(a, i, b, j, s, out) {
     const sign = a[i + 3] * b[j + 3] + a[i + 4] * b[j + 4] + a[i + 5] * b[j + 5] + a[i + 6] * b[j + 6] < 0 ? -1 : 1;

@@ -203,9 +203,9 @@ class Panel {
         const { actor, app } = this;
         if (actor instanceof Posed && this.sliders) {
             for (const { slider, input, value } of this.inputs) {
-                const now = actor.value(slider), angle = slider.unit === "rad";
+                const now = actor.value(slider), gap = slider.unit === "°" ? "" : " ";
                 if (document.activeElement !== input || actor.refused) input.value = now;
-                say(value, angle ? `${((now * 180) / Math.PI).toFixed(1)}\u00b0` : `${short(now)} ${slider.unit}`);
+                say(value, `${(slider.factor * now).toFixed(1)}${gap}${slider.unit}`);
             }
             say(this.refused, actor.refused);
         }

@@ -130,16 +130,21 @@ class Stage {
         if (layers.trails) this.drawTrails(thin);
     }
 
-    /** Arrows of forces and moments, drawn last and also through the bodies: most of them act inside a body. */
+    /**
+     * Arrows of forces and moments, drawn last and also through the bodies: most of them act inside a body. Arrows of
+     * joint forces of people are half as long and end at the joint, so that they stay apart and above the ground.
+     */
     wrenches() {
         const { arrowStrokes: strokes, movingArrows: mesh, layers, data, renderer } = this, thin = 0.006 * data.size;
         strokes.clear();
         for (const actor of this.actors.filter((each) => each.visible)) {
             for (const kind of ["reactions", "external", "ground"].filter((each) => layers[each])) {
+                const ends = kind === "reactions" && actor.content.ground, scale = (ends ? 0.5 : 1) * this.arrows;
                 for (const { at, force, moment } of actor.wrenches(kind)) {
-                    strokes.arrow(at, this.shortened(scaled(force, data.forceScale * this.arrows)), 1.8 * thin, FORCE[kind]);
+                    const arrow = this.shortened(scaled(force, data.forceScale * scale));
+                    strokes.arrow(ends ? subtract(at, arrow) : at, arrow, 1.8 * thin, FORCE[kind]);
                     if (moment && layers.moments) {
-                        strokes.arrow(at, this.shortened(scaled(moment, data.momentScale * this.arrows)), thin, MOMENT[kind]);
+                        strokes.arrow(at, this.shortened(scaled(moment, data.momentScale * scale)), thin, MOMENT[kind]);
                     }
                 }
             }

@@ -1,4 +1,4 @@
-"""The description in exported source: coordinate names and order, units, axes and limits."""
+"""The description in exported source: coordinate names and order, units, axes, limits and sampling periods."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -18,6 +18,7 @@ LOOPS = (
     "The robot has closed loops. Positions q must satisfy the loop closure, and velocities its derivative. This code"
     " does not check this; results at other positions are meaningless. Compute q with robot.closed.assemble in Python."
 )
+AFTER_GEARS = "Positions, velocities and forces are after the gears"
 UNITS = {"length": "m", "angle": "rad", "mass": "kg", "time": "s", "force": "N", "moment": "N m"}
 
 _ARGUMENTS = {
@@ -35,6 +36,14 @@ _ARGUMENTS = {
     "share": "positive weights (usually 1) of redundant drives, which minimise the sum of tau^2 / share",
 }
 
+_CONTROLLER_ARGUMENTS = {
+    "t": "time, s",
+    "k": "number of the sample: 0, 1, 2 and so on",
+    "q": "measured positions, rad and m",
+    "v": "measured velocities, rad/s and m/s",
+    "window": "law.reference.window(t) in Python: time (s) at which the polynomials begin, then their coefficients",
+    "tau": "forces to apply, N m and N",
+}
 
 _PARALLEL_ARGUMENTS = {
     "pose": "platform pose, m and rad, quaternions x y z w",
@@ -118,6 +127,33 @@ def about_robot(
         "axes": AXES,
     }
     return About(lines, facts, results_of(type(robot), titles), _ARGUMENTS)
+
+
+def about_controller(
+    robot: Mechanism, title: str, results: Mapping[str, str], timing: Iterable[str], dtype: str = "float64"
+) -> About:
+    """Return the description in the exported source of a controller.
+
+    ``title`` begins the first line, ``results`` describes the functions, and ``timing`` contains lines about time and
+    memory.
+    """
+    positions, rates = units(robot)
+    gears = [f"{joint.name} {joint.motor.ratio:.6g}" for joint in robot.joints if joint.motor is not None]
+    unknown = "" if gears else ", whose ratios the robot does not contain"
+    springs = ", ".join(joint.name for joint in robot.elastic)
+    lines = (
+        origin(f"{title} of robot", robot.name),
+        f"Positions q: {listed(robot.position_names, positions)}.",
+        f"Velocities v: {listed(robot.coordinate_names, [f'{unit}/s' for unit in rates])}.",
+        f"Forces tau: {listed(robot.coordinate_names, [FORCES[rate] for rate in rates])}.",
+        f"{AFTER_GEARS}{unknown}.",
+        *((f"Ratios: {', '.join(gears)}. The torque of the rotor is tau / ratio.",) if gears else ()),
+        *((f"Entries of tau that are always 0, because a spring drives the joint: {springs}.",) if springs else ()),
+        *((AXES,) if robot.nq != robot.nv else ()),
+        *timing,
+        f"All numbers have {'double precision (64 bits)' if dtype == 'float64' else 'single precision (32 bits)'}.",
+    )
+    return About(lines, {}, results, _CONTROLLER_ARGUMENTS)
 
 
 def about_parallel(robot: ParallelRobot, names: Iterable[str], prefix: str) -> About:
