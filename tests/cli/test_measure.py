@@ -4,16 +4,14 @@ import csv
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from human.recordings.damage import MASS, clean, on_plates, torques
+from human.recordings.damage import MASS, clean, on_plates
 from human.recordings.test_osim import OSIM
 from torsor.cli.main import main
 from torsor.human import RecordedWalk
 from torsor.human.recordings import MotionTable, load, save
-from torsor.identification.differentiation import differentiate
 
 
 def written(folder: Path) -> list[str]:
@@ -85,7 +83,6 @@ def test_a_leg_without_a_whole_stride_is_left_out_of_the_gait_cycle(
 def test_a_recording_gives_tables_figures_and_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outputs = {name: str(tmp_path / f"out.{name}") for name in ("csv", "mot", "json")}
     flags = ["-o", outputs["csv"], "-o", outputs["mot"], "--json", outputs["json"], "--height", "1.741"]
-    flags += ["--cutoff", "10"]
     pages = ["--plot", str(tmp_path / "out.png"), "--report", str(tmp_path / "out.html")]
     assert main(["measure", *written(tmp_path), "--mass", str(MASS), "--segments", *flags, *pages]) == 0
     shown = capsys.readouterr()
@@ -93,12 +90,6 @@ def test_a_recording_gives_tables_figures_and_files(tmp_path: Path, capsys: pyte
     rows = list(csv.DictReader(Path(outputs["csv"]).read_text().splitlines()))
     assert len(rows) == 181 and {"time [s]", "tau right_knee_flexion [N m]", "force left foot up [N]"} <= set(rows[0])
     assert {row["valid [1]"] for row in rows} <= {"0", "1"}
-    # The filtered moments that the walk was predicted with come back.
-    for name, predicted in torques().items():
-        expected = differentiate(np.arange(181) / 100, predicted[:, None], 10.0, order=3, ends="straight")[0][:, 0]
-        found = np.array([float(row[f"tau {name} [N m]"]) for row in rows])
-        rms = np.sqrt(np.mean((found - expected)[30:150] ** 2))
-        assert rms < (0.015 if "ankle" in name else 0.035) * np.abs(expected).max(), name
     angles = load(outputs["mot"]).table
     assert angles.in_degrees and angles.column("right_knee_flexion").max() > 40
     content = json.loads(Path(outputs["json"]).read_text())

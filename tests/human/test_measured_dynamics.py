@@ -8,11 +8,20 @@ import numpy as np
 import pytest
 
 import torsor
+from human.recordings.damage import MASS, clean, torques
 from refusals import refused, warned
 from torsor.formats.osim.model import OsimAxis, OsimBody, OsimCoordinate, OsimJoint, OsimModel
 from torsor.human import recordings
-from torsor.human.measured import inverse_dynamics, inverse_kinematics, measured_start, scaled_person, skeleton
+from torsor.human.measured import (
+    inverse_dynamics,
+    inverse_kinematics,
+    measured_gait,
+    measured_start,
+    scaled_person,
+    skeleton,
+)
 from torsor.human.recordings import GroundForces
+from torsor.identification.differentiation import differentiate
 
 DATA = Path(os.environ.get("TORSOR_WALK_DATA", "/nowhere"))
 recorded = pytest.mark.skipif(not (DATA / "id_walk.sto").is_file(), reason="TORSOR_WALK_DATA is not set")
@@ -124,6 +133,19 @@ def test_moments_of_a_custom_joint_do_the_work_of_its_energy(points: int, accura
     power = np.gradient(energy, t, edge_order=2)
     assert leg.names == ("hip", "knee") and leg.mass == pytest.approx(4.0)
     assert np.abs((tau * v).sum(axis=1) - power)[2:-2].max() < accuracy * np.abs(power).max() + 1e-4
+
+
+@pytest.mark.parametrize(("cutoff", "accuracy"), [(6.0, (0.05, 0.09, 0.016)), (10.0, (0.03, 0.03, 0.011))])
+def test_moments_of_a_predicted_walk_come_back_filtered(cutoff: float, accuracy: tuple[float, ...]) -> None:
+    """With the same filter for motion, forces and expected moments; body and joint positions are fitted to markers."""
+    gait = measured_gait(*clean(), mass=MASS, height=1.741, cutoff=cutoff)
+    assert gait.dynamics is not None
+    for name, predicted in torques().items():
+        times = np.arange(len(predicted)) / 100
+        expected = differentiate(times, predicted[:, None], cutoff, order=3, ends="straight")[0][:, 0]
+        rms = np.sqrt(np.mean((gait.dynamics.moment(name) - expected)[30:150] ** 2))
+        limit = accuracy[[joint in name for joint in ("hip", "knee", "ankle")].index(True)]
+        assert rms < limit * np.abs(predicted).max(), name
 
 
 @recorded

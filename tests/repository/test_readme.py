@@ -23,7 +23,7 @@ COMMANDS = [
     if not language and line.startswith("torsor ")
 ]
 SERVES = "view"  # this command ends with Ctrl-C only
-OWN = "walk.trc"  # a recording of the reader
+OWN = "walk.c3d"  # a recording of the reader
 # Modules of other packages cannot be imported, as in an environment without them.
 RUN = """
 import json, sys

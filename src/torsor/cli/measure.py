@@ -125,7 +125,8 @@ def _write_report(gait: Any, path: Path) -> None:
     titles = titles if walks else {}
     notes = [_strides(gait, walk) for walk in walks]
     cycles = [
-        CycleFigure(title, walks[0].plot(None, *walks[1:], planes=planes), notes) for planes, title in titles.items()
+        CycleFigure(title, walks[0].plot(None, *walks[1:], planes=planes), notes if planes == "sagittal" else ())
+        for planes, title in titles.items()
     ]
     write_measured_report(path, gait, cycles=cycles, notes=[str(error) for error in errors])
 

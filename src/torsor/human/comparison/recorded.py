@@ -618,7 +618,8 @@ class RecordedWalk:
         grid = figure.add_gridspec(len(rows), max(map(len, rows)))
         for k, row in enumerate(rows):
             for column, name in enumerate(row):
-                self._panel(figure.add_subplot(grid[k, column]), name, others, last=k == len(rows) - 1)
+                last = all(len(below) <= column for below in rows[k + 1 :])
+                self._panel(figure.add_subplot(grid[k, column]), name, others, last)
         pairs = (zip(*reversed(axes.get_legend_handles_labels()), strict=True) for axes in figure.axes)
         handles = dict(chain.from_iterable(pairs))
         figure.legend(handles.values(), handles, loc="outside lower center", ncols=3, frameon=False)
