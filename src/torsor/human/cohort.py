@@ -80,7 +80,7 @@ def cohort(problems: Sequence[MotionProblem], side: str = "right", workers: int 
 
     The problems may have different bodies, speeds, weights and bounds. Those with the same terms and control points are
     solved in batches, in ``workers`` processes. Each walk starts from the most similar one of an earlier batch, so that
-    it needs fewer iterations and is less likely to reach another local optimum. ``settings`` are those of ``solve``.
+    it needs fewer iterations, but may reach another local optimum than ``solve``. ``settings`` are those of ``solve``.
     ``side`` is the side of the strides. After Ctrl-C, the cohort has the walks found so far.
 
     Example:

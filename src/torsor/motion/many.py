@@ -361,7 +361,7 @@ def _from_neighbours(searches: Searches, workers: int, monitor: Here) -> Iterato
         cases = Cases.of([without_linear(problem.program) for problem in problems])
         points = features([np.stack([searches.starts[index] for index in members]), *cases.data_arrays])
         solved, parents = dict[int, Solution](), dict[int, int]()
-        for wave in waves(points, workers * WIDTH):
+        for wave in waves(points, workers * WIDTH, workers):
             parents.update(wave)
             for k, parent in wave:  # the nearest one that was solved, or itself
                 while parent not in solved and parents[parent] != parent:

@@ -1,8 +1,8 @@
 """The order in which similar problems are solved, each of them from the solution of a similar one.
 
-Problems are compared by their data. The first one is nearest to the mean. It is followed by waves, each as large as all
-before it, of the problems that are farthest from those before, so that the distances shrink from wave to wave while the
-problems of a wave can be solved together.
+Problems are compared by their data. The first one is nearest to the mean. It is followed by the problems that are
+farthest from those before, in waves that can be solved together: the first wave has one problem for each process, and
+each of the others as many as all before it, so that the distances shrink from wave to wave.
 """
 
 from collections.abc import Sequence
@@ -27,33 +27,29 @@ def features(data: Sequence[Array]) -> Array:
     return np.concatenate(parts, axis=1)
 
 
-def waves(points: Array, largest: int) -> list[list[tuple[int, int]]]:
+def waves(points: Array, largest: int, first: int = 1) -> list[list[tuple[int, int]]]:
     """Return the waves of at most ``largest`` problems: pairs of a problem and the nearest one of earlier waves.
 
-    The first wave is one problem, paired with itself.
+    The ``first`` problems are the first wave, and are paired with themselves.
 
     Example:
         >>> waves(np.array([[0.0], [1.0], [2.0], [3.0], [3.9]]), largest=8)
         [[(2, 2)], [(0, 2)], [(4, 2), (1, 2)], [(3, 4)]]
+        >>> waves(np.array([[0.0], [1.0], [2.0], [3.0], [3.9]]), largest=8, first=3)
+        [[(2, 2), (0, 0), (4, 4)], [(1, 2), (3, 4)]]
     """
-    first = int(np.argmin(((points - points.mean(axis=0)) ** 2).sum(axis=1)))
-    result, count = [[(first, first)]], 1
-    distance, nearest = _distances(points, first), np.full(len(points), first)
-    distance[first] = -1.0
+    centre = int(np.argmin(((points - points.mean(axis=0)) ** 2).sum(axis=1)))
+    distance, nearest = np.full(len(points), np.inf), np.arange(len(points))  # of problems that are not in a wave
+    result, count = list[list[tuple[int, int]]](), 0
     while count < len(points):
-        parents, wave = nearest.copy(), list[tuple[int, int]]()
-        for _ in range(min(count, largest, len(points) - count)):
-            k = int(np.argmax(distance))
+        parents, wave = nearest.copy() if result else np.arange(len(points)), list[tuple[int, int]]()
+        for _ in range(min(count or first, largest, len(points) - count)):
+            k = int(np.argmax(distance)) if result or wave else centre
             wave.append((k, int(parents[k])))
-            own = _distances(points, k)
+            own = np.sqrt(((points - points[k]) ** 2).sum(axis=1))
             distance[k] = -1.0
             closer = own < distance
             distance[closer], nearest[closer] = own[closer], k
         result.append(wave)
         count += len(wave)
-    return result
-
-
-def _distances(points: Array, k: int) -> Array:
-    result: Array = np.sqrt(((points - points[k]) ** 2).sum(axis=1))
     return result
