@@ -21,7 +21,7 @@ def swing(robot: Robot | ParallelRobot) -> Trajectory:
 
     Example:
         >>> motion = swing(torsor.library.two_link())
-        >>> motion.times[-1], bool(np.allclose(motion.q[0], motion.q[-1]))
+        >>> float(motion.times[-1]), bool(np.allclose(motion.q[0], motion.q[-1]))
         (12.0, True)
     """
     posture = Posture(robot)
