@@ -64,8 +64,8 @@ def walk() -> Page:
 def tracking() -> Page:
     """Return the page of a UR5 that is heavier than the model of its controller, and of its reference."""
     run, reference = tracked_swing(torsor.load("ur5"))
-    shown = {TITLE.format("UR5"): run, "reference": reference}
-    return page(shown, title="A UR5 under computed-torque control", rate=20.0, triangles=8000)
+    shown, title = {TITLE.format("UR5"): run}, "A UR5 under computed-torque control"
+    return page(shown, title=title, reference=reference, rate=20.0, triangles=8000)
 
 
 PAGES = {"walking": walk, "platform": platform, "tracking": tracking}

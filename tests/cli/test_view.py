@@ -123,7 +123,7 @@ def test_a_page_shows_a_result_and_its_reference(tmp_path: Path) -> None:
         fall.save(file)
     assert main(["view", str(run), "--reference", str(plan), "-o", str(path)]) == 0
     shown = decoded(path.read_text(encoding="utf-8"))["actors"]
-    assert [actor["title"] for actor in shown] == [str(run), f"{plan} (reference)"]
+    assert [(actor["title"], actor.get("reference")) for actor in shown] == [(str(run), None), ("reference", True)]
 
 
 @pytest.mark.parametrize("output", [True, False])

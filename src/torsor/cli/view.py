@@ -90,11 +90,7 @@ def _write_page(arguments: Namespace, console: Console) -> None:
     items, names, reference = _subjects(arguments)
     with working(f"writing {arguments.output.name}"):
         moving = [swing(item) if arguments.swing and not isinstance(item, Result) else item for item in items]
-        shown = dict(zip(names or arguments.what, moving, strict=True))
-        if reference is not None:
-            title = "reference" if arguments.reference is None else f"{arguments.reference} (reference)"
-            shown[title] = reference
-        page(moving[0] if len(shown) == 1 else shown, arguments.output)
+        page(dict(zip(names or arguments.what, moving, strict=True)), arguments.output, reference=reference)
     print_paths(console, arguments.output)
     write_json(arguments, console, {"url": None, "page": arguments.output, "shows": _shown(arguments, items)})
 

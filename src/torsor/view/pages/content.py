@@ -269,6 +269,7 @@ def _module(robot: Robot) -> str:
 
 
 ALLOWED = "robots, trajectories, motions, strides, measured gaits, identifications; or a list or dict {title: item}"
+REFERENCE_OPACITY = 0.3
 MAX_TRAILS = 8  # trails that are drawn by default
 BOX_POSTURES = 24  # postures from which the size of the picture is computed
 GROUND_TOLERANCE = 0.015  # largest depth below the origin, in sizes, with the ground at the origin
@@ -287,25 +288,37 @@ class Content(NamedTuple):
 
 
 def content(
-    what: Any, q: ArrayLike | None, rate: float, triangles: int, trails: Sequence[str] | None, meshes: bool, bar: Bar
+    what: Any,
+    reference: Any,
+    q: ArrayLike | None,
+    rate: float,
+    triangles: int,
+    trails: Sequence[str] | None,
+    meshes: bool,
+    bar: Bar,
 ) -> Content:
     """Return the data of a page; see ``torsor.view.page`` for the arguments. ``bar`` shows the progress."""
     numbers, modules, notes = Numbers(), dict[int, str](), list[str]()
-    scenes, robots, actors = dict[tuple[int, tuple[Thing, ...]], int](), list[dict[str, Any]](), list[dict[str, Any]]()
+    robots, actors = list[dict[str, Any]](), list[dict[str, Any]]()
+    scenes = dict[tuple[int, tuple[Thing, ...], bool], int]()
     kept, boxes, start_time = list[tuple[Robot, Scene]](), list[tuple[Array, Array]](), 0.0
-    for count, (title, subject) in enumerate(_listed(what)):
+    subjects = _listed(what)
+    for count, (title, subject) in enumerate([*subjects, *([] if reference is None else [("reference", reference)])]):
+        is_reference = count == len(subjects)
         played = None if isinstance(subject, Robot | ParallelRobot) else shown_samples(timeline(subject, title), rate)
         source, things = (subject, ()) if played is None else (played.robot, played.things)
-        if (id(source), things) not in scenes:
+        key = id(source), things, is_reference
+        if key not in scenes:
             measured = played is not None and played.markers is not None
             scene = Scene.of(source, meshes, things, partial(_read, bar, count), skeleton=measured)
             bar.at(count + 0.5)
-            surface, note = surfaces(scene, numbers, triangles, PERSON_OPACITY if measured else 1.0)
-            scenes[id(source), things] = len(robots)
+            opacity = REFERENCE_OPACITY if is_reference else PERSON_OPACITY if measured else 1.0
+            surface, note = surfaces(scene, numbers, triangles, opacity)
+            scenes[key] = len(robots)
             robots.append(_robot(scene, trails) | surface | {"beams": beam_data(scene, numbers)})
             notes += [note] if note else []
             kept.append((source, scene))
-        number = scenes[id(source), things]
+        number = scenes[key]
         scene = kept[number][1]
         bar.at(count + 0.75)
         if played is None:
@@ -321,7 +334,7 @@ def content(
             actor = motion(played, scene, numbers)
             boxes.append(scene.corners(played.every(BOX_POSTURES).q))
             start_time = max(start_time, played.start)
-        actors.append(actor | {"robot": number})
+        actors.append(actor | {"robot": number} | ({"reference": True} if is_reference else {}))
     view = _view([scene for _, scene in kept], boxes, actors, numbers)
     return Content({"robots": robots, "actors": actors, "notes": notes, "start": start_time, **view}, numbers, modules)
 

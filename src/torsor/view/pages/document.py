@@ -63,6 +63,7 @@ def page(
     path: str | Path | None = None,
     *,
     title: str = "",
+    reference: Any = None,
     q: ArrayLike | None = None,
     trails: Sequence[str] | None = None,
     rate: float = RATE,
@@ -75,11 +76,11 @@ def page(
 
     The page is one HTML file that needs no network and no server. ``what`` is a robot (with a slider per coordinate;
     with closed loops, per active coordinate), a trajectory, a motion, a stride, a measured gait, an identification, a
-    list of them, or a dict with their titles. ``q`` (nq,) is the first posture of robots with sliders. ``trails`` names
-    the links and frames whose paths are drawn, by default the ends of the tree. Motions have ``rate`` samples per
-    second, at most 2000. The meshes of a robot are simplified to about ``triangles`` triangles; ``meshes=False`` draws
-    rods in their place. ``height`` (pixels) is the frame height in a notebook. ``progress`` is True, False, or None to
-    show a progress bar only in a terminal.
+    list of them, or a dict with their titles. ``reference`` is a further one, drawn translucent. ``q`` (nq,) is the
+    first posture of robots with sliders. ``trails`` names the links and frames whose paths are drawn, by default the
+    ends of the tree. Motions have ``rate`` samples per second, at most 2000. The meshes of a robot are simplified to
+    about ``triangles`` triangles; ``meshes=False`` draws rods in their place. ``height`` (pixels) is the frame height
+    in a notebook. ``progress`` is True, False, or None to show a progress bar only in a terminal.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(2), duration=0.5)
@@ -89,9 +90,9 @@ def page(
     positive(rate, "page", "rate")
     whole_number(triangles, "page", "triangles", least=100)
     whole_number(height, "page", "height", least=100)
-    count = len(what) if isinstance(what, Mapping | list | tuple) else 1
+    count = (len(what) if isinstance(what, Mapping | list | tuple) else 1) + (reference is not None)
     with Bar(count, progress, "writing the page") as bar:
-        filled = content(what, q, float(rate), triangles, trails, meshes, bar)
+        filled = content(what, reference, q, float(rate), triangles, trails, meshes, bar)
     names = list(dict.fromkeys(robot["name"] for robot in filled.data["robots"]))
     heading = title or (filled.data["actors"][0]["title"] if len(filled.data["actors"]) == 1 else ", ".join(names))
     script = "(() => {\n'use strict';\n" + "".join(asset(f"{name}.js", __package__) for name in SCRIPTS) + "})();\n"

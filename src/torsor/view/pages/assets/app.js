@@ -27,9 +27,10 @@ class App {
     constructor(data) {
         this.data = data;
         this.actors = data.actors.map((each) => new (each.times ? Motion : Posed)(each, data.robots[each.robot]));
+        const several = data.actors.filter((each) => !each.reference).length > 1;
         this.actors.forEach((actor, k) => {
             actor.color = COLORS[k % COLORS.length];
-            actor.tint = [...actor.color, this.actors.length > 1 ? 0.6 : 0];
+            actor.tint = [...actor.color, several || actor.content.reference ? 0.6 : 0];
         });
         const any = (test) => this.actors.some(test), moves = any((each) => each instanceof Motion);
         this.has = {
