@@ -21,8 +21,8 @@ from torsor.compiler.source import MARK, About, ArrayArgument, Names, SourceKern
 # The sinf of newlib takes about 190 cycles on a Cortex-M4F, and would be three quarters of the inverse dynamics of an
 # arm; this takes 70. k quarter turns are subtracted in three parts of pi/2 (Cody and Waite 1980), the first two so
 # short that their products with k are exact. The remaining polynomials for |r| <= pi/4 are those of the machine code.
-# Results are the same on every processor that does not fuse products. Larger angles, infinities and NaN are passed to
-# the C library.
+# Results are the same on every processor, unless multiplications and additions are fused. Larger angles, infinities
+# and NaN are passed to the C library.
 
 _MAX_ANGLE = 1000.0  # rad; k has 10 bits then
 _HALF_PI = (1.5703125, 0.00048375129699707031, 7.549790126404332e-08)  # 8 bits, 11 bits, the rest

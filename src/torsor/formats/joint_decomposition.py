@@ -93,9 +93,9 @@ def joint_chain(
 ) -> tuple[list[Link], list[Joint]]:
     """Return the massless links and the joints of a chain from a frame on ``parent`` to one on ``child``.
 
-    ``before`` and ``after`` (4 x 4) are the poses of the two frames on their links. They coincide if all ``steps`` are
-    at zero. The axes of the steps are given in these frames; the parents and children of the steps are not used. A step
-    may be a fixed pose (4 x 4); at least one is a joint. ``unused`` makes the name of a link unique.
+    ``before`` and ``after`` (4 x 4) are the poses of the two frames on their links. The frames coincide if all
+    ``steps`` are at zero. The axes of the steps are given in these frames; the parents and children of the steps are
+    not used. A step may be a fixed pose (4 x 4); at least one is a joint. ``unused`` makes the name of a link unique.
     """
     last = max(k for k, step in enumerate(steps) if isinstance(step, Joint))
     links, joints = list[Link](), list[Joint]()

@@ -225,7 +225,10 @@ def _unbounded(robot: Mechanism, a: int, b: int) -> bool:
 
 
 def random_postures(robot: Mechanism, count: int, rng: np.random.Generator) -> Array:
-    """Return random postures (count, nq): uniform within limits or over rotations, else within ± half a turn or 1 m."""
+    """Return random postures (count, nq), uniform within limits or, without limits, within ± half a turn or 1 m.
+
+    Quaternions are uniform over all rotations.
+    """
     wide = np.full(robot.nq, 1.0)
     for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
         if joint.nq == joint.nv:

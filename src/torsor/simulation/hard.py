@@ -239,7 +239,7 @@ class FreeMotion(NamedTuple):
 
 
 def free_motion(robot: Robot, acting: ca.Function) -> FreeMotion:
-    """Return the step of length h from (t, q, v, [tau], [external], h) without contact."""
+    """Return a step of length h without contact, as expressions of t, q, v, [tau], [external] and h."""
     inputs = step_inputs(acting)
     t, q, v, *held, h = inputs.values()
     tree, accelerated = Tree.of(robot), acceleration(robot, acting)

@@ -271,7 +271,7 @@ class _Interval:
     def use(self) -> ca.Function:
         """Return the largest relative torque, rate and speed in the interval; infinite if x < 0.
 
-        Between two checked points, a load exceeds them by at most an eighth of its second difference.
+        Between two checked points, a load exceeds its values there by at most an eighth of its second difference.
         """
         each = self.size + 2  # coefficients, the x of the largest velocity, and an unused number
         inner = ca.SX.sym("inner", (len(CHECKED_FRACTIONS) + 1) * each)  # the last block belongs to the next sample

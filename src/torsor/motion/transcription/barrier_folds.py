@@ -166,7 +166,7 @@ class BarrierFolds:
 
     @cached_property
     def outside(self) -> Fold:
-        """The largest violation of the bounds by rows that are "required", and the sum of these, to detect NaN."""
+        """The largest violation of the bounds by "required" rows, and the sum of these rows, to detect NaN."""
 
         def make(symbols: _Values) -> _Values:
             symbols["required"] = ca.SX.sym("required", self._own.m)

@@ -5,7 +5,7 @@ phase, and the shared numbers. Forces are separate symbols, whose derivatives co
 ``dynamics``. With the terms f(u, tau) and J = d tau/du,
 
     df  = f_u + f_tau J
-    d2f = f_uu + f_u,tau J + (...)^T + J^T f_tau,tau J + the Hessian of f_tau . tau
+    d2f = f_uu + f_u,tau J + (...)^T + J^T f_tau,tau J + the Hessian of (f_tau . tau) at constant f_tau
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -184,7 +184,7 @@ class Phase:
         return math.sqrt(least) * math.sqrt(most) if most > FAR_APART_RATIO * least else (least + most) / 2
 
     def integral(self, first: float, last: float, fewest: int = MIN_GAUSS_POINTS) -> tuple[Array, Array]:
-        """Return the moments s (K,) and weights (K,) of the integral from the first to the last s.
+        """Return the quadrature points s (K,) and weights (K,) for the integral from the first to the last s.
 
         There are at least ``fewest`` Gauss points.
         """

@@ -132,7 +132,10 @@ def _flexible(hub: float = 0.02, length: float = 1.0, mass: float = 1.0, bending
     squares = np.sort(np.linalg.eigvals(np.linalg.solve(M, K)).real)[1:4]  # the first is the turn of the whole
 
     def free_end(x: float) -> float:
-        """Return the determinant for w = A sin + B (cos - cosh) + C sinh of x s / length."""
+        """Return the determinant of the end conditions, divided by cosh(x).
+
+        The shape is w = A sin z + B (cos z - cosh z) + C sinh z with z = x s / length.
+        """
         s, c, S, C = np.sin(x), np.cos(x), np.sinh(x), np.cosh(x)
         spin = hub / (mass * length**2) * x**3  # moment at the hub: w'' = -spin w'
         rows = [[spin, -2, spin], [-s, -c - C, S], [-c, s - S, C]]

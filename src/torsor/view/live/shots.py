@@ -152,7 +152,7 @@ class Film:
 
     @cached_property
     def reactions(self) -> Array:
-        """Wrenches (T, L, 6) that parents exert on their links."""
+        """Wrenches (T, L, 6) that parent links exert on their child links."""
         return replace(self.motion, robot=self.robot).reactions
 
     @cached_property
