@@ -317,3 +317,24 @@ def test_a_visual_of_size_0_is_left_out_so_that_mujoco_reads_the_written_file(tm
         robot = torsor.load(tmp_path / f"r{suffix}")
     robot.save(tmp_path / "r.xml")
     assert not robot.base.visuals and mujoco.MjModel.from_xml_path(str(tmp_path / "r.xml")).ngeom == 0
+
+
+@pytest.mark.parametrize(
+    "actuators",
+    [
+        '<motor joint="pin" gear="3" ctrlrange="-2 1"/>',
+        '<motor joint="pin" gear="3" ctrlrange="-2 1" forcerange="-1.5 1.5"/>',
+        '<motor joint="pin" ctrlrange="-2 2"/><general joint="pin" gear="-2" gainprm="5" ctrlrange="0 1"/>',
+    ],
+)
+def test_the_effort_limit_of_motors_is_the_largest_force_in_mujoco(actuators: str, tmp_path: Path) -> None:
+    body = '<body><joint name="pin"/><geom size="0.1"/></body>'
+    text = f"<mujoco><worldbody>{body}</worldbody><actuator>{actuators}</actuator></mujoco>"
+    model = mujoco.MjModel.from_xml_string(text)
+    data, forces = mujoco.MjData(model), []
+    for side in (-1.0, 1.0):
+        data.ctrl[:] = side * 1e9 * np.sign(model.actuator_gear[:, 0])
+        mujoco.mj_forward(model, data)
+        forces.append(abs(data.qfrc_actuator[0]))
+    (tmp_path / "one.xml").write_text(text)
+    np.testing.assert_allclose(torsor.load(tmp_path / "one.xml").effort_limit, max(forces), rtol=1e-14)

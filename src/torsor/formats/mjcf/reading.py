@@ -165,6 +165,7 @@ def _without_textures(mujoco: Any, spec: Any) -> None:
 # Numbers of mjtJoint and mjtTrn.
 _FREE, _BALL, _SLIDE = 0, 1, 2  # and 3, a hinge
 _ON_JOINT = (0, 1)  # transmission to a joint, in the child's or the parent's axes
+_MOTOR = (0, 0, 0)  # fixed gain, no bias, no dynamics
 _ON_TENDON, _WRAPPED_JOINT = 3, 1  # transmission to a tendon; a joint in a fixed tendon, of mjtWrap
 _XYZ, _WXYZ = ("x", "y", "z"), ("qw", "qx", "qy", "qz")  # names of positions, in MuJoCo's order
 
@@ -292,8 +293,17 @@ class _Reader:
         """Return the largest absolute force of the actuators of a joint with one degree of freedom."""
         m, gears = self.model, self._gears(joint)
         limits = [np.abs(m.jnt_actfrcrange[joint]).max()] if m.jnt_actfrclimited[joint] else [np.inf]
-        if gears and all(m.actuator_forcelimited[a] for a, _ in gears):
-            limits.append(sum(abs(gear) * np.abs(m.actuator_forcerange[a]).max() for a, gear in gears))
+        if gears:
+            limits.append(sum(abs(gear) * self._force_limit(a) for a, gear in gears if gear))
+        return float(min(limits))
+
+    def _force_limit(self, a: int) -> float:
+        """Return the largest absolute force of an actuator; a motor's force is proportional to its control."""
+        m = self.model
+        limits = [np.abs(m.actuator_forcerange[a]).max()] if m.actuator_forcelimited[a] else [np.inf]
+        is_motor = (m.actuator_gaintype[a], m.actuator_biastype[a], m.actuator_dyntype[a]) == _MOTOR
+        if is_motor and m.actuator_ctrllimited[a] and not self._is_disabled("CLAMPCTRL"):
+            limits.append(abs(m.actuator_gainprm[a, 0]) * np.abs(m.actuator_ctrlrange[a]).max())
         return float(min(limits))
 
     def equalities(self, taken: set[str], sites: list[str]) -> tuple[list[Frame], list[Closure], NDArray[np.bool_]]:
