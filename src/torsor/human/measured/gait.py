@@ -67,7 +67,11 @@ NO_STANDING = "there is no standing trial: dorsiflexion may be off by about 10 d
 NO_HEIGHT = f"the height is not given: {HEIGHT:g} m is the prior of the segment lengths; add it with --height"
 SIGNS = (
     "Flexion, adduction, internal rotation and dorsiflexion are positive. Moments are internal: those of muscles and "
-    "ligaments. The tables have the signs of the angles; figures show extension and plantarflexion moments."
+    "ligaments. The tables have the signs of the angles; figures show extension, abduction and plantarflexion moments."
+)
+TILT = (
+    "The plane of ASIS and PSIS leans 11 degrees forward at zero pelvic tilt: add 11 degrees to pelvic tilt and hip "
+    "flexion, and to their bands, for the values of Plug-in Gait."
 )
 
 
@@ -533,6 +537,7 @@ def write_measured_report(
     name = f"{gait.source}: {gait.mass:.4g} kg"
     zero = [NO_STANDING] if gait.person is not None and not gait.person.standing else []
     remarks = [*map(str, gait.findings), *notes, *zero]
+    signs = SIGNS if gait.person is None else f"{SIGNS} {TILT}"  # OpenSim's models have their own pelvis
     parts = [f"<h1>{escape(name)}</h1>", *(f'<p class="remark">{html_text(remark)}</p>' for remark in remarks)]
     facts, *tables = gait.tables()
     steps = len(gait.step_tables())
@@ -540,5 +545,5 @@ def write_measured_report(
     for cycle in cycles:
         below = [f"<p>{html_text(note)}</p>" for note in cycle.notes]
         parts += [f"<h2>{escape(cycle.title)}</h2>", image(cycle.figure), *below]
-    parts += [f"<h2>Recording</h2><p>{SIGNS}</p>", image(gait.plot()), *map(terminal_table, [facts, *tables[steps:]])]
+    parts += [f"<h2>Recording</h2><p>{signs}</p>", image(gait.plot()), *map(terminal_table, [facts, *tables[steps:]])]
     return write_html(Path(path), name, [*parts, *in_motion(gait, name)])
