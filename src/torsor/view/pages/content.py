@@ -289,13 +289,13 @@ class Content(NamedTuple):
 
 def content(
     what: Any,
-    reference: Any,
     q: ArrayLike | None,
     rate: float,
     triangles: int,
     trails: Sequence[str] | None,
     meshes: bool,
     bar: Bar,
+    reference: Any = None,
 ) -> Content:
     """Return the data of a page; see ``torsor.view.page`` for the arguments. ``bar`` shows the progress."""
     numbers, modules, notes = Numbers(), dict[int, str](), list[str]()

@@ -92,7 +92,7 @@ def page(
     whole_number(height, "page", "height", least=100)
     count = (len(what) if isinstance(what, Mapping | list | tuple) else 1) + (reference is not None)
     with Bar(count, progress, "writing the page") as bar:
-        filled = content(what, reference, q, float(rate), triangles, trails, meshes, bar)
+        filled = content(what, q, float(rate), triangles, trails, meshes, bar, reference)
     names = list(dict.fromkeys(robot["name"] for robot in filled.data["robots"]))
     heading = title or (filled.data["actors"][0]["title"] if len(filled.data["actors"]) == 1 else ", ".join(names))
     script = "(() => {\n'use strict';\n" + "".join(asset(f"{name}.js", __package__) for name in SCRIPTS) + "})();\n"
