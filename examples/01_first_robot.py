@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 1. A first robot
 #
-# This tutorial loads a robot arm, prints it, draws it in a posture, and computes the torques for a motion.
+# This tutorial loads a robot arm, prints its data, draws a posture and computes the torques for a motion.
 
 # %%
 import numpy as np
@@ -11,7 +11,7 @@ import torsor
 # %% [markdown]
 # ## Load and print
 #
-# `torsor.load` takes the name of a library robot, or the path of a robot file, such as `torsor.load("robot.urdf")`.
+# `torsor.load` accepts the name of a library robot or the path of a robot file, as in `torsor.load("robot.urdf")`.
 
 # %%
 robot = torsor.load("ur5")
@@ -31,8 +31,8 @@ torsor.view.draw(robot, q)
 # %% [markdown]
 # ## Torques
 #
-# `gravity_force` returns the torques that hold a posture, and `inverse_dynamics` those that produce a motion. The arm
-# moves for one second along a polynomial path that starts and ends at rest. One call evaluates all 201 instants.
+# `gravity_force` returns the torques that hold a posture, and `inverse_dynamics` those that produce a motion. Here, the
+# arm moves along a polynomial path for one second, from rest to rest. One call evaluates all 201 time points.
 
 # %%
 print("holding torques (N m):", robot.gravity_force(q).round(1))

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 2. Robots from files, tables and screws
 #
-# This tutorial shows how to use your own robot. A robot is loaded from a file (URDF, MJCF, TOML or another format), or
-# described in Python by a Denavit-Hartenberg table, by screws, or by links and joints. The result is always an
+# This tutorial shows how to use your own robot. You can load it from a file (URDF, MJCF, TOML or another format), or
+# describe it in Python by a Denavit-Hartenberg table, by screws, or by links and joints. The result is always an
 # immutable `Robot` in SI units and radians.
 
 # %%
@@ -16,8 +16,8 @@ import torsor
 # %% [markdown]
 # ## One arm, three descriptions
 #
-# The arm has two rods of 1 m and 2 kg each that move in a vertical plane. `from_screws` takes home poses, screw axes
-# in the space frame and spatial inertias.
+# The arm consists of two rods (1 m, 2 kg each) that move in a vertical plane. `from_screws` takes home poses, screw
+# axes in the space frame and spatial inertias.
 
 # %%
 inertia = np.diag([0.0, 1 / 6, 1 / 6])
@@ -42,9 +42,8 @@ for robot in (by_table, by_screws, by_parts):
 # %% [markdown]
 # ## Files
 #
-# `torsor.load` selects the format from the file suffix. `base="floating"` adds a free joint at the root link. When a
-# file is written, warnings list properties that the format cannot express. When a file is read, they list unsupported
-# elements.
+# `torsor.load` selects the format by the file suffix and warns about unsupported elements. `base="floating"` adds a
+# free joint at the root link. `save` warns about properties that the format cannot express.
 
 # %%
 arm = torsor.library.ur5()

@@ -25,7 +25,7 @@ arm = arm.with_payload("link2", 1.0, com=(FOREARM, 0, 0))
 
 # %% [markdown]
 # The arm lifts 1 kg from one point to another. Torques and velocities are bounded. Often, only one joint limits the
-# duration. The small effort term makes the torques of the other joint unique, and slows the motion by at most 1.6 % on
+# duration. A small effort term makes the torques of the other joint unique. It slows the motion by at most 1.6 % on
 # the 10 x 10 grid.
 
 
@@ -50,7 +50,7 @@ def posture(point: np.ndarray, length: float) -> list[float]:
 
 
 # %% [markdown]
-# A design sets parameters by their [dotted names](../../plan/sweep.md#functions-and-problems). The upper arm is a
+# Each design sets parameters by their [dotted names](../../plan/sweep.md#functions-and-problems). The upper arm is a
 # uniform rod, so its mass, centre of mass and inertia follow from its length. A gear with ratio n multiplies the motor
 # torque by n and the rotor inertia by n², and divides the velocity by n. Both joints have the same drive.
 
@@ -110,7 +110,7 @@ figure.savefig(f"designs_{SIZE}.png", dpi=90)
 figure
 
 # %% [markdown]
-# To check a design, build its robot and solve its problem directly.
+# To check a design, build its robot and solve the motion problem directly:
 
 # %%
 chosen = front[len(front) // 2]
@@ -124,8 +124,8 @@ print(np.allclose([direct.T, effort], found, rtol=1e-6, atol=0.0))
 
 # %% [markdown]
 # `python 11_design_study.py 100` runs the study with 100 lengths and 100 gear ratios and saves the figure. All 10,000
-# motions were solved in 10 min of processor time on one Intel Xeon core. The fastest of the 670 designs on the front
-# takes 0.296 s (0.292 m, ratio 41). With larger ratios, the velocity bounds make the motion slower, and the motors need
+# motions were solved in 10 min of processor time on one Intel Xeon core. Of the 670 designs on the front, the fastest
+# takes 0.296 s (0.292 m, ratio 41). With larger ratios, the velocity bounds make the motion slower, but the motors need
 # less torque.
 #
 # ![The 10,000 designs of the full study](designs_100.png)
