@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 3. Dynamics, derivatives and rates
 #
-# This tutorial computes inverse and forward dynamics, their exact derivatives, and force rates, for one state or a
-# batch.
+# This tutorial is for engineers who call robot dynamics from Python. It computes inverse and forward dynamics, their
+# exact derivatives, and force rates, for one state or a batch of states.
 
 # %%
 import numpy as np
@@ -31,8 +31,8 @@ print(robot.inverse_dynamics(*states).shape)
 # %% [markdown]
 # ## Derivatives
 #
-# The derivatives with respect to q, v and a are exact and are computed in one recursion. The error of the linear
-# prediction is therefore of second order: for a step ten times smaller, it is a hundred times smaller.
+# The derivatives with respect to q, v and a are exact and are computed in one recursion. A linear prediction with them
+# has a second-order error: if the step is ten times smaller, the error is a hundred times smaller.
 
 # %%
 dq, dv, da = robot.derivatives.inverse_dynamics(q, v, a)
@@ -62,8 +62,8 @@ print(f"{np.abs(difference - rate).max() / np.abs(rate).max():.0e}")
 # %% [markdown]
 # ## Operation counts
 #
-# The recursion is traced for this robot, so structural zeros cost nothing. These are the additions and
-# multiplications that remain.
+# The recursion is traced for this robot, which removes operations on structural zeros. `operation_count` returns the
+# remaining additions and multiplications.
 
 # %%
 for name in ("inverse_dynamics", "forward_dynamics", "inverse_dynamics_derivatives", "force_rate"):

@@ -25,8 +25,8 @@ assumed = real.inertial.replaced(0.75 * real.inertial.values).without_friction()
 # %% [markdown]
 # ## Excitation trajectory
 #
-# Within position and velocity limits, `excite` finds a Fourier series that minimises the condition number of the
-# regressor.
+# `excite` finds a Fourier series that minimises the condition number of the regressor, within position and velocity
+# limits.
 
 # %%
 limits = {"lower": [-2.0, -2.0], "upper": [2.0, 2.0], "velocity": [4.0, 6.0]}

@@ -3,7 +3,7 @@
 #
 # This tutorial is for biomechanists and ergonomists. It predicts a minimum-effort walking step for a skeleton with 55
 # degrees of freedom, of which 38 move (after Barman 2020, chapter V). The prediction is compared with measured human
-# gait. Then the same person lifts a box.
+# gait. The same model then lifts a box.
 
 # %%
 import numpy as np
@@ -20,9 +20,9 @@ torsor.human.draw(body)
 # %% [markdown]
 # ## Walking
 #
-# The motion and the ground reaction forces are computed together, with a step length of 0.6 m at 1.2 m/s. The first run
-# on a machine takes up to a minute, mostly for compilation. The default walk was tuned to the measured curves below, so
-# agreement with them does not validate the prediction.
+# The motion and the ground reaction forces are computed together, for a step length of 0.6 m and a speed of 1.2 m/s.
+# The first run on a machine takes up to a minute, mostly for compilation. The default settings were tuned to the
+# measured curves below, so agreement with them does not validate the prediction.
 
 # %%
 result = walking(body).solve()
