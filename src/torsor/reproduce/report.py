@@ -342,16 +342,18 @@ def errata_page() -> str:
     lines = [
         "# Errata in the documents",
         "",
-        "This page is for readers of the five documents that Torsor implements. The available copies are plain "
-        "text (in four cases, extracted text), in which some dots, crosses, indices and columns are missing. "
+        "This page is for readers of the five documents that Torsor implements. The available copies are plain text "
+        "(extracted in four cases) without some dots, crosses, indices and columns. "
         f"There are {len(ERRATA)} known errata:",
         *_table(("class", "meaning", "count"), counts),
         "",
         f"Of these, {editorial} are {EDITORIAL}: the text contradicts itself, and there is nothing to evaluate. For "
         f"every other erratum NAME, `{TEST}[NAME]` checks that the corrected form agrees with an independent result to "
-        f"{power(MAX_CORRECTED_ERROR)} and that the printed form does not. The error of the printed form is relative "
-        "to the largest component, for a random robot; a wrong statement has an error of 100 %. If a printed form "
-        "cannot be evaluated, the corrected column states what is compared. Errata without a class are misprints.",
+        f"{power(MAX_CORRECTED_ERROR)} and that the printed form does not. The last column states the error of the "
+        "printed form for a random robot, relative to the largest component; wrong statements have an error of 100 %. "
+        "If a printed form cannot be evaluated, the corrected column states what is compared. Errata without a class "
+        "are misprints.",
+        "",
         "`torsor reproduce --errata docs/theory/errata.md` writes this page.",
     ]
     for document in DOCUMENTS:
