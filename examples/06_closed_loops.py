@@ -13,7 +13,7 @@ import torsor
 # %% [markdown]
 # ## Bearing forces of a four-bar linkage
 #
-# A loop is described by a cut joint. `closed.assemble` solves for the passive coordinates, for all crank angles in one
+# Each loop is cut at one joint. `closed.assemble` solves for the passive coordinates at all crank angles in one
 # call. The methods of `closed` compute the dynamics of the closed mechanism. The crank turns at 8 rad/s.
 
 # %%

@@ -17,7 +17,7 @@ robot = torsor.library.ur5()
 states = np.random.default_rng(0).normal(size=(3, 50_000, 6))
 
 # %% [markdown]
-# ## Batches, threads, single precision
+# ## Batches, threads and single precision
 #
 # Pass many states in one call. `to` selects the number of threads, the floating-point type and the device ("cuda" for
 # an NVIDIA GPU).
@@ -53,6 +53,8 @@ print(distance.shape, gradient.shape)
 
 # %% [markdown]
 # ## C code for controllers
+#
+# `torsor.export.c` writes C code, a header and a CMake file.
 
 # %%
 with tempfile.TemporaryDirectory() as folder:
