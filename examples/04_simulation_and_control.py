@@ -2,7 +2,8 @@
 # # 4. Simulation and control
 #
 # This tutorial is for control engineers who test controllers in simulation. A SCARA arm follows a path under
-# computed-torque control, with a payload that the controller model lacks. Then a batch of a thousand arms is simulated.
+# computed-torque control, with a payload that its controller does not model. Then a thousand arms are simulated in one
+# batch.
 
 # %%
 import casadi as ca
@@ -43,7 +44,7 @@ figure.legend(loc="outside upper center", ncols=4)
 figure
 
 # %% [markdown]
-# The unknown payload lowers the quill by 6 mm, because the controller has no integral action.
+# The unknown payload lowers the prismatic joint by 6 mm, because the controller has no integral action.
 #
 # A controller is a CasADi function of (t, q, v) that is compiled into the integration step. A plain Python function
 # also works and is called once per step. Use `external=` for external wrenches, and `control_period=` and `delay=`
@@ -52,7 +53,7 @@ figure
 # ## Batches of simulations
 #
 # Leading axes of the initial state are batch axes. Each arm starts at a different position, and the controller brings
-# them all onto the path.
+# all arms onto the path.
 
 # %%
 spread = np.random.default_rng(0).uniform(-1, 1, size=(1000, 4)) * [0.05, 0.05, 0.02, 0.05]

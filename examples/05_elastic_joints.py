@@ -17,8 +17,8 @@ elastic = rigid.with_motor("joint3", carrier="link1", **drive)
 print(rigid.nv, elastic.nv, elastic.coordinate_names[-1])
 
 # %% [markdown]
-# The motor starts at 0.2 rad/s, and the joint oscillates. The frequency, which depends on the stiffness and the
-# inertias on both sides of the spring, is measured in the simulation and compared with that of the linearised model.
+# The motor starts at 0.2 rad/s, and the joint oscillates. The frequency depends on the stiffness and on the inertias
+# on both sides of the spring. This code compares the simulated frequency with that of the linearised model.
 
 # %%
 q0 = np.zeros(7)
@@ -44,7 +44,8 @@ figure
 
 # %% [markdown]
 # `torsor.control.mixed` is the controller of Hua et al. for rigid and elastic joints; `torsor reproduce hua` draws
-# their figures. Force rates (`force_rate`) give the exact feed-forward for an elastic joint.
+# their figures. Force rates (`force_rate`) give the exact feed-forward for an elastic joint. A simpler controller,
+# `gravity_pd`, combines PD control with gravity compensation:
 
 # %%
 gains = {"kp": [600, 600, 600, 20, 20, 20], "kd": [60, 60, 60, 2, 2, 2]}
