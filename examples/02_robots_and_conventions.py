@@ -2,7 +2,7 @@
 # # 2. Robots from files, tables and screws
 #
 # This tutorial shows how to use your own robot. You can load it from a file (URDF, MJCF, TOML or another format), or
-# describe it in Python by a Denavit-Hartenberg table, by screws, or by links and joints. The result is always an
+# describe it in Python with a Denavit-Hartenberg table, screws, or links and joints. The result is always an
 # immutable `Robot` in SI units and radians.
 
 # %%

@@ -110,7 +110,7 @@ figure.savefig(f"designs_{SIZE}.png", dpi=90)
 figure
 
 # %% [markdown]
-# To check a design, build its robot and solve the motion problem directly:
+# To check a design, build its robot and solve its problem directly:
 
 # %%
 chosen = front[len(front) // 2]
