@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 3. Dynamics, derivatives and rates
 #
-# This tutorial is for engineers who call robot dynamics from Python. It computes inverse and forward dynamics, their
-# exact derivatives, and force rates, for one state or a batch of states.
+# This tutorial computes inverse and forward dynamics, their exact derivatives, and force rates, for one state or a
+# batch of states.
 
 # %%
 import numpy as np
