@@ -346,7 +346,7 @@ def test_a_report_in_markdown_names_what_agrees_by_bound_and_repeats_no_reason_o
     first = Item("lie/a", "a", Kind.NUMBER, "page 1", lambda: rows, missing="no masses")
     second = Item("lie/b", "b", Kind.NUMBER, "page 2", lambda: [rows[-1], rows[4]], missing="no masses. Nor lengths")
     page = write_report(tmp_path / "page.md", [run(first), run(second)])[0].read_text(encoding="utf-8")
-    assert "These values agree. 1e-12: Γ (eq. 1; eq. 2; eq. 3). 1e-3: A.\n" in page
+    assert "These values agree. Below 1e-12: Γ (eq. 1; eq. 2; eq. 3). Below 1e-3: A.\n" in page
     assert "| shape | round | oval (differs); tilted: flat |\n| T | 1 s | 2 s |\n" in page
     assert "B (page 2): **not reproducible**. See lie/a. Nor lengths.\n" in page and page.count("| T |") == 1
 

@@ -15,25 +15,25 @@ from torsor.reproduce.registry import DOCUMENTS, EDITORIAL, TEST, Document, perc
 
 TITLE = "The papers, reproduced"
 HEAD = ("what", "document", "ours", "difference", "predicted", "verdict")
-MARKDOWN_HEAD = ("what", "document", "ours", "predicted")
+MARKDOWN_HEAD = ("quantity", "document", "Torsor", "predicted")
 COLOURS = {"agrees": "#1a7f37", "differs": "#9a6700", "fails": "#cf222e"}
 INTRODUCTION = (
-    "This page compares the library with every algorithm, table, figure and printed number in the five documents that "
-    "Torsor implements. Equations without printed numbers are corrected and evaluated for a random robot. Differences "
-    "are relative to the largest component; rounding differences are shown as bounds. The available copies contain no "
-    "figures, so only statements about them in the text are compared."
+    "This page compares Torsor with every algorithm, table, figure and printed number in the five documents that it "
+    "implements. Equations without printed numbers are corrected, then evaluated for a random robot. Differences are "
+    "relative to the largest component. The available copies contain no figures, so only statements about them are "
+    "compared."
 )
 NUMBERED = re.compile(r"(Fig\.|Figure|Table) \S+")  # a place that the name of an item repeats: "hua/fig-3"
 AGREEING = (
-    "Values that agree are listed after the bound on their difference. Items without a verdict agree. Table rows "
-    "without a verdict have the verdict of the item."
+    "Values that agree are listed after a bound on their difference. Items without a verdict agree. Table rows "
+    "without a verdict have that of the item."
 )
 LEGEND = {
-    Verdict.AGREES: "our value rounds to the printed value, or equals the result of the printed equations",
-    Verdict.DIFFERS: "our value differs, and the stated reason predicts the printed value",
-    Verdict.MISSING: "data are missing from the document, so assumed data are used",
-    Verdict.DEFINES: "a sketch of symbols, without numbers",
-    Verdict.FAILS: "our value differs, and no known reason predicts the printed value",
+    Verdict.AGREES: "Torsor's value rounds to the printed value, or equals the result of the printed equations",
+    Verdict.DIFFERS: "Torsor's value differs, and the stated reason predicts the printed value",
+    Verdict.MISSING: "the document omits data, so assumed data are used",
+    Verdict.DEFINES: "the item is a sketch without numbers",
+    Verdict.FAILS: "Torsor's value differs, and no known reason predicts the printed value",
 }
 CLASSES = {
     Category.MISPRINT: "a wrong sign, index, symbol or statement",
@@ -156,13 +156,13 @@ def _is_equal(row: Row) -> bool:
 
 
 def _agreeing(rows: Iterable[Row]) -> str:
-    """Return the agreeing quantities, sorted by bound, in sentences such as "1e-12: forces; moments"."""
+    """Return the agreeing quantities, sorted by bound, in sentences such as "Below 1e-12: forces; moments"."""
     by_bound = dict[str, list[Row]]()
     for row in rows:
         bound = row.difference.removeprefix("below ") if row.difference.startswith("below ") else ""
         by_bound.setdefault(bound, []).append(row)
     bounds = sorted(by_bound, key=lambda bound: float(bound or "inf"))
-    heads = [f"{bound}: " if bound else "Others: " if len(bounds) > 1 else "" for bound in bounds]
+    heads = [f"Below {bound}: " if bound else "Others: " if len(bounds) > 1 else "" for bound in bounds]
     return " ".join(f"{head}{_compared(by_bound[bound])}." for head, bound in zip(heads, bounds, strict=True))
 
 
@@ -274,7 +274,7 @@ def _item_lines(result: Result, first: dict[str, Result]) -> Iterator[str]:
     if len(lines) == 1:
         ((what, printed, ours, predicted),) = lines
         texts = f"Document: {printed}." if printed else "", f"Predicted: {predicted}." if predicted else ""
-        yield from ("", " ".join(filter(None, [f"*{what}*.", *texts, f"Ours: {ours}."])))
+        yield from ("", " ".join(filter(None, [f"*{what}*.", *texts, f"Torsor: {ours}."])))
     elif lines:
         yield from _table(*without_empty(MARKDOWN_HEAD, lines))
 

@@ -169,7 +169,7 @@ def _path() -> Outcome:
     x, y = (np.insert(np.cumsum(LENGTH * of(angles), axis=-1), 0, 0.0, axis=-1) for of in (np.cos, np.sin))
     q, v = np.split(_moved_by(bang_bang()), 2)
     rows = [
-        same("q(T), by eq. 3.92 from q(0) = (0.0, -2.0) with the torques of the library", [1.0, -1.0], q, 1e-6, "rad"),
+        same("q(T), by eq. 3.92 from q(0) = (0.0, -2.0) with Torsor's torques", [1.0, -1.0], q, 1e-6, "rad"),
         zero("q'(T)", v, tolerance=1e-6, unit="rad/s"),
     ]
     labels = "Figure 4.4: motion, dark to light", "m", "m"
@@ -307,14 +307,14 @@ def _slide_path() -> Outcome:
 
 OTHER = (
     "the thesis does not state the number of control points, the times at which bounds hold, or whether force "
-    "and torque are divided by their bounds, as in eq. 5.1 (scaled effort); none of the choices tried yields all digits"
+    "and torque are divided by their bounds, as in eq. 5.1 (scaled effort). No choice tried yields all digits"
 )
-BELOW = f"{OTHER}. With the weight of the links, normal to the plane, the norms have the printed order"
+BELOW = f"{OTHER}. With link weights normal to the plane, the norms have the printed order"
 SHIFTS = (
-    "the number of control points is not printed, and spline torques need time to switch: with 28 points, they "
+    "the number of control points is not printed, and spline torques need time to switch. With 28 points, they "
     "reach the lower bound at the printed times"
 )
-VALLEYS = "with the weight of the links, normal to the plane, joint 1 carries more than joint 2 throughout, as printed"
+VALLEYS = "with link weights normal to the plane, joint 1 carries more than joint 2 throughout, as printed"
 F, N = Kind.FIGURE, Kind.NUMBER
 SHORT: dict[str, Any] = {"seconds": 1, "first": 2}
 LONG: dict[str, Any] = {"seconds": 2, "first": 4}

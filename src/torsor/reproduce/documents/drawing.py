@@ -254,7 +254,7 @@ def unified_body() -> Outcome:
         tidy(axes, "Fig. 2: link 1 and its motors, one body", "m", "m", beside=True)
 
     rows = [
-        numbers("mass of link 1, 2.5 kg, with motors 2 and 3, 1.0 kg each (Table I)", ["4.5"], [link.mass], "kg"),
+        numbers("mass of link 1 (2.5 kg) with motors 2 and 3 (1.0 kg each; Table I)", ["4.5"], [link.mass], "kg"),
         only("height of its centre of mass", f"{link.com[1]:.4f} m"),
     ]
     return Outcome(rows, draw, (5.5, 4.0))

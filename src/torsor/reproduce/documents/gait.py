@@ -337,14 +337,14 @@ CPU = "34.10"  # s
 FINE = 181  # instants of a step, ten times the intervals between nodes
 STRAIGHT, SAME_SIDE, STANCE = 15.0, 0.95, 0.01  # degrees; fraction of the stance; vertical force in body weights
 DATA = (
-    "inertias, lengths, limits, strengths, contact points and contact times are not printed; those of de Leva 1996 and "
-    "of the library are used. Statements that differ hold for the walk with habits (narrower joint limits, an upright "
+    "inertias, lengths, limits, strengths, contact points and contact times are not printed. Those of de Leva (1996) "
+    "and Torsor are used. Statements that differ hold for the walk with habits (narrower joint limits, an upright "
     "chest, a posture weight, feet that slip at up to 0.25 m/s)"
 )
 COUNTED = (
-    "the thesis does not state which constraints it counts, or at how many instants; CPU times are not comparable, "
-    "because body, contacts, tolerance (1e-5, thesis 1e-3), derivatives (second, thesis first), solver (interior "
-    "point, thesis SNOPT) and computer differ"
+    "the thesis does not state which constraints it counts, or at how many instants. CPU times are not comparable, "
+    "because body, contacts, tolerance (1e-5; thesis: 1e-3), derivatives (second; thesis: first), solver (interior "
+    "point; thesis: SNOPT) and computer differ"
 )
 A, F, N, PLACE = Kind.ALGORITHM, Kind.FIGURE, Kind.NUMBER, "eqs. 5.1 to 5.10"
 LONG: dict[str, Any] = {"seconds": 15.0, "first": 100.0}

@@ -356,12 +356,11 @@ def _times() -> Outcome:
 
 
 SIGNS = (
-    "the tables do not fix all signs, and Table II lacks a column (completed from published data); with "
-    "θ_3 = π/2 and the centre of mass of link 4 on the other side, as for α_4 = π/2, the printed value results, "
-    "perhaps by chance"
+    "the tables do not fix all signs, and Table II lacks a column (completed from published data). With θ_3 = π/2 and "
+    "the centre of mass of link 4 on the other side, as for α_4 = π/2, the printed value results, perhaps by chance"
 )
 QUINTIC = (
-    "no quintic has zero velocity, acceleration and jerk at both ends, but a polynomial of degree 7 does; the jerk "
+    "no quintic has zero velocity, acceleration and jerk at both ends, but a polynomial of degree 7 does. The jerk "
     "shown is that of the quintic"
 )
 N = Kind.NUMBER

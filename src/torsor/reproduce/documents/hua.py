@@ -248,7 +248,7 @@ def _motor(case: str, name: str) -> Outcome:
     words = f"within {math.ceil(1e3 * away) / 1e3:g} rad"
     title = f"{name}: angle of the elastic joint's motor, {case}"
     draw = curve_panel(title, "rad", motion.times, motion.q[k][:, [3, 2]], ("motor of joint 3", "joint 3"))
-    what, printed = "motor 3 after 2 s, from its desired position (eqs. 43, 44)", "tracks the desired motor position"
+    what, printed = "error of motor 3 after 2 s (eqs. 43, 44)", "tracks the desired motor position"
     return Outcome([claim(what, printed, words, away < 0.1)], draw)
 
 
@@ -302,10 +302,10 @@ def _starts() -> Outcome:
 
 GEOMETRY = (
     "the paper omits joint axes, lengths, centres of mass, gear ratios, gains, initial velocities and the initial "
-    "angle of motor 3; these were chosen, and three gains were fitted to the errors without payload"
+    "angle of motor 3. These were chosen, but three gains were fitted to the errors without payload"
 )
 UNDECIDED = (
-    "initial velocities and gains are not printed: the large initial torque of motor 3 alone suggests the desired "
+    "initial velocities and gains are not printed. The large initial torque of motor 3 alone suggests the desired "
     "velocities, but the errors with payload suggest a start from rest"
 )
 

@@ -92,7 +92,7 @@ def _base_inverse() -> list[Row]:
         same("V'_0 - g, eq. 97", result.Vd_0, acceleration, unit="m/s², rad/s²"),
         same("Γ, eq. 100", result.Gamma, forces, unit="N m, N"),
         zero(
-            "wrench on the base at the acceleration of the library",
+            "wrench on the base at Torsor's acceleration",
             left,
             float(np.abs(tree().wrenches).max()),
             unit="N, N m",
@@ -428,8 +428,8 @@ def _cut_joint() -> list[Row]:
     rate, other_rate = (each.imag / h for each in _ends_of_cut_joint(bar.tree, q + 1j * h * v))
     forces = table.inverse_dynamics(q, v, 0 * v, loops="open")
     return [
-        zero("O_k - O_{k+B} at the positions of the library, eqs. 1, 3", k - other, unit="m"),
-        zero("V_k - V_{k+B} at the velocities of the library, eq. 4", rate - other_rate, unit="m/s"),
+        zero("O_k - O_{k+B} at Torsor's positions, eqs. 1, 3", k - other, unit="m"),
+        zero("V_k - V_{k+B} at Torsor's velocities, eq. 4", rate - other_rate, unit="m/s"),
         same("Γ_tr of the table, eq. 31", khalil.inverse_dynamics(bar.tree, q, v, 0 * v).Gamma, forces, unit="N m"),
     ]
 

@@ -164,7 +164,7 @@ def _flexible(hub: float = 0.02, length: float = 1.0, mass: float = 1.0, bending
         moved = simulate(light, duration=0.2, step=4e-3, controller=drive, method="implicit")
         tips.append(light.pose(moved.q, end)[:, :2, 3])
         times = moved.times
-    rows.append(same("tip of the library's arm, modelled as rigid segments", tips[1][:, 1], tips[0][:, 1], 1e-2, "m"))
+    rows.append(same("tip of Torsor's arm, modelled as rigid segments", tips[1][:, 1], tips[0][:, 1], 1e-2, "m"))
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
@@ -211,10 +211,10 @@ def _hybrid() -> Outcome:
     active = [tree.coordinate_names.index(name) for name in tree.active]
     loops = tree.closed.inverse_dynamics(q, v[active], a[active])
     rows = [
-        same("forces of the lower legs, eq. 66, and of a tree with loops", published[0], loops[:6], 1e-10, "N"),
-        same("forces of the upper legs, eq. 66, and of a tree with loops", published[1], loops[6:], 1e-10, "N"),
-        same("forces of the lower legs, eq. 66, and of modules", published[0], Gamma_1, 1e-10, "N"),
-        same("forces of the upper legs, eq. 66, and of modules", published[1], Gamma_2, 1e-10, "N"),
+        same("forces of the lower legs, eq. 66 and a tree with loops", published[0], loops[:6], 1e-10, "N"),
+        same("forces of the upper legs, eq. 66 and a tree with loops", published[1], loops[6:], 1e-10, "N"),
+        same("forces of the lower legs, eq. 66 and modules", published[0], Gamma_1, 1e-10, "N"),
+        same("forces of the upper legs, eq. 66 and modules", published[1], Gamma_2, 1e-10, "N"),
     ]
 
     def draw(figure: Any) -> None:

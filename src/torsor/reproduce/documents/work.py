@@ -181,13 +181,13 @@ def _comparison() -> Outcome:
     rows.append(claim("forces as written for n joints", "linear order O(n), both", words, misfit < 0.5))
     rows.append(only("sensitivities as written", _growth(SENSITIVITIES, as_written, WRITTEN[SENSITIVITIES])[0]))
     for name, title in NAMES.items():
-        rows += [_less(f"{title} customised, {robot}", customised(robot, name).work) for robot in ROBOTS]
+        rows += [_less(f"customised {title}, {robot}", customised(robot, name).work) for robot in ROBOTS]
         words, _ = _growth(name, customised_chain, CUSTOMISED[name])
-        rows.append(only(f"{title} customised, a general chain", f"about {words}"))
+        rows.append(only(f"customised {title}, a general chain", f"about {words}"))
     times = {(robot, name): customised(robot, name).times() for name in NAMES for robot in ROBOTS}
     for (robot, name), (ours, other) in times.items():
         words = f"{'less' if ours < other else 'more'} than the Lagrangian"
-        rows.append(claim(f"time of {NAMES[name]} customised, {robot}", "less", words, ours < other))
+        rows.append(claim(f"time of customised {NAMES[name]}, {robot}", "less", words, ours < other))
 
     ours, other = _times_in_numpy()
     words = f"Newton-Euler takes {'more' if ours > other else 'less'}: there, calls cost more than operations"
