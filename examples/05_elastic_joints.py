@@ -43,9 +43,9 @@ axes.grid(alpha=0.3)
 figure
 
 # %% [markdown]
-# `torsor.control.mixed` is the controller of Hua et al. for rigid and elastic joints; `torsor reproduce hua` draws
-# their figures. Force rates (`force_rate`) give the exact feed-forward for an elastic joint. A simpler controller,
-# `gravity_pd`, combines PD control with gravity compensation:
+# `torsor.control.mixed` is the controller of Hua et al. for rigid and elastic joints. Force rates (`force_rate`) give the
+# exact feed-forward for an elastic joint. A simpler controller, `gravity_pd`, combines PD control with gravity
+# compensation:
 
 # %%
 gains = {"kp": [600, 600, 600, 20, 20, 20], "kd": [60, 60, 60, 2, 2, 2]}

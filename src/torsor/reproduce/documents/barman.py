@@ -239,7 +239,8 @@ def _slide_time() -> Outcome:
             ", ".join(f"{slide(ends, is_scaled, points).T:.4f}" for points in numbers_of_points)
             for is_scaled in (False, True)
         )
-        rows.append(only(f"{ends}; 5, 6, 8, 16 control points", f"{plain} s; scaled effort: {scaled} s"))
+        name = ends if len(rows) > 1 else f"{ends}; 5, 6, 8, 16 control points"
+        rows.append(only(name, f"{plain} s; scaled effort: {scaled} s"))
     few = {nodes: slide(nodes=nodes).T for nodes in (10, 14, 18, 20)}
     words = ", ".join(f"{T:.4f} s ({nodes})" for nodes, T in few.items())
     rows.append(only("the first row, with bounds at few times (number in brackets)", words))
