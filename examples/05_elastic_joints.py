@@ -43,8 +43,8 @@ axes.grid(alpha=0.3)
 figure
 
 # %% [markdown]
-# `torsor.control.mixed` is the controller of Hua et al. for rigid and elastic joints. Force rates (`force_rate`) give the
-# exact feed-forward for an elastic joint. A simpler controller, `gravity_pd`, combines PD control with gravity
+# `torsor.control.mixed` is the controller of Hua et al. for rigid and elastic joints. Force rates (`force_rate`) give
+# the exact feed-forward for an elastic joint. A simpler controller, `gravity_pd`, combines PD control with gravity
 # compensation:
 
 # %%
