@@ -95,7 +95,10 @@ def _torques() -> Outcome:
         _shift("link 1 switches to the lower bound", "just over 0.2 s", 0, first[0]),
         _shift("link 2 returns to the lower bound", "after 0.25 s", 1, second[1]),
         number(f"minimum time with {SPLINE_POINTS} control points", "0.392", spline.T, "s"),
-        only(f"both times as printed (tried: {', '.join(map(str, OTHER_POINTS))} control points)", ", ".join(matching)),
+        only(
+            f"numbers of control points that yield both times (of {', '.join(map(str, OTHER_POINTS))})",
+            ", ".join(matching),
+        ),
         claim("torque limits", "±10 N m", f"±{largest:.6g} N m, between nodes", largest < 10 * (1 + 1e-3)),
     ]
 

@@ -127,8 +127,8 @@ def _angles() -> Outcome:
         alike.append(f"{name}: {', '.join(f'{each.correlation:.1f}' for each in found)}")
         apart.append(f"{name}: {', '.join(f'{each.rms:.0f}' for each in found)} degrees")
     rows += [
-        only("correlation with human data", "; ".join(alike)),
-        only("RMS difference from human data", "; ".join(apart)),
+        only(f"correlation with human data ({', '.join(JOINTS)})", "; ".join(alike)),
+        only(f"RMS difference from human data ({', '.join(JOINTS)})", "; ".join(apart)),
     ]
     panels = _three_panels(lambda walk: [walk.angle(f"{joint}_flexion") for joint in JOINTS], JOINTS, "5.3", "degrees")
 
