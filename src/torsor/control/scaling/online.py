@@ -443,10 +443,8 @@ class OnlineScaling:
                 self._patience = min(LATE_FACTOR * self._patience, MAX_PATIENCE_RATIO * self._least_patience)
                 return False
             if given:
-                missing, left = (
-                    max(self._patience - self._spent, MIN_REMAINING_FRACTION * self._patience),
-                    self._limit - self._elapsed,
-                )
+                missing = max(self._patience - self._spent, MIN_REMAINING_FRACTION * self._patience)
+                left = self._limit - self._elapsed
                 self._pace = min(self.pieces, max(1, ceil(missing / max(left, 1))))
             yield
         best = window.clipped()
@@ -470,10 +468,8 @@ class OnlineScaling:
     def prepare(self) -> None:
         """Plan the first motion, which takes a few milliseconds; otherwise the first call to ``step`` does this."""
         if self.fed <= 2 * MIN_INTERVALS and not self.closed:
-            message, fix = (
-                f"the open path has {self.fed} samples",
-                f"feed at least {2 * MIN_INTERVALS + 1}, or close the path",
-            )
+            message = f"the open path has {self.fed} samples"
+            fix = f"feed at least {2 * MIN_INTERVALS + 1}, or close the path"
             raise ModelError(message, where=self._where, fix=fix)
         for _ in self._improve():
             pass

@@ -134,10 +134,8 @@ class Settings:
         """Return the settings; raise ModelError if one is invalid or the robot is not supported."""
         where = robot.name
         if robot.loops and inverse:
-            message, fix = (
-                "`inverse=True` is not supported with closed loops",
-                "use torsor.export.c with constrained_inverse_dynamics",
-            )
+            message = "`inverse=True` is not supported with closed loops"
+            fix = "use torsor.export.c with constrained_inverse_dynamics"
             raise ModelError(message, where=where, allowed="forward dynamics", fix=fix)
         if not robot.nv:
             raise ModelError("the robot has no coordinates", where=where, allowed="one or more joints")

@@ -248,11 +248,9 @@ class Excitation(Result):
             2.0
         """
         with reading_archive(Path(path), cls.kind) as fields:
-            robot, coefficients, figures = (
-                archived_robot(fields),
-                fields.arrays["coefficients"],
-                fields.arrays["figures"],
-            )
+            robot = archived_robot(fields)
+            coefficients = fields.arrays["coefficients"]
+            figures = fields.arrays["figures"]
             check_array(figures, (3,), "figures")
             check_array(coefficients, (coefficients.shape[0], robot.nv), "coefficients")
             if len(coefficients) % 2 == 0 or not (np.isfinite(coefficients).all() and figures[0] > 0):

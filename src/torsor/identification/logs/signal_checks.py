@@ -95,10 +95,8 @@ def _times(log: Log) -> Iterator[LogFinding]:
     if (steps > 0).any():
         k = int(sampling.gaps[int(np.argmax(steps))])
         message = f"{np.count_nonzero(steps > 0)} gaps, the longest of {steps.max():.4g} s before {log.line(k)} (usual "
-        message, fix = (
-            f"{message}step: {sampling.step:.4g} s)",
-            "none needed; each segment is differentiated separately",
-        )
+        message = f"{message}step: {sampling.step:.4g} s)"
+        fix = "none needed; each segment is differentiated separately"
         yield LogFinding("gap", log.source, message, fix, float(steps.max()))
 
 
@@ -263,10 +261,8 @@ def rate_findings(
             message = (
                 f"its correlation with the derivative of {robot.coordinate_names[other]!r} is {alike[j, other]:.3f}"
             )
-            message, fix = (
-                f"{message}, and {own_correlation:.3f} with its own",
-                f"correct the order of the columns of {what}",
-            )
+            message = f"{message}, and {own_correlation:.3f} with its own"
+            fix = f"correct the order of the columns of {what}"
             yield LogFinding("swapped", place, message, fix, float(alike[j, other]))
             continue
         late, best = _delay(x[:, j], y[:, j])

@@ -80,9 +80,8 @@ class Ground:
         corners = FLOOR_SIZE * size * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
         floor = corners @ level[:, :2].T + middle - 1e-3 * size * level[:, 2]
         looks = {"color": (255, 255, 255), "opacity": 0.0, "cast_shadow": False, "receive_shadow": SHADOW_OPACITY}
-        server.scene.add_mesh_simple(
-            "/ground/floor", floor.astype(np.float32), np.array([[0, 1, 2], [0, 2, 3]]), **looks
-        )
+        faces = np.array([[0, 1, 2], [0, 2, 3]])
+        server.scene.add_mesh_simple("/ground/floor", floor.astype(np.float32), faces, **looks)
         lines = np.arange(-SQUARES_PER_SIDE, SQUARES_PER_SIDE + 1)
         for across, axis in enumerate(AXES):
             for name, (color, width) in LINE_LOOKS.items():
@@ -257,8 +256,7 @@ class Stage:
         scene.add_light_hemisphere("/light/sky", sky_color=SKY_COLOR, ground_color=EARTH_COLOR, intensity=SKY_LIGHT)
         sun = scene.add_light_directional("/light/sun", intensity=SUN_LIGHT, cast_shadow=True)
         sun.position = tuple(level @ SUN)
-        below = middle - self.up * float(np.abs(self.up) @ (self.high - self.low)) / 2
-        self.ground = Ground(self.server, below, level, self.size)
+        self.ground = Ground(self.server, middle - self.up * height / 2, level, self.size)
 
     # Actions of the controls
 
