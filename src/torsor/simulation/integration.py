@@ -9,7 +9,7 @@ from typing import Any, cast
 import casadi as ca
 import numpy as np
 
-from torsor.base.arrays import Array, Shape
+from torsor.base.arrays import Array
 from torsor.base.errors import SimulationError, warn
 from torsor.base.progress import Bar
 from torsor.compiler import AnyKernel, Kernel
@@ -425,8 +425,8 @@ def _stepper(setup: Setup) -> tuple[Step, Callable[[Index], Step], AnyKernel | N
         return plain, lambda index: plain, compiled(None)
     cores = (robot.nv,), (len(robot.links), 6)
     held = [core for core, holds in zip(cores, dynamics.held_inputs(*sources), strict=True) if holds]
-    windows: list[Shape] = [each.function.size_in(3) for each in dynamics.windowed(*sources) if each.function is not None]
-    step = LoopStep(setup.choices, kernel, setup.q, held + windows)
+    windowed = [each.function for each in dynamics.windowed(*sources) if each.function is not None]
+    step = LoopStep(setup.choices, kernel, setup.q, [*held, *(each.size_in(3) for each in windowed)])
     return step, step.of, None
 
 
