@@ -236,9 +236,8 @@ class ClosedRobot(Mechanism):
         if passive:
             driven = mechanism.coordinate_names[passive[0]]
             fix = f"make it active: robot.with_active([..., {driven!r}])"
-            raise ModelError(
-                f"tau is not zero on the passive coordinate {driven!r}", value=driven, where=self.name, fix=fix
-            )
+            message = f"tau is not zero on the passive coordinate {driven!r}"
+            raise ModelError(message, value=driven, where=self.name, fix=fix)
         return values[..., places]
 
     def of_drives(self, data: Any) -> dict[str, Any]:

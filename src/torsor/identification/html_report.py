@@ -39,9 +39,8 @@ def write_identification_report(path: str | Path, found: Identified, validated: 
         other = validated.prior.name
         if validated.prior.inertial.names != found.prior.inertial.names:
             allowed = f"a result of {found.prior.name!r}"
-            raise ModelError(
-                f"belongs to {other!r}", value=other, argument="validated", where="report", allowed=allowed
-            )
+            message = f"belongs to {other!r}"
+            raise ModelError(message, value=other, argument="validated", where="report", allowed=allowed)
     if Path(path).suffix.lower() != ".html":
         raise ModelError(f"the file name is {str(path)!r}", where="report", allowed="a name that ends with .html")
     name = f"{found.prior.name}: identified parameters"

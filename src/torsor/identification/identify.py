@@ -223,9 +223,8 @@ def _reference(model: Model, instruments: Sequence[ArrayLike], count: int) -> Mo
     """Return the model along the instruments' motion, which must have ``count`` samples."""
     if not isinstance(instruments, (tuple, list)) or len(instruments) != 3:
         allowed = f"(q, v, a) of the samples without measurement noise, or {SIMULATION!r}"
-        raise ModelError(
-            "are not a motion of the samples", argument="instruments", where=model.robot.name, allowed=allowed
-        )
+        message = "are not a motion of the samples"
+        raise ModelError(message, argument="instruments", where=model.robot.name, allowed=allowed)
     zeros = np.zeros((count, model.robot.nv))
     q, v, a = instruments
     motion = measurements_of(model.robot, (q, v, a, zeros))

@@ -362,9 +362,8 @@ class OnlineScaling:
     def close(self) -> None:
         """Declare that the last sample was the end of the path."""
         if self.fed <= MIN_INTERVALS:
-            raise ModelError(
-                f"the path has {self.fed} samples", where=self._where, allowed=f"{MIN_INTERVALS + 1} or more"
-            )
+            message = f"the path has {self.fed} samples"
+            raise ModelError(message, where=self._where, allowed=f"{MIN_INTERVALS + 1} or more")
         self.closed = True
 
     def _last_usable(self) -> int:

@@ -200,9 +200,8 @@ def check_excitable(robot: Any) -> None:
         raise ModelError("closed loops are not supported", where=where, fix=fix)
     if robot.nq != robot.nv:
         fix = "fix the base, or choose a motion manually"
-        raise ModelError(
-            "positions with quaternions are not supported", where=where, allowed="robots with nq = nv", fix=fix
-        )
+        message = "positions with quaternions are not supported"
+        raise ModelError(message, where=where, allowed="robots with nq = nv", fix=fix)
     if robot.elastic:
         message = f"joint {robot.elastic[0].name!r} is elastic: the motion of its motor cannot be prescribed"
         raise ModelError(message, where=where, fix="use robot.without_motor(...) to make the joints rigid")

@@ -52,9 +52,8 @@ def wrench_columns(given: LogMap, robot: MeasuredRobot) -> list[Head]:
         for part in [part_name for part_name in ("moment", "force") if part_name in own]:
             heads = rows(own[part], where, part, "three columns")
             if len(heads) != 3 or any(isinstance(head, bool) or not isinstance(head, (str, int)) for head in heads):
-                raise ModelError(
-                    f"{part} is {heads!r}", value=heads, where=where, allowed="three column headers or numbers"
-                )
+                message = f"{part} is {heads!r}"
+                raise ModelError(message, value=heads, where=where, allowed="three column headers or numbers")
             columns += heads
     if len(set(columns)) < len(columns):
         raise ModelError("a column is named twice", where=f"{given.source}: wrenches")
@@ -408,9 +407,8 @@ def _check_known(given: Any, columns: Mapping[str, Any], what: str, where: str) 
     """Raise ModelError if a table names a signal without columns."""
     unknown = [name for name in given if name not in columns] if isinstance(given, Mapping) else []
     if unknown:
-        raise ModelError(
-            f"there is {what} for {unknown[0]!r}, which has no columns", where=where, allowed=", ".join(columns)
-        )
+        message = f"there is {what} for {unknown[0]!r}, which has no columns"
+        raise ModelError(message, where=where, allowed=", ".join(columns))
 
 
 def _check_size(values: Array, heads: Sequence[Head], base: _Base) -> None:
@@ -436,9 +434,8 @@ def _force(columns: Mapping[str, Any], drives: Gears, given: LogMap, where: str,
         raise ModelError(message, where=where, allowed="one of them", fix=fix)
     if "current" in columns and drives.constants is None:
         fix = "add drives.torque_constants (N m/A, one for each motor)"
-        raise ModelError(
-            "contain 'current', but there are no torque constants", argument="columns", where=given.source, fix=fix
-        )
+        message = "contain 'current', but there are no torque constants"
+        raise ModelError(message, argument="columns", where=given.source, fix=fix)
     if "tau" in columns and drives.constants is not None:
         fix = "name the columns 'current' instead of 'tau', or remove the constants"
         raise ModelError("there are torque constants, but no columns for 'current'", where=given.source, fix=fix)

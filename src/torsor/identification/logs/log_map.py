@@ -125,14 +125,12 @@ def _matrix(data: Mapping[str, Any], robot: MeasuredRobot, where: str) -> Array:
         for row in rows(data.get("coupling", []), where, "coupling"):
             entry = rows(row, where, "coupling", "a list of [motor, joint, ratio]")
             if len(entry) != 3:
-                raise ModelError(
-                    f"the coupling is {entry!r}", value=entry, where=where, allowed="[motor, joint, ratio]"
-                )
+                message = f"the coupling is {entry!r}"
+                raise ModelError(message, value=entry, where=where, allowed="[motor, joint, ratio]")
             motor, joint = indices_of([str(name) for name in entry[:2]], names, f"{where}: coupling")
             if motor == joint:
-                raise ModelError(
-                    f"motor {entry[0]} is coupled with itself", where=where, fix="put its own ratio into ratios"
-                )
+                message = f"motor {entry[0]} is coupled with itself"
+                raise ModelError(message, where=where, fix="put its own ratio into ratios")
             R[motor, joint] = number(entry[2], where, f"coupling of {entry[0]} with {entry[1]}")
     if not np.abs(R).max() > 0 or not np.linalg.cond(R) < MAX_CONDITION:
         message = "the gear ratio matrix is singular"
@@ -215,9 +213,8 @@ class LogMap:
     def __post_init__(self) -> None:
         where = self.source
         if self.columns is None:
-            raise ModelError(
-                "is None", argument="columns", where=where, allowed="a table {'q': headers, 'tau': headers}"
-            )
+            message = "is None"
+            raise ModelError(message, argument="columns", where=where, allowed="a table {'q': headers, 'tau': headers}")
         for name in ("columns", "units", "scale", "files", "drives", "wrenches"):
             table(getattr(self, name), where, name)
         for name in ("cutoff", "force_cutoff", "gap"):
@@ -319,9 +316,8 @@ def own_map(path: Path, robot: MeasuredRobot) -> LogMap:
     if present:
         missing = [header for header in present if header not in places]
         if missing:
-            raise ModelError(
-                f"column {missing[0]!r} is missing", where=path.name, allowed=listing(present), fix=HEADER_FIX
-            )
+            message = f"column {missing[0]!r} is missing"
+            raise ModelError(message, where=path.name, allowed=listing(present), fix=HEADER_FIX)
         columns["temperature"] = [places[each][0] for each in present]
     if "tau" not in columns:
         fix = "add columns 'tau NAME', or define the force or current columns in a map: --map FILE"
