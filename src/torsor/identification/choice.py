@@ -183,11 +183,10 @@ class _Search:
     def _solved(self, chosen: Sequence[int]) -> Array | None:
         """Return the squared residuals (n,) with some options, or None if the columns are linearly dependent."""
         at = [*range(self.size), *(self.size + k for k in chosen), -1]
-        G = self.G[:, at][:, :, at]
-        x = _solution(np.einsum("jab,j->ab", G, 1 / self.noise**2))
+        x = _solution(self._weighted[np.ix_(at, at)])
         if x is None:
             return None
-        whole = np.append(x, -1.0)
+        whole, G = np.append(x, -1.0), self.G[:, at][:, :, at]
         return np.asarray(np.maximum(np.einsum("a,jab,b->j", whole, G, whole), 1e-300))
 
     def value(self, chosen: Sequence[int]) -> float:
@@ -262,8 +261,7 @@ class _Search:
         """Return the trial with the lowest value of the criterion that lowers it, or None."""
         value, values = self.value(chosen), [self.value(trial) for trial in trials]
         for own, trial in sorted(zip(values, trials, strict=True)):
-            added = len(trial) > len(chosen)
-            if (own < value or not added) and self.change(chosen, trial) < 0:
+            if (own < value or len(trial) <= len(chosen)) and self.change(chosen, trial) < 0:
                 return trial
         return None
 
@@ -276,7 +274,7 @@ class _Search:
 
     def squares_with(self, equations: Equations, column: Array, direction: Array) -> float:
         """Return the weighted squared residuals with one more column phi (N,) along a direction (n,)."""
-        A = np.einsum("jab,j->ab", self.G, 1 / self.noise**2)
+        A = self._weighted
         across, own = np.zeros(self.size + 1), 0.0
         for j in np.flatnonzero(direction).tolist():  # the coordinates on which it acts
             scaled = column * direction[j] * (equations.weights[:, j] / self.noise[j]) ** 2

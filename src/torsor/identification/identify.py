@@ -179,9 +179,8 @@ def identify(
         gain = np.linalg.solve(found.covariance[:b, :b], found.covariance[:b, b:]).T
         term_values = found.values[b:] + gain @ (values - found.values[:b])
         used_forces = equations.weights > 0
-        free, bound = (
-            (equations.tau - complete.Y @ x) * used_forces for x in (found.values, np.append(values, term_values))
-        )
+        solutions = found.values, np.append(values, term_values)
+        free, bound = ((equations.tau - complete.Y @ x) * used_forces for x in solutions)
         check_distance(robot, equations.tau * used_forces, free, bound, mass)
     shown = replace(through.measurements(replace(used, weights=None)), weights=equations.weights)
     predicted = through(model.known) + complete.Y @ np.concatenate([values, term_values])

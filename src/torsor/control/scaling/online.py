@@ -416,9 +416,8 @@ class OnlineScaling:
             uses = yield from window.slow_down()
             if uses.max() > ROUNDING_FACTOR:
                 k = m + int(np.argmax(uses))
-                message = (
-                    f"between samples {k} and {k + 1} even the slowest motion needs {uses.max():.4g} times a bound"
-                )
+                message = f"between samples {k} and {k + 1} even the slowest motion needs {uses.max():.4g} times a "
+                message += "bound"
                 raise ModelError(
                     message, where=self._where, fix="use a larger bound, another path, or a smaller spacing"
                 )

@@ -186,12 +186,10 @@ class Excitation(Result):
 
     def _bounds(self, *names: str) -> tuple[Bound, ...]:
         """Return the limits of the search by name: lower and upper, or one size."""
-        bounds = [self.settings.get(name) for name in names]
-        if any(each is None for each in bounds):
+        bounds = [bound for name in names if (bound := self.settings.get(name)) is not None]
+        if len(bounds) < len(names):
             return ()
-        ends = [
-            np.array([np.inf if x is None else x for x in bound], dtype=float) for bound in bounds if bound is not None
-        ]
+        ends = [np.array([np.inf if x is None else x for x in bound], dtype=float) for bound in bounds]
         lower, upper = ends if len(ends) == 2 else (-ends[0], ends[0])
         return (Bound(0.0, self.period, lower, upper),)
 

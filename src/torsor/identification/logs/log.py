@@ -286,18 +286,13 @@ def _whole(path: Path, robot: MeasuredRobot, given: LogMap, q: Array) -> Array |
     if not isinstance(robot, ClosedRobot) or given.files:
         return None
     heads = {head.partition(" [")[0].removeprefix("held "): head for head in read_table(path, given.delimiter).heads}
-    headers = [
-        heads[name] for position_name in robot.mechanism.position_names if (name := f"q {position_name}") in heads
-    ]
+    headers = [heads[f"q {name}"] for name in robot.mechanism.position_names if f"q {name}" in heads]
     if len(headers) < robot.mechanism.nq:
         return None
     units = np.array([UNITS["q"].get(head.partition(" [")[2].rstrip("]"), 1.0) for head in headers])
     positions = np.asarray(read_columns(path, {"q": headers}, given.delimiter, missing=True).values["q"] * units)
-    return (
-        positions
-        if np.allclose(positions[:, robot.mechanism.closed.closure.active_positions], q, equal_nan=True)
-        else None
-    )
+    drives = positions[:, robot.mechanism.closed.closure.active_positions]
+    return positions if np.allclose(drives, q, equal_nan=True) else None
 
 
 class _Base(NamedTuple):
@@ -342,11 +337,8 @@ def _columns_and_clocks(
         head = by_signal.get(name) if isinstance(times, Mapping) else times
         rate = rates.get(name) if isinstance(given.rate, Mapping) else given.rate
         if (head is None) == (rate is None):
-            what = (
-                "there is neither a time column nor a rate"
-                if rate is None
-                else "there are both a time column and a rate"
-            )
+            both, none = "there are both a time column and a rate", "there is neither a time column nor a rate"
+            what = none if rate is None else both
             allowed = "columns = {time = ...} or rate (Hz), for all signals or for each"
             raise ModelError(f"{what} for {name!r}", value=name, where=where, allowed=allowed)
         clocks[name] = head if rate is None else number(rate, where, "rate", above=0, most=MAX_RATE)
@@ -388,9 +380,7 @@ def _read_file(
             if owners.setdefault(head, name) != name:
                 message = f"the column {head!r} is {owners[head]} and {name}"
                 raise ModelError(message, value=head, where=given.source, allowed="each column at most once")
-    requested: dict[str, list[Head]] = {name: columns[name] for name in names} | {
-        f"time {each}": [each] for each in heads
-    }
+    requested = {name: columns[name] for name in names} | {f"time {each}": [each] for each in heads}
     repair = 'complete or remove the line; missing = "skip" in the map of a log leaves it out'
     table_found = read_columns(file, requested, given.delimiter, missing=missing, fix=repair)
     bases = {}

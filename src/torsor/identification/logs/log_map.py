@@ -73,11 +73,8 @@ class Gears:
         made = cls(_matrix(data, robot, place), offsets, _sides(data.get("side", "joint"), place), constants)
         geared = any(key in data for key in ("ratios", "coupling", "matrix"))
         if geared != ("motor" in made.sides.values()):
-            what = (
-                "gear ratios are given, but all signals are measured at the joints"
-                if geared
-                else 'side = "motor" is given without ratios'
-            )
+            what = 'side = "motor" is given without ratios'
+            what = "gear ratios are given, but all signals are measured at the joints" if geared else what
             raise ModelError(what, where=place, fix='write side = "motor" and ratios (1 without a gear), or neither')
         return made
 
@@ -305,9 +302,8 @@ def own_map(path: Path, robot: MeasuredRobot) -> LogMap:
             message = f"column {missing[0]!r} is missing; the columns are {listing(heads)}"
             raise ModelError(message, where=path.name, allowed=listing(headers), fix=HEADER_FIX)
         columns[letter] = [places[each][0] for each in headers]
-        default_units = (
-            ["s"] if letter == "time" else [kind if kind != "1" else "rad" for kind in units_of(robot)[letter != "q"]]
-        )
+        kinds = ["s"] if letter == "time" else units_of(robot)[letter != "q"]
+        default_units = ["rad" if kind == "1" else kind for kind in kinds]
         units[letter] = [
             _unit(places[each], letter, kind, path.name) for each, kind in zip(headers, default_units, strict=True)
         ]

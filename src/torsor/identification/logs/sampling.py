@@ -109,6 +109,12 @@ def linear(times: Array, values: Array, wanted: Array) -> Array:
     return np.stack([np.interp(wanted, times, column) for column in values.T], axis=1)
 
 
+def delayed(times: Array, values: Array, wanted: Array, delay: Array) -> Array:
+    """Return values (T, n) at ``wanted`` times (T,) plus the ``delay`` (n,) of each column, by linear interpolation."""
+    columns = zip(delay, values.T, strict=True)
+    return np.stack([np.interp(wanted + late, times, column) for late, column in columns], axis=1)
+
+
 def _deviation(times: Array) -> float:
     """Return the largest deviation of times from equal steps, in s."""
     k = np.arange(len(times))
@@ -183,12 +189,8 @@ def segments_of(robot: MeasuredRobot, log: Log, given: LogMap, notes: list[str])
         whole = Segment(log.times, log.q, log.v, log.a, log.tau, log.saturated, *more)
         return [_filtered(whole, given)] if len(log) else []
     if len(log) < MIN_SEGMENT_SAMPLES:
-        raise ModelError(
-            f"the log has {len(log)} samples",
-            where=log.source,
-            allowed=f"{MIN_SEGMENT_SAMPLES} or more",
-            fix="measure longer",
-        )
+        message, allowed = f"the log has {len(log)} samples", f"{MIN_SEGMENT_SAMPLES} or more"
+        raise ModelError(message, where=log.source, allowed=allowed, fix="measure longer")
     sampling = sampling_of(log.times, given.gap)
     if not sampling.step > 0:
         message, fix = "the times never increase", "correct the time column, or set the rate (Hz) in the map"

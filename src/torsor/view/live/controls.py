@@ -29,10 +29,8 @@ def readout(shot: Shot) -> str:
     rows = [(name, f"{short(energy)} J") for name, energy in energies.items()]
     if (closing := shot.closing) is not None:
         rows.append(("Loop-closure error", f"{closing:.1e}"))
-    cells = (
-        f"<td style='color:{FAINT_COLOUR}'>{name}</td><td style='{NUMBER_STYLE}'>{text}</td>" for name, text in rows
-    )
-    listed = "".join(f"<tr>{pair}</tr>" for pair in cells)
+    left, right = f"<td style='color:{FAINT_COLOUR}'>", f"<td style='{NUMBER_STYLE}'>"
+    listed = "".join(f"<tr>{left}{name}</td>{right}{value}</td></tr>" for name, value in rows)
     forces = "" if shot.drives is None or not shot.drives.names else bars(shot.drives, drives_title(shot))
     return f"<div style='{TEXT_STYLE}'>{forces}<table style='width:100%;margin-top:0.6em'>{listed}</table></div>"
 
