@@ -176,13 +176,8 @@ class Watch:
         table = Table(title=self.title, title_justify="left", title_style="bold", header_style="bold")
         for column in ("iteration", "objective", "violation", "step"):
             table.add_column(column, justify="right", min_width=9)
-        for iteration in self._last:
-            table.add_row(
-                str(iteration.number),
-                f"{iteration.objective:.8g}",
-                f"{iteration.violation:.2e}",
-                f"{iteration.step:.2e}",
-            )
+        for last in self._last:
+            table.add_row(str(last.number), f"{last.objective:.8g}", f"{last.violation:.2e}", f"{last.step:.2e}")
         return table
 
 

@@ -14,23 +14,9 @@ if TYPE_CHECKING:
     from torsor.view.report import write_report
 
 __all__ = [
-    "BearingLoads",
-    "animate",
-    "bearing_loads",
-    "bearing_table",
-    "count_table",
-    "counted",
-    "draw",
-    "drive_table",
-    "joint_table",
-    "link_table",
-    "motion_table",
-    "page",
-    "plot_motion",
-    "show",
-    "state_table",
-    "write_report",
-]
+    "BearingLoads", "animate", "bearing_loads", "bearing_table", "count_table", "counted", "draw", "drive_table",
+    "joint_table", "link_table", "motion_table", "page", "plot_motion", "show", "state_table", "write_report",
+]  # fmt: skip
 
 # Modules that are imported when their names are first used.
 _HOMES = {"page": "pages", "show": "live", "write_report": "report"}
