@@ -16,16 +16,7 @@ from torsor.base.errors import ModelError, ModelWarning, MotionError, Simulation
 from torsor.base.progress import print_lines, working
 from torsor.base.registry import subpackages
 from torsor.base.startup import STOPPED, WORDS, is_command
-from torsor.cli.command import (
-    ALL,
-    ARGUMENTS,
-    DONE,
-    INTERNAL,
-    Command,
-    CommandParser,
-    status_of_error,
-    statuses_help,
-)
+from torsor.cli.command import ALL, ARGUMENTS, DONE, INTERNAL, Command, CommandParser, status_of_error, statuses_help
 from torsor.cli.options import OutputFile, add_option, in_options
 
 if TYPE_CHECKING:

@@ -27,14 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
-from torsor.identification.drives import (
-    COUPLING_LAWS,
-    LAWS,
-    Motion,
-    Term,
-    spread,
-    tried,
-)
+from torsor.identification.drives import COUPLING_LAWS, LAWS, Motion, Term, spread, tried
 from torsor.identification.estimation import (
     BLOCK_SIZE,
     Equations,
@@ -145,13 +138,7 @@ class _Search:
 
     @classmethod
     def of(
-        cls,
-        equations: Equations,
-        noise: Array,
-        lags: Array,
-        columns: Columns,
-        options: Sequence[Term],
-        criterion: str,
+        cls, equations: Equations, noise: Array, lags: Array, columns: Columns, options: Sequence[Term], criterion: str
     ) -> "_Search":
         n, b, m = equations.tau.shape[1], equations.Y.shape[-1], len(options)
         phi = columns(options)

@@ -287,8 +287,8 @@ class ContactState:
 # With the depth x of a point, its rate x' and the slip u (tangential velocity),
 #
 #     f_n = k x^n max(0, 1 + d x')            f_t = -mu f_n u / sqrt(|u|^2 + s^2)
-
-# # (Hunt and Crossley 1975). The elastic part k x^n is the gradient of an energy. The rest dissipates power at every
+#
+# (Hunt and Crossley 1975). The elastic part k x^n is the gradient of an energy. The rest dissipates power at every
 # state, since f_n - k x^n has the sign of x' and f_t opposes u: energy never grows. A body that hits at the speed v
 # rebounds at e v,
 #

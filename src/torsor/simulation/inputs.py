@@ -1,7 +1,7 @@
-"""Prescribed motion: some coordinates follow given functions of time; the dynamics determine the others.
+"""Inputs of a simulation: controllers, environment wrenches, and prescribed motion.
 
-This is the dynamics of a robot with a moving base whose joint motion is known (Khalil 2010, section 7.2): base motion
-and joint forces are computed.
+Prescribed coordinates follow given functions of time, and the dynamics determine the others. An example is a robot with
+a moving base whose joint motion is known (Khalil 2010, section 7.2): base motion and joint forces are computed.
 """
 
 import reprlib
@@ -219,8 +219,7 @@ class Prescribed:
     robot: Robot
     names: tuple[str, ...]
     motions: tuple[tuple[tuple[int, ...], Motion], ...]
-    jumped: set[int] = field(default_factory=set)
-    """Indices in v of the coordinates for which a warning was issued."""
+    jumped: set[int] = field(default_factory=set)  # indices in v of the coordinates for which a warning was issued
 
     @classmethod
     def of(cls, robot: Robot, given: Any, duration: float) -> "Prescribed | None":

@@ -1,4 +1,4 @@
-"""Integration with a fixed step: the whole batch at once, one call of machine code per step."""
+"""Integration: all rollouts at once with fixed steps, or one after the other with error control; and its recorder."""
 
 import math
 from collections.abc import Callable

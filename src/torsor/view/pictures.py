@@ -1,4 +1,4 @@
-"""Pictures of robots and animations of motions (matplotlib, extra ``plot``)."""
+"""Pictures of robots, and animations and figures of motions (matplotlib, extra ``plot``)."""
 
 from importlib.util import find_spec
 from pathlib import Path

@@ -30,8 +30,8 @@ from torsor.simulation.logs import LOGS, QUANTITIES, UNITS, check_increasing, un
 #     moment = ["Mx", "My", "Mz"]     columns, N m
 #     axes = "local"                  axes of the link or frame; "world": axes of the robot base
 #     origin = [0.3, 0.1, 0.0]        reference point of the moments of a plate, m in base axes
-
-# # Moments are about the place, or about the origin of the plate. Without ``moment`` (three-axis sensors), they are
+#
+# Moments are about the place, or about the origin of the plate. Without ``moment`` (three-axis sensors), they are
 # zero there. For other units, use factors: ``scale = {wrenches = ...}``.
 
 WRENCH_KEYS = ("force", "moment", "axes", "origin")

@@ -119,8 +119,8 @@ def choose(segments: Sequence[tuple[Array, float]], derivative: int = 2) -> Cuto
 # the noise of their coordinate:
 #
 #     shift - truth = sum of g_t r_t / sum of g_t^2
-
-# # with correlation in time taken into account (``estimation.meat``), because forces are smooth, and so is the noise
+#
+# with correlation in time taken into account (``estimation.meat``), because forces are smooth, and so is the noise
 # that the motion filter leaves.
 
 MAX_DELAY = 0.1  # s, range of the delay search
