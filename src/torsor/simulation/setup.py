@@ -282,13 +282,11 @@ def divergence(setup: Setup, t: float, v: Array) -> SimulationError | None:
         found += f" after the step to t = {t:.6g} s" + ": a wheel that lies flat cannot roll" * wheels
         if setup.prescribed is not None:
             found += ": the prescribed motion may be out of their reach"
-    others = {
-        "rk4": '`method="implicit"` or "adaptive"' if setup.prescribed is None else '`method="adaptive"`',
-        "implicit": '`method="adaptive"`',
-        "sdirk": '`method="adaptive"`',
-    }.get(method)
+    others = None if method == "adaptive" else '`method="adaptive"`'  # which chooses its own step
+    if method == "rk4" and setup.prescribed is None:
+        others = '`method="implicit"` or "adaptive"'
     if setup.hard is not None:
-        others = "weaker gains and stops"  # this method chooses its own step
+        others = "weaker gains and stops"
     finer = "" if others is None else f"a step below {setup.settings.step:g} s, or {others}; or "
     if setup.controller.call is not None and others is not None:
         finer += "a CasADi controller, since the force of a Python controller is constant during the step; or "
