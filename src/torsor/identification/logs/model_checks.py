@@ -13,7 +13,7 @@ from torsor.identification.closed_robot import MeasuredRobot, UnclosedError
 from torsor.identification.logs.force_model import STILL_FRACTION, Fitted, ForceModel, Motion
 from torsor.identification.logs.log import LogFinding
 from torsor.identification.logs.preparing import Delay, Prepared, Samples, estimate
-from torsor.identification.logs.sampling import delayed, longest_of
+from torsor.identification.logs.sampling import linear, longest_of
 
 NEGATIVE_DEVIATIONS = 5.0  # standard deviations by which an inertia or friction must be negative
 POSITIVE_DEVIATIONS = 3.0  # standard deviations by which the other one may be positive
@@ -428,4 +428,4 @@ def _longest(prepared: Prepared) -> tuple[Array, Motion]:
     inside = slice(ends, max(ends, len(longest.q) - ends))
     times = longest.times[inside]
     q, v, a = (x[inside] for x in longest.motion(prepared.cutoff))
-    return times, Motion(q, v, a, delayed(longest.times, longest.tau, times, prepared.delay))
+    return times, Motion(q, v, a, linear(longest.times, longest.tau, times, prepared.delay))

@@ -17,7 +17,8 @@ from torsor.identification.estimation import correlation_time, free_part, meat
 from torsor.identification.logs.force_model import ForceModel
 from torsor.identification.logs.log import Log
 from torsor.identification.logs.log_map import ESTIMATED, LogMap
-from torsor.identification.logs.sampling import MIN_SEGMENT_SAMPLES, Segment, delayed, longest_of, quintic, segments_of
+from torsor.identification.logs.sampling import MIN_SEGMENT_SAMPLES, Segment, linear, longest_of, segments_of
+from torsor.simulation.signals import Signal
 
 # The cutoff of the differentiation filter, from the signal spectra.
 #
@@ -153,9 +154,10 @@ def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, 
 
     # Interpolation that averages noise would favour shifts between samples; quintics through smoothed forces do not.
     smooth = differentiate(t, tau, FORCE_CUTOFF_RATIO / float(np.median(np.diff(t))), where=where)
+    signal = Signal.joined(t, list(smooth))
 
     def left(shift: float) -> Array:
-        return fits.fit(quintic(t, smooth, t[thin] + shift)).left
+        return fits.fit(signal.at(t[thin] + shift, 1)[:, 0]).left
 
     def score(shift: float) -> float:
         return float(np.sum(np.log(np.maximum(left(shift), 1e-20))))
@@ -165,7 +167,7 @@ def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, 
     for _ in range(REFINEMENTS):
         near = best + step * np.linspace(-1, 1, 9)
         best, step = float(near[int(np.argmin([score(s) for s in near]))]), step / 4
-    forces = quintic(t, smooth, t[thin] + best)
+    forces = signal.at(t[thin] + best, 1)[:, 0]
     residuals, x = fits.residuals(forces), fits.fit(forces).x
     # Rates of the fitted forces, which are less noisy than those of the measured forces.
     ends = (_forces(model, tuple(array[thin + side] for array in motion), x) for side in (RATE_SPAN, -RATE_SPAN))
@@ -331,7 +333,7 @@ def _samples(segment: Segment, cutoff: float | None, delay: Array, every: int) -
     if delay.any():
         late = int(np.ceil(np.abs(delay).max() / step - 1e-9))
         first, last = max(ends, late * bool((delay < 0).any())), max(ends, late * bool((delay > 0).any()))
-        tau, full = (delayed(times, signal, times, delay) for signal in (tau, full))
+        tau, full = (linear(times, signal, times, delay) for signal in (tau, full))
     kept = slice(first, max(first, len(times) - last), every)
     more = (None if x is None else x[kept] for x in (segment.temperature, segment.external))
     return Samples(q[kept], v[kept], a[kept], tau[kept], np.where(full > 0, 0.0, 1.0)[kept], times[kept], *more)
