@@ -15,7 +15,7 @@ the prediction error by chance, of which there are many among a hundred candidat
 of a robot with only Coulomb and viscous friction contains an additional term.
 
 Everything is computed from G_j = [Y C tau]^T [Y C tau] of each coordinate, with the columns C of all candidates. Shape
-parameters, such as the Stribeck velocity, are searched in one dimension: first on a grid, then by golden section. All
+parameters, such as the Stribeck velocity, are searched in one dimension: first on a grid, then by Brent's method. All
 other unknowns are solved exactly (variable projection, Golub and Pereyra 1973).
 """
 
@@ -25,6 +25,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 
 from torsor.base.arrays import Array
 from torsor.identification.drives import COUPLING_LAWS, LAWS, Motion, Term, spread, tried
@@ -43,8 +44,7 @@ CRITERIA = ("cv", "bic", "aicc")
 FOLDS = 10  # parts of the motion in cross-validation
 MAX_TRIALS = 24  # terms whose criterion is computed in each step: those that lower the squared residuals most
 MAX_STEPS = 100  # maximum number of terms added and removed, because two criteria might alternate
-GOLDEN = (np.sqrt(5) - 1) / 2
-GOLDEN_STEPS = 22  # golden-section steps, which reduce the interval to 1/40,000
+SHAPE_TOLERANCE = 1 / 40_000  # accuracy of a shape, as a fraction of the interval of the search
 MIN_NOISE_RATIO = 1e-6  # fraction of the forces below which residuals are rounding errors
 MIN_LEFT_PART = 1e-6  # fraction of the squared forces below which residuals are not computed as a difference
 MIN_INDEPENDENT_PART = 1e-8  # minimum fraction of a squared column norm that is independent of the other columns
@@ -95,7 +95,7 @@ def choose(
 def shaped(equations: Equations, noise: Array, columns: Columns, term: Term, shapes: Sequence[float]) -> Term:
     """Return a term with the shape that minimises the squared residuals relative to the ``noise`` (n,).
 
-    The best of ``shapes`` is refined by golden section. ``equations`` contain all other columns.
+    The best of ``shapes`` is refined by Brent's method. ``equations`` contain all other columns.
     """
     search = _Search.of(equations, noise, np.zeros_like(noise), columns, [], "bic")
 
@@ -104,18 +104,8 @@ def shaped(equations: Equations, noise: Array, columns: Columns, term: Term, sha
 
     at = int(np.argmin([squares(shape) for shape in shapes]))
     low, high = shapes[max(at - 1, 0)], shapes[min(at + 1, len(shapes) - 1)]
-    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-    sizes = squares(left), squares(right)
-    for _ in range(GOLDEN_STEPS):
-        if sizes[0] < sizes[1]:
-            high, right = right, left
-            left = high - GOLDEN * (high - low)
-            sizes = squares(left), sizes[0]
-        else:
-            low, left = left, right
-            right = low + GOLDEN * (high - low)
-            sizes = sizes[1], squares(right)
-    return replace(term, shape=float((low + high) / 2))
+    options = {"xatol": SHAPE_TOLERANCE * (high - low)}
+    return replace(term, shape=float(minimize_scalar(squares, bounds=(low, high), options=options).x))
 
 
 @dataclass(frozen=True, eq=False)

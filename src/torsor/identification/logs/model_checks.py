@@ -204,26 +204,19 @@ def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | N
                 continue  # the loops do not allow such positions
             after = np.maximum(fitted.left, ROUNDING_FLOOR)
             falls = np.log(before / after)[changes]
-            yield _Tried(
-                float(falls.sum()),
-                after,
-                each,
-                bool(falls.sum() > MIN_TOTAL_GAIN and np.exp(falls.max()) > MIN_SINGLE_GAIN),
-            )
+            clear = bool(falls.sum() > MIN_TOTAL_GAIN and np.exp(falls.max()) > MIN_SINGLE_GAIN)
+            yield _Tried(float(falls.sum()), after, each, clear)
 
     candidates = [trial for trial in tried(hypotheses(model.robot)) if trial.clear]
-    candidates = candidates or [
-        each for each in tried(_offsets(model.robot, REFINED_OFFSETS)) if each.fall > MIN_OFFSET_GAIN
-    ]
+    if not candidates:
+        candidates = [each for each in tried(_offsets(model.robot, REFINED_OFFSETS)) if each.fall > MIN_OFFSET_GAIN]
     best = max(candidates, key=lambda each: each.fall, default=None)
     if best is not None and best.what.kind == "offset":
         shift = _refined(best, lambda those: max((each.fall for each in tried(those)), default=-math.inf))
         words = QUARTER_OFFSETS.get(shift, f"about {shift:.3g}")
         offsets = tried(_offsets(model.robot, {shift: words}))  # the zeros of parallel axes are hard to distinguish
-        candidates = [
-            *(each for each in candidates if each.what.kind != "offset"),
-            *(offset for offset in offsets if offset.clear),
-        ]
+        candidates = [each for each in candidates if each.what.kind != "offset"]
+        candidates += [offset for offset in offsets if offset.clear]
         best = max(candidates, key=lambda each: each.fall, default=None)
     if best is None:
         return None

@@ -66,16 +66,11 @@ def _missing(log: Log) -> Iterator[LogFinding]:
     complete = log.complete
     if not complete.all():
         k, count = int(np.argmin(complete)), int(np.count_nonzero(~complete))
-        heads = [
-            f"column {head!r}"
-            for name in ("q", "tau")
-            for head, x in zip(log.heads[name], log.measured[name][k], strict=True)
-            if not np.isfinite(x)
-        ]
+        cells = [cell for name in ("q", "tau") for cell in zip(log.heads[name], log.measured[name][k], strict=True)]
+        heads = [f"column {head!r}" for head, x in cells if not np.isfinite(x)]
         message = f"{count} of {len(log)} rows have missing numbers, first in {', '.join([log.line(k), *heads[:1]])}"
-        yield LogFinding(
-            "missing", log.source, message, 'complete the rows, or write missing = "skip" in the map', count
-        )
+        fix = 'complete the rows, or write missing = "skip" in the map'
+        yield LogFinding("missing", log.source, message, fix, count)
 
 
 def _times(log: Log) -> Iterator[LogFinding]:
@@ -147,11 +142,9 @@ def _stuck_position(log: Log, x: Array, step: float, place: str, unit: str) -> I
     first, count = _longest_run(changes == 0)
     usual = max(float(np.quantile(changes, 0.99)), 2 * step)
     end, usual_step = first + count, 1.5 * float(np.median(np.diff(log.times)))
-    if (
-        MAX_HELD_SAMPLES <= count < len(changes) - first
-        and changes[end] > JUMP_RATIO * usual
-        and np.diff(log.times)[end] < usual_step
-    ):
+    if not MAX_HELD_SAMPLES <= count < len(changes) - first:
+        return
+    if changes[end] > JUMP_RATIO * usual and np.diff(log.times)[end] < usual_step:
         message = f"it stays {x[first]:.6g} {unit} from {log.line(first)} to {log.line(end)}, and then jumps by "
         message += f"{changes[end]:.3g} {unit}"
         yield LogFinding("stuck", place, message, "remove these rows, because the encoder or logger was stuck", count)
