@@ -89,7 +89,7 @@ def test_friction_jumps_are_drawn_as_jumps(tmp_path: Path, monkeypatch: pytest.M
     assert jumps[:, 0].nonzero()[0].tolist() == [0, 6, 13]  # from rest, and where the velocity changes its sign
     assert not friction_jumps(library.planar_chain(1), v[:, None]).any()
     seen: list[Any] = []
-    monkeypatch.setattr("torsor.view.figures.saved", lambda figure, path, dpi: seen.append(figure))
+    monkeypatch.setattr("torsor.view.pictures.saved", lambda figure, path, dpi: seen.append(figure))
     plot_motion(robot, t, *(each[:, None] for each in (q, v, a)), tmp_path / "x.png")
     drives = next(axes for axes in seen[0].axes if axes.get_title().startswith("Drive forces"))
     curve, *dotted = drives.lines

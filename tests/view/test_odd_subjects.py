@@ -131,7 +131,7 @@ def test_loops_that_cannot_be_closed_are_shown_open_with_all_sliders(monkeypatch
 def test_pictures_are_written_to_files_of_their_kinds(tmp_path: Path) -> None:
     draw(ARM, path=tmp_path / "arm")
     assert (tmp_path / "arm.png").read_bytes().startswith(b"\x89PNG")
-    with refused(value="arm.foo", where="draw", allowed=".png"):
+    with refused(value=".foo", allowed=".png"):
         draw(ARM, path=tmp_path / "arm.foo")
     with refused(allowed="a file"):
         draw(ARM, path=tmp_path)

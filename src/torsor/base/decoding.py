@@ -21,9 +21,8 @@ MAX_TABLE_BYTES = 8_000_000  # of a file, unless its format needs more
 # Parts of a dotted key. The parser's work grows with the square of their number: 20,000 take 14 s and 1.7 GB.
 MAX_KEY_PARTS = 100
 # A dotted key with more parts: bare or quoted words separated by dots, from the beginning of a word.
-_LONG_KEY = re.compile(
-    r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+)""" + f"{{{MAX_KEY_PARTS}}}", re.ASCII
-)
+_KEY_PART = r"""(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+)"""
+_LONG_KEY = re.compile(rf"""(?<![\w"'-]){_KEY_PART}{{{MAX_KEY_PARTS}}}""", re.ASCII)
 _MISFIT = object()
 _WORDS = {bool: "true or false", str: "a string in quotes", int: "a whole number", float: "a number"}
 _WORDS |= {dict: "a table", list: "a list"}

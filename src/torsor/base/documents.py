@@ -12,7 +12,7 @@ import numpy as np
 from torsor._version import __version__
 from torsor.base.archive import FORMAT, result_kinds
 from torsor.base.checks import one_of
-from torsor.base.files import check_target, replacing
+from torsor.base.files import check_target, write_text
 
 STANDARD_OUTPUT = Path("-")
 TABLES = ("bench", "reproduce")  # document kinds that are not robot results
@@ -48,9 +48,7 @@ def plain(value: Any) -> Any:
         return [plain(entry) for entry in value]
     if value is None or isinstance(value, (bool, int, str)):
         return value
-    if isinstance(value, Path):
-        return str(value)
-    return repr(value)
+    return str(value) if isinstance(value, Path) else repr(value)
 
 
 def write_document(path: Path, document: Mapping[str, Any]) -> None:
@@ -60,8 +58,7 @@ def write_document(path: Path, document: Mapping[str, Any]) -> None:
         print(text, flush=True)  # a command may continue, as the viewer does
         return
     check_target(path)
-    with replacing(path) as part:
-        part.write_text(text + "\n", encoding="utf-8")
+    write_text(path, f"{text}\n")
 
 
 def schema_of(kind: str) -> dict[str, Any]:

@@ -23,13 +23,8 @@ from torsor.base.errors import ModelError
 
 # Errors that a damaged or malicious file may cause during decoding.
 _DECODING_ERRORS: tuple[type[Exception], ...] = (ValueError, TypeError, ArithmeticError, AttributeError, IndexError)
-_DECODING_ERRORS += (
-    MemoryError,
-    EOFError,
-    OSError,
-    RuntimeError,
-    SyntaxError,
-)  # NumPy parses the headers of arrays as Python
+_DECODING_ERRORS += (MemoryError, EOFError, OSError, RuntimeError)
+_DECODING_ERRORS += (SyntaxError,)  # NumPy parses the headers of arrays as Python
 _DECODING_ERRORS += (tokenize.TokenError, struct.error, zipfile.BadZipFile, zlib.error)
 LARGEST_FILE = 16_000_000  # bytes; published robots need less than a tenth of it
 LARGEST_VARIABLE = "TORSOR_LARGEST_FILE"  # the environment variable that changes it
@@ -181,6 +176,12 @@ def replacing(path: Path) -> Iterator[Path]:
             part.unlink(missing_ok=True)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a UTF-8 text file atomically, with the same line ends on all systems."""
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8", newline="\n")
+
+
 def write_npz(path: Path, arrays: Mapping[str, Any]) -> None:
     """Write named arrays to an uncompressed .npz file atomically.
 
@@ -219,9 +220,8 @@ def reading_npz(path: Path, what: str) -> Iterator[dict[str, NDArray[Any]]]:
                 result = _members(archive)
             yield result
         except KeyError as error:
-            raise ModelError(
-                f"there is no {error}", where=path.name, fix=f"check that the file contains {what}"
-            ) from None
+            fix = f"check that the file contains {what}"
+            raise ModelError(f"there is no {error}", where=path.name, fix=fix) from None
         except _DECODING_ERRORS as error:
             raise ModelError(f"not {what}: {error}", where=path.name) from None
 
@@ -234,9 +234,8 @@ def _members(archive: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
         if item.compress_type != zipfile.ZIP_STORED:
             raise ValueError("its members are compressed")
         if not dot or name in result:
-            raise ValueError(
-                f"its member {item.filename[:LONGEST_NAME]!r} {'appears twice' if dot else 'is not an array'}"
-            )
+            fault = "appears twice" if dot else "is not an array"
+            raise ValueError(f"its member {item.filename[:LONGEST_NAME]!r} {fault}")
         with archive.open(item) as member:
             array = np.lib.format.read_array(member, allow_pickle=False)
         result[name] = array.astype(array.dtype.newbyteorder("="), copy=False)

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from torsor._version import __version__
 from torsor.base.errors import printable
-from torsor.base.files import replacing
+from torsor.base.files import write_text
 from torsor.base.registry import registered
 
 WIDTH = 118  # characters of a table
@@ -40,8 +40,7 @@ def write_html(target: Path, name: str, parts: Iterable[str]) -> Path:
     head = f'<meta charset="utf-8">{policy}<style>{STYLE}</style>'
     body = "\n".join(parts)
     html = f"<!DOCTYPE html>\n<title>{escape(name)}</title>{head}\n{body}\n<footer>Torsor {__version__}</footer>\n"
-    with replacing(target) as part:
-        part.write_text(html, encoding="utf-8", newline="\n")
+    write_text(target, html)
     return target
 
 
@@ -98,9 +97,8 @@ def terminal_table(content: RenderableType) -> str:
         console.print(content)
         return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
     heads = [_plain_text(column.header) for column in content.columns]
-    rows = [
-        [_html_cell(cell) for cell in row] for row in zip(*(column.cells for column in content.columns), strict=True)
-    ]
+    cells = zip(*(column.cells for column in content.columns), strict=True)
+    rows = [list(map(_html_cell, row)) for row in cells]
     words = all(column.justify == "left" for column in content.columns)
     title = f"<h3>{html_text(_plain_text(content.title))}</h3>" if content.title else ""
     return title + html_table(heads if content.show_header else [], rows, words=words)
@@ -108,8 +106,7 @@ def terminal_table(content: RenderableType) -> str:
 
 def _plain_text(content: RenderableType | None) -> str:
     """Return the text of a cell or a title without its markup."""
-    content = "" if content is None else content
-    return content.plain if isinstance(content, Text) else Text.from_markup(str(content)).plain
+    return content.plain if isinstance(content, Text) else Text.from_markup(str(content or "")).plain
 
 
 def _html_cell(content: RenderableType) -> str:

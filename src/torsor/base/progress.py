@@ -126,13 +126,8 @@ def _new_live(keep: bool = False, redirects: bool = True) -> "Live":
     from rich.live import Live
 
     console = Console(stderr=True)
-    live = Live(
-        console=console,
-        auto_refresh=False,
-        transient=console.is_terminal and not keep,
-        redirect_stdout=redirects,
-        redirect_stderr=redirects,
-    )
+    settings: dict[str, Any] = {"auto_refresh": False, "redirect_stdout": redirects, "redirect_stderr": redirects}
+    live = Live(console=console, transient=console.is_terminal and not keep, **settings)
     live.start()
     return live
 

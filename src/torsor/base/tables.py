@@ -11,7 +11,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.checks import positive
 from torsor.base.errors import ModelError
-from torsor.base.files import check_suffix, check_target, replacing
+from torsor.base.files import check_suffix, check_target, replacing, write_text
 
 
 class Column(NamedTuple):
@@ -113,8 +113,7 @@ def write_points(path: Path, names: Sequence[str], times: Array, motion: tuple[A
     points = ",\n".join(_point(t, *rows) for t, rows in zip(times.tolist(), zip(*motion, strict=True), strict=True))
     head = '{"header": {"stamp": {"sec": 0, "nanosec": 0}, "frame_id": ""},\n'
     text = f'{head}"joint_names": {json.dumps(list(names))},\n"points": [\n{points}\n]}}\n'
-    with replacing(path) as part:
-        part.write_text(text, encoding="utf-8", newline="\n")
+    write_text(path, text)
 
 
 def _point(t: float, q: Array, v: Array, a: Array) -> str:

@@ -3,7 +3,8 @@
 import argparse
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -46,8 +47,8 @@ ALL[NONE] = "infeasible problem, failed simulation, failed check or failed case"
 
 WIDTH, INDENT = 80, 24  # columns of the help, and indentation of the descriptions
 _POSITIONAL = "positional arguments"  # argparse's name for this group
+# Options that many commands share and that only ``--help-all`` shows.
 GENERAL = ("--base", "--strict", "--snap", "--search", "--xacro", "--force", "--debug")
-"""Options that many commands share and that only ``--help-all`` shows."""
 
 
 def statuses_help(statuses: Mapping[int, str]) -> str:
@@ -114,8 +115,7 @@ class CommandParser(ArgumentParser):
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **{**settings, "formatter_class": HelpFormatter, "add_help": False})
-        text = "show this help and exit"
-        self.add_argument("-h", "--help", action=_Help, help=text)
+        self.add_argument("-h", "--help", action=_Help, help="show this help and exit")
         self.add_argument("--help-all", action=_Help, help="show all options and the exit statuses")
         self.own: Command | None = None
 
@@ -161,9 +161,7 @@ class CommandParser(ArgumentParser):
             return True
         assert self.own is not None
         flag = action.option_strings[-1]
-        if flag in ("--help", "--help-all"):
-            return False
-        return flag in self.own.main.split() if self.own.main else flag not in GENERAL
+        return flag in self.own.main.split() if self.own.main else flag not in ("--help", "--help-all", *GENERAL)
 
 
 class _Help(argparse.Action):
@@ -180,15 +178,6 @@ class _Help(argparse.Action):
 
 def _shortened(action: argparse.Action) -> argparse.Action:
     """Return an argument with the first sentence of its help."""
-    short = argparse.Action(action.option_strings, action.dest)
-    vars(short).update(vars(action))
+    short = copy(action)
     short.help = (action.help or "").partition(". ")[0]
     return short
-
-
-def grouped_help(groups: Mapping[str, Mapping[str, str]]) -> Iterable[str]:
-    """Yield lines that list the commands by group, each with its summary."""
-    for title, commands in groups.items():
-        yield f"{title}:"
-        yield from (f"  {name:<11} {summary}" for name, summary in commands.items())
-        yield ""

@@ -28,26 +28,15 @@ MAX_DIFFERENCE = 1e-10  # relative, between two computations of the same quantit
 
 # Optional packages, each with its use and its extra.
 EXTRAS = {
-    "mujoco": ("MJCF files", "mjcf"),
-    "matplotlib": ("figures", "plot"),
-    "yaml": ("YAML files", "yaml"),
-    "xacro": ("xacro files", "xacro"),
-    "robot_descriptions": ("robots by name", "robots"),
-    "sympy": ("equations", "symbolic"),
-    "coal": ("mesh distances", "collision"),
-    "daqp": ("whole-body control", "wbc"),
-    "pxr": ("USD files", "usd"),
-    "c3d": ("C3D recordings", "mocap"),
-    "viser": ("viewer", "view"),
-    "trimesh": ("meshes", "view"),
-    "collada": (".dae meshes", "view"),
-    "distributed": ("sweeps on a cluster", "cluster"),
-    "pyarrow": ("Parquet files", "parquet"),
-    "shtab": ("shell completion", "completion"),
-    "jax": ("derivatives in JAX", "jax"),
-    "torch": ("derivatives in PyTorch", "torch"),
-    "cupy": ("NVIDIA GPUs", "gpu"),
-}
+    "mujoco": ("MJCF files", "mjcf"), "matplotlib": ("figures", "plot"), "yaml": ("YAML files", "yaml"),
+    "xacro": ("xacro files", "xacro"), "robot_descriptions": ("robots by name", "robots"),
+    "sympy": ("equations", "symbolic"), "coal": ("mesh distances", "collision"),
+    "daqp": ("whole-body control", "wbc"), "pxr": ("USD files", "usd"), "c3d": ("C3D recordings", "mocap"),
+    "viser": ("viewer", "view"), "trimesh": ("meshes", "view"), "collada": (".dae meshes", "view"),
+    "distributed": ("sweeps on a cluster", "cluster"), "pyarrow": ("Parquet files", "parquet"),
+    "shtab": ("shell completion", "completion"), "jax": ("derivatives in JAX", "jax"),
+    "torch": ("derivatives in PyTorch", "torch"), "cupy": ("NVIDIA GPUs", "gpu"),
+}  # fmt: skip
 
 
 def _run(arguments: Namespace, console: Console) -> int | None:

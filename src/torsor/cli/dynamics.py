@@ -10,7 +10,7 @@ from torsor.base.checks import known_name
 from torsor.base.errors import ModelError
 from torsor.cli.command import Command
 from torsor.cli.options import add_output
-from torsor.cli.outputs import Quantity, print_quantity, write_files, write_json, write_quantities
+from torsor.cli.outputs import Quantity, print_quantity, write_quantities
 from torsor.cli.states import add_robot, add_states, as_robot, given_states, load_robot, warn_of_zeros
 from torsor.dynamics import ALGORITHMS
 from torsor.dynamics.algorithms import size
@@ -53,10 +53,7 @@ def _run(arguments: Namespace, console: Console) -> None:
     else:
         shapes = ", ".join(f"{quantity.name} {'x'.join(map(str, quantity.values.shape))}" for quantity in quantities)
         console.print(f"{len(states['q'])} states: {shapes}", highlight=False, soft_wrap=True)
-    write_json(
-        arguments, console, {"robot": robot.name, **{quantity.name: quantity.as_dict() for quantity in quantities}}
-    )
-    write_files(console, (arguments.output, lambda path: write_quantities(path, quantities, states.get("time"))))
+    write_quantities(arguments, console, robot.name, quantities, states.get("time"))
 
 
 def _algorithm(name: str) -> str:

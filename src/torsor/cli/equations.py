@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from torsor.base.files import replacing
+from torsor.base.files import write_text
 from torsor.base.progress import working
 from torsor.cli.command import Command
 from torsor.cli.options import add_output
@@ -25,34 +25,22 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text = "print the operations as computed, for large robots"
     parser.add_argument("--no-simplify", action="store_true", help=text)
     parser.add_argument("--digits", type=int, default=6, metavar="N", help="digits of numbers in LaTeX (default: 6)")
-    parser.add_argument(
-        "--axes",
-        choices=AXES,
-        default="local",
-        metavar="AXES",
-        help=f"axes of Jacobians: {', '.join(AXES)} (default: local)",
-    )
+    text = f"axes of Jacobians: {', '.join(AXES)} (default: local)"
+    parser.add_argument("--axes", choices=AXES, default="local", metavar="AXES", help=text)
     add_output(parser, "text (default: standard output)")
 
 
 def _run(arguments: Namespace, console: Console) -> None:
     robot = as_robot(load_robot(arguments))
+    settings = {name: getattr(arguments, name) for name in ("form", "digits", "axes")}
     symbols = False if arguments.symbols is None else arguments.symbols or True
     with working(f"deriving {arguments.name}"):
-        equations = robot.equations(
-            arguments.name,
-            form=arguments.form,
-            symbols=symbols,
-            simplify=not arguments.no_simplify,
-            digits=arguments.digits,
-            axes=arguments.axes,
-        )
+        equations = robot.equations(arguments.name, symbols=symbols, simplify=not arguments.no_simplify, **settings)
     text = equations if isinstance(equations, str) else _script(equations)
     if arguments.output is None:
         console.out(text, highlight=False)
     else:
-        with replacing(arguments.output) as part:
-            part.write_text(text + "\n", encoding="utf-8")
+        write_text(arguments.output, f"{text}\n")
         print_paths(console, arguments.output)
     write_json(arguments, console, {"robot": robot.name, "name": arguments.name, "form": arguments.form, "text": text})
 

@@ -64,19 +64,10 @@ def _run(arguments: Namespace, console: Console) -> int:
     robot = as_robot(load_robot(arguments))
     check_excitable(robot)
     logs = [Measurements.load(log, robot, arguments.map, cutoff=arguments.cutoff) for log in arguments.measured]
-    limits: dict[str, Any] = {name: number_or_list(getattr(arguments, name)) for name in (*LIMITS, "noise")}
-    motion = excite(
-        robot,
-        arguments.period,
-        arguments.harmonics,
-        **limits,
-        criterion=arguments.criterion,
-        clearance=arguments.clearance,
-        measured=logs,
-        among=arguments.among,
-        iterations=arguments.iterations,
-        seed=arguments.seed,
-    )
+    names = ("period", "harmonics", "criterion", "clearance", "among", "iterations", "seed")
+    settings: dict[str, Any] = {name: getattr(arguments, name) for name in names}
+    settings |= {name: number_or_list(getattr(arguments, name)) for name in (*LIMITS, "noise")}
+    motion = excite(robot, measured=logs, **settings)
     console.print(motion.report(), markup=False, highlight=False, soft_wrap=True)
     if "expected" in motion.settings:
         console.print(_expected(motion))
@@ -92,8 +83,8 @@ def _expected(motion: Excitation) -> Table:
     heads = ("parameter (SI units)", "measured so far", "with the new motion")
     table = titled_table("Expected standard deviations, largest gains first", *heads, overflow="fold")
     for name, before, after in gains[:MAX_PARAMETERS_SHOWN]:
-        known = "not determined" if before is None else f"{before:.2g}"
-        table.add_row(escape(name), known, "not determined" if after is None else f"{after:.2g}")
+        texts = ("not determined" if deviation is None else f"{deviation:.2g}" for deviation in (before, after))
+        table.add_row(escape(name), *texts)
     return table
 
 

@@ -71,19 +71,10 @@ def _run(arguments: Namespace, console: Console) -> int | None:
     couplings = {}
     if arguments.map is not None and not arguments.uncoupled:
         couplings = LogMap.of(arguments.map).couplings(robot)
-    run = partial(
-        identify,
-        robot,
-        data,
-        physical=arguments.physical or arguments.output is not None or arguments.total_mass is not None,
-        among=arguments.among,
-        couplings=couplings,
-        bandwidth=arguments.bandwidth,
-        robust=arguments.robust,
-        instruments=arguments.instruments,
-        mass=arguments.total_mass,
-        held_out=arguments.held_out,
-    )
+    settings = {name: getattr(arguments, name) for name in ("among", "bandwidth", "robust", "instruments", "held_out")}
+    is_physical = arguments.physical or arguments.output is not None or arguments.total_mass is not None
+    settings |= {"physical": is_physical, "mass": arguments.total_mass, "couplings": couplings}
+    run = partial(identify, robot, data, **settings)
     friction = {(AUTO,): AUTO, (NO_MODELS,): ()}.get(tuple(arguments.friction), arguments.friction)
     with working(f"identifying {robot.name}"):
         result = written = run(friction=friction)
@@ -91,8 +82,7 @@ def _run(arguments: Namespace, console: Console) -> int | None:
             # Identify again without the friction models; removing them from ``result`` would give a poorer fit.
             written = run(friction=())
             text = f"this robot is identified without {_models(result)}: only .toml files store friction models"
-            fix = "write a .toml file, or add --json FILE"
-            warn(text, where=str(arguments.output), fix=fix)
+            warn(text, where=str(arguments.output), fix="write a .toml file, or add --json FILE")
     notes = list(data.notes)
     for motor, (*first, last) in couplings.items():
         text = "its inertia and friction are identified too (--uncoupled ignores them)"
@@ -121,9 +111,8 @@ def _run(arguments: Namespace, console: Console) -> int | None:
 
 def _models(result: Identified) -> str:
     """Return the names of the friction models in the identified robot."""
-    return ", ".join(
-        term.name for term in (result.drives.terms if result.drives is not None else ()) if term.fits_robot
-    )
+    terms = () if result.drives is None else result.drives.terms
+    return ", ".join(term.name for term in terms if term.fits_robot)
 
 
 def _check(robot: MeasuredRobot, arguments: Namespace, console: Console) -> int:

@@ -76,10 +76,9 @@ def _run(arguments: Namespace, console: Console) -> None:
             table.add_row(name, value)
     if len(q):
         console.print(table)
-    solved = not cause
     document = {"robot": robot.name, "names": list(robot.position_names), "q": q.tolist(), "error": error}
-    write_json(arguments, console, {**document, "solved": solved, "cause": cause, **shapes})
-    if not solved:
+    write_json(arguments, console, {**document, "solved": not cause, "cause": cause, **shapes})
+    if cause:
         raise ModelError(cause, where=f"{robot.name}: closest posture" if len(q) else robot.name)
 
 

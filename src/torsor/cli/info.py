@@ -133,10 +133,10 @@ def _hints_of_bodies(robot: Robot, console: Console) -> None:
     if hints:
         text = f"Suspicious inertias (not physical, or {FACTOR:g} times off a uniform body of the shape):"
         console.print(text, highlight=False)
-        for hint in hints[:MAX_HINTS]:
-            console.print(f"  link {hint.link!r}: {hint.text}", highlight=False, markup=False, soft_wrap=True)
-        if len(hints) > MAX_HINTS:
-            console.print(f"  and {len(hints) - MAX_HINTS} more links", highlight=False)
+    for hint in hints[:MAX_HINTS]:
+        console.print(f"  link {hint.link!r}: {hint.text}", highlight=False, markup=False, soft_wrap=True)
+    if len(hints) > MAX_HINTS:
+        console.print(f"  and {len(hints) - MAX_HINTS} more links", highlight=False)
 
 
 def _hint_of_snap(arguments: Namespace, robot: Robot, console: Console) -> None:
@@ -149,11 +149,8 @@ def _hint_of_snap(arguments: Namespace, robot: Robot, console: Console) -> None:
     if snapped != robot:
         before, after = (model.operation_count("inverse_dynamics").arithmetic for model in (robot, snapped))
         if after < (1 - MIN_SAVING) * before:
-            text = (
-                f"Angles in this file have few digits. --snap {SNAP} reduces inverse dynamics from {before} to {after} "
-            )
-            text += "operations."
-            console.print(text, highlight=False, soft_wrap=True)
+            saving = f"--snap {SNAP} reduces inverse dynamics from {before} to {after} operations."
+            console.print(f"Angles in this file have few digits. {saving}", highlight=False, soft_wrap=True)
 
 
 _EXAMPLES = (

@@ -8,7 +8,7 @@ from rich.console import Console
 from torsor.base.arrays import Array
 from torsor.cli.command import Command
 from torsor.cli.options import add_output
-from torsor.cli.outputs import Quantity, print_quantity, write_files, write_json, write_quantities
+from torsor.cli.outputs import Quantity, print_quantity, write_quantities
 from torsor.cli.states import add_robot, add_states, as_robot, given_states, load_robot
 from torsor.robot.robot import Robot
 from torsor.spatial import to_rpy
@@ -28,10 +28,9 @@ def _run(arguments: Namespace, console: Console) -> None:
     loaded = load_robot(arguments)
     robot = as_robot(loaded)
     states = given_states(arguments, loaded)
-    moving = [name for name, place in robot.places.items() if place.link >= 0]
     for name in arguments.places:
         robot.place(name)  # raises ModelError for unknown names
-    places = arguments.places or moving
+    places = arguments.places or [name for name, place in robot.places.items() if place.link >= 0]
     tree = robot.open_tree() if arguments.states is not None else robot.open_tree().to(device="casadi")
     poses, twists = _motion(tree, places, states)
     angles = np.array([to_rpy(pose[:3, :3]) for pose in poses.reshape(-1, 4, 4)]).reshape(*poses.shape[:-2], 3)
@@ -51,22 +50,18 @@ def _run(arguments: Namespace, console: Console) -> None:
             print_quantity(console, Quantity(title, twists.round(12), (tuple(places), tuple(columns))))
     else:
         console.print(f"{len(poses)} states of {len(places)} links and frames", highlight=False)
-    write_json(
-        arguments, console, {"robot": robot.name, **{quantity.name: quantity.as_dict() for quantity in quantities}}
-    )
-    write_files(console, (arguments.output, lambda path: write_quantities(path, quantities, states.get("time"))))
+    write_quantities(arguments, console, robot.name, quantities, states.get("time"))
 
 
 def _motion(tree: Robot, places: list[str], states: dict[str, Array]) -> tuple[Array, Array | None]:
     """Return poses (..., P, 4, 4) in base axes and, if velocities are given, twists (..., P, 6) in body axes."""
     q = states["q"]
-    on_base = {name: np.broadcast_to(tree.place(name).pose, (*q.shape[:-1], 4, 4)) for name in places}
-    moving = {name: tree.place(name).link >= 0 for name in places}
-    poses = [tree.pose(q, name) if moving[name] else on_base[name] for name in places]
+    batch = q.shape[:-1]
+    moving = [(name, tree.place(name).link >= 0, tree.place(name).pose) for name in places]
+    poses = [tree.pose(q, name) if moves else np.broadcast_to(pose, (*batch, 4, 4)) for name, moves, pose in moving]
     if "v" not in states:
         return np.stack(poses, axis=-3), None
-    still = np.zeros((*q.shape[:-1], 6))
-    twists = [tree.velocity(q, states["v"], name) if moving[name] else still for name in places]
+    twists = [tree.velocity(q, states["v"], name) if moves else np.zeros((*batch, 6)) for name, moves, _ in moving]
     return np.stack(poses, axis=-3), np.stack(twists, axis=-2)
 
 

@@ -16,17 +16,7 @@ from torsor.base.errors import ModelError, ModelWarning, MotionError, Simulation
 from torsor.base.progress import print_lines, working
 from torsor.base.registry import subpackages
 from torsor.base.startup import STOPPED, WORDS, is_command
-from torsor.cli.command import (
-    ALL,
-    ARGUMENTS,
-    DONE,
-    INTERNAL,
-    Command,
-    CommandParser,
-    grouped_help,
-    status_of_error,
-    statuses_help,
-)
+from torsor.cli.command import ALL, ARGUMENTS, DONE, INTERNAL, Command, CommandParser, status_of_error, statuses_help
 from torsor.cli.options import OutputFile, add_option, in_options
 
 if TYPE_CHECKING:
@@ -123,12 +113,13 @@ class _MainParser(CommandParser):
 
     def format_help(self, is_whole: bool = False) -> str:
         """Return the list of commands and, with ``is_whole``, the exit statuses."""
-        lines = ["usage: torsor COMMAND [options]", "", str(self.description), "", *grouped_help(GROUPS)]
+        lines = ["usage: torsor COMMAND [options]", "", str(self.description), ""]
+        for title, commands in GROUPS.items():
+            lines += [f"{title}:", *(f"  {name:<11} {summary}" for name, summary in commands.items()), ""]
         if is_whole:
             return "\n".join([*lines, statuses_help(ALL)])
         lines.append("torsor COMMAND --help shows the main options, --help-all shows all options.")
-        lines.append("torsor --version shows the version, torsor --help-all the exit statuses.")
-        return "\n".join([*lines, ""])
+        return "\n".join([*lines, "torsor --version shows the version, torsor --help-all the exit statuses.", ""])
 
 
 def _parser(wanted: str) -> argparse.ArgumentParser:
@@ -153,18 +144,14 @@ def _add_command(parser: CommandParser, own: Command) -> None:
     add_option(parser, "--debug", action="store_true")
     parser.complete(own)
     outputs = [action for action in parser._actions if isinstance(action, OutputFile)]
-    inputs = [action.dest for action in parser._actions if _is_input(action)]
+    read = [action for action in parser._actions if action.metavar == "FILE" or not action.option_strings]
+    inputs = [action.dest for action in read if not isinstance(action, OutputFile)]  # they may name files
     for action in parser._actions:
         if action.type is Path or (action.type is None and not action.option_strings):
             action.type = partial(_named, action.type or str)
     dests = {action.option_strings[-1]: action.dest for action in parser._actions if action.option_strings}
     flags = {dest: flag for flag, dest in dests.items()} | dict(own.options)
     parser.set_defaults(run=own.run, flags=flags, dests=dests, outputs=outputs, inputs=inputs)
-
-
-def _is_input(action: argparse.Action) -> bool:
-    """Return whether an argument may name an input file."""
-    return not isinstance(action, OutputFile) and (action.metavar == "FILE" or not action.option_strings)
 
 
 def _named(kind: type, text: str) -> object:

@@ -59,17 +59,9 @@ def _run(arguments: Namespace, console: Console) -> None:
     if arguments.standing is not None:
         standing = load(arguments.standing, unit=_unit(arguments, arguments.standing), axes=arguments.axes).markers
     with working("computing joint angles and moments"):
-        gait = measured_gait(
-            markers,
-            forces,
-            mass=arguments.mass,
-            height=arguments.height,
-            sex=arguments.sex,
-            standing=standing,
-            model=None if arguments.model is None else read_osim(arguments.model),
-            cutoff=arguments.cutoff,
-            force_cutoff=arguments.force_cutoff,
-        )
+        settings = {name: getattr(arguments, name) for name in ("mass", "height", "sex", "cutoff", "force_cutoff")}
+        model = None if arguments.model is None else read_osim(arguments.model)
+        gait = measured_gait(markers, forces, standing=standing, model=model, **settings)
     for table in gait.tables():
         console.print(table)
     segments = None
@@ -122,11 +114,11 @@ def _write_report(gait: Any, path: Path) -> None:
 
     walks, errors = ([], []) if gait.dynamics is None else _cycles(gait)
     titles = {"sagittal": "Gait cycle: sagittal plane", "other": "Gait cycle: pelvis, frontal and transverse planes"}
-    titles = titles if walks else {}
     notes = [_strides(gait, walk) for walk in walks]
     cycles = [
         CycleFigure(title, walks[0].plot(None, *walks[1:], planes=planes), notes if planes == "sagittal" else ())
         for planes, title in titles.items()
+        if walks
     ]
     write_measured_report(path, gait, cycles=cycles, notes=[str(error) for error in errors])
 
@@ -146,9 +138,8 @@ def _recordings(arguments: Namespace) -> tuple[Markers, GroundForces | None]:
         markers += [recording.markers] if recording.has("markers") else []
         forces += [recording.forces] if recording.has("forces") else []
         if not (recording.has("markers") or recording.has("forces")):
-            raise ModelError(
-                "the file contains neither markers nor ground forces", where=recording.source, allowed=KINDS
-            )
+            text = "the file contains neither markers nor ground forces"
+            raise ModelError(text, where=recording.source, allowed=KINDS)
     if not arguments.files:
         raise ModelError("no file is given", where="measure", allowed=KINDS, fix="name files, or use --example")
     if len(markers) != 1 or len(forces) > 1:
@@ -173,15 +164,12 @@ def _as_dict(gait: Any, segments: Any) -> dict[str, Any]:
     """Return facts, findings, curves and segments as plain values; headings of the curves include units."""
     from torsor.human.measured.segments import CAVEAT  # other commands do not need it
 
+    if segments is None:
+        return {**gait.to_dict(), "segments": {}, "residual": None, "caveat": None}
     keys = ("tables", "mass", "deviation")  # kg
-    masses = {} if segments is None else {n: dict(zip(keys, m, strict=True)) for n, m in segments.masses.items()}
-    residual = None if segments is None else {"before": segments.before, "after": segments.after}  # N, N m
-    return {
-        **gait.to_dict(),
-        "segments": plain(masses),
-        "residual": plain(residual),
-        "caveat": None if segments is None else CAVEAT,
-    }
+    masses = {name: dict(zip(keys, values, strict=True)) for name, values in segments.masses.items()}
+    residual = {"before": segments.before, "after": segments.after}  # N, N m
+    return {**gait.to_dict(), "segments": plain(masses), "residual": plain(residual), "caveat": CAVEAT}
 
 
 _EXAMPLES = (

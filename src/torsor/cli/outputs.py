@@ -51,14 +51,9 @@ class Quantity:
 
     def columns(self) -> list[str]:
         """Return a heading for each entry of one state, in memory order."""
-        headings = []
-        for k, labels in enumerate(product(*self.axes)):
-            first = (
-                k * len(self.axes[0]) // max(1, int(np.prod([len(names) for names in self.axes]))) if self.axes else 0
-            )
-            unit = self.units[first if len(self.units) > 1 else 0] if self.units else ""
-            headings.append(" ".join([self.name, *labels]) + (f" [{unit}]" if unit else ""))
-        return headings
+        entries = [" ".join([self.name, *labels]) for labels in product(*self.axes)]
+        units = np.repeat(self.units or [""], len(entries) // max(1, len(self.units)))
+        return [f"{entry} [{unit}]" if unit else entry for entry, unit in zip(entries, units, strict=True)]
 
     def rows(self) -> Array:
         """Return the entries as (states, entries)."""
@@ -101,22 +96,24 @@ def _number(value: Any, digits: int = DIGITS) -> str:
     return f"{float(value) + 0.0:.{digits}g}"  # adding 0.0 turns -0 into 0
 
 
-def write_quantities(path: Path, quantities: Sequence[Quantity], times: Array | None) -> None:
+def write_quantities(
+    arguments: Namespace, console: Console, robot: str, quantities: Sequence[Quantity], times: Array | None
+) -> None:
+    """Write the quantities of a robot to its outputs: ``--json``, and a table (.csv) or arrays by name (.npz)."""
+    write_json(arguments, console, {"robot": robot, **{quantity.name: quantity.as_dict() for quantity in quantities}})
+    columns = [*([] if times is None else [Quantity("time", times, (), ["s"])]), *quantities]
+    write_files(console, (arguments.output, lambda path: _write_columns(path, columns)))
+
+
+def _write_columns(path: Path, quantities: Sequence[Quantity]) -> None:
     """Write quantities as a table with a row for each state (.csv), or as arrays by name (.npz)."""
     if path.suffix.lower() == ".npz":
-        write_npz(
-            path,
-            {quantity.name: quantity.values for quantity in quantities} | ({} if times is None else {"time": times}),
-        )
+        write_npz(path, {quantity.name: quantity.values for quantity in quantities})
         return
-    header = [
-        *([] if times is None else ["time [s]"]),
-        *(name for quantity in quantities for name in quantity.columns()),
-    ]
-    table = np.hstack([*([] if times is None else [times[:, None]]), *(quantity.rows() for quantity in quantities)])
+    table = np.hstack([quantity.rows() for quantity in quantities])
     with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(header)
+        writer.writerow(name for quantity in quantities for name in quantity.columns())
         writer.writerows(map(repr, row) for row in table.tolist())
 
 
@@ -145,10 +142,8 @@ def _check_output(path: Path, action: OutputFile) -> None:
         if action.kind == "folder":
             check_folder(path)
         return
-    suffixes = list(action.suffixes)
-    if action.kind != "file":
-        figures = _figure_suffixes()  # a report has figures too
-        suffixes = suffixes or ["", *figures]
+    figures = [] if action.kind == "file" else ["", *_figure_suffixes()]  # a report has figures too
+    suffixes = action.suffixes or figures
     if suffixes:
         check_suffix(path, suffixes, f"{flag} {path}")
     check_target(path)
@@ -169,10 +164,8 @@ def check_new(arguments: Namespace, *paths: Path) -> None:
             raise ModelError("the file exists", where=str(path), fix="--force replaces it")
 
 
-def check_folder(folder: Path | None) -> None:
+def check_folder(folder: Path) -> None:
     """Raise ModelError if files cannot be written to a folder; its parent must exist, but the folder need not."""
-    if folder is None:
-        return
     if folder.is_dir():
         check_opened(folder / f".{secrets.token_hex(4)}.part", str(folder))
     elif folder.exists():

@@ -75,13 +75,7 @@ def _skeleton(model: OsimModel, console: Console) -> dict[str, Any]:
     counts = f"{len(model.bodies)} bodies, {len(model.joints)} joints, {len(model.markers)} markers"
     _line(console, f"[bold]{escape(printable(model.name))}[/bold]: {model.mass:.6g} kg, {counts}")
     rows = [
-        (
-            joint.name,
-            joint.kind,
-            joint.parent,
-            joint.child,
-            ", ".join(coordinate.name for coordinate in joint.coordinates),
-        )
+        (joint.name, joint.kind, joint.parent, joint.child, ", ".join(each.name for each in joint.coordinates))
         for joint in model.joints.values()
     ]
     _table(console, "Joints", ("name", "kind", "parent", "child", "coordinates"), rows)

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from torsor.base.errors import ModelError
 from torsor.base.figures import new_figure
+from torsor.base.files import write_text
 from torsor.base.progress import working
 from torsor.base.startup import STOPPED
 from torsor.cli.command import DONE, NONE, REPRODUCED, Command
@@ -32,14 +33,11 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=text)
     add_option(parser, "--all", " items", action="store_true")
     parser.add_argument("--quick", action="store_true", help="skip items that take more than a few seconds")
-    parser.add_argument(
-        "--kind", choices=KINDS, metavar="KIND", help=f"only items of one kind. Kinds: {', '.join(KINDS)}"
-    )
+    text = f"only items of one kind. Kinds: {', '.join(KINDS)}"
+    parser.add_argument("--kind", choices=KINDS, metavar="KIND", help=text)
     details = ": a folder for the figures (.png)"
     add_option(parser, "--output", details, action=OutputFile, kind="folder", metavar="FOLDER")
-    suffixes = (".html", ".md", ".json")
-    details = "; also .md and .json"
-    add_option(parser, "--report", details, action=OutputFile, suffixes=suffixes)
+    add_option(parser, "--report", "; also .md and .json", action=OutputFile, suffixes=(".html", ".md", ".json"))
     text = "write the list of errata (.md)"
     parser.add_argument("--errata", action=OutputFile, suffixes=(".md",), metavar="FILE", help=text)
 
@@ -52,7 +50,7 @@ def _run(arguments: Namespace, console: Console) -> int:
         raise ModelError("no items are given", where="reproduce", fix="name items, or add --all")
     with working("loading the items"):
         from torsor.reproduce import errata_page, find, is_quick, summary, write_report
-        from torsor.reproduce.report import document, write_figures, write_text
+        from torsor.reproduce.report import document, write_figures
 
     items = [item for item in find(arguments.names, arguments.kind) if not arguments.quick or is_quick(item)]
     if not items:

@@ -172,17 +172,11 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_option(parser, "--step", " (default: 0.001)", type=float, default=1e-3)
     text = f"integration method (default: rk4). Methods: {', '.join(METHODS)}"
     parser.add_argument("--method", choices=METHODS, default="rk4", metavar="NAME", help=text)
-    parser.add_argument(
-        "--record", type=float, metavar="S", help="time between samples; steps end at them (default: every step)"
-    )
+    text = "time between samples; steps end at them (default: every step)"
+    parser.add_argument("--record", type=float, metavar="S", help=text)
     active = ". For a robot with loops, only the active coordinates are needed"
-    add_option(
-        parser,
-        "--q0",
-        f" (default: start of the reference, posture in the file, or neutral){active}",
-        type=float,
-        nargs="+",
-    )
+    details = f" (default: start of the reference, posture in the file, or neutral){active}"
+    add_option(parser, "--q0", details, type=float, nargs="+")
     add_option(parser, "--v0", f" (default: zero){active}", type=float, nargs="+")
     add_option(parser, "--tau", f", constant (default: zero){active}", type=float, nargs="+")
     add_controller(parser)
@@ -205,10 +199,9 @@ def _run(arguments: Namespace, console: Console) -> int:
         q0 = home_of(loaded).tolist()
     if robot.loops:
         q0, v0 = _closed_state(robot, q0, v0)
-    settings = {name: getattr(arguments, name) for name in ("duration", "method", "step", "record")}
+    names = ("duration", "method", "step", "record", "control_period")
+    settings = {name: value for name in names if (value := getattr(arguments, name)) is not None}
     controller = given_controller(arguments, robot, q0)
-    if arguments.control_period is not None:
-        settings["control_period"] = arguments.control_period
     trajectory = simulate(robot, q0, v0, controller=controller, **settings, **given_contact(arguments))
     console.print(view.motion_table(trajectory))
     if arguments.json is not None:

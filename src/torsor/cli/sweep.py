@@ -46,9 +46,8 @@ def _run(arguments: Namespace, console: Console) -> int:
         if not arguments.force:
             raise ModelError("the file exists", where=str(output), fix="--resume continues it, --force replaces it")
         output.unlink()
-    changes: dict[str, Any] = {"output": output}
-    changes |= {} if arguments.workers is None else {"workers": arguments.workers}
-    changes |= {} if arguments.cluster is None else {"executor": arguments.cluster}
+    changes: dict[str, Any] = {"output": output, "workers": arguments.workers, "executor": arguments.cluster}
+    changes = {name: value for name, value in changes.items() if value is not None}
     results = study.run(resume=arguments.resume, retry_failed=arguments.retry_failed, **changes)
     missing = max(0, len(study.cases) - len(results))  # the file may have more cases
     rest = f", {missing} not solved: --resume continues" if missing else ""

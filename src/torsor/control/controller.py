@@ -409,6 +409,5 @@ def pd_gains(n: int, where: str, kp: Maybe, kd: Maybe, bandwidth: Maybe, damping
         return positive_vector(kp, n, where, "kp"), positive_vector(kd, n, where, "kd")
     names = {"kp": kp, "kd": kd, "bandwidth": bandwidth}
     given_names = ", ".join(name for name, value in names.items() if value is not None) or "none"
-    raise ModelError(
-        f"the given gains are: {given_names}", where=where, allowed="kp and kd, or bandwidth (with damping)"
-    )
+    message = f"the given gains are: {given_names}"
+    raise ModelError(message, where=where, allowed="kp and kd, or bandwidth (with damping)")

@@ -95,10 +95,9 @@ def mixed(
 ) -> Controller:
     """Return the inverse-dynamics controller of Hua et al. 2022 (eqs. 37-49), for rigid and elastic joints.
 
-    ``K_D`` (N m s/rad) and ``Lambda`` (1/s) are one number or one per joint; ``K_D_motor`` and ``Lambda_motor`` are
-    one number or one per elastic joint. tau (nv) is zero at elastic joints, which their springs drive. With e = q_d -
-    q, q_r' = q_d' + Lambda e, sigma = q_r' - q' and M, C, g of the load (g includes friction and springs of the
-    joints):
+    ``K_D`` (N m s/rad) and ``Lambda`` (1/s) are one number or one per joint; ``K_D_motor`` and ``Lambda_motor`` are one
+    number or one per elastic joint. tau (nv) is zero at elastic joints, which their springs drive. With e = q_d - q,
+    q_r' = q_d' + Lambda e, sigma = q_r' - q' and M, C, g of the load (g includes friction and springs of the joints):
 
         tau_c = M q_r'' + C q_r' + g + K_D sigma,   theta_d = q + tau_c / K  of the elastic joints
         theta_r' = theta_d' + Lambda_motor (theta_d - theta) + sigma,   sigma_m = theta_r' - theta'

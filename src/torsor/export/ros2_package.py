@@ -56,9 +56,8 @@ def ros2(robot: Robot, path: str | Path, name: str | None = None, overwrite: boo
     name = package_name(robot.name) if name is None else name
     plain_name = isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name)
     if not plain_name or c_names(_RESERVED_NAMES).new(name) != name:
-        allowed = (
-            "lower-case letters, digits and single _, starting with a letter; no C or C++ keyword, no dependency name"
-        )
+        allowed = "lower-case letters, digits and single _, starting with a letter; no C or C++ keyword, "
+        allowed += "no dependency name"
         raise ModelError(argument="name", value=name, where=robot.name, allowed=allowed)
     texts, kernels = {}, f"{name}_kernels"
     for title, text in _kernel_texts(robot, name).items():

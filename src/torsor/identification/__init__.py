@@ -25,26 +25,8 @@ from torsor.identification.single_quantities import (
 )
 
 __all__ = [
-    "Drives",
-    "Elasticity",
-    "Excitation",
-    "FirstLook",
-    "Gravity",
-    "Identified",
-    "LogFinding",
-    "LogMap",
-    "Masses",
-    "Measurements",
-    "Payload",
-    "Unidentified",
-    "differentiate",
-    "excite",
-    "first_look",
-    "identify",
-    "identify_elasticity",
-    "identify_gravity",
-    "identify_masses",
-    "identify_payload",
-    "output_error",
+    "Drives", "Elasticity", "Excitation", "FirstLook", "Gravity", "Identified", "LogFinding", "LogMap", "Masses",
+    "Measurements", "Payload", "Unidentified", "differentiate", "excite", "first_look", "identify",
+    "identify_elasticity", "identify_gravity", "identify_masses", "identify_payload", "output_error",
     "write_identification_report",
-]
+]  # fmt: skip

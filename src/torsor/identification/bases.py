@@ -68,9 +68,8 @@ def _flat(values: Array, core: int) -> Array:
 
 def _checked(wrenches: Array, shape: tuple[int, ...], where: str) -> Array:
     if wrenches.shape != shape:
-        raise ModelError(
-            f"the wrenches have shape {wrenches.shape}", where=where, allowed=f"{ALLOWED_WRENCHES}, here {shape}"
-        )
+        message = f"the wrenches have shape {wrenches.shape}"
+        raise ModelError(message, where=where, allowed=f"{ALLOWED_WRENCHES}, here {shape}")
     finite = np.isfinite(wrenches).reshape(len(wrenches), -1).all(axis=1)
     if not finite.all():
         message = f"wrenches are not finite in {(~finite).sum()} samples, first in sample {int(np.argmin(finite))}"
@@ -108,9 +107,8 @@ def forces_of(
         forces[:, known] = columns[:, known]
         if measured is None and forces[:, base].any():
             fix = "pass the forces that act on the base as `external`"
-            raise ModelError(
-                "tau is not zero on the floating base, which has no drives", where=where, allowed="zero", fix=fix
-            )
+            message = "tau is not zero on the floating base, which has no drives"
+            raise ModelError(message, where=where, allowed="zero", fix=fix)
         forces[:, base] = 0.0
     return forces, np.tile(known.astype(float), (count, 1))
 

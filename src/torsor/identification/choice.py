@@ -15,7 +15,7 @@ the prediction error by chance, of which there are many among a hundred candidat
 of a robot with only Coulomb and viscous friction contains an additional term.
 
 Everything is computed from G_j = [Y C tau]^T [Y C tau] of each coordinate, with the columns C of all candidates. Shape
-parameters, such as the Stribeck velocity, are searched in one dimension: first on a grid, then by golden section. All
+parameters, such as the Stribeck velocity, are searched in one dimension: first on a grid, then by Brent's method. All
 other unknowns are solved exactly (variable projection, Golub and Pereyra 1973).
 """
 
@@ -25,16 +25,10 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 
 from torsor.base.arrays import Array
-from torsor.identification.drives import (
-    COUPLING_LAWS,
-    LAWS,
-    Motion,
-    Term,
-    spread,
-    tried,
-)
+from torsor.identification.drives import COUPLING_LAWS, LAWS, Motion, Term, spread, tried
 from torsor.identification.estimation import (
     BLOCK_SIZE,
     Equations,
@@ -50,8 +44,7 @@ CRITERIA = ("cv", "bic", "aicc")
 FOLDS = 10  # parts of the motion in cross-validation
 MAX_TRIALS = 24  # terms whose criterion is computed in each step: those that lower the squared residuals most
 MAX_STEPS = 100  # maximum number of terms added and removed, because two criteria might alternate
-GOLDEN = (np.sqrt(5) - 1) / 2
-GOLDEN_STEPS = 22  # golden-section steps, which reduce the interval to 1/40,000
+SHAPE_TOLERANCE = 1 / 40_000  # accuracy of a shape, as a fraction of the interval of the search
 MIN_NOISE_RATIO = 1e-6  # fraction of the forces below which residuals are rounding errors
 MIN_LEFT_PART = 1e-6  # fraction of the squared forces below which residuals are not computed as a difference
 MIN_INDEPENDENT_PART = 1e-8  # minimum fraction of a squared column norm that is independent of the other columns
@@ -102,7 +95,7 @@ def choose(
 def shaped(equations: Equations, noise: Array, columns: Columns, term: Term, shapes: Sequence[float]) -> Term:
     """Return a term with the shape that minimises the squared residuals relative to the ``noise`` (n,).
 
-    The best of ``shapes`` is refined by golden section. ``equations`` contain all other columns.
+    The best of ``shapes`` is refined by Brent's method. ``equations`` contain all other columns.
     """
     search = _Search.of(equations, noise, np.zeros_like(noise), columns, [], "bic")
 
@@ -111,18 +104,8 @@ def shaped(equations: Equations, noise: Array, columns: Columns, term: Term, sha
 
     at = int(np.argmin([squares(shape) for shape in shapes]))
     low, high = shapes[max(at - 1, 0)], shapes[min(at + 1, len(shapes) - 1)]
-    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-    sizes = squares(left), squares(right)
-    for _ in range(GOLDEN_STEPS):
-        if sizes[0] < sizes[1]:
-            high, right = right, left
-            left = high - GOLDEN * (high - low)
-            sizes = squares(left), sizes[0]
-        else:
-            low, left = left, right
-            right = low + GOLDEN * (high - low)
-            sizes = sizes[1], squares(right)
-    return replace(term, shape=float((low + high) / 2))
+    options = {"xatol": SHAPE_TOLERANCE * (high - low)}
+    return replace(term, shape=float(minimize_scalar(squares, bounds=(low, high), options=options).x))
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,13 +128,7 @@ class _Search:
 
     @classmethod
     def of(
-        cls,
-        equations: Equations,
-        noise: Array,
-        lags: Array,
-        columns: Columns,
-        options: Sequence[Term],
-        criterion: str,
+        cls, equations: Equations, noise: Array, lags: Array, columns: Columns, options: Sequence[Term], criterion: str
     ) -> "_Search":
         n, b, m = equations.tau.shape[1], equations.Y.shape[-1], len(options)
         phi = columns(options)
@@ -183,11 +160,10 @@ class _Search:
     def _solved(self, chosen: Sequence[int]) -> Array | None:
         """Return the squared residuals (n,) with some options, or None if the columns are linearly dependent."""
         at = [*range(self.size), *(self.size + k for k in chosen), -1]
-        G = self.G[:, at][:, :, at]
-        x = _solution(np.einsum("jab,j->ab", G, 1 / self.noise**2))
+        x = _solution(self._weighted[np.ix_(at, at)])
         if x is None:
             return None
-        whole = np.append(x, -1.0)
+        whole, G = np.append(x, -1.0), self.G[:, at][:, :, at]
         return np.asarray(np.maximum(np.einsum("a,jab,b->j", whole, G, whole), 1e-300))
 
     def value(self, chosen: Sequence[int]) -> float:
@@ -262,8 +238,7 @@ class _Search:
         """Return the trial with the lowest value of the criterion that lowers it, or None."""
         value, values = self.value(chosen), [self.value(trial) for trial in trials]
         for own, trial in sorted(zip(values, trials, strict=True)):
-            added = len(trial) > len(chosen)
-            if (own < value or not added) and self.change(chosen, trial) < 0:
+            if (own < value or len(trial) <= len(chosen)) and self.change(chosen, trial) < 0:
                 return trial
         return None
 
@@ -276,7 +251,7 @@ class _Search:
 
     def squares_with(self, equations: Equations, column: Array, direction: Array) -> float:
         """Return the weighted squared residuals with one more column phi (N,) along a direction (n,)."""
-        A = np.einsum("jab,j->ab", self.G, 1 / self.noise**2)
+        A = self._weighted
         across, own = np.zeros(self.size + 1), 0.0
         for j in np.flatnonzero(direction).tolist():  # the coordinates on which it acts
             scaled = column * direction[j] * (equations.weights[:, j] / self.noise[j]) ** 2

@@ -236,9 +236,8 @@ class ClosedRobot(Mechanism):
         if passive:
             driven = mechanism.coordinate_names[passive[0]]
             fix = f"make it active: robot.with_active([..., {driven!r}])"
-            raise ModelError(
-                f"tau is not zero on the passive coordinate {driven!r}", value=driven, where=self.name, fix=fix
-            )
+            message = f"tau is not zero on the passive coordinate {driven!r}"
+            raise ModelError(message, value=driven, where=self.name, fix=fix)
         return values[..., places]
 
     def of_drives(self, data: Any) -> dict[str, Any]:
@@ -344,13 +343,11 @@ def closed_robot(robot: Robot | ParallelRobot, start: ArrayLike | None = None) -
             message = f"the active coordinate {name!r} does not belong to a joint with one degree of freedom"
             raise ModelError(message, value=name, where=where, fix="drive other coordinates: robot.with_active([...])")
     if len(closure.active) > len(closure.driven_choice.independent):
-        message = (
-            f"there are {len(closure.active)} drives for {len(closure.driven_choice.independent)} degrees of freedom"
-        )
+        message = f"there are {len(closure.active)} drives for {len(closure.driven_choice.independent)} degrees of "
+        message += "freedom"
         fix = "drive forces are not unique; select fewer drives: robot.with_active([...])"
         raise ModelError(message, where=where, fix=fix)
-    if start is None:
-        start = _start(robot, whole)
+    start = _start(robot, whole) if start is None else start
     joints = [
         replace(whole.joint(name), parent="base", child=f"{name}/drive", coordinate="", spring=None, motor=None)
         for name in whole.active
@@ -386,15 +383,10 @@ def measured_robot(robot: MeasuredRobot | ParallelRobot, data: Any = None, where
     made = closed_robot(robot)
     q = data[0] if isinstance(data, (tuple, list)) and len(data) == 4 else getattr(data, "q", None)
     positions = None if q is None else real_numbers(q)  # Measurements raises ModelError for other values
-    if (
-        positions is None
-        or positions.ndim < 2
-        or positions.shape[-1] != made.mechanism.nq
-        or not np.isfinite(positions).all()
-    ):
+    if positions is None or positions.ndim < 2 or positions.shape[-1] != made.mechanism.nq:
         return made
     every = positions.astype(float).reshape(-1, made.mechanism.nq)
-    return closed_robot(robot, every[0]) if len(every) else made
+    return closed_robot(robot, every[0]) if len(every) and np.isfinite(every).all() else made
 
 
 def drives_of(robot: MeasuredRobot, what: str, values: Array) -> Array:

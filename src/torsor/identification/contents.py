@@ -147,9 +147,8 @@ KINDS = {
     "given": "Taken as known",
 }
 FACTOR_TOLERANCE = 1e-9  # fraction of the largest factor of a combination
-SIGNIFICANT_DEVIATIONS = (
-    3.0  # standard deviations from zero beyond which a value indicates the likely size of others of its kind
-)
+# Standard deviations from zero beyond which a value indicates the likely size of others of its kind.
+SIGNIFICANT_DEVIATIONS = 3.0
 HALF_INTERVAL = 1.96  # standard deviations to each end of a 95 % confidence interval
 _UNITS = {"m": "kg", "mx": "kg m", "my": "kg m", "mz": "kg m"}
 _TURNING = {"rotor_inertia": "kg m²", "coulomb": "N m", "viscous": "N m s"}

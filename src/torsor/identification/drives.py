@@ -164,9 +164,8 @@ def asked_of(
     for drive, requested in friction.items():
         if drive not in drives:
             allowed = listing(drives, like=str(drive))
-            raise ModelError(
-                f"names {drive!r}, which is not a drive", argument="friction", value=drive, where=where, allowed=allowed
-            )
+            message = f"names {drive!r}, which is not a drive"
+            raise ModelError(message, argument="friction", value=drive, where=where, allowed=allowed)
         models = several(requested)
         for law in models if models != (AUTO,) else ():
             if law not in OFFERED:

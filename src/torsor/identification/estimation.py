@@ -60,9 +60,8 @@ def fit(Y: Array, tau: Array, weights: Array, names: tuple[str, ...], where: str
         traces = np.array([np.sum((each[:, :b] @ back) ** 2) for each in triangles]) / noise**2
         free = np.where(counts > 0, counts - traces, 1.0)
         if (free < 1e-6 * b).any():
-            raise ModelError(
-                "a coordinate does not have more samples than parameters", where=where, fix="measure longer"
-            )
+            message = "a coordinate does not have more samples than parameters"
+            raise ModelError(message, where=where, fix="measure longer")
         squares = np.array([np.sum((triangle[:, b] - triangle[:, :b] @ x) ** 2) for triangle in triangles])
         previous, noise = noise, np.where(counts > 0, np.maximum(np.sqrt(squares / free), least), 1.0)
         if np.abs(noise / previous - 1).max() < NOISE_TOLERANCE:

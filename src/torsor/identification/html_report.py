@@ -39,9 +39,8 @@ def write_identification_report(path: str | Path, found: Identified, validated: 
         other = validated.prior.name
         if validated.prior.inertial.names != found.prior.inertial.names:
             allowed = f"a result of {found.prior.name!r}"
-            raise ModelError(
-                f"belongs to {other!r}", value=other, argument="validated", where="report", allowed=allowed
-            )
+            message = f"belongs to {other!r}"
+            raise ModelError(message, value=other, argument="validated", where="report", allowed=allowed)
     if Path(path).suffix.lower() != ".html":
         raise ModelError(f"the file name is {str(path)!r}", where="report", allowed="a name that ends with .html")
     name = f"{found.prior.name}: identified parameters"
@@ -83,9 +82,8 @@ def _remarks(found: Identified, validated: Identified | None) -> Iterable[str]:
     """Yield remarks that a reader needs before using the numbers."""
     for shown, what in ((found, "used"), (found.unseen, "held-out"), (validated, "other")):
         if shown is not None and shown.unexplained:
-            text = (
-                f"Residuals of {', '.join(shown.unexplained)} exceed {UNEXPLAINED_PERCENT:g} % of the {what} forces: "
-            )
+            text = f"Residuals of {', '.join(shown.unexplained)} exceed {UNEXPLAINED_PERCENT:g} % of the {what} "
+            text += "forces: "
             yield _remark(f"{text}the model does not explain them. Check units, signs, column order and delays.")
     if found.undetermined:
         count = f"{len(found.undetermined)} of {len(found)} base parameters"
@@ -152,9 +150,8 @@ def _drives(found: Identified) -> str:
     others = [[html_text(drive), html_text(law), LAWS[law].formula, f"{x:.3g}"] for drive, law, x in drives.others]
     name = drives.criterion.upper()
     head = ["drive", "law", "force", "x (SI)", "95 % confidence interval", "n or s₀", f"{name} increase if absent"]
-    text = (
-        html_table(head, rows) if rows else "<p>No friction model beyond Coulomb and viscous friction was selected.</p>"
-    )
+    none = "<p>No friction model beyond Coulomb and viscous friction was selected.</p>"
+    text = html_table(head, rows) if rows else none
     text += '<p class="note">s is the drive rate, f the transmitted force, T the temperature.</p>'
     if others:
         table = html_table(["drive", "law", "force", f"{name} increase if added"], others)

@@ -179,9 +179,8 @@ def identify(
         gain = np.linalg.solve(found.covariance[:b, :b], found.covariance[:b, b:]).T
         term_values = found.values[b:] + gain @ (values - found.values[:b])
         used_forces = equations.weights > 0
-        free, bound = (
-            (equations.tau - complete.Y @ x) * used_forces for x in (found.values, np.append(values, term_values))
-        )
+        solutions = found.values, np.append(values, term_values)
+        free, bound = ((equations.tau - complete.Y @ x) * used_forces for x in solutions)
         check_distance(robot, equations.tau * used_forces, free, bound, mass)
     shown = replace(through.measurements(replace(used, weights=None)), weights=equations.weights)
     predicted = through(model.known) + complete.Y @ np.concatenate([values, term_values])
@@ -223,9 +222,8 @@ def _reference(model: Model, instruments: Sequence[ArrayLike], count: int) -> Mo
     """Return the model along the instruments' motion, which must have ``count`` samples."""
     if not isinstance(instruments, (tuple, list)) or len(instruments) != 3:
         allowed = f"(q, v, a) of the samples without measurement noise, or {SIMULATION!r}"
-        raise ModelError(
-            "are not a motion of the samples", argument="instruments", where=model.robot.name, allowed=allowed
-        )
+        message = "are not a motion of the samples"
+        raise ModelError(message, argument="instruments", where=model.robot.name, allowed=allowed)
     zeros = np.zeros((count, model.robot.nv))
     q, v, a = instruments
     motion = measurements_of(model.robot, (q, v, a, zeros))

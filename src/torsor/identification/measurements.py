@@ -78,9 +78,8 @@ class Measurements:
         if self.times is not None:
             times = real_array(self.times, WHERE, "times").ravel()
             if len(times) != len(self):
-                raise ModelError(
-                    f"there are {len(times)} times", where=WHERE, allowed=f"one for each of {len(self)} samples"
-                )
+                message = f"there are {len(times)} times"
+                raise ModelError(message, where=WHERE, allowed=f"one for each of {len(self)} samples")
             if not np.isfinite(times).all():
                 k = int(np.argmin(np.isfinite(times)))
                 fix = "remove these samples, or omit `times`"
@@ -238,9 +237,8 @@ class Measurements:
             ('constant',)
         """
         if self.times is None:
-            raise ModelError(
-                "the samples have no times", where=WHERE, fix="pass `times`, or check the log with first_look"
-            )
+            message = "the samples have no times"
+            raise ModelError(message, where=WHERE, fix="pass `times`, or check the log with first_look")
         drives = measured_robot(robot, self)
         return first_look(drives, measurements_of(drives, self))
 

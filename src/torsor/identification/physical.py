@@ -203,9 +203,7 @@ def _line_search(moved: Array, miss: Array, gamma: float, pull: float, stretches
         return start + s * growth - gamma * float(np.sum(stretches / (1 + s * stretches)))
 
     least = float(stretches.min(initial=0.0))
-    low, high = 0.0, 1.0
-    if least < 0:
-        high = min(1.0, -0.999 / least)
+    low, high = 0.0, 1.0 if least >= 0 else min(1.0, -0.999 / least)
     while slope(high) < 0 and (least >= 0 or 2 * high < -0.999 / least):
         low, high = high, 2 * high
     for _ in range(40):
@@ -242,9 +240,8 @@ def explained(robot: MeasuredRobot, data: Measurements, mass: float | None, with
     if not findings:
         fix = "check the log (torsor identify --check, or first_look), raise `regularisation`, or pass a robot closer "
         return ModelError(NO_PHYSICAL_PARAMETERS, where=where, fix=f"{fix}to the measured one")
-    likely = ", and ".join(
-        f"{finding.place.removeprefix(f'{where}: ')}: {finding.found}" for finding in findings[:MAX_FINDINGS]
-    )
+    places = [finding.place.removeprefix(f"{where}: ") for finding in findings[:MAX_FINDINGS]]
+    likely = ", and ".join(f"{place}: {each.found}" for place, each in zip(places, findings, strict=False))
     more = f", and {len(findings) - MAX_FINDINGS} more" * (len(findings) > MAX_FINDINGS)
     fixes = "; ".join(dict.fromkeys(each.fix for each in findings[:MAX_FINDINGS]))
     fix = f"{fixes} (in the map of the log, or in the arrays)"
@@ -261,9 +258,8 @@ def check_distance(robot: MeasuredRobot, tau: Array, free: Array, physical: Arra
     percents = np.where(after > WARNING_RATIO * before, 100 * after / size, 0.0)
     k = int(np.argmax(percents))
     if percents[k] > WARNING_PERCENT:
-        message = (
-            f"physical parameters leave {percents[k]:.3g} % of the force of {robot.coordinate_names[k]!r} unexplained, "
-        )
+        message = f"physical parameters leave {percents[k]:.3g} % of the force of {robot.coordinate_names[k]!r} "
+        message += "unexplained, "
         message += f"but only {100 * before[k] / size[k]:.3g} % without constraints"
         fix = "check signs, units and column order: torsor identify --check, or first_look"
         if mass is not None:

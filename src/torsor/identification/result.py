@@ -387,13 +387,9 @@ class Identified(Result):
             columns = arrays["base_columns"]
             if ((columns < 0) | (columns >= p)).any():
                 raise ValueError(f"base_columns are outside the range 0 to {p - 1}")
-            base_fields = (
-                arrays["base_matrix"],
-                arrays["base_values"],
-                arrays["base_unknown"],
-                bool(arrays["base_by_rule"]),
-            )
-            base = BaseParameters(names, columns.astype(np.intp), *base_fields)
+            matrix, values, unknown = (arrays[f"base_{name}"] for name in ("matrix", "values", "unknown"))
+            by_rule = bool(arrays["base_by_rule"])
+            base = BaseParameters(names, columns.astype(np.intp), matrix, values, unknown, by_rule)
             fields: dict[str, Any] = {name: arrays.get(name) for name in RESULT_ARRAYS}
             fields |= {"condition": float(arrays["condition"]), "lag": int(arrays.get("lag", 0))}
             if "drives" in arrays:

@@ -94,9 +94,8 @@ class Tracking:
         if robot.nq != robot.nv or isinstance(robot, ClosedRobot) or model.external is not None:
             allowed = "robots with nq = nv, no loops and no environment wrenches"
             fix = "pass the motion without noise: `instruments=(q, v, a)`"
-            raise ModelError(
-                "simulated instruments are not supported for this robot", where=where, allowed=allowed, fix=fix
-            )
+            message = "simulated instruments are not supported for this robot"
+            raise ModelError(message, where=where, allowed=allowed, fix=fix)
         if data.times is None:
             fix = "pass the times of the samples: Measurements(..., times=t)"
             raise ModelError("simulated instruments need the times of the samples", where=where, fix=fix)

@@ -196,8 +196,8 @@ def identify_gravity(
 
 
 # Stiffness and damping of elastic joints from two encoders: one on the motor, one on the joint behind the gear.
-
-# # The force that a spring transmits is the force on the links, f = M a + ..., which a model without motor friction
+#
+# The force that a spring transmits is the force on the links, f = M a + ..., which a model without motor friction
 # predicts from the joint motion. It also equals the motor force minus the motor's inertial and friction forces. It is
 # linear,
 #

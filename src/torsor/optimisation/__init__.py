@@ -36,27 +36,10 @@ from torsor.optimisation.record import Patience, Watch
 from torsor.optimisation.sqp import solve_sqp
 
 __all__ = [
-    "SOLVERS",
-    "Iteration",
-    "LeastViolation",
-    "MinMaxViolation",
-    "MinSumViolation",
-    "NonlinearProgram",
-    "Outcome",
-    "Patience",
-    "Settings",
-    "SquaredPenalty",
-    "StoppedError",
-    "Watch",
-    "largest_violation",
-    "min_max_violation",
-    "min_squared_violation",
-    "min_sum_violation",
-    "row_violations",
-    "solve_condensed",
-    "solve_ipopt",
-    "solve_sqp",
-]
+    "SOLVERS", "Iteration", "LeastViolation", "MinMaxViolation", "MinSumViolation", "NonlinearProgram", "Outcome",
+    "Patience", "Settings", "SquaredPenalty", "StoppedError", "Watch", "largest_violation", "min_max_violation",
+    "min_squared_violation", "min_sum_violation", "row_violations", "solve_condensed", "solve_ipopt", "solve_sqp",
+]  # fmt: skip
 
 SOLVERS: dict[str, Callable[[NonlinearProgram, Array, Settings], Outcome]] = {
     "condensed": solve_condensed,

@@ -138,12 +138,8 @@ class ImplicitOptimum:
 
 def _tightened(program: NonlinearProgram, outcome: Outcome) -> Outcome:
     """Return the optimum to a tight tolerance, or the outcome itself if that is not reached."""
-    settings = Settings(
-        TIGHT_TOLERANCE,
-        MAX_TIGHT_ITERATIONS,
-        multipliers=outcome.multipliers,
-        bound_multipliers=outcome.bound_multipliers,
-    )
+    y, z = outcome.multipliers, outcome.bound_multipliers
+    settings = Settings(TIGHT_TOLERANCE, MAX_TIGHT_ITERATIONS, multipliers=y, bound_multipliers=z)
     tight = solve_ipopt(program, outcome.x, settings)
     f, found = program.value(outcome.x)[0], program.value(tight.x)[0]
     return tight if tight.is_solved and abs(found - f) <= MAX_OBJECTIVE_CHANGE * max(abs(f), 1e-300) else outcome

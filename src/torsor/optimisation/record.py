@@ -54,10 +54,8 @@ class Scaled:
             still &= np.minimum(np.abs(rows - program.row_lower), np.abs(rows - program.row_upper)) <= tolerance
             if size < 1 or still.any():
                 other = self._sample(nearby)
-                size, still = (
-                    float(np.fmax(size, other[0])),
-                    still & other[2] & (np.abs(other[1] - rows) <= ZERO_CHANGE),
-                )
+                size = float(np.fmax(size, other[0]))
+                still = still & other[2] & (np.abs(other[1] - rows) <= ZERO_CHANGE)
         self.weight = 1 / size if MIN_OBJECTIVE < size < 1 else 1.0
         self.row_lower = np.where(still, -np.inf, program.row_lower)
         self.row_upper = np.where(still, np.inf, program.row_upper)
@@ -178,13 +176,8 @@ class Watch:
         table = Table(title=self.title, title_justify="left", title_style="bold", header_style="bold")
         for column in ("iteration", "objective", "violation", "step"):
             table.add_column(column, justify="right", min_width=9)
-        for iteration in self._last:
-            table.add_row(
-                str(iteration.number),
-                f"{iteration.objective:.8g}",
-                f"{iteration.violation:.2e}",
-                f"{iteration.step:.2e}",
-            )
+        for last in self._last:
+            table.add_row(str(last.number), f"{last.objective:.8g}", f"{last.violation:.2e}", f"{last.step:.2e}")
         return table
 
 

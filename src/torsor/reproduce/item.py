@@ -107,12 +107,7 @@ class Item:
 
 
 def number(
-    what: str,
-    printed: str,
-    ours: float,
-    unit: str = "",
-    tolerance: float | None = None,
-    predicted: float | None = None,
+    what: str, printed: str, ours: float, unit: str = "", tolerance: float | None = None, predicted: float | None = None
 ) -> Row:
     """Return a row that compares a printed number with the computed one.
 

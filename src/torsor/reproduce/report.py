@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from torsor.base.documents import header, write_document
-from torsor.base.files import check_suffix, replacing
+from torsor.base.files import check_suffix, replacing, write_text
 from torsor.base.html_report import html_table, html_text, image, write_html
 from torsor.reproduce.errata import ERRATA, Erratum
 from torsor.reproduce.errata.erratum import MAX_CORRECTED_ERROR, Category
@@ -102,12 +102,6 @@ def document(results: Iterable[Result]) -> dict[str, Any]:
         for result in results
     ]
     return {"torsor": header("reproduce"), "units": {"seconds": "s"}, "items": items}
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file atomically."""
-    with replacing(path) as part:
-        part.write_text(text, encoding="utf-8")
 
 
 def figure_name(item: Item) -> str:

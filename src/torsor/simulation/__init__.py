@@ -11,17 +11,6 @@ from torsor.simulation.simulate import simulate
 from torsor.simulation.trajectory import Trajectory
 
 __all__ = [
-    "METHODS",
-    "SUFFIXES",
-    "Contact",
-    "Crossings",
-    "Limits",
-    "Rollout",
-    "Sensitivity",
-    "SimulationError",
-    "Trajectory",
-    "rollout",
-    "sensitivity",
-    "simulate",
-    "step_derivatives",
-]
+    "METHODS", "SUFFIXES", "Contact", "Crossings", "Limits", "Rollout", "Sensitivity", "SimulationError", "Trajectory",
+    "rollout", "sensitivity", "simulate", "step_derivatives",
+]  # fmt: skip

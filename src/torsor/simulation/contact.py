@@ -169,8 +169,7 @@ class Contact:
             a, b = several(pair) if len(several(pair)) == 2 else (None, None)
             if not isinstance(a, str) or not isinstance(b, str):
                 raise ModelError(f"has {pair!r}", value=pair, argument="pairs", where=_WHERE, allowed=_PAIRS)
-            sides = (named_shapes(robot, placed, name) for name in (a, b))
-            first, second = (list(side) for side in sides)
+            first, second = (list(named_shapes(robot, placed, name)) for name in (a, b))
             moving = [(i, j) for i in first for j in second if placed[i].link != placed[j].link]
             if not moving:
                 text = f"{a!r} and {b!r} move together, so they cannot touch"
@@ -288,8 +287,8 @@ class ContactState:
 # With the depth x of a point, its rate x' and the slip u (tangential velocity),
 #
 #     f_n = k x^n max(0, 1 + d x')            f_t = -mu f_n u / sqrt(|u|^2 + s^2)
-
-# # (Hunt and Crossley 1975). The elastic part k x^n is the gradient of an energy. The rest dissipates power at every
+#
+# (Hunt and Crossley 1975). The elastic part k x^n is the gradient of an energy. The rest dissipates power at every
 # state, since f_n - k x^n has the sign of x' and f_t opposes u: energy never grows. A body that hits at the speed v
 # rebounds at e v,
 #
@@ -321,9 +320,8 @@ def added_contact(robot: Robot, contact: Contact | None) -> ca.Function | None:
     """Return ``contact_wrenches`` of a simulation's contact, created once per robot; None without compliant contact."""
     if contact is None:
         return None
-    instance_of(
-        contact, Contact, robot.name, "contact", allowed="a torsor.simulation.Contact, such as Contact(kind='hard')"
-    )
+    allowed = "a torsor.simulation.Contact, such as Contact(kind='hard')"
+    instance_of(contact, Contact, robot.name, "contact", allowed=allowed)
     if contact.kind == "hard":
         return None  # hard contact is part of the step
     made: ca.Function = robot.kernels.once(("contact", contact.key(robot)), lambda: contact_wrenches(robot, contact))
@@ -392,10 +390,14 @@ def check_start(robot: Robot, contact: Contact, q: Array, step: float | None) ->
     if step is not None:
         longest = stable_step(robot, contact, postures[:FEW], start, weight)
         if step > longest:
-            text = f"the step of {step:.3g} s is too long for the contact stiffness"
-            text += f": the largest stable step is about {longest:.2g} s"
             fix = 'use a shorter step, `method="adaptive"`, a smaller stiffness or a larger slip'
-            warn(text, where=robot.name, fix=fix)
+            warn_of_long_step(robot, step, longest, "the contact stiffness", fix)
+
+
+def warn_of_long_step(robot: Robot, step: float, longest: float, stiff: str, fix: str) -> None:
+    """Warn that a ``step`` (s) is longer than the ``longest`` stable one for what is ``stiff``."""
+    text = f"the step of {step:.3g} s is too long for {stiff}: the largest stable step is about {longest:.2g} s"
+    warn(text, where=robot.name, fix=fix)
 
 
 def stable_step(robot: Robot, contact: Contact, q: Array, start: Start, weight: float) -> float:

@@ -42,11 +42,6 @@ def windows(sources: tuple[Source, Source, bool], start: Any, end: Any) -> list[
     return found + ([np.broadcast_to(numbers, (*np.shape(start), len(numbers)))] if numbers else [])
 
 
-def window_sizes(sources: tuple[Source, Source, bool]) -> list[tuple[int, ...]]:
-    """Return the shapes of the windows."""
-    return [source.function.size_in(3) for source in windowed(*sources) if source.function is not None]
-
-
 def forces(robot: Robot, controller: Source, external: Source, sampled: bool) -> ca.Function:
     """Return the acting forces: (t, q, v, [tau], [external], [windows], [parameters]) -> tau, and external if any.
 
@@ -64,23 +59,21 @@ def forces(robot: Robot, controller: Source, external: Source, sampled: bool) ->
     holds_tau, holds_external = held_inputs(controller, external, sampled)
     if holds_tau:
         inputs["tau"] = tau
+    elif controller.function is None:
+        tau = ca.SX.zeros(robot.nv, 1)
     else:
-        tau = (
-            ca.SX.zeros(robot.nv, 1) if controller.function is None else controller.function(t, q, v, *parts["window"])
-        )
+        tau = controller.function(t, q, v, *parts["window"])
     if controller.limit is not None:
         tau = saturated_force(tau, controller.limit)
     if controller.added is not None:
         tau = tau + controller.added(t, q, v)
     acting = {"acting_tau": tau}
     if holds_external:
-        inputs["external"] = wrenches
-        acting["acting_external"] = wrenches
+        inputs["external"] = acting["acting_external"] = wrenches
     elif external.function is not None:
         acting["acting_external"] = external.function(t, q, v, *parts["external_window"])
     if external.added is not None:
-        more = external.added(t, q, v)
-        acting["acting_external"] = acting.get("acting_external", 0) + more
+        acting["acting_external"] = acting.get("acting_external", 0) + external.added(t, q, v)
     inputs |= {name: part[0] for name, part in parts.items() if part}
     if external.parameters:
         inputs["parameters"] = ca.SX.sym("parameters", len(external.parameters))

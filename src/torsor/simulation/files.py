@@ -13,7 +13,7 @@ from torsor.base.archive import Archive, as_bytes, reading_archive
 from torsor.base.arrays import Array
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError
-from torsor.base.files import check_array
+from torsor.base.files import check_array, check_suffix
 from torsor.base.number_tables import read_table
 from torsor.base.result import Result
 from torsor.base.tables import Column, columns_of
@@ -91,11 +91,8 @@ class Samples(Result):
 
 def read(path: Path, robot: Robot | None) -> Samples:
     """Return the trajectory in a file, for the given robot or, for .npz, the robot that the file contains."""
-    suffix, readable = path.suffix.lower(), (".npz", ".csv")
-    if suffix not in readable:
-        text, allowed = f"the suffix is {path.suffix!r}", ", ".join(readable)
-        raise ModelError(text, value=path.suffix, where=path.name, allowed=allowed)
-    if suffix == ".npz":
+    check_suffix(path, (".npz", ".csv"))
+    if path.suffix.lower() == ".npz":
         with reading_archive(path, Samples.kind) as found:
             return _of_archive(found, robot)
     if robot is None:

@@ -179,13 +179,7 @@ def _residual(mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: ca.SX, 
 
 
 def _swept(
-    sweeps: int,
-    mobility: Mobility,
-    blocks: list[ca.SX],
-    wanted: ca.SX,
-    p: list[ca.SX],
-    soft: ca.SX,
-    mu: Friction,
+    sweeps: int, mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: list[ca.SX], soft: ca.SX, mu: Friction
 ) -> ca.SX:
     """Return the impulses after projected Gauss-Seidel sweeps from p; each impulse updates the points' state."""
     points = range(0, len(p), 3)
@@ -223,8 +217,8 @@ def _on_disc(x: ca.SX, y: ca.SX, radius: ca.SX) -> tuple[ca.SX, ca.SX]:
 # With the acceleration a(t, q, v) and local coordinates about q (``chart``),
 #
 #     q_m = q + h/2 v,  v_m = v + h/2 a(t, q, v),  w = h a(t + h/2, q_m, v_m),  v* = v + w,  q* = q + h (v + w/2)
-
-# # which is the Störmer-Verlet method with velocity products at a predicted velocity. The linear velocity of a free
+#
+# which is the Störmer-Verlet method with velocity products at a predicted velocity. The linear velocity of a free
 # body is in its own axes. It is added in the axes at the start and rotated afterwards, so that a spinning body keeps
 # its momentum to rounding.
 

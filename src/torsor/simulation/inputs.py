@@ -1,7 +1,7 @@
-"""Prescribed motion: some coordinates follow given functions of time; the dynamics determine the others.
+"""Inputs of a simulation: controllers, environment wrenches, and prescribed motion.
 
-This is the dynamics of a robot with a moving base whose joint motion is known (Khalil 2010, section 7.2): base motion
-and joint forces are computed.
+Prescribed coordinates follow given functions of time, and the dynamics determine the others. An example is a robot with
+a moving base whose joint motion is known (Khalil 2010, section 7.2): base motion and joint forces are computed.
 """
 
 import reprlib
@@ -208,10 +208,8 @@ Motion = Callable[[float], tuple[Array, Array, Array]]
 # change of a velocity and the integral of its acceleration, due to rounding, finite differences and acceleration jumps.
 ROUNDED, DIFFERENCES = 1e-9, (1e-3, 1e-6)
 
-ALLOWED = (
-    "a number, (times, q), (times, q, v, a), a casadi.Function t -> q or t -> (q, v, a), or a Python function "
-    "t -> (q, v, a)"
-)
+ALLOWED = "a number, (times, q), (times, q, v, a), a casadi.Function t -> q or t -> (q, v, a), or a Python function "
+ALLOWED += "t -> (q, v, a)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,8 +219,7 @@ class Prescribed:
     robot: Robot
     names: tuple[str, ...]
     motions: tuple[tuple[tuple[int, ...], Motion], ...]
-    jumped: set[int] = field(default_factory=set)
-    """Indices in v of the coordinates for which a warning was issued."""
+    jumped: set[int] = field(default_factory=set)  # indices in v of the coordinates for which a warning was issued
 
     @classmethod
     def of(cls, robot: Robot, given: Any, duration: float) -> "Prescribed | None":
@@ -317,7 +314,11 @@ def _motion(given: Any, count: int, duration: float, where: str) -> Motion:
     elif callable(given):
         motion = given
     elif isinstance(given, tuple):
-        motion = _of_samples(given, count, duration, where)
+        signal = motion_signal(given, count, where)
+        check_duration(signal.breaks, duration, where)
+
+        def motion(t: float) -> tuple[Array, Array, Array]:
+            return tuple(signal.at(t))
     else:
         still = real_array(given, where, "position")
         if still.shape not in ((), (count,)):
@@ -331,9 +332,8 @@ def _motion(given: Any, count: int, duration: float, where: str) -> Motion:
         try:
             q, v, a = (np.asarray(each, dtype=float).reshape(count) for each in motion(t))
         except (TypeError, ValueError):
-            raise ModelError(
-                f"the function does not return numbers at t = {t:.6g} s", where=where, allowed=ALLOWED
-            ) from None
+            found = f"the function does not return numbers at t = {t:.6g} s"
+            raise ModelError(found, where=where, allowed=ALLOWED) from None
         if not np.isfinite([q, v, a]).all():
             raise ModelError(f"the motion is not finite at t = {t:.6g} s", where=where)
         return q, v, a
@@ -355,10 +355,3 @@ def _of_casadi(function: ca.Function, count: int, where: str) -> Motion:
         v = ca.jacobian(q, t)
         function = ca.Function(function.name(), [t], [q, v, ca.jacobian(v, t)])
     return lambda t: tuple(each.full().ravel() for each in function(t))
-
-
-def _of_samples(given: tuple[Any, ...], count: int, duration: float, where: str) -> Motion:
-    """Return the motion through samples: a cubic spline through positions, or quintics through q, v and a."""
-    signal = motion_signal(given, count, where)
-    check_duration(signal.breaks, duration, where)
-    return lambda t: tuple(signal.at(t))

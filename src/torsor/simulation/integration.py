@@ -1,4 +1,4 @@
-"""Integration with a fixed step: the whole batch at once, one call of machine code per step."""
+"""Integration: all rollouts at once with fixed steps, or one after the other with error control; and its recorder."""
 
 import math
 from collections.abc import Callable
@@ -65,7 +65,7 @@ class Recorder:
     def of(cls, setup: Setup, count: int) -> "Recorder":
         """Return a recorder with room for ``count`` samples."""
         robot, batch = setup.robot, (*setup.batch, count)
-        holds_tau, holds_external = dynamics.held_inputs(setup.controller, setup.external, setup.is_sampled)
+        holds_tau, holds_external = dynamics.held_inputs(*setup.sources)
         q, v = np.full((*batch, robot.nq), np.nan), np.full((*batch, robot.nv), np.nan)
         external = np.full((*batch, len(robot.links), 6), np.nan) if holds_external else None
         return cls(setup, np.full(count, np.nan), q, v, np.full_like(v, np.nan) if holds_tau else None, external)
@@ -134,7 +134,7 @@ class Recorder:
         """Return the wrenches of hard contact in the steps that begin at the samples, and their residuals (m/s)."""
         setup, contact = self.setup, self.setup.hard
         assert contact is not None
-        robot, sources = setup.robot, (setup.controller, setup.external, setup.is_sampled)
+        robot, sources = setup.robot, setup.sources
         both = (tau, self.tau), (external, self.external)
         held = [value for value, own in both if own is not None and value is not None]
 
@@ -160,7 +160,7 @@ MAX_STEPS = 2048  # steps per call, times the rollouts: every 10 ms or so, Ctrl-
 def run_marching(setup: Setup, kernel: Kernel, recorder: Recorder, every: int, bar: Bar) -> str:
     """Integrate, record every ``every``-th step, and return the status."""
     count, robot, law = math.prod(setup.batch), setup.robot, python_controller(setup)
-    most, sources = max(1, MAX_STEPS // count), (setup.controller, setup.external, setup.is_sampled)
+    most = max(1, MAX_STEPS // count)
     q, v = (np.empty((most + 1, count, size)) for size in (robot.nq, robot.nv))
     q[0], v[0], done = setup.q.reshape(count, -1), setup.v.reshape(count, -1), 0
     tau, external = setup.controller.array, setup.external.array
@@ -173,10 +173,8 @@ def run_marching(setup: Setup, kernel: Kernel, recorder: Recorder, every: int, b
             t: Array = start + h * np.arange(first, first + steps, dtype=float)
             given = [np.broadcast_to(each, (steps, *each.shape)) for each in held]
             times, length = (np.broadcast_to(each, (steps, count)) for each in (t[:, None], h))
-            parts = [
-                np.broadcast_to(each[:, None], (steps, count, *each.shape[1:]))
-                for each in dynamics.windows(sources, t, t + h)
-            ]
+            parts = dynamics.windows(setup.sources, t, t + h)
+            parts = [np.broadcast_to(each[:, None], (steps, count, *each.shape[1:])) for each in parts]
             inputs = [times, q[:steps], v[:steps], *given, *parts, length]
             repeat(kernel, inputs, [q[1 : steps + 1], v[1 : steps + 1]])
             failed = ~(np.abs(v[1 : steps + 1]) < FASTEST).all(axis=(1, 2))
@@ -234,7 +232,6 @@ def run_adaptive(setup: Setup, recorder: Recorder, times: Array, detector: Event
     prescribed = setup.prescribed
     law, law_external = python_controller(setup), setup.external.call
     continuous = None if setup.is_sampled else law
-    sources = setup.controller, setup.external, setup.is_sampled
     tau: Array | None = None
 
     # Derivatives of Python functions are not known: LSODA then approximates the Jacobian by finite differences.
@@ -246,7 +243,7 @@ def run_adaptive(setup: Setup, recorder: Recorder, times: Array, detector: Event
 
     def inputs(t: float, y: Array) -> list[Any]:
         q = normalised(robot, y[:nq]) if calls else y[:nq]
-        given = dynamics.windows(sources, t, t) + ([] if prescribed is None else [prescribed.at(t)])
+        given = dynamics.windows(setup.sources, t, t) + ([] if prescribed is None else [prescribed.at(t)])
         return [np.array(t), y, *(each for each in forces(t, q, y[nq:]) if each is not None), *given]
 
     def begin(start: float, y: Array, end: float) -> Any:
@@ -317,7 +314,7 @@ def _project(setup: Setup, t: float, y: Array) -> tuple[Array, Array]:
 
 def _kernel(setup: Setup, name: str, choice: ClosureChoice | None) -> AnyKernel:
     """Return the rate "y_rate" of the state y = (q, v), or its Jacobian "y_jacobian", as a function of (t, y, ...)."""
-    robot, sources = setup.robot, (setup.controller, setup.external, setup.is_sampled)
+    robot, sources = setup.robot, setup.sources
 
     def make() -> ca.Function:
         a = dynamics.acceleration(robot, dynamics.forces(robot, *sources), choice, STABILISATION, setup.prescribed)
@@ -338,10 +335,8 @@ MANY = 4096
 
 def samples_of(setup: Setup) -> tuple[int, int]:
     """Return k such that every k-th step is recorded, and the largest number of samples."""
-    steps = setup.settings.steps
-    total = sum(count for _, count, _ in steps)
-    record = setup.settings.record
-    h = steps[0][2]
+    steps, record = setup.settings.steps, setup.settings.record
+    total, h = sum(count for _, count, _ in steps), steps[0][2]
     every = thinning(setup, total) if record is None else max(1, round(record / h))
     if record is not None and not is_whole_quotient(record, h):  # only with a control period
         found = f"is {record:g} s, which is not a whole number of steps of {h:g} s in the control period"
@@ -360,7 +355,7 @@ def run_fixed(setup: Setup, every: int, recorder: Recorder, detector: EventDetec
     law, law_external = python_controller(setup), setup.external.call
     tau, external = setup.controller.array, setup.external.array
     q, v, done = setup.q, setup.v, 0
-    few, sources = v.size < MANY, (setup.controller, setup.external, setup.is_sampled)
+    few = v.size < MANY
     detector.start(0.0, q, v)
     for start, count, h in setup.settings.steps:
         length = np.array(h)
@@ -375,7 +370,7 @@ def run_fixed(setup: Setup, every: int, recorder: Recorder, detector: EventDetec
             if done % every == 0:
                 recorder.add(t, q, v, tau, external)
             forces = [each for each in (tau, external) if each is not None]
-            parts = dynamics.windows(sources, t, t + h)
+            parts = dynamics.windows(setup.sources, t, t + h)
             try:
                 q_next, v_next = step(np.array(t), q, v, *forces, *parts, length)
             except SimulationError:
@@ -406,8 +401,7 @@ def _stepper(setup: Setup) -> tuple[Step, Callable[[Index], Step], AnyKernel | N
 
     The third result is the kernel of the step, or None with loops.
     """
-    robot, prescribed = setup.robot, setup.prescribed
-    sources = setup.controller, setup.external, setup.is_sampled
+    robot, prescribed, sources = setup.robot, setup.prescribed, setup.sources
     hard, method = setup.hard, setup.settings.method
 
     def make(choice: ClosureChoice | None) -> ca.Function:
@@ -431,7 +425,8 @@ def _stepper(setup: Setup) -> tuple[Step, Callable[[Index], Step], AnyKernel | N
         return plain, lambda index: plain, compiled(None)
     cores = (robot.nv,), (len(robot.links), 6)
     held = [core for core, holds in zip(cores, dynamics.held_inputs(*sources), strict=True) if holds]
-    step = LoopStep(setup.choices, kernel, setup.q, held + dynamics.window_sizes(sources))
+    windowed = [each.function for each in dynamics.windowed(*sources) if each.function is not None]
+    step = LoopStep(setup.choices, kernel, setup.q, [*held, *(each.size_in(3) for each in windowed)])
     return step, step.of, None
 
 
@@ -444,8 +439,7 @@ def _interpolation(
     parts: list[Array],
 ) -> StateAt:
     """Return the state of one rollout at a time within a step, by a shorter step from its start."""
-    cores = (setup.robot.nv,), (len(setup.robot.links), 6)
-    shapes = [(*setup.batch, *core) for core in cores]
+    shapes = (*setup.batch, setup.robot.nv), (*setup.batch, len(setup.robot.links), 6)
 
     def state_at(t: float, index: Index) -> State:
         pairs = zip(held, shapes, strict=True)

@@ -12,7 +12,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import flag, instance_of, number, positive
 from torsor.base.errors import ModelError, listing, warn
 from torsor.robot.robot import Robot
-from torsor.simulation.contact import STABLE
+from torsor.simulation.contact import STABLE, warn_of_long_step
 
 _WHERE = "limits"
 
@@ -132,7 +132,6 @@ def check_limits(robot: Robot, limits: Limits, q: Array, step: float | None) -> 
         mobility = np.diag(np.linalg.inv(M))[[k for _, k, _, _ in both]].max()
         longest = STABLE / np.sqrt(limits.stiffness * mobility)
         if step > longest:
-            text = f"the step of {step:.3g} s is too long for the stiffness of the joint stops"
-            text += f": the largest stable step is about {longest:.2g} s"
-            warn(text, where=robot.name, fix="use a shorter step, or a smaller stiffness in `limits`")
+            fix = "use a shorter step, or a smaller stiffness in `limits`"
+            warn_of_long_step(robot, step, longest, "the stiffness of the joint stops", fix)
     return limits

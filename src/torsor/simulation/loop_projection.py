@@ -67,10 +67,8 @@ def project_start(robot: Robot, choices: Choices, q: Array, v: Array) -> tuple[A
     gap = np.abs(robot.closed.closure.space.error(q))
     if not gap.max(initial=0.0) <= MAX_CLOSURE_ERROR:
         given = " with the prescribed positions at t = 0" * bool(choices.given)
-        found, allowed = (
-            f"q0 does not close the loops{given}: closure error {gap.max():.2g}",
-            f"{MAX_CLOSURE_ERROR:g} of its size",
-        )
+        found = f"q0 does not close the loops{given}: closure error {gap.max():.2g}"
+        allowed = f"{MAX_CLOSURE_ERROR:g} of its size"
         fix = "q0 = robot.closed.assemble(q_active, guess)"
         lifted = robot.closed.closure.off_ground(robot.closed.error(q))
         if lifted:

@@ -84,10 +84,8 @@ class Rollout(Result):
             0.01
         """
         if self._pull is None:
-            found, fix = (
-                "a rollout from a file or a pickle has no gradients",
-                "compute it again with simulation.rollout",
-            )
+            found = "a rollout from a file or a pickle has no gradients"
+            fix = "compute it again with simulation.rollout"
             raise ModelError(found, where=self.robot.name, fix=fix)
         return self._pull(q_bar, v_bar)
 
@@ -295,10 +293,8 @@ def _source(
     if casadi_function(given) is not None or is_sampled(given, core):
         return Source.of(robot, given, what, core, duration, step), None
     if callable(given):
-        allowed, fix = (
-            "an array, samples (times, values), or a casadi.Function of (t, q, v)",
-            "torsor.simulate supports Python functions",
-        )
+        allowed = "an array, samples (times, values), or a casadi.Function of (t, q, v)"
+        fix = "torsor.simulate supports Python functions"
         raise ModelError("is a Python function", argument=what, where=robot.name, allowed=allowed, fix=fix)
     array = given if hasattr(given, "shape") else np.asarray(given, dtype=float)
     if tuple(array.shape[array.ndim - len(core) :]) != core:

@@ -132,6 +132,11 @@ class Setup:
         return self.v.shape[:-1]
 
     @property
+    def sources(self) -> tuple[Source, Source, bool]:
+        """Controller, external wrenches, and whether the controller is sampled: the arguments of the acting forces."""
+        return self.controller, self.external, self.is_sampled
+
+    @property
     def is_sampled(self) -> bool:
         """Whether the controller is evaluated once per control period and its force held."""
         return self.settings.control_period is not None
@@ -173,8 +178,7 @@ class Setup:
             raise ModelError("`control_period` needs a controller", where=where, fix="omit it")
         q = arrays(default_posture(robot) if q0 is None else q0, (robot.nq,), where, "q0")
         v = arrays(np.zeros(robot.nv) if v0 is None else v0, (robot.nv,), where, "v0")
-        shapes = {"q0": q.shape[:-1], "v0": v.shape[:-1]}
-        batch = common_shape(where, **shapes)
+        batch = common_shape(where, q0=q.shape[:-1], v0=v.shape[:-1])
         for name, source, axes in (("controller", law, 1), ("external", wrenches, 2)):
             if source.array is not None:
                 check_rollouts(robot, name, source.array.shape, axes, batch)
@@ -195,13 +199,10 @@ class Setup:
             check_start(robot, contact, q, settings.step if compliant and settings.method == "rk4" else None)
             about["contact"] = contact.about
             if not compliant:
-                found, fix = "", 'use `kind="compliant"`'
-                if robot.loops or motion is not None:
-                    found = "closed loops" if robot.loops else "prescribed motion"
-                elif settings.method != "rk4":
-                    found = f'method "{settings.method}"'
-                    fix = f"omit `method`, or {fix}"
+                other = "" if settings.method == "rk4" else f'method "{settings.method}"'
+                found = "closed loops" if robot.loops else "prescribed motion" if motion is not None else other
                 if found:
+                    fix = f'{"omit `method`, or " if found == other else ""}use `kind="compliant"`'
                     raise ModelError(f"hard contact does not support {found}", where=where, fix=fix)
                 about["method"] = "hard"
         if limits is not None:
@@ -213,9 +214,8 @@ class Setup:
                 raise ModelError(found, argument="limits", where=where, fix="omit one of them")
         hard = None if contact is None or contact.kind == "compliant" else contact
         setup = cls(robot, q, v, law, wrenches, settings, motion, hard, about)
-        if not robot.loops:
-            return setup
-        q, v = project_start(robot, setup.choices, setup.q, setup.v)
+        if robot.loops:
+            q, v = project_start(robot, setup.choices, q, v)
         return replace(setup, q=q, v=v)
 
 
@@ -229,9 +229,8 @@ def check_rollouts(robot: Robot, name: str, shape: tuple[int, ...], axes: int, b
         pass
     starts = f"the start (q0, v0) has the leading axes {batch}" if batch else "the start (q0, v0) is one state"
     allowed = f"{core} or {(*batch, *core)}" if batch else f"{core}"
-    fix = (
-        f"samples over time are `{name}=(times, values)`; for constants of many rollouts, give q0 the same leading axes"
-    )
+    fix = f"samples over time are `{name}=(times, values)`; "
+    fix += "for constants of many rollouts, give q0 the same leading axes"
     raise ModelError(f"has shape {shape}, but {starts}", argument=name, where=robot.name, allowed=allowed, fix=fix)
 
 
@@ -283,13 +282,11 @@ def divergence(setup: Setup, t: float, v: Array) -> SimulationError | None:
         found += f" after the step to t = {t:.6g} s" + ": a wheel that lies flat cannot roll" * wheels
         if setup.prescribed is not None:
             found += ": the prescribed motion may be out of their reach"
-    others = {
-        "rk4": '`method="implicit"` or "adaptive"' if setup.prescribed is None else '`method="adaptive"`',
-        "implicit": '`method="adaptive"`',
-        "sdirk": '`method="adaptive"`',
-    }.get(method)
+    others = None if method == "adaptive" else '`method="adaptive"`'  # which chooses its own step
+    if method == "rk4" and setup.prescribed is None:
+        others = '`method="implicit"` or "adaptive"'
     if setup.hard is not None:
-        others = "weaker gains and stops"  # this method chooses its own step
+        others = "weaker gains and stops"
     finer = "" if others is None else f"a step below {setup.settings.step:g} s, or {others}; or "
     if setup.controller.call is not None and others is not None:
         finer += "a CasADi controller, since the force of a Python controller is constant during the step; or "
@@ -302,7 +299,11 @@ def python_controller(setup: Setup) -> Law | None:
     A sampled controller is called once per control period. Its forces act ``delay_periods`` later; until the first one
     arrives, the force is zero.
     """
-    law = _law(setup)
+    source = setup.controller
+    if source.function is not None and setup.is_sampled:
+        law: Law | None = traced_law(setup.robot, source)
+    else:
+        law = source.call if source.array is None else lambda t, q, v, array=source.array: array
     if law is None or not setup.is_sampled:
         return law
     pending = deque([np.zeros(setup.robot.nv)] * setup.settings.delay_periods)
@@ -312,16 +313,6 @@ def python_controller(setup: Setup) -> Law | None:
         return pending.popleft()
 
     return delayed
-
-
-def _law(setup: Setup) -> Law | None:
-    source = setup.controller
-    if source.function is not None and setup.is_sampled:
-        return traced_law(setup.robot, source)
-    if source.array is not None:
-        array = source.array
-        return lambda t, q, v: array
-    return source.call
 
 
 def traced_law(robot: Robot, source: Source) -> Callable[[Any, Array, Array], Array]:

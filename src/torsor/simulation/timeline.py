@@ -64,8 +64,7 @@ class Timeline:
     def reactions(self) -> Array:
         """The wrench (T, L, 6) that each parent exerts on its link: moment, then force, in the link's frame."""
         tau = np.zeros_like(self.v) if self.tau is None else self.tau
-        samples = Trajectory(self.robot, self.times, self.q, self.v, self.a, tau, external=self.external)
-        return samples.reactions
+        return Trajectory(self.robot, self.times, self.q, self.v, self.a, tau, external=self.external).reactions
 
     @cached_property
     def limits(self) -> Array:

@@ -5,36 +5,21 @@ from typing import TYPE_CHECKING, Any
 
 from torsor.base.registry import register
 from torsor.view.bearings import BearingLoads, bearing_loads, bearing_table
-from torsor.view.figures import plot_motion
+from torsor.view.pictures import animate, draw, plot_motion
 from torsor.view.tables import count_table, counted, drive_table, joint_table, link_table, motion_table, state_table
 
 if TYPE_CHECKING:
     from torsor.view.live import show
     from torsor.view.pages import page
-    from torsor.view.pictures import animate, draw
     from torsor.view.report import write_report
 
 __all__ = [
-    "BearingLoads",
-    "animate",
-    "bearing_loads",
-    "bearing_table",
-    "count_table",
-    "counted",
-    "draw",
-    "drive_table",
-    "joint_table",
-    "link_table",
-    "motion_table",
-    "page",
-    "plot_motion",
-    "show",
-    "state_table",
-    "write_report",
-]
+    "BearingLoads", "animate", "bearing_loads", "bearing_table", "count_table", "counted", "draw", "drive_table",
+    "joint_table", "link_table", "motion_table", "page", "plot_motion", "show", "state_table", "write_report",
+]  # fmt: skip
 
 # Modules that are imported when their names are first used.
-_HOMES = {"animate": "pictures", "draw": "pictures", "page": "pages", "show": "live", "write_report": "report"}
+_HOMES = {"page": "pages", "show": "live", "write_report": "report"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,5 @@
-"""Pictures of robots and animations of motions (matplotlib, extra ``plot``)."""
+"""Pictures of robots, and animations and figures of motions (matplotlib, extra ``plot``)."""
 
-from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.checks import number, positive, whole_number
-from torsor.base.errors import ModelError
-from torsor.base.figures import label, new_figure
-from torsor.base.files import replacing
+from torsor.base.figures import (
+    JUMPS,
+    Quantity,
+    colours_of,
+    draw_panel,
+    label,
+    label_of_title,
+    new_figure,
+    saved,
+    styled,
+)
+from torsor.mechanism.friction import friction_jumps
+from torsor.mechanism.mechanism import force_units
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation.movie import movie_path, write_movie
@@ -64,23 +73,7 @@ def draw(
     drawing = Drawing(figure, scene, postures, MAX_TRIANGLES // len(postures), angles)
     figure.axes[0].set_title(title)
     drawing.show(postures, None if forces is None else forces[-1])
-    if path is not None:
-        target = _picture_path(path, figure.canvas.get_supported_filetypes())
-        with replacing(target) as part:
-            figure.savefig(part, dpi=130, format=target.suffix[1:])
-    return figure
-
-
-def _picture_path(path: str | Path, kinds: Iterable[str]) -> Path:
-    """Return the path of a picture, by default with the suffix .png; raise ModelError if it cannot be written."""
-    target = Path(path)
-    if target.is_dir():
-        raise ModelError(f"{target} is a folder", where="draw", allowed="a file")
-    target = target if target.suffix else target.with_name(f"{target.name}.png")
-    allowed = sorted(f".{kind}" for kind in kinds)
-    if target.suffix.lower() not in allowed:
-        raise ModelError(f"cannot write {target.name!r}", value=target.name, where="draw", allowed=", ".join(allowed))
-    return target
+    return saved(figure, path)
 
 
 def animate(
@@ -136,9 +129,8 @@ def _frames(line: Timeline, rate: float) -> tuple[Array, NDArray[np.int64]]:
     """Return times at ``rate`` per second, and the indices of the nearest samples."""
     count = max(2, round(float(line.times[-1] - line.times[0]) * rate))
     times = np.linspace(line.times[0], line.times[-1], count)
-    after = np.searchsorted(line.times, times).clip(1, max(len(line) - 1, 1))
-    before = after - 1
-    after = np.minimum(after, len(line) - 1)
+    before = np.searchsorted(line.times, times).clip(1, max(len(line) - 1, 1)) - 1
+    after = np.minimum(before + 1, len(line) - 1)
     return times, np.where(times - line.times[before] <= line.times[after] - times, before, after)
 
 
@@ -210,3 +202,41 @@ def _lit(triangles: Array, color: tuple[float, float, float, float], strength: f
     light = np.abs((normals / np.where(lengths > 0, lengths, 1.0)) @ (sun / np.linalg.norm(sun)))
     shade = np.clip((0.55 + 0.55 * light)[:, None] * np.array(color[:3]), 0.0, 1.0)
     return np.column_stack([shade, np.full(len(shade), color[3] * strength)])
+
+
+# Figures of a motion
+
+POSTURES = 3
+ANGLES = 20.0, -50.0  # elevation and azimuth of the camera, in degrees
+
+
+def plot_motion(robot: Robot, times: ArrayLike, q: ArrayLike, v: ArrayLike, a: ArrayLike, path: str | Path) -> None:
+    """Save a figure of a motion with robot postures, drive forces and joint reactions.
+
+    ``times`` is (T,), ``q`` (T, nq), ``v`` and ``a`` (T, nv). Each joint has its own colour. Dotted lines mark the
+    force jumps of Coulomb friction, where a joint velocity changes sign.
+    """
+    times, q, v = (np.asarray(values, dtype=float) for values in (times, q, v))
+    tau, wrenches = robot.inverse_dynamics(q, v, a), robot.joint_wrenches(q, v, a)
+    jumps, sizes = friction_jumps(robot, v), np.linalg.norm(wrenches[..., 3:], axis=-1)
+    units = [*force_units(robot).values()]
+    forces = Quantity("Drive forces", robot.coordinate_names, units, tau, (), jumps)
+    title = "Joint reactions (magnitude of the force)"
+    reactions = Quantity(title, robot.joint_names, ["N"] * len(robot.joints), sizes)
+    panels = [(each, *panel, k) for each in (forces, reactions) for k, panel in enumerate(each.panels)]
+    colours = colours_of(*([quantity.names[i] for i in columns] for quantity, _, columns, _ in panels))
+    figure = new_figure(13.0, max(6.5, 2.3 * len(panels)))
+    grid = figure.add_gridspec(len(panels), 2, width_ratios=[1, 1.15])
+    postures = q[np.linspace(0, len(q) - 1, POSTURES).round().astype(int)]
+    drawing = Drawing(figure, Scene.of(robot, has_meshes()), postures, MAX_TRIANGLES, ANGLES, grid[:, 0])
+    drawing.show(postures)
+    drawing.axes.set_title(f"{POSTURES} postures (opaque: the last)")
+    for row, (quantity, unit, columns, k) in enumerate(panels):
+        axes = figure.add_subplot(grid[row, 1])
+        draw_panel(axes, quantity, times, colours, columns)
+        styled(axes, "" if k else quantity.title, f"{'torque' if unit == 'N m' else 'force'} ({unit})")
+        axes.set_xlim(float(times[0]), float(times[-1]))
+    axes.set_xlabel("time (s)")
+    what = f"{robot.name}: {times[-1] - times[0]:.3g} s of motion, inverse dynamics"
+    figure.suptitle(label_of_title(what) + (f"\n{JUMPS}" if jumps.any() else ""))
+    saved(figure, path, dpi=150)

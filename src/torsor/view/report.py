@@ -43,15 +43,13 @@ def write_report(
         >>> "Bearings" in text and "<iframe" in text
         True
     """
-    target = Path(path)
     name = title or (what.name if isinstance(what, Robot | ParallelRobot) else timeline(what).title)
     parts = [f"<h1>{escape(name)}</h1>"]
     parts += [terminal_table(each) for each in (*tables, *_tables(what, q))]
     drawn = (what.plot(),) if isinstance(what, Result) else ()
     parts += [image(each) for each in (*figures, *drawn)]
-    parts += ["<h2>In motion</h2>" if not isinstance(what, Robot | ParallelRobot) else "<h2>The robot</h2>"]
-    parts += [page(what, title=name, q=q)._repr_html_()]
-    return write_html(target, name, parts)
+    heading = "The robot" if isinstance(what, Robot | ParallelRobot) else "In motion"
+    return write_html(Path(path), name, [*parts, f"<h2>{heading}</h2>", page(what, title=name, q=q)._repr_html_()])
 
 
 def _tables(what: Any, q: Array | None) -> Iterable[RenderableType]:
@@ -59,8 +57,7 @@ def _tables(what: Any, q: Array | None) -> Iterable[RenderableType]:
         robot = what.as_robot() if isinstance(what, ParallelRobot) else what
         yield link_table(robot)
         yield joint_table(robot)
-        drives = drive_table(robot)
-        if drives is not None:
+        if (drives := drive_table(robot)) is not None:
             yield drives
         if robot.loops and not robot.active:
             return

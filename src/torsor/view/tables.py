@@ -68,12 +68,10 @@ def drive_table(robot: Robot) -> Table | None:
     """Return the springs and motors of the joints, or None if there are none."""
     table = titled_table("Drives", "joint", "what", "stiffness", "damping", "rotor (kg m²)", "gear", "carrier", "axis")
     for joint in robot.joints:
-        if joint.spring is not None:
-            spring = joint.spring
+        if (spring := joint.spring) is not None:
             at = f"spring, rest position {_number(spring.rest)}"
             table.add_row(escape(joint.name), at, _stiffness(spring.stiffness), _number(spring.damping))
-        if joint.motor is not None:
-            m = joint.motor
+        if (m := joint.motor) is not None:
             elastic = ("motor", "", "")
             if m.stiffness:
                 elastic = "elastic motor", _stiffness(m.stiffness), _number(m.damping)

@@ -187,8 +187,7 @@ def _in_radians(name: str, value: Any) -> Any:
 
 
 _TEXT = "write an ergonomic report (.html): spine loads, lifting equation, percent capable"
-_HTML: dict[str, Any] = {"action": OutputFile, "kind": "report", "suffixes": (".html",)}
-ERGONOMICS = Option("--ergonomics", metavar="FILE", help=_TEXT, **_HTML)
+ERGONOMICS = Option("--ergonomics", action=OutputFile, kind="report", suffixes=(".html",), metavar="FILE", help=_TEXT)
 MOVIES = (".gif", ".mp4")
 
 

@@ -33,17 +33,12 @@ TREAD, CLIMB = 0.29, 0.5  # m, m/s: stairs without --length and --speed
 COMPARE = "compare with a recording or a reference. A recording is one or more files with angles, moments and ground "
 COMPARE += 'forces (.mot, .sto, .csv, .npz); a reference is a name such as "Schwartz 2008". The option may be repeated'
 STARTS = "number of initial guesses (default: 1). The spread of all walks within 2 %% of the best objective is shown"
+SAMPLES = "write the solved step as a table (.csv)"
 OPTIONS = (
     ERGONOMICS,
     Option("--compare", nargs="+", action="append", metavar="FILE", help=COMPARE),
     Option("--compare-mass", type=float, metavar="KG", help="mass of the recorded person (default: from the forces)"),
-    Option(
-        "--samples",
-        action=OutputFile,
-        suffixes=(".csv",),
-        metavar="FILE",
-        help="write the solved step as a table (.csv)",
-    ),
+    Option("--samples", action=OutputFile, suffixes=(".csv",), metavar="FILE", help=SAMPLES),
     Option("--starts", type=int, metavar="N", help=STARTS),
     Option("--workers", type=int, metavar="N", help="number of processes for --starts (default: one per core)"),
 )
@@ -70,9 +65,8 @@ def _free_step(given: dict[str, Any]) -> dict[str, Any]:
         raise ModelError("--rise is 0", where="walk", allowed="another number", fix="omit it for level ground")
     if "rise" in given:
         return {"length": TREAD, "speed": CLIMB, "width": "free", "timing": "free"} | given
-    if given.get("version") == "free" or is_alone:
-        return {"length": "free", "width": "free", "timing": "free"} | given
-    return given
+    is_free = given.get("version") == "free" or is_alone
+    return {"length": "free", "width": "free", "timing": "free"} | given if is_free else given
 
 
 def _checked_body(where: str, given: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -362,9 +362,8 @@ class OnlineScaling:
     def close(self) -> None:
         """Declare that the last sample was the end of the path."""
         if self.fed <= MIN_INTERVALS:
-            raise ModelError(
-                f"the path has {self.fed} samples", where=self._where, allowed=f"{MIN_INTERVALS + 1} or more"
-            )
+            message = f"the path has {self.fed} samples"
+            raise ModelError(message, where=self._where, allowed=f"{MIN_INTERVALS + 1} or more")
         self.closed = True
 
     def _last_usable(self) -> int:
@@ -417,9 +416,8 @@ class OnlineScaling:
             uses = yield from window.slow_down()
             if uses.max() > ROUNDING_FACTOR:
                 k = m + int(np.argmax(uses))
-                message = (
-                    f"between samples {k} and {k + 1} even the slowest motion needs {uses.max():.4g} times a bound"
-                )
+                message = f"between samples {k} and {k + 1} even the slowest motion needs {uses.max():.4g} times a "
+                message += "bound"
                 raise ModelError(
                     message, where=self._where, fix="use a larger bound, another path, or a smaller spacing"
                 )
@@ -443,10 +441,8 @@ class OnlineScaling:
                 self._patience = min(LATE_FACTOR * self._patience, MAX_PATIENCE_RATIO * self._least_patience)
                 return False
             if given:
-                missing, left = (
-                    max(self._patience - self._spent, MIN_REMAINING_FRACTION * self._patience),
-                    self._limit - self._elapsed,
-                )
+                missing = max(self._patience - self._spent, MIN_REMAINING_FRACTION * self._patience)
+                left = self._limit - self._elapsed
                 self._pace = min(self.pieces, max(1, ceil(missing / max(left, 1))))
             yield
         best = window.clipped()
@@ -470,10 +466,8 @@ class OnlineScaling:
     def prepare(self) -> None:
         """Plan the first motion, which takes a few milliseconds; otherwise the first call to ``step`` does this."""
         if self.fed <= 2 * MIN_INTERVALS and not self.closed:
-            message, fix = (
-                f"the open path has {self.fed} samples",
-                f"feed at least {2 * MIN_INTERVALS + 1}, or close the path",
-            )
+            message = f"the open path has {self.fed} samples"
+            fix = f"feed at least {2 * MIN_INTERVALS + 1}, or close the path"
             raise ModelError(message, where=self._where, fix=fix)
         for _ in self._improve():
             pass

@@ -530,10 +530,8 @@ class Window:
         """Take a step that keeps slacks and multipliers positive; return the next gap and the fraction taken."""
         n, endings = self.n, self._endings[:, : self.n]
         least_y, least_l = np.maximum.reduce(endings[:2], axis=1).tolist()
-        primal, dual = (
-            BOUNDARY_FRACTION / max(least_y, BOUNDARY_FRACTION),
-            BOUNDARY_FRACTION / max(least_l, BOUNDARY_FRACTION),
-        )
+        primal = BOUNDARY_FRACTION / max(least_y, BOUNDARY_FRACTION)
+        dual = BOUNDARY_FRACTION / max(least_l, BOUNDARY_FRACTION)
         now, by_primal, by_dual, by_both = np.add.reduce(endings[2:], axis=1).tolist()
         self._common[3], self._common[4] = primal, dual
         self._constrain(self._steps)

@@ -243,9 +243,8 @@ class Task:
         """Return a constant target as an array, after checking its shape and values."""
         result = real_array(target, robot.name, f"target of {self.label!r}")
         if result.shape != self.shape(robot) or not np.isfinite(result).all():
-            message = (
-                f"target has shape {result.shape}" if result.shape != self.shape(robot) else "target is not finite"
-            )
+            has_shape = result.shape == self.shape(robot)
+            message = "target is not finite" if has_shape else f"target has shape {result.shape}"
             raise ModelError(message, where=self.where(robot), allowed=f"finite numbers {self.shape(robot)}")
         return result
 

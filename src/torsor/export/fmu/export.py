@@ -47,10 +47,8 @@ def library_path(identifier: str, fmi: int, where: str) -> str:
     """Return the library path for this machine in an FMU. FMI 2 does not distinguish processors in linux64."""
     system, machine = _SYSTEMS.get(sys.platform), _MACHINES.get(platform.machine().lower())
     if system is None or machine is None:
-        message, allowed = (
-            f"FMI does not define a platform name for {sys.platform} on {platform.machine()}",
-            "Linux, macOS, Windows",
-        )
+        message = f"FMI does not define a platform name for {sys.platform} on {platform.machine()}"
+        allowed = "Linux, macOS, Windows"
         raise ModelError(message, where=where, allowed=allowed, fix=_SOURCES_ONLY)
     name, name_2, suffix = system
     folder = name_2 if fmi == 2 else f"{machine}-{name}"
@@ -80,10 +78,8 @@ def build_library(program: Sequence[str], folder: Path, texts: Mapping[str, str]
     command = [*program, *_OPTIONS, *[name for name in texts if name.endswith(".c")], "-o", library.name, "-lm"]
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
-        failed, said = (
-            done.returncode != 0,
-            " ".join(done.stderr.split())[-_MAX_OUTPUT_SHOWN:] or "it did not write a library",
-        )
+        failed = done.returncode != 0
+        said = " ".join(done.stderr.split())[-_MAX_OUTPUT_SHOWN:] or "it did not write a library"
     except OSError as error:  # not an executable file
         failed, said = True, str(error)
     if failed or not library.exists():

@@ -88,11 +88,8 @@ def chosen(mechanism: Mechanism, names: Sequence[str]) -> list[Chosen]:
             raise ModelError(found_text, value=place, where=mechanism.name, allowed=allowed)
         if at == "place":
             mechanism.place(place)  # raises for an unknown name
-        quantities += (
-            [Chosen(name, link_name) for link_name in mechanism.link_names]
-            if at and not colon
-            else [Chosen(name, place)]
-        )
+        places = mechanism.link_names if at and not colon else (place,)
+        quantities += [Chosen(name, each) for each in places]
     if len(set(quantities)) < len(quantities):
         raise ModelError("an output is named twice", where=mechanism.name, allowed="each once")
     return quantities
@@ -134,10 +131,8 @@ class Settings:
         """Return the settings; raise ModelError if one is invalid or the robot is not supported."""
         where = robot.name
         if robot.loops and inverse:
-            message, fix = (
-                "`inverse=True` is not supported with closed loops",
-                "use torsor.export.c with constrained_inverse_dynamics",
-            )
+            message = "`inverse=True` is not supported with closed loops"
+            fix = "use torsor.export.c with constrained_inverse_dynamics"
             raise ModelError(message, where=where, allowed="forward dynamics", fix=fix)
         if not robot.nv:
             raise ModelError("the robot has no coordinates", where=where, allowed="one or more joints")

@@ -13,24 +13,12 @@ from torsor.robot.robot import Robot
 from torsor.simulation.integration import STABILISATION
 
 UNITS: dict[str, dict[str, int]] = {
-    "s": {"s": 1},
-    "1/s": {"s": -1},
-    "rad": {"rad": 1},
-    "m": {"m": 1},
-    "rad/s": {"rad": 1, "s": -1},
-    "m/s": {"m": 1, "s": -1},
-    "rad/s2": {"rad": 1, "s": -2},
-    "m/s2": {"m": 1, "s": -2},
-    "kg": {"kg": 1},
-    "kg.m2": {"kg": 1, "m": 2},
-    "N": {"kg": 1, "m": 1, "s": -2},
-    "N.m": {"kg": 1, "m": 2, "s": -2},
-    "J": {"kg": 1, "m": 2, "s": -2},
-    "N.m.s/rad": {"kg": 1, "m": 2, "s": -1, "rad": -1},
-    "N.s/m": {"kg": 1, "s": -1},
-    "N.m/rad": {"kg": 1, "m": 2, "s": -2, "rad": -1},
-    "N/m": {"kg": 1, "s": -2},
-}
+    "s": {"s": 1}, "1/s": {"s": -1}, "rad": {"rad": 1}, "m": {"m": 1}, "rad/s": {"rad": 1, "s": -1},
+    "m/s": {"m": 1, "s": -1}, "rad/s2": {"rad": 1, "s": -2}, "m/s2": {"m": 1, "s": -2}, "kg": {"kg": 1},
+    "kg.m2": {"kg": 1, "m": 2}, "N": {"kg": 1, "m": 1, "s": -2}, "N.m": {"kg": 1, "m": 2, "s": -2},
+    "J": {"kg": 1, "m": 2, "s": -2}, "N.m.s/rad": {"kg": 1, "m": 2, "s": -1, "rad": -1}, "N.s/m": {"kg": 1, "s": -1},
+    "N.m/rad": {"kg": 1, "m": 2, "s": -2, "rad": -1}, "N/m": {"kg": 1, "s": -2},
+}  # fmt: skip
 """Exponents of the base units, by unit name."""
 
 FORCES = {"rad": "N.m", "m": "N"}

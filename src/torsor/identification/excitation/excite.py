@@ -200,9 +200,8 @@ def check_excitable(robot: Any) -> None:
         raise ModelError("closed loops are not supported", where=where, fix=fix)
     if robot.nq != robot.nv:
         fix = "fix the base, or choose a motion manually"
-        raise ModelError(
-            "positions with quaternions are not supported", where=where, allowed="robots with nq = nv", fix=fix
-        )
+        message = "positions with quaternions are not supported"
+        raise ModelError(message, where=where, allowed="robots with nq = nv", fix=fix)
     if robot.elastic:
         message = f"joint {robot.elastic[0].name!r} is elastic: the motion of its motor cannot be prescribed"
         raise ModelError(message, where=where, fix="use robot.without_motor(...) to make the joints rigid")
@@ -256,9 +255,8 @@ def _best_random(design: Design, rng: np.random.Generator, where: str) -> Array:
     if best is None:
         if design.clearance is None and not np.isfinite(design.limits.effort).any():
             message = f"none of {CANDIDATES} random motions excites all parameters together"
-            fix = (
-                "change the period, widen the limits, use similar noise for all forces, or reduce the unknowns: `among`"
-            )
+            fix = "change the period, widen the limits, use similar noise for all forces, or reduce the unknowns: "
+            fix += "`among`"
             raise ModelError(message, where=where, fix=fix)
         fix = "widen the limits (effort first, because gravity alone may exceed them), or use a longer period"
         if design.clearance is not None:
@@ -352,9 +350,8 @@ def _known(
     mean = np.sqrt(np.divide(squares, count, out=np.full(robot.nv, np.inf), where=count > 0))
     times = samples[-1].data.times
     steps = np.empty(0) if times is None else np.diff(times)
-    rate = (
-        1 / float(np.median(steps[steps > 0])) if (steps > 0).any() else DEFAULT_RATE
-    )  # the usual number of samples per second
+    # The usual number of samples per second.
+    rate = 1 / float(np.median(steps[steps > 0])) if (steps > 0).any() else DEFAULT_RATE
     return total, mean if noise is None else noise, rate
 
 

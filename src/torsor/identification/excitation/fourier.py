@@ -186,12 +186,10 @@ class Excitation(Result):
 
     def _bounds(self, *names: str) -> tuple[Bound, ...]:
         """Return the limits of the search by name: lower and upper, or one size."""
-        bounds = [self.settings.get(name) for name in names]
-        if any(each is None for each in bounds):
+        bounds = [bound for name in names if (bound := self.settings.get(name)) is not None]
+        if len(bounds) < len(names):
             return ()
-        ends = [
-            np.array([np.inf if x is None else x for x in bound], dtype=float) for bound in bounds if bound is not None
-        ]
+        ends = [np.array([np.inf if x is None else x for x in bound], dtype=float) for bound in bounds]
         lower, upper = ends if len(ends) == 2 else (-ends[0], ends[0])
         return (Bound(0.0, self.period, lower, upper),)
 
@@ -248,11 +246,9 @@ class Excitation(Result):
             2.0
         """
         with reading_archive(Path(path), cls.kind) as fields:
-            robot, coefficients, figures = (
-                archived_robot(fields),
-                fields.arrays["coefficients"],
-                fields.arrays["figures"],
-            )
+            robot = archived_robot(fields)
+            coefficients = fields.arrays["coefficients"]
+            figures = fields.arrays["figures"]
             check_array(figures, (3,), "figures")
             check_array(coefficients, (coefficients.shape[0], robot.nv), "coefficients")
             if len(coefficients) % 2 == 0 or not (np.isfinite(coefficients).all() and figures[0] > 0):

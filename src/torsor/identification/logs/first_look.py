@@ -125,10 +125,9 @@ class FirstLook:
         prepared, shown = self.prepared, self.excited
         parameters = []
         if shown is not None:
-            columns = zip(shown.names, shown.values, shown.deviations, shown.percents, strict=True)
-            parameters = [
-                dict(zip(("name", "value", "deviation", "percent"), column, strict=True)) for column in columns
-            ]
+            keys, columns = ("name", "value", "deviation", "percent"), (shown.names, shown.values, shown.deviations)
+            rows = zip(*columns, shown.percents, strict=True)
+            parameters = [dict(zip(keys, row, strict=True)) for row in rows]
         return {
             "torsor": header("first_look"),
             "units": {"signals": "SI: rad, m, s, N m, N", "percent": "%", "delay": "s", "cutoff": "Hz"},
@@ -249,11 +248,8 @@ def identifiable(look: FirstLook) -> list[str]:
             percent = f"{x:.3g} %" if x < 1e4 else "not excited" if math.isinf(x) else "> 10000 %"
             names.append(f"{shown.names[k].split(' ')[0]} ({percent})")
         if names:
-            lines.append(
-                "    "
-                + ", ".join(names)
-                + f", and {len(indices) - NAMES_PER_LINE} more" * (len(indices) > NAMES_PER_LINE)
-            )
+            more = f", and {len(indices) - NAMES_PER_LINE} more" * (len(indices) > NAMES_PER_LINE)
+            lines.append(f"    {', '.join(names)}{more}")
     if none and is_excitable(look.robot):
         how = "torsor excite ROBOT --measured LOG (in Python: torsor.identification.excite)"
         lines.append(f"{how} designs a motion that excites more parameters.")
@@ -268,10 +264,7 @@ def write_look_report(path: str | Path, look: FirstLook) -> Path:
     parts += [html_list(look.notes)]
     parts += [f"<h2>{len(look.findings)} suspicious</h2>" if look.findings else "<p>Nothing suspicious.</p>"]
     if look.findings:
-        rows = [
-            [html_text(x) for x in (finding.kind, finding.place, finding.found, finding.fix)]
-            for finding in look.findings
-        ]
+        rows = [list(map(html_text, finding[:4])) for finding in look.findings]
         parts.append(html_table(["kind", "where", "found", "fix"], rows, words=True))
     if look.signals:
         rows = [[html_text(cell) for cell in row] for row in signal_rows(look)]

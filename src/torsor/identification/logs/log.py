@@ -30,8 +30,8 @@ from torsor.simulation.logs import LOGS, QUANTITIES, UNITS, check_increasing, un
 #     moment = ["Mx", "My", "Mz"]     columns, N m
 #     axes = "local"                  axes of the link or frame; "world": axes of the robot base
 #     origin = [0.3, 0.1, 0.0]        reference point of the moments of a plate, m in base axes
-
-# # Moments are about the place, or about the origin of the plate. Without ``moment`` (three-axis sensors), they are
+#
+# Moments are about the place, or about the origin of the plate. Without ``moment`` (three-axis sensors), they are
 # zero there. For other units, use factors: ``scale = {wrenches = ...}``.
 
 WRENCH_KEYS = ("force", "moment", "axes", "origin")
@@ -52,9 +52,8 @@ def wrench_columns(given: LogMap, robot: MeasuredRobot) -> list[Head]:
         for part in [part_name for part_name in ("moment", "force") if part_name in own]:
             heads = rows(own[part], where, part, "three columns")
             if len(heads) != 3 or any(isinstance(head, bool) or not isinstance(head, (str, int)) for head in heads):
-                raise ModelError(
-                    f"{part} is {heads!r}", value=heads, where=where, allowed="three column headers or numbers"
-                )
+                message = f"{part} is {heads!r}"
+                raise ModelError(message, value=heads, where=where, allowed="three column headers or numbers")
             columns += heads
     if len(set(columns)) < len(columns):
         raise ModelError("a column is named twice", where=f"{given.source}: wrenches")
@@ -287,18 +286,13 @@ def _whole(path: Path, robot: MeasuredRobot, given: LogMap, q: Array) -> Array |
     if not isinstance(robot, ClosedRobot) or given.files:
         return None
     heads = {head.partition(" [")[0].removeprefix("held "): head for head in read_table(path, given.delimiter).heads}
-    headers = [
-        heads[name] for position_name in robot.mechanism.position_names if (name := f"q {position_name}") in heads
-    ]
+    headers = [heads[f"q {name}"] for name in robot.mechanism.position_names if f"q {name}" in heads]
     if len(headers) < robot.mechanism.nq:
         return None
     units = np.array([UNITS["q"].get(head.partition(" [")[2].rstrip("]"), 1.0) for head in headers])
     positions = np.asarray(read_columns(path, {"q": headers}, given.delimiter, missing=True).values["q"] * units)
-    return (
-        positions
-        if np.allclose(positions[:, robot.mechanism.closed.closure.active_positions], q, equal_nan=True)
-        else None
-    )
+    drives = positions[:, robot.mechanism.closed.closure.active_positions]
+    return positions if np.allclose(drives, q, equal_nan=True) else None
 
 
 class _Base(NamedTuple):
@@ -343,11 +337,8 @@ def _columns_and_clocks(
         head = by_signal.get(name) if isinstance(times, Mapping) else times
         rate = rates.get(name) if isinstance(given.rate, Mapping) else given.rate
         if (head is None) == (rate is None):
-            what = (
-                "there is neither a time column nor a rate"
-                if rate is None
-                else "there are both a time column and a rate"
-            )
+            both, none = "there are both a time column and a rate", "there is neither a time column nor a rate"
+            what = none if rate is None else both
             allowed = "columns = {time = ...} or rate (Hz), for all signals or for each"
             raise ModelError(f"{what} for {name!r}", value=name, where=where, allowed=allowed)
         clocks[name] = head if rate is None else number(rate, where, "rate", above=0, most=MAX_RATE)
@@ -389,9 +380,7 @@ def _read_file(
             if owners.setdefault(head, name) != name:
                 message = f"the column {head!r} is {owners[head]} and {name}"
                 raise ModelError(message, value=head, where=given.source, allowed="each column at most once")
-    requested: dict[str, list[Head]] = {name: columns[name] for name in names} | {
-        f"time {each}": [each] for each in heads
-    }
+    requested = {name: columns[name] for name in names} | {f"time {each}": [each] for each in heads}
     repair = 'complete or remove the line; missing = "skip" in the map of a log leaves it out'
     table_found = read_columns(file, requested, given.delimiter, missing=missing, fix=repair)
     bases = {}
@@ -408,9 +397,8 @@ def _check_known(given: Any, columns: Mapping[str, Any], what: str, where: str) 
     """Raise ModelError if a table names a signal without columns."""
     unknown = [name for name in given if name not in columns] if isinstance(given, Mapping) else []
     if unknown:
-        raise ModelError(
-            f"there is {what} for {unknown[0]!r}, which has no columns", where=where, allowed=", ".join(columns)
-        )
+        message = f"there is {what} for {unknown[0]!r}, which has no columns"
+        raise ModelError(message, where=where, allowed=", ".join(columns))
 
 
 def _check_size(values: Array, heads: Sequence[Head], base: _Base) -> None:
@@ -436,9 +424,8 @@ def _force(columns: Mapping[str, Any], drives: Gears, given: LogMap, where: str,
         raise ModelError(message, where=where, allowed="one of them", fix=fix)
     if "current" in columns and drives.constants is None:
         fix = "add drives.torque_constants (N m/A, one for each motor)"
-        raise ModelError(
-            "contain 'current', but there are no torque constants", argument="columns", where=given.source, fix=fix
-        )
+        message = "contain 'current', but there are no torque constants"
+        raise ModelError(message, argument="columns", where=given.source, fix=fix)
     if "tau" in columns and drives.constants is not None:
         fix = "name the columns 'current' instead of 'tau', or remove the constants"
         raise ModelError("there are torque constants, but no columns for 'current'", where=given.source, fix=fix)

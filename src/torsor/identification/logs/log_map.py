@@ -73,11 +73,8 @@ class Gears:
         made = cls(_matrix(data, robot, place), offsets, _sides(data.get("side", "joint"), place), constants)
         geared = any(key in data for key in ("ratios", "coupling", "matrix"))
         if geared != ("motor" in made.sides.values()):
-            what = (
-                "gear ratios are given, but all signals are measured at the joints"
-                if geared
-                else 'side = "motor" is given without ratios'
-            )
+            what = 'side = "motor" is given without ratios'
+            what = "gear ratios are given, but all signals are measured at the joints" if geared else what
             raise ModelError(what, where=place, fix='write side = "motor" and ratios (1 without a gear), or neither')
         return made
 
@@ -125,14 +122,12 @@ def _matrix(data: Mapping[str, Any], robot: MeasuredRobot, where: str) -> Array:
         for row in rows(data.get("coupling", []), where, "coupling"):
             entry = rows(row, where, "coupling", "a list of [motor, joint, ratio]")
             if len(entry) != 3:
-                raise ModelError(
-                    f"the coupling is {entry!r}", value=entry, where=where, allowed="[motor, joint, ratio]"
-                )
+                message = f"the coupling is {entry!r}"
+                raise ModelError(message, value=entry, where=where, allowed="[motor, joint, ratio]")
             motor, joint = indices_of([str(name) for name in entry[:2]], names, f"{where}: coupling")
             if motor == joint:
-                raise ModelError(
-                    f"motor {entry[0]} is coupled with itself", where=where, fix="put its own ratio into ratios"
-                )
+                message = f"motor {entry[0]} is coupled with itself"
+                raise ModelError(message, where=where, fix="put its own ratio into ratios")
             R[motor, joint] = number(entry[2], where, f"coupling of {entry[0]} with {entry[1]}")
     if not np.abs(R).max() > 0 or not np.linalg.cond(R) < MAX_CONDITION:
         message = "the gear ratio matrix is singular"
@@ -215,9 +210,8 @@ class LogMap:
     def __post_init__(self) -> None:
         where = self.source
         if self.columns is None:
-            raise ModelError(
-                "is None", argument="columns", where=where, allowed="a table {'q': headers, 'tau': headers}"
-            )
+            message = "is None"
+            raise ModelError(message, argument="columns", where=where, allowed="a table {'q': headers, 'tau': headers}")
         for name in ("columns", "units", "scale", "files", "drives", "wrenches"):
             table(getattr(self, name), where, name)
         for name in ("cutoff", "force_cutoff", "gap"):
@@ -308,9 +302,8 @@ def own_map(path: Path, robot: MeasuredRobot) -> LogMap:
             message = f"column {missing[0]!r} is missing; the columns are {listing(heads)}"
             raise ModelError(message, where=path.name, allowed=listing(headers), fix=HEADER_FIX)
         columns[letter] = [places[each][0] for each in headers]
-        default_units = (
-            ["s"] if letter == "time" else [kind if kind != "1" else "rad" for kind in units_of(robot)[letter != "q"]]
-        )
+        kinds = ["s"] if letter == "time" else units_of(robot)[letter != "q"]
+        default_units = ["rad" if kind == "1" else kind for kind in kinds]
         units[letter] = [
             _unit(places[each], letter, kind, path.name) for each, kind in zip(headers, default_units, strict=True)
         ]
@@ -319,9 +312,8 @@ def own_map(path: Path, robot: MeasuredRobot) -> LogMap:
     if present:
         missing = [header for header in present if header not in places]
         if missing:
-            raise ModelError(
-                f"column {missing[0]!r} is missing", where=path.name, allowed=listing(present), fix=HEADER_FIX
-            )
+            message = f"column {missing[0]!r} is missing"
+            raise ModelError(message, where=path.name, allowed=listing(present), fix=HEADER_FIX)
         columns["temperature"] = [places[each][0] for each in present]
     if "tau" not in columns:
         fix = "add columns 'tau NAME', or define the force or current columns in a map: --map FILE"

@@ -13,7 +13,7 @@ from torsor.identification.closed_robot import MeasuredRobot, UnclosedError
 from torsor.identification.logs.force_model import STILL_FRACTION, Fitted, ForceModel, Motion
 from torsor.identification.logs.log import LogFinding
 from torsor.identification.logs.preparing import Delay, Prepared, Samples, estimate
-from torsor.identification.logs.sampling import longest_of
+from torsor.identification.logs.sampling import linear, longest_of
 
 NEGATIVE_DEVIATIONS = 5.0  # standard deviations by which an inertia or friction must be negative
 POSITIVE_DEVIATIONS = 3.0  # standard deviations by which the other one may be positive
@@ -71,9 +71,8 @@ def sign_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[Lo
         heavy = sure_inertia[j] < -NEGATIVE_DEVIATIONS and sure_friction[j] < POSITIVE_DEVIATIONS
         rough = sure_friction[j] < -NEGATIVE_DEVIATIONS and sure_inertia[j] < POSITIVE_DEVIATIONS
         if (heavy or rough) and fitted.left[j] < MAX_UNEXPLAINED_PART and np.ptp(v[:, j]) > MIN_SPEED_SPAN:
-            message = (
-                f"the fit has the inertia {values[0][j]:.3g} and the friction {values[1][j]:.3g} at the usual speed"
-            )
+            message = f"the fit has the inertia {values[0][j]:.3g} and the friction {values[1][j]:.3g} at the usual "
+            message += "speed"
             message += "; both are positive for every robot"
             fix = "write scale = {tau = ...} with -1 for it (or for its q), or a negative gear ratio"
             place = f"{source}: force of {name!r}"
@@ -205,26 +204,19 @@ def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | N
                 continue  # the loops do not allow such positions
             after = np.maximum(fitted.left, ROUNDING_FLOOR)
             falls = np.log(before / after)[changes]
-            yield _Tried(
-                float(falls.sum()),
-                after,
-                each,
-                bool(falls.sum() > MIN_TOTAL_GAIN and np.exp(falls.max()) > MIN_SINGLE_GAIN),
-            )
+            clear = bool(falls.sum() > MIN_TOTAL_GAIN and np.exp(falls.max()) > MIN_SINGLE_GAIN)
+            yield _Tried(float(falls.sum()), after, each, clear)
 
     candidates = [trial for trial in tried(hypotheses(model.robot)) if trial.clear]
-    candidates = candidates or [
-        each for each in tried(_offsets(model.robot, REFINED_OFFSETS)) if each.fall > MIN_OFFSET_GAIN
-    ]
+    if not candidates:
+        candidates = [each for each in tried(_offsets(model.robot, REFINED_OFFSETS)) if each.fall > MIN_OFFSET_GAIN]
     best = max(candidates, key=lambda each: each.fall, default=None)
     if best is not None and best.what.kind == "offset":
         shift = _refined(best, lambda those: max((each.fall for each in tried(those)), default=-math.inf))
         words = QUARTER_OFFSETS.get(shift, f"about {shift:.3g}")
         offsets = tried(_offsets(model.robot, {shift: words}))  # the zeros of parallel axes are hard to distinguish
-        candidates = [
-            *(each for each in candidates if each.what.kind != "offset"),
-            *(offset for offset in offsets if offset.clear),
-        ]
+        candidates = [each for each in candidates if each.what.kind != "offset"]
+        candidates += [offset for offset in offsets if offset.clear]
         best = max(candidates, key=lambda each: each.fall, default=None)
     if best is None:
         return None
@@ -429,6 +421,4 @@ def _longest(prepared: Prepared) -> tuple[Array, Motion]:
     inside = slice(ends, max(ends, len(longest.q) - ends))
     times = longest.times[inside]
     q, v, a = (x[inside] for x in longest.motion(prepared.cutoff))
-    late = zip(prepared.delay, longest.tau.T, strict=True)
-    tau = np.stack([np.interp(times + each, longest.times, x) for each, x in late], axis=1)
-    return times, Motion(q, v, a, tau)
+    return times, Motion(q, v, a, linear(longest.times, longest.tau, times, prepared.delay))

@@ -17,7 +17,8 @@ from torsor.identification.estimation import correlation_time, free_part, meat
 from torsor.identification.logs.force_model import ForceModel
 from torsor.identification.logs.log import Log
 from torsor.identification.logs.log_map import ESTIMATED, LogMap
-from torsor.identification.logs.sampling import MIN_SEGMENT_SAMPLES, Segment, longest_of, quintic, segments_of
+from torsor.identification.logs.sampling import MIN_SEGMENT_SAMPLES, Segment, linear, longest_of, segments_of
+from torsor.simulation.signals import Signal
 
 # The cutoff of the differentiation filter, from the signal spectra.
 #
@@ -119,8 +120,8 @@ def choose(segments: Sequence[tuple[Array, float]], derivative: int = 2) -> Cuto
 # the noise of their coordinate:
 #
 #     shift - truth = sum of g_t r_t / sum of g_t^2
-
-# # with correlation in time taken into account (``estimation.meat``), because forces are smooth, and so is the noise
+#
+# with correlation in time taken into account (``estimation.meat``), because forces are smooth, and so is the noise
 # that the motion filter leaves.
 
 MAX_DELAY = 0.1  # s, range of the delay search
@@ -153,9 +154,10 @@ def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, 
 
     # Interpolation that averages noise would favour shifts between samples; quintics through smoothed forces do not.
     smooth = differentiate(t, tau, FORCE_CUTOFF_RATIO / float(np.median(np.diff(t))), where=where)
+    signal = Signal.joined(t, list(smooth))
 
     def left(shift: float) -> Array:
-        return fits.fit(quintic(t, smooth, t[thin] + shift)).left
+        return fits.fit(signal.at(t[thin] + shift, 1)[:, 0]).left
 
     def score(shift: float) -> float:
         return float(np.sum(np.log(np.maximum(left(shift), 1e-20))))
@@ -165,7 +167,7 @@ def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, 
     for _ in range(REFINEMENTS):
         near = best + step * np.linspace(-1, 1, 9)
         best, step = float(near[int(np.argmin([score(s) for s in near]))]), step / 4
-    forces = quintic(t, smooth, t[thin] + best)
+    forces = signal.at(t[thin] + best, 1)[:, 0]
     residuals, x = fits.residuals(forces), fits.fit(forces).x
     # Rates of the fitted forces, which are less noisy than those of the measured forces.
     ends = (_forces(model, tuple(array[thin + side] for array in motion), x) for side in (RATE_SPAN, -RATE_SPAN))
@@ -293,9 +295,8 @@ def chosen_cutoff(robot: MeasuredRobot, segments: Sequence[Segment], notes: list
     best = cutoff.value
     if len(longest.q) >= MIN_SAMPLES and len(candidates) > 1 and longest.all_measured:
         scores = ForceModel(robot).scores(longest, candidates)
-        best = float(
-            candidates[int(np.argmax(scores <= scores.min() + EQUIVALENCE_TOLERANCE))]
-        )  # the highest equivalent cutoff
+        equivalent = scores <= scores.min() + EQUIVALENCE_TOLERANCE
+        best = float(candidates[int(np.argmax(equivalent))])  # the highest of them
     other = f"which best explains the forces; from the spectrum: {cutoff.value:.3g} Hz"
     notes.append(f"cutoff {best:.3g} Hz, {'from the spectrum' if best == cutoff.value else other}")
     return best
@@ -314,17 +315,12 @@ def _delay(
         raise ModelError(argument="delay", value=given.delay, where=given.source, allowed=f'seconds, or "{ESTIMATED}"')
     longest = longest_of(segments)
     if not longest.all_measured:
-        raise ModelError(
-            "the delay cannot be estimated because some forces were not measured",
-            where=source,
-            fix="set the delay in s",
-        )
+        message = "the delay cannot be estimated because some forces were not measured"
+        raise ModelError(message, where=source, fix="set the delay in s")
     late = estimate(ForceModel(robot), longest.motion(cutoff), longest.tau, longest.times, source)
     way = "later" if late.value > 0 else "earlier"
-    notes.append(
-        f"forces are {1e3 * abs(late.value):.3g} ms {way} than the motion (standard deviation "
-        f"{1e3 * late.deviation:.2g} ms), the best fit; their times are corrected"
-    )
+    text = f"forces are {1e3 * abs(late.value):.3g} ms {way} than the motion"
+    notes.append(f"{text} (standard deviation {1e3 * late.deviation:.2g} ms), the best fit; their times are corrected")
     return np.full(robot.nv, late.value)
 
 
@@ -337,10 +333,7 @@ def _samples(segment: Segment, cutoff: float | None, delay: Array, every: int) -
     if delay.any():
         late = int(np.ceil(np.abs(delay).max() / step - 1e-9))
         first, last = max(ends, late * bool((delay < 0).any())), max(ends, late * bool((delay > 0).any()))
-        tau, full = (
-            np.stack([np.interp(times + each, times, x) for each, x in zip(delay, signal.T, strict=True)], axis=1)
-            for signal in (tau, full)
-        )
+        tau, full = (linear(times, signal, times, delay) for signal in (tau, full))
     kept = slice(first, max(first, len(times) - last), every)
     more = (None if x is None else x[kept] for x in (segment.temperature, segment.external))
     return Samples(q[kept], v[kept], a[kept], tau[kept], np.where(full > 0, 0.0, 1.0)[kept], times[kept], *more)

@@ -89,24 +89,10 @@ def cubic(times: Array, values: Array, wanted: Array) -> Array:
     return interpolated
 
 
-def quintic(times: Array, values: tuple[Array, Array, Array], wanted: Array) -> Array:
-    """Return a signal at ``wanted`` times (T,) from its values and two derivatives (N, n) at equal times (N,).
-
-    Each step is the quintic polynomial with the given values and derivatives at both ends.
-    """
-    step = float(times[-1] - times[0]) / (len(times) - 1)
-    first = np.clip(np.searchsorted(times, wanted, side="right") - 1, 0, len(times) - 2)
-    u = ((wanted - times[first]) / step)[:, None]
-    (x0, x1), (v0, v1), (a0, a1) = ((value[first], value[first + 1]) for value in values)
-    rise = u**3 * (10 - 15 * u + 6 * u**2)
-    slopes = (u - u**3 * (6 - 8 * u + 3 * u**2)) * v0 - u**3 * (4 - 7 * u + 3 * u**2) * v1
-    bends = u**2 * (1 - u) ** 3 * a0 + u**3 * (1 - u) ** 2 * a1
-    return np.asarray(x0 + rise * (x1 - x0) + step * slopes + step**2 / 2 * bends)
-
-
-def linear(times: Array, values: Array, wanted: Array) -> Array:
-    """Return values (T, n) at ``wanted`` times (T,), by linear interpolation of the samples (N, n)."""
-    return np.stack([np.interp(wanted, times, column) for column in values.T], axis=1)
+def linear(times: Array, values: Array, wanted: Array, delay: Array | float = 0.0) -> Array:
+    """Return values (T, n) at ``wanted`` times (T,) plus a ``delay`` (n,): linear interpolation of samples (N, n)."""
+    columns = zip(np.broadcast_to(delay, values.shape[1:]), values.T, strict=True)
+    return np.stack([np.interp(wanted + late, times, column) for late, column in columns], axis=1)
 
 
 def _deviation(times: Array) -> float:
@@ -183,12 +169,8 @@ def segments_of(robot: MeasuredRobot, log: Log, given: LogMap, notes: list[str])
         whole = Segment(log.times, log.q, log.v, log.a, log.tau, log.saturated, *more)
         return [_filtered(whole, given)] if len(log) else []
     if len(log) < MIN_SEGMENT_SAMPLES:
-        raise ModelError(
-            f"the log has {len(log)} samples",
-            where=log.source,
-            allowed=f"{MIN_SEGMENT_SAMPLES} or more",
-            fix="measure longer",
-        )
+        message, allowed = f"the log has {len(log)} samples", f"{MIN_SEGMENT_SAMPLES} or more"
+        raise ModelError(message, where=log.source, allowed=allowed, fix="measure longer")
     sampling = sampling_of(log.times, given.gap)
     if not sampling.step > 0:
         message, fix = "the times never increase", "correct the time column, or set the rate (Hz) in the map"

@@ -66,16 +66,11 @@ def _missing(log: Log) -> Iterator[LogFinding]:
     complete = log.complete
     if not complete.all():
         k, count = int(np.argmin(complete)), int(np.count_nonzero(~complete))
-        heads = [
-            f"column {head!r}"
-            for name in ("q", "tau")
-            for head, x in zip(log.heads[name], log.measured[name][k], strict=True)
-            if not np.isfinite(x)
-        ]
+        cells = [cell for name in ("q", "tau") for cell in zip(log.heads[name], log.measured[name][k], strict=True)]
+        heads = [f"column {head!r}" for head, x in cells if not np.isfinite(x)]
         message = f"{count} of {len(log)} rows have missing numbers, first in {', '.join([log.line(k), *heads[:1]])}"
-        yield LogFinding(
-            "missing", log.source, message, 'complete the rows, or write missing = "skip" in the map', count
-        )
+        fix = 'complete the rows, or write missing = "skip" in the map'
+        yield LogFinding("missing", log.source, message, fix, count)
 
 
 def _times(log: Log) -> Iterator[LogFinding]:
@@ -95,10 +90,8 @@ def _times(log: Log) -> Iterator[LogFinding]:
     if (steps > 0).any():
         k = int(sampling.gaps[int(np.argmax(steps))])
         message = f"{np.count_nonzero(steps > 0)} gaps, the longest of {steps.max():.4g} s before {log.line(k)} (usual "
-        message, fix = (
-            f"{message}step: {sampling.step:.4g} s)",
-            "none needed; each segment is differentiated separately",
-        )
+        message = f"{message}step: {sampling.step:.4g} s)"
+        fix = "none needed; each segment is differentiated separately"
         yield LogFinding("gap", log.source, message, fix, float(steps.max()))
 
 
@@ -139,9 +132,8 @@ def _spikes(log: Log, x: Array, step: float, place: str, unit: str) -> Iterator[
     if alone.any():
         k = int(np.argmax(np.where(alone, np.abs(bend), 0.0))) + 1
         largest = abs(float(bend[k - 1]))
-        message = (
-            f"{np.count_nonzero(alone)} single samples stand out, the largest by {largest:.3g} {unit} in {log.line(k)}"
-        )
+        message = f"{np.count_nonzero(alone)} single samples stand out, "
+        message += f"the largest by {largest:.3g} {unit} in {log.line(k)}"
         yield LogFinding("spike", place, message, "remove or correct these rows", largest)
 
 
@@ -150,11 +142,9 @@ def _stuck_position(log: Log, x: Array, step: float, place: str, unit: str) -> I
     first, count = _longest_run(changes == 0)
     usual = max(float(np.quantile(changes, 0.99)), 2 * step)
     end, usual_step = first + count, 1.5 * float(np.median(np.diff(log.times)))
-    if (
-        MAX_HELD_SAMPLES <= count < len(changes) - first
-        and changes[end] > JUMP_RATIO * usual
-        and np.diff(log.times)[end] < usual_step
-    ):
+    if not MAX_HELD_SAMPLES <= count < len(changes) - first:
+        return
+    if changes[end] > JUMP_RATIO * usual and np.diff(log.times)[end] < usual_step:
         message = f"it stays {x[first]:.6g} {unit} from {log.line(first)} to {log.line(end)}, and then jumps by "
         message += f"{changes[end]:.3g} {unit}"
         yield LogFinding("stuck", place, message, "remove these rows, because the encoder or logger was stuck", count)
@@ -178,9 +168,8 @@ def _forces(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
         fast = moving if speed is None else speed[:, j] > 0.1 * speed[:, j].max()
         first, count = _longest_run((np.diff(x) == 0) & fast[1:])
         if count >= MAX_HELD_SAMPLES and len(np.unique(x)) > 50 and x.min() < x[first] < x.max():
-            message = (
-                f"it stays {x[first]:.6g} from {log.line(first)} to {log.line(first + count)} while the joint moves"
-            )
+            message = f"it stays {x[first]:.6g} from {log.line(first)} to {log.line(first + count)} while the joint "
+            message += "moves"
             yield LogFinding("stuck", place, message, "remove these rows, or log the forces more often", count)
 
 
@@ -203,9 +192,8 @@ def _limits(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
         least, highest = float(log.q[:, j].min()), float(log.q[:, j].max())
         room = (LIMIT_RATIO - 1) * (high - low) / 2
         if math.isfinite(room) and room > 0 and (least < low - room or highest > high + room):
-            message = (
-                f"it goes from {least:.4g} to {highest:.4g} {unit}, but the limits are {low:.4g} and {high:.4g} {unit}"
-            )
+            message = f"it goes from {least:.4g} to {highest:.4g} {unit}, "
+            message += f"but the limits are {low:.4g} and {high:.4g} {unit}"
             fix = "check the unit, gear side (drives.side), offsets and column order, or correct the limits"
             yield LogFinding("limit", f"{log.source}: q of {name!r}", message, fix, max(low - least, highest - high))
     largest = np.abs(log.tau - environment_forces(robot, log.q, log.external)).max(axis=0)  # of the drives
@@ -260,13 +248,10 @@ def rate_findings(
         if not sizes[j, j] > 0:
             continue
         if abs(own_correlation) < SWAP_RATIO * abs(alike[j, other]) and abs(alike[j, other]) > MIN_CORRELATION:
-            message = (
-                f"its correlation with the derivative of {robot.coordinate_names[other]!r} is {alike[j, other]:.3f}"
-            )
-            message, fix = (
-                f"{message}, and {own_correlation:.3f} with its own",
-                f"correct the order of the columns of {what}",
-            )
+            message = f"its correlation with the derivative of {robot.coordinate_names[other]!r} is "
+            message += f"{alike[j, other]:.3f}"
+            message = f"{message}, and {own_correlation:.3f} with its own"
+            fix = f"correct the order of the columns of {what}"
             yield LogFinding("swapped", place, message, fix, float(alike[j, other]))
             continue
         late, best = _delay(x[:, j], y[:, j])
@@ -288,9 +273,8 @@ def rate_findings(
             message = f"it is {factor:.4g} times the derivative of the positions{guess}"
             yield LogFinding("rate", place, message, f"write units = {{{what} = ...}} in the map, or a scale", factor)
         elif abs(late) >= MIN_DELAY_STEPS:
-            message = (
-                f"it is {1e3 * late * step:.3g} ms later than the derivative of the positions, as after a drive filter"
-            )
+            message = f"it is {1e3 * late * step:.3g} ms later than the derivative of the positions, "
+            message += "as after a drive filter"
             fix = f"omit the columns of {what}: {rate} are then derived from positions"
             yield LogFinding("delay", place, message, fix, late * step)
 
@@ -364,9 +348,8 @@ def _coarse(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[LogF
         noise = step / math.sqrt(12) * (2 * math.pi * f) ** 2 * math.sqrt(2 * f * h / 5)
         if size[j] > 0 and noise > MAX_ENCODER_NOISE * size[j]:
             percent = 100 * noise / size[j]
-            message = (
-                f"the encoder steps of {step:.3g} cause noise of {percent:.3g} % in the accelerations at {f:.3g} Hz"
-            )
+            message = f"the encoder steps of {step:.3g} cause noise of {percent:.3g} % in the accelerations at {f:.3g} "
+            message += "Hz"
             fix = "move faster or more, log more often, or lower the cutoff"
             yield LogFinding("quantisation", f"{log.source}: q of {name!r}", message, fix, step)
 
@@ -405,9 +388,8 @@ def check_radians(robot: MeasuredRobot, q: Array, v: Array) -> None:
     span = np.where(free, np.ptp(q[:, positions], axis=0), 0.0) / (2 * math.pi)
     if span.max(initial=0.0) > MAX_TURNS and (DEGREE * span <= 1).all():
         worst = int(np.argmax(span))
-        message = (
-            f"q of {robot.position_names[positions[worst]]!r} spans {span[worst]:.3g} turns: are the numbers degrees?"
-        )
+        message = f"q of {robot.position_names[positions[worst]]!r} spans {span[worst]:.3g} turns: "
+        message += "are the numbers degrees?"
         fix = 'if so, convert positions and rates, np.radians(q), or write units = {q = "deg"} in the map of a log; '
         warn(message, where=robot.name, allowed="rad", fix=f"{fix}if not, set joint limits that allow these turns")
 

@@ -65,12 +65,11 @@ def _time() -> list[Row]:
     result, best = two_link(), bang_bang()
     away = [100 * (best.T / T - 1) for T in (0.393, 0.394)]
     words, near = ", ".join(f"{each:+.1f} %" for each in away), max(map(abs, away)) < 1
+    others = "times in the literature (Xiang et al. 2009a, Wang et al. 2005)"
     return [
         number("minimum time T", "0.392", best.T, "s"),
         number("the same, 30 control points", "0.392", result.T, "s"),
-        claim(
-            "times in the literature (Xiang et al. 2009a, Wang et al. 2005)", "comparable: 0.393, 0.394 s", words, near
-        ),
+        claim(others, "comparable: 0.393, 0.394 s", words, near),
     ]
 
 
@@ -238,10 +237,8 @@ def _slide_time() -> Outcome:
     rows, numbers_of_points = [_duration()], (5, 6, 8, 16)
     readings = [(ends, is_scaled) for ends in ENDS for is_scaled in (False, True)]
     for ends in ENDS:
-        plain, scaled = (
-            ", ".join(f"{slide(ends, is_scaled, points).T:.4f}" for points in numbers_of_points)
-            for is_scaled in (False, True)
-        )
+        times = [[slide(ends, is_scaled, points).T for points in numbers_of_points] for is_scaled in (False, True)]
+        plain, scaled = (", ".join(f"{time:.4f}" for time in row) for row in times)
         name = ends if len(rows) > 1 else f"{ends}; 5, 6, 8, 16 control points"
         rows.append(only(name, f"{plain} s; scaled effort: {scaled} s"))
     few = {nodes: slide(nodes=nodes).T for nodes in (10, 14, 18, 20)}
@@ -322,21 +319,13 @@ VALLEYS = "with link weights normal to the plane, joint 1 carries more than join
 F, N = Kind.FIGURE, Kind.NUMBER
 SHORT: dict[str, Any] = {"seconds": 1, "first": 2}
 LONG: dict[str, Any] = {"seconds": 2, "first": 4}
+SLIDE: dict[str, Any] = {"missing": OTHER, "seconds": 5, "first": 6}
 ARM_ITEMS = [
     Item("barman/time", "minimum time of the two-link arm", N, "section 4.1.3, eqs. 4.16, 4.17", _time, **LONG),
     Item("barman/fig-4.2", "joint torques", F, "Figure 4.2", _torques, SHIFTS, seconds=4, first=5),
     Item("barman/fig-4.3", "internal joint forces", F, "Figure 4.3", _forces, VALLEYS, **SHORT),
     Item("barman/fig-4.4", "motion", F, "Figure 4.4", _path, **SHORT),
-    Item(
-        "barman/slide-time",
-        "travel time of the slide",
-        N,
-        "section 4.2.2, eqs. 4.18, 4.19",
-        _slide_time,
-        missing=OTHER,
-        seconds=5,
-        first=6,
-    ),
+    Item("barman/slide-time", "travel time of the slide", N, "section 4.2.2, eqs. 4.18, 4.19", _slide_time, **SLIDE),
     Item("barman/fig-4.5", "force and torque of the slide", F, "Figure 4.5", _slide_forces, missing=OTHER, **SHORT),
     Item("barman/fig-4.6", "internal forces of the slide", F, "Figure 4.6", _slide_reactions, missing=BELOW, **SHORT),
     Item("barman/fig-4.7", "motion of the slide", F, "Figure 4.7", _slide_path, missing=OTHER, **SHORT),
@@ -468,6 +457,7 @@ def _splines() -> list[Row]:
 
 
 A, F, T = Kind.ALGORITHM, Kind.FIGURE, Kind.TABLE
+BY_SPLINES = "derivatives with respect to control points and duration"
 ITEMS = [
     Item("barman/fig-2.1", "free body of a link", F, "Figure 2.1, eqs. 2.1, 2.2", drawing.free_body),
     Item("barman/fig-2.2", "joint frames and centre of mass", F, "Figure 2.2", drawing.standard_frames),
@@ -480,13 +470,6 @@ ITEMS = [
     Item("barman/table-4.2", "parameters of the two-link arm", T, "Table 4.2", partial(_data, "two_link")),
     Item("barman/table-4.3", "Denavit-Hartenberg table of the slide", T, "Table 4.3", partial(_table, "slide_link")),
     Item("barman/table-4.4", "parameters of the slide", T, "Table 4.4", partial(_data, "slide_link")),
-    Item(
-        "barman/splines",
-        "derivatives with respect to control points and duration",
-        A,
-        "eqs. 4.13 to 4.15",
-        _splines,
-        **SHORT,
-    ),
+    Item("barman/splines", BY_SPLINES, A, "eqs. 4.13 to 4.15", _splines, **SHORT),
     Item("barman/fig-4.1", "the two-link arm", F, "Figure 4.1", drawing.two_link_arm),
 ]

@@ -112,14 +112,8 @@ def _snapshots() -> Outcome:
 
 
 def _angles() -> Outcome:
-    rows = [
-        lacking(
-            "magnitudes and trends",
-            "consistent with Xiang et al. 2009b",
-            "not compared: its curves are not available as data",
-            Basis.PROPERTY,
-        )
-    ]
+    text = "not compared: its curves are not available as data"
+    rows = [lacking("magnitudes and trends", "consistent with Xiang et al. 2009b", text, Basis.PROPERTY)]
     alike, apart = list[str](), list[str]()
     for name, walk in WALKS.items():
         likeness = walk().likeness()
@@ -179,14 +173,12 @@ def _forces() -> Outcome:
         start, end = sampled(walk.result, np.array([0.0, 1.0])).forces[:, :, 1].sum(axis=1) / walk.weight
         return f"{100 * abs(end - start):.0f} % of the weight"
 
+    jumps = [f"{name}: {jump(walk())}" for name, walk in WALKS.items()]
     rows = [
         *_both("vertical force", "double peak", vertical),
         *_both("fore-aft force", "decelerating and accelerating", forward),
         *_both("lateral force", "during the entire stance", lateral),
-        only(
-            "jump of the vertical force between steps (eq. 5.8 omits accelerations)",
-            "; ".join(f"{name}: {jump(walk())}" for name, walk in WALKS.items()),
-        ),
+        only("jump of the vertical force between steps (eq. 5.8 omits accelerations)", "; ".join(jumps)),
     ]
     titles = [f"{axis} ground force" for axis in AXES]
     return Outcome(

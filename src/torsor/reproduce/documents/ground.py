@@ -69,18 +69,14 @@ def _two_steps() -> list[Row]:
     about = (moment - np.cross(zmp, force))[:, [0, 2]]
     torques, external = (values[places] for values in result.problem.contact(result))
     balanced = body.inverse_dynamics(q, v, a, external)
+    change = (torques - balanced)[:, len(GLOBAL) :]
     weight = body.mass * float(np.linalg.norm(body.gravity))
     return [
         zero("step 1: resultant force, minus that from the poses", ground.force - force, weight, BY_DIFFERENCES, "N"),
         zero("step 1: moment, minus that from the poses", ground.moment - moment, weight, BY_DIFFERENCES, "N m"),
         zero("horizontal moment about the zero-moment point", about, weight, BY_DIFFERENCES, "N m"),
         zero("step 2: forces of the six global coordinates", balanced[:, : len(GLOBAL)], weight, unit="N, N m"),
-        zero(
-            "step 2: joint torques, minus those of the recursion with ground forces",
-            (torques - balanced)[:, len(GLOBAL) :],
-            weight,
-            unit="N m",
-        ),
+        zero("step 2: joint torques, minus those of the recursion with ground forces", change, weight, unit="N m"),
     ]
 
 
@@ -151,19 +147,12 @@ def _fatigue() -> Outcome:
     expected = integrated(load, rested.seconds, RESTS[0], done, Fatigue.of(weakest))
     tired = loads(lift(remaining[-1]))
     peaks = [float(np.abs(each.fractions[weakest]).max()) for each in (rested, tired)]
-    more = lifts(tired, RESTS[0])[0]
+    more, again = lifts(tired, RESTS[0])[0], "lifting, predicted again with fatigue"
+    strength = f"strength of {weakest} after {done} lifts, minus that from the differential equation"
+    load_change = f"{100 * peaks[1]:.0f} % instead of {100 * peaks[0]:.0f} % of its strength at rest"
     rows = [
-        zero(
-            f"strength of {weakest} after {done} lifts, minus that from the differential equation",
-            remaining[-1][weakest] - expected,
-            tolerance=BY_DIFFERENCES,
-        ),
-        claim(
-            "lifting, predicted again with fatigue",
-            "to reduce injury",
-            f"{weakest} is loaded by {100 * peaks[1]:.0f} % instead of {100 * peaks[0]:.0f} % of its strength at rest",
-            peaks[1] < peaks[0],
-        ),
+        zero(strength, remaining[-1][weakest] - expected, tolerance=BY_DIFFERENCES),
+        claim(again, "to reduce injury", f"{weakest} is loaded by {load_change}", peaks[1] < peaks[0]),
         only("lifts of a rested person who moves in that way", f"{more} instead of {done}"),
     ]
     for rest, (count, joint, _) in found.items():

@@ -13,7 +13,6 @@ from torsor import library
 from torsor.base.arrays import Array
 from torsor.compiler.program import OperationCount
 from torsor.formats import DHLink, MDHLink
-from torsor.identification.logs.sampling import quintic
 from torsor.reproduce.documents.drawing import curves, modified_frames, tidy
 from torsor.reproduce.equations import guarino
 from torsor.reproduce.equations.counted import count_as_written
@@ -35,6 +34,7 @@ from torsor.reproduce.item import (
 from torsor.reproduce.samples import modified
 from torsor.robot.load import from_dh, from_mdh
 from torsor.robot.robot import Robot
+from torsor.simulation.signals import Signal
 
 SECONDS = 2.0
 QUARTER = math.pi / 2
@@ -141,7 +141,8 @@ def _masses() -> list[Row]:
 
 def _ends() -> Outcome:
     t, q, none = np.linspace(0.0, SECONDS, 401), np.array([START, END]), np.zeros((2, 6))
-    ours = quintic(np.array([0.0, SECONDS]), (q, none, none), t)  # at rest, without accelerations
+    signal = Signal.joined(np.array([0.0, SECONDS]), [q, none, none])  # at rest, without accelerations
+    ours = signal.at(t, 1)[:, 0]
     rows = [only(f"{name} values, used as printed", printed) for name, printed in TABLE_3.items()]
     rows.append(same("quintic between the ends, at rest without accelerations", move(t)[0], ours))
     # The samples of the library determine the polynomial of degree 5, and thereby its derivatives.

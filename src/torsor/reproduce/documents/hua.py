@@ -156,16 +156,8 @@ def run(start: str) -> Motion:
 
     held = JOINTS[ELASTIC] + float(robot.gravity_force([*JOINTS, JOINTS[ELASTIC]])[ELASTIC]) / STIFFNESS
     q0, v0 = np.array([*JOINTS, held]), np.full(N + 1, 0.25 * math.pi if start == MOVING else 0.0)
-    trajectory = simulate(
-        robot,
-        np.tile(q0, (len(loads), 1)),
-        v0,
-        duration=SECONDS,
-        step=STEP,
-        controller=law(start),
-        external=push,
-        control_period=STEP,
-    )
+    settings: dict[str, Any] = {"duration": SECONDS, "step": STEP, "control_period": STEP}
+    trajectory = simulate(robot, np.tile(q0, (len(loads), 1)), v0, controller=law(start), external=push, **settings)
     reference = law(start).reference
     assert reference is not None
     q_d = np.asarray(reference(trajectory.times)[0])

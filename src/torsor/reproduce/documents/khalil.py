@@ -88,15 +88,11 @@ def _base_inverse() -> list[Row]:
     result = khalil.moving_base_inverse(data, q, v, a, tree().wrenches, base)
     acceleration, forces = free_base()
     left = khalil.base_wrench(data, base._replace(Vd=acceleration), q, v, a, fe, me)[1]
+    largest = float(np.abs(tree().wrenches).max())
     return [
         same("V'_0 - g, eq. 97", result.Vd_0, acceleration, unit="m/s², rad/s²"),
         same("Γ, eq. 100", result.Gamma, forces, unit="N m, N"),
-        zero(
-            "wrench on the base at Torsor's acceleration",
-            left,
-            float(np.abs(tree().wrenches).max()),
-            unit="N, N m",
-        ),
+        zero("wrench on the base at Torsor's acceleration", left, largest, unit="N, N m"),
     ]
 
 

@@ -233,16 +233,8 @@ def _draw_growth(axes: Any, name: str) -> None:
             axes.loglog(lengths, values, style, color=colour, markersize=4, label=f"{title}, {words}")
 
 
-PLACE = "abstract, chapters I and VI"
+A, N, PLACE = Kind.ALGORITHM, Kind.NUMBER, "abstract, chapters I and VI"
 ITEMS = [
-    Item(
-        "barman/lagrangian",
-        "the recursive Lagrangian formulation",
-        Kind.ALGORITHM,
-        PLACE,
-        _agreement,
-        seconds=3,
-        first=3,
-    ),
-    Item("barman/work", "cost of both formulations", Kind.NUMBER, PLACE, _comparison, seconds=10, first=10),
+    Item("barman/lagrangian", "the recursive Lagrangian formulation", A, PLACE, _agreement, seconds=3, first=3),
+    Item("barman/work", "cost of both formulations", N, PLACE, _comparison, seconds=10, first=10),
 ]

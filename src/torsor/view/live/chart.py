@@ -83,17 +83,18 @@ def charts(films: Sequence[tuple[Film, Color, bool]]) -> dict[str, Charts]:
             name, limit = line.driven[k], scale * float(line.limits[k])
             unit = force_unit.get(name, "") + per
             add(name, f"{KINDS.get(unit, 'force')} ({unit})", scale * np.asarray(known)[:, k], (-limit, limit))
-    shares = {name: _share(each) for name, each in found.items()}
-    names = sorted(found, key=lambda name: -shares[name])
-    return {
-        name: dict(sorted(found[name].items(), key=lambda item: ORDER.index(item[0].split()[0].strip(":"))))
-        for name in names
-    }
+    ordered = sorted(found.items(), key=lambda item: -_share(item[1]))
+    return {name: dict(sorted(each.items(), key=lambda item: ORDER.index(_kind(item[0])))) for name, each in ordered}
+
+
+def _kind(title: str) -> str:
+    """Return the quantity of a chart, without its unit."""
+    return title.split()[0].strip(":")
 
 
 def _share(each: Charts) -> float:
     """Return how near the drive of a coordinate comes to its limit; -1 without a drive."""
-    forces = [curve.share for title, curves in each.items() for curve in curves if title.split()[0] in KINDS.values()]
+    forces = [curve.share for title, curves in each.items() for curve in curves if _kind(title) in KINDS.values()]
     return max(forces, default=-1.0)
 
 

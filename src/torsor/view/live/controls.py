@@ -27,13 +27,10 @@ def readout(shot: Shot) -> str:
     kinetic, potential = shot.energies
     energies = {"Kinetic energy": kinetic, "Potential energy": potential, "Total energy": kinetic + potential}
     rows = [(name, f"{short(energy)} J") for name, energy in energies.items()]
-    closing = shot.closing
-    if closing is not None:
+    if (closing := shot.closing) is not None:
         rows.append(("Loop-closure error", f"{closing:.1e}"))
-    listed = "".join(
-        f"<tr><td style='color:{FAINT_COLOUR}'>{name}</td><td style='{NUMBER_STYLE}'>{value}</td></tr>"
-        for name, value in rows
-    )
+    left, right = f"<td style='color:{FAINT_COLOUR}'>", f"<td style='{NUMBER_STYLE}'>"
+    listed = "".join(f"<tr>{left}{name}</td>{right}{value}</td></tr>" for name, value in rows)
     forces = "" if shot.drives is None or not shot.drives.names else bars(shot.drives, drives_title(shot))
     return f"<div style='{TEXT_STYLE}'>{forces}<table style='width:100%;margin-top:0.6em'>{listed}</table></div>"
 
@@ -81,9 +78,8 @@ def legend(entries: Sequence[tuple[str, tuple[float, ...]]], notes: list[str]) -
         f"background:rgb({','.join(str(round(255 * part)) for part in color[:3])})'></span>{words(name)}</div>"
         for name, color in entries
     )
-    messages = "".join(
-        f"<div style='color:{OVER_COLOUR};margin-top:0.3em'>{words(note)}</div>" for note in notes if note
-    )
+    style = f"color:{OVER_COLOUR};margin-top:0.3em"
+    messages = "".join(f"<div style='{style}'>{words(note)}</div>" for note in notes if note)
     return f"<div style='{TEXT_STYLE}'>{chips}{messages}</div>"
 
 
@@ -241,19 +237,16 @@ class Controls:
             self.time.value = min(round(stage.clock.time, 3), self.time.max)
             self.button.label = "Pause" if stage.clock.playing else "Play"
             if self.charted.value in self.charts:
-                shown = self.charts[self.charted.value]
+                shown, clock = self.charts[self.charted.value], stage.clock
                 stances = self.films[0].stances(self.charted.value)
-                self.chart.content = drawing(
-                    shown, stage.clock.time, stage.clock.duration, self.gaps, stances, self.stride
-                )
+                self.chart.content = drawing(shown, clock.time, clock.duration, self.gaps, stances, self.stride)
         for number, handles in self.sliders.items():
             subject = stage.subjects[number]
             if subject.posture is not None and (subject.sways or subject.led):
                 subject.led = False
                 for (handle, factor), value in zip(handles, subject.posture.values, strict=True):
-                    handle.value = float(
-                        np.clip(round(factor * value / handle.step) * handle.step, handle.min, handle.max)
-                    )
+                    nearest = round(factor * value / handle.step) * handle.step
+                    handle.value = float(np.clip(nearest, handle.min, handle.max))
         for subject, html in zip(stage.shown, self.readouts, strict=True):
             html.content = readout(subject.shot)
         several = len(stage.subjects) > 1

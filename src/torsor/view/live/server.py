@@ -39,8 +39,7 @@ def own_page(viser: Any, title: str) -> Iterator[None]:
         page, script = folder / "index.html", asset("software.js", __package__)
         html = page.read_text(encoding="utf-8").replace(HEAD_TAG, f"{HEAD_TAG}<script>\n{script}</script>", 1)
         head = f"<title>{escape(printable(title))} - Torsor</title><style>{SKY_STYLE}</style>"
-        html = html.replace(TITLE_TAG, head, 1)
-        page.write_text(html, encoding="utf-8")
+        page.write_text(html.replace(TITLE_TAG, head, 1), encoding="utf-8")
         made = usual(*arguments, http_server_root=folder, **options)
         weakref.finalize(made, shutil.rmtree, folder, True)
         return made
@@ -72,10 +71,8 @@ def start(host: str, port: int, title: str) -> Any:
         raise missing("the viewer needs viser", "view") from None
     free = free_port(host, port)
     if not is_local(host):
-        warn(
-            f"the viewer listens on {host}: everyone who can reach this machine can see and move the robot; "
-            "there is no password and no encryption; fix: use host='localhost' and an ssh tunnel"
-        )
+        risk = "everyone who can reach this machine can see and move the robot; there is no password and no encryption"
+        warn(f"the viewer listens on {host}: {risk}", fix="use host='localhost' and an ssh tunnel")
     with silence(), own_page(viser, title):  # viser prints a banner; the caller prints the address
         server: Any = viser.ViserServer(host=host, port=free, verbose=False)
     server.request_share_url = lambda *_, **__: None

@@ -80,9 +80,8 @@ class Ground:
         corners = FLOOR_SIZE * size * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
         floor = corners @ level[:, :2].T + middle - 1e-3 * size * level[:, 2]
         looks = {"color": (255, 255, 255), "opacity": 0.0, "cast_shadow": False, "receive_shadow": SHADOW_OPACITY}
-        server.scene.add_mesh_simple(
-            "/ground/floor", floor.astype(np.float32), np.array([[0, 1, 2], [0, 2, 3]]), **looks
-        )
+        faces = np.array([[0, 1, 2], [0, 2, 3]])
+        server.scene.add_mesh_simple("/ground/floor", floor.astype(np.float32), faces, **looks)
         lines = np.arange(-SQUARES_PER_SIDE, SQUARES_PER_SIDE + 1)
         for across, axis in enumerate(AXES):
             for name, (color, width) in LINE_LOOKS.items():
@@ -106,15 +105,9 @@ class Ground:
 MAX_SAMPLES = 4000  # samples of a motion that are shown: about one minute
 
 SUBJECT_COLORS: tuple[Color, ...] = (
-    (0.12, 0.47, 0.71, 1.0),
-    (1.0, 0.5, 0.05, 1.0),
-    (0.17, 0.63, 0.17, 1.0),
-    (0.58, 0.4, 0.74, 1.0),
-    (0.84, 0.15, 0.16, 1.0),
-    (0.55, 0.34, 0.29, 1.0),
-    (0.89, 0.47, 0.76, 1.0),
-    (0.09, 0.75, 0.81, 1.0),
-)
+    (0.12, 0.47, 0.71, 1.0), (1.0, 0.5, 0.05, 1.0), (0.17, 0.63, 0.17, 1.0), (0.58, 0.4, 0.74, 1.0),
+    (0.84, 0.15, 0.16, 1.0), (0.55, 0.34, 0.29, 1.0), (0.89, 0.47, 0.76, 1.0), (0.09, 0.75, 0.81, 1.0),
+)  # fmt: skip
 """Colours of the subjects of a comparison, in turn."""
 
 
@@ -257,8 +250,7 @@ class Stage:
         scene.add_light_hemisphere("/light/sky", sky_color=SKY_COLOR, ground_color=EARTH_COLOR, intensity=SKY_LIGHT)
         sun = scene.add_light_directional("/light/sun", intensity=SUN_LIGHT, cast_shadow=True)
         sun.position = tuple(level @ SUN)
-        below = middle - self.up * float(np.abs(self.up) @ (self.high - self.low)) / 2
-        self.ground = Ground(self.server, below, level, self.size)
+        self.ground = Ground(self.server, middle - self.up * height / 2, level, self.size)
 
     # Actions of the controls
 

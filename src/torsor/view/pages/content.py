@@ -4,7 +4,6 @@ import base64
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,19 +64,14 @@ def packed(poses: Array) -> Array:
     return np.concatenate([poses[..., :3, 3], to_quaternion(poses[..., :3, :3])], axis=-1)
 
 
-def shown_samples(line: Timeline, rate: float) -> Timeline:
-    """Return the samples of a motion that a page stores: ``rate`` per second, at most 2000."""
-    return line.every(int(np.clip(np.ceil((line.times[-1] - line.times[0]) * rate) + 1, 2, MAX_SAMPLES)))
-
-
 def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
     """Return the data of a motion; ``line`` contains the samples to store."""
     robot, tree = line.robot, scene.tree
-    energy = np.stack([tree.kinetic_energy(line.q, line.v), tree.potential_energy(line.q)], axis=-1)
     poses = scene.poses(line.q)[:, 1:]
     content: dict[str, Any] = {"title": line.title, "times": numbers.add(line.times)}
     content |= {"poses": numbers.add(packed(poses)), "com": numbers.add(scene.center_of_mass(line.q))}
-    content["energy"] = numbers.add(energy)
+    energies = tree.kinetic_energy(line.q, line.v), tree.potential_energy(line.q)
+    content["energy"] = numbers.add(np.stack(energies, axis=-1))
     if line.ahead is not None:
         content["ahead"] = line.ahead.tolist()
     if line.stride:
@@ -90,7 +84,8 @@ def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
         content |= {"drives": drives} if drives["names"] else {}
         reactions = replace(line, robot=light).reactions
         links = [k for k, link in enumerate(robot.links) if link.mass > 0]
-        content["reactionsAt"] = [_joint(robot, k) for k in links]
+        joints = [robot.joints[k].frame[:3, 3].round(9).tolist() for k in links]  # in the axes of their links
+        content["reactionsAt"] = [{"link": k, "place": place} for k, place in zip(links, joints, strict=True)]
         content["reactions"] = numbers.add(_in_base_axes(reactions[:, links], poses[:, links], content["reactionsAt"]))
     if line.markers is not None:
         content["markers"] = numbers.add(line.markers)
@@ -98,8 +93,7 @@ def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
         content["ground"] = numbers.add(line.ground)
     elif line.external is not None:
         links = [k for k in range(len(robot.links)) if np.abs(line.external[:, k]).max() > 0]
-        content["externalAt"] = [{"link": k, "place": [0.0, 0.0, 0.0]} for k in links]
-        places = content["externalAt"]
+        places = content["externalAt"] = [{"link": k, "place": [0.0, 0.0, 0.0]} for k in links]
         content["external"] = numbers.add(_in_base_axes(line.external[:, links], poses[:, links], places))
     return content
 
@@ -120,11 +114,6 @@ def _drives(line: Timeline, numbers: Numbers) -> dict[str, Any]:
     if line.gaps:
         drives["gaps"] = line.gaps
     return drives
-
-
-def _joint(robot: Robot, link: int) -> dict[str, Any]:
-    """Return the position of the joint of a link, in the link's axes."""
-    return {"link": link, "place": robot.joints[link].frame[:3, 3].round(9).tolist()}
 
 
 def _in_base_axes(wrenches: Array, poses: Array, places: list[dict[str, Any]]) -> Array:
@@ -196,13 +185,8 @@ def surfaces(scene: Scene, numbers: Numbers, triangles: int, opacity: float = 1.
     for index, link in enumerate(scene.robot.links):
         body = ellipsoid_solid(link)
         if body is not None:
-            place = {
-                "link": index,
-                "kind": "inertia",
-                "color": list(INERTIA_COLOR),
-                "middle": link.com.round(5).tolist(),
-            }
-            shown.append(place | {"name": link.name} | shapes.add(drawn(body, corners[0])))
+            place = {"link": index, "kind": "inertia", "color": list(INERTIA_COLOR), "name": link.name}
+            shown.append(place | {"middle": link.com.round(5).tolist()} | shapes.add(drawn(body, corners[0])))
     note = f"Meshes of {scene.robot.name} are simplified from {before:,} to {after:,} triangles."
     return {"shapes": shapes.listed, "shown": shown}, note if after < before else ""
 
@@ -305,12 +289,20 @@ def content(
     subjects = _listed(what)
     for count, (title, subject) in enumerate([*subjects, *([] if reference is None else [("reference", reference)])]):
         is_reference = count == len(subjects)
-        played = None if isinstance(subject, Robot | ParallelRobot) else shown_samples(timeline(subject, title), rate)
+        played = None
+        if not isinstance(subject, Robot | ParallelRobot):
+            played = timeline(subject, title)
+            wanted = np.ceil((played.times[-1] - played.times[0]) * rate) + 1
+            played = played.every(int(np.clip(wanted, 2, MAX_SAMPLES)))
         source, things = (subject, ()) if played is None else (played.robot, played.things)
         key = id(source), things, is_reference
         if key not in scenes:
             measured = played is not None and played.markers is not None
-            scene = Scene.of(source, meshes, things, partial(_read, bar, count), skeleton=measured)
+
+            def progress(part: float, start: int = count) -> None:  # while the surfaces are read
+                bar.at(start + 0.5 * part)
+
+            scene = Scene.of(source, meshes, things, progress, skeleton=measured)
             bar.at(count + 0.5)
             opacity = REFERENCE_OPACITY if is_reference else PERSON_OPACITY if measured else 1.0
             surface, note = surfaces(scene, numbers, triangles, opacity)
@@ -337,11 +329,6 @@ def content(
         actors.append(actor | {"robot": number} | ({"reference": True} if is_reference else {}))
     view = _view([scene for _, scene in kept], boxes, actors, numbers)
     return Content({"robots": robots, "actors": actors, "notes": notes, "start": start_time, **view}, numbers, modules)
-
-
-def _read(bar: Bar, count: int, part: float) -> None:
-    """Show that a fraction (0 to 1) of a robot's surfaces has been read, after ``count`` completed items."""
-    bar.at(count + 0.5 * part)
 
 
 def _listed(what: Any) -> list[tuple[str, Any]]:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from torsor._version import __version__
 from torsor.base.checks import positive, whole_number
-from torsor.base.files import replacing
+from torsor.base.files import write_text
 from torsor.base.progress import Bar
 from torsor.compiler.source import asset
 from torsor.view.pages.content import content
@@ -53,8 +53,7 @@ class Page:
     def save(self, path: str | Path) -> Path:
         """Write the page to a file and return its path; an interrupted call leaves no partial file."""
         target = Path(path)
-        with replacing(target) as part:
-            part.write_text(self.html, encoding="utf-8", newline="\n")
+        write_text(target, self.html)
         return target
 
 

@@ -183,10 +183,8 @@ def flesh(rods: tuple[Solid, ...], mass: float) -> tuple[Solid, ...]:
     """Return ellipsoids from end to end of the rods of a link, whose volumes have the mass (kg) of the link."""
     halves = [0.5 * rod.size[2] for rod in rods]
     widths = [np.sqrt(mass / len(rods) / (4 / 3 * np.pi * DENSITY * half)) for half in halves]
-    return tuple(
-        Solid("ball", rod.pose, np.array([width, width, half]))
-        for rod, width, half in zip(rods, widths, halves, strict=True)
-    )
+    sizes = (np.array([width, width, half]) for width, half in zip(widths, halves, strict=True))
+    return tuple(Solid("ball", rod.pose, size) for rod, size in zip(rods, sizes, strict=True))
 
 
 def joint_mark(robot: Mechanism, index: int, radius: float) -> Solid | None:

@@ -82,13 +82,7 @@ def within(surfaces: Sequence[Triangles], limit: int) -> list[Triangles]:
     return [simplified(surface, high) for surface in surfaces]
 
 
-CIRCLE_CORNERS = (
-    (24, 16),
-    (16, 12),
-    (16, 10),
-    (12, 8),
-    (10, 6),
-)  # corners of circles, of bodies and of rods and joints
+CIRCLE_CORNERS = ((24, 16), (16, 12), (16, 10), (12, 8), (10, 6))  # of bodies, and of rods and joints
 
 THIN = ("bone", "inner")  # kinds of surfaces that are rods and joints
 

@@ -181,10 +181,8 @@ class Scene:
         robot, last = self.robot, len(self.robot.links) - 1
         if robot.loops or last < 0 or list(robot.parents) != list(range(-1, last)):
             return ""
-        return [
-            robot.link_names[last],
-            *(frame.name for frame in robot.frames if frame.link == robot.link_names[last]),
-        ][-1]
+        link = robot.link_names[last]
+        return [link, *(frame.name for frame in robot.frames if frame.link == link)][-1]
 
     @cached_property
     def tree(self) -> Robot:
@@ -247,9 +245,8 @@ def _surfaces(visual: Visual, link: str) -> list[tuple[Triangles, Color, tuple[S
         surfaces = _shape(visual)
     for surface, _, _ in surfaces:
         if not np.abs(surface.vertices).max(initial=0.0) <= MAX_COORDINATE:  # also NaN, after an overflow
-            raise ModelError(
-                f"a {visual.shape} of size {visual.size} is too large", where=f"link {link!r}", allowed=ALLOWED_POINTS
-            )
+            message = f"a {visual.shape} of size {visual.size} is too large"
+            raise ModelError(message, where=f"link {link!r}", allowed=ALLOWED_POINTS)
     return surfaces
 
 
