@@ -29,7 +29,8 @@ class ClosedDerivatives(Accessor):
     """Derivatives of the methods of ``robot.closed`` with the same names: ``robot.closed.derivatives``.
 
     They are taken with respect to the active coordinates (columns): dq along the motion of the mechanism, dv with
-    respect to velocities at constant positions, and so on. Columns of redundant active coordinates are zero.
+    respect to velocities at constant positions, and so on. Columns of redundant active coordinates are zero. External
+    wrenches are fixed in their links, unless ``fixed_in`` selects the world (``robot.derivatives.inverse_dynamics``).
     """
 
     _closure: LoopClosure
@@ -77,8 +78,7 @@ class ClosedDerivatives(Accessor):
 
             dtau/dq = G^T [d(ID - A^T lambda)/dq G + d(ID)/dv dv/dq + M da/dq]
 
-        by the recursion of ``robot.derivatives.inverse_dynamics``. For ``fixed_in`` and ``points`` see that method,
-        and for ``share`` see ``closed.inverse_dynamics``.
+        by the recursion of ``robot.derivatives.inverse_dynamics``. For ``share`` see ``closed.inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -151,8 +151,6 @@ class ClosedDerivatives(Accessor):
     ) -> Three:
         """Return the derivatives (dq, dv, da) of ``closed.loop_wrenches``, each (..., l, 6, N).
 
-        External wrenches are fixed in their links.
-
         Example:
             >>> closed, q = torsor.library.four_bar().closed, torsor.library.four_bar().closed.assemble([0.5])
             >>> dq, dv, da = closed.derivatives.loop_wrenches(q, [0.0], [0.0])
@@ -173,8 +171,6 @@ class ClosedDerivatives(Accessor):
         out: Out = None,
     ) -> Three:
         """Return the derivatives (dq, dv, da) of ``closed.joint_wrenches``, each (..., L, 6, N).
-
-        External wrenches are fixed in their links.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
