@@ -71,9 +71,8 @@ def inverse_kinematics(
     restarts = whole_number(restarts, where, "restarts", least=0)
     wish = flag(manipulability, where, "manipulability")
     if wish and posture is not None:
-        raise ModelError(
-            "and manipulability are mutually exclusive", argument="posture", where=where, allowed="one of them"
-        )
+        message = "and manipulability are mutually exclusive"
+        raise ModelError(message, argument="posture", where=where, allowed="one of them")
     if clearance is None and pairs is not None:
         raise ModelError("needs a clearance", argument="pairs", where=where, fix="pass clearance, in m")
     apart = None if clearance is None else Apart.of(problem, clearance, pairs, where)
