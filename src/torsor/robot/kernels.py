@@ -401,10 +401,8 @@ def _check_axes(algorithm: Algorithm, request: Request, where: str) -> None:
     if request.point and not algorithm.at_point:
         raise ModelError(f"{request.name} takes no point", where=where)
     if request.point and request.axes == "world":
-        message = (
-            f"{request.name} takes no point with `axes='world'`: the twist at the base origin is the same "
-            "for all points"
-        )
+        why = "the twist at the base origin is the same for all points"
+        message = f"{request.name} takes no point with `axes='world'`: {why}"
         raise ModelError(message, where=where, fix="omit the point, or use `axes='aligned'`")
 
 

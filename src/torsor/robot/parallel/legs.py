@@ -96,10 +96,8 @@ def carriage(platform: Link | Robot, motion: str, gravity: Array) -> Robot:
         on_last = [frame for frame in platform.frames if frame.link == last]
         welded = [frame.name for frame in on_last if np.abs(frame.pose - np.eye(4)).any()]
         if welded:
-            message = (
-                f"frames {', '.join(welded)} on the last link {last!r} may be links welded to it, so the "
-                "platform is ambiguous"
-            )
+            message = f"frames {', '.join(welded)} on the last link {last!r} may be links welded to it, so the platform"
+            message += " is ambiguous"
             fix = "give the platform its own joint, or drop frames: replace(robot, frames=()); legs end at that link"
             raise ModelError(message, value=last, where=platform.name, allowed="no frames there", fix=fix)
         return platform.with_gravity(gravity)

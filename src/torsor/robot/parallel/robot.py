@@ -65,9 +65,8 @@ class ParallelRobot(Assembled):
         except (TypeError, ValueError) as error:
             raise ModelError(str(error), where=self.name) from None
         rule = RULES[name]
-        if not (state[..., : len(rule.margins)] > rule.margins).all() or not (
-            fused or (state[..., -1] <= MAX_CLOSURE_ERROR).all()
-        ):
+        regular = (state[..., : len(rule.margins)] > rule.margins).all()
+        if not (regular and (fused or (state[..., -1] <= MAX_CLOSURE_ERROR).all())):
             self._refuse_state(rule, x, known, state)
         return result
 
@@ -84,9 +83,8 @@ class ParallelRobot(Assembled):
         bad = np.argwhere(~(state[..., : len(rule.margins)] > rule.margins).all(axis=-1))[0]
         at = [np.broadcast_to(item, (*state.shape[:-1], item.shape[-1]))[tuple(bad)] for item in (x, known)]
         self._refuse_singular(*at)
-        message = (
-            f"the robot is nearly singular at pose {shortened(at[0].round(6))}: results would have few correct digits"
-        )
+        place, effect = shortened(at[0].round(6)), "results would have few correct digits"
+        message = f"the robot is nearly singular at pose {place}: {effect}"
         raise ModelError(message, where=self.name, fix="avoid that pose")
 
     @cached_property
