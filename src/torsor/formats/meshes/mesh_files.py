@@ -221,8 +221,7 @@ def import_usd(where: str) -> Any:
         import pxr
         from pxr import Ar, Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade, Vt  # noqa: F401  # pxr.Usd and so on
     except ImportError:
-        message = "USD files need the package usd-core, which is not installed"
-        raise missing(message, "usd", where=where) from None
+        raise missing("USD files need the package usd-core, which is not installed", "usd", where=where) from None
     return pxr
 
 
@@ -383,9 +382,8 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 def _read(path: Path, stamp: tuple[int, int] | None) -> tuple[Painted, ...]:
     where = f"mesh {path.name!r}"
     if path.suffix.lower() not in SUFFIXES:
-        raise ModelError(
-            f"the file type is {path.suffix!r}", value=path.suffix, where=where, allowed=", ".join(SUFFIXES)
-        )
+        message, allowed = f"the file type is {path.suffix!r}", ", ".join(SUFFIXES)
+        raise ModelError(message, value=path.suffix, where=where, allowed=allowed)
     if stamp is None:
         raise ModelError("no such file", where=where, fix="check the path in the robot description")
     if stamp[1] > MAX_MESH_BYTES:

@@ -282,9 +282,7 @@ class _Reader:
     def _per_dof(self, name: str) -> Array:
         """Return armature or damping (nv,), including the contribution of actuators, reflected by their gears."""
         m, total = self.model, np.array(getattr(self.model, f"dof_{name}"))
-        actuator_values = getattr(
-            m, f"actuator_{name}", np.zeros(len(m.actuator_trntype))
-        )  # older versions of MuJoCo have none
+        actuator_values = getattr(m, f"actuator_{name}", np.zeros(m.nu))  # older versions of MuJoCo have none
         for dof, joint in enumerate(m.dof_jntid):
             total[dof] += sum(gear * (gear * float(actuator_values[a])) for a, gear in self._gears(joint))
         return total
@@ -334,9 +332,8 @@ class _Reader:
     def postures(self) -> dict[str, dict[str, float]]:
         """Return the positions of each keyframe, by name, and qpos0 as "default" unless it is neutral."""
         m = self.model
-        result = {
-            name: self._positions(qpos) for name, qpos in zip(self._names("key", m.nkey), m.key_qpos, strict=True)
-        }
+        keys = zip(self._names("key", m.nkey), m.key_qpos, strict=True)
+        result = {name: self._positions(qpos) for name, qpos in keys}
         start = self._positions(m.qpos0) | self.root
         if any(value != key.endswith("/qw") for key, value in start.items()):
             result.setdefault(DEFAULT, start)
@@ -426,13 +423,9 @@ class _Reader:
         if len(on_world) == 1 and not m.body_jntnum[on_world[0]]:
             return on_world[0]
         bodies = ", ".join(f"{self.bodies[body]!r} ({m.body_jntnum[body]} joints)" for body in on_world) or "nothing"
-        message, allowed = (
-            f"the base cannot float, because the bodies on the world are {bodies}",
-            "one body without joints",
-        )
-        raise ModelError(
-            message, where=self.path.name, allowed=allowed, fix="use `base='fixed'`, which keeps free joints"
-        )
+        message = f"the base cannot float, because the bodies on the world are {bodies}"
+        allowed, fix = "one body without joints", "use `base='fixed'`, which keeps free joints"
+        raise ModelError(message, where=self.path.name, allowed=allowed, fix=fix)
 
     def _link(self, body: int) -> Link:
         """Return a body as a link in MuJoCo's body frame; its inertia is given in principal axes."""

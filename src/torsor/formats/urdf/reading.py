@@ -340,9 +340,8 @@ class _Reader:
     def _check_macros(self) -> None:
         """Reject xacro around links and joints or instead of their numbers; warn of leftovers elsewhere."""
         macros = [element for element in self.root if "xacro" in element.tag and element.tag not in _LEFT_OVER]
-        around = [
-            element for element in macros if any(element.find(f".//{tag}") is not None for tag in ("link", "joint"))
-        ]
+        tags = (".//link", ".//joint")
+        around = [element for element in macros if any(element.find(tag) is not None for tag in tags)]
         for element in [*self.root.findall("link"), *self.root.findall("joint")]:
             parts = [*element, *(part for item in element.findall("inertial") for part in item)]
             around += [part for part in parts if "xacro" in part.tag and part.tag not in _LEFT_OVER]
@@ -446,8 +445,7 @@ class _Reader:
         if T is not IDENTITY:
             inertia = T[:3, :3] @ inertia @ T[:3, :3].T
             inertia = 0.5 * (inertia + inertia.T)
-        body = mass, T[:3, 3], inertia
-        return link_of(name, body, visuals, shapes, self.strict, where_is(element))
+        return link_of(name, (mass, T[:3, 3], inertia), visuals, shapes, self.strict, where_is(element))
 
     def _visuals(self, element: Any, owner: str) -> Iterator[Visual]:
         for visual in element.findall("visual"):
@@ -539,9 +537,8 @@ class _Reader:
         if kind in ("revolute", "prismatic") and (limit is None or not {"lower", "upper"} & limit.attrib.keys()):
             message = f"a {kind} joint without lower and upper limit"
             fix = 'add <limit lower="..." upper="..."/>, which other readers require or take as 0'
-            refuse_or_warn(
-                ModelError(message, where=where_is(element, owner), fix=fix), self.strict, "read as no limit"
-            )
+            error = ModelError(message, where=where_is(element, owner), fix=fix)
+            refuse_or_warn(error, self.strict, "read as no limit")
         if limit is None:
             return {}
         largest = {key: self._number(limit, key, "inf", owner, np.inf) for key in ("effort", "velocity")}
