@@ -21,7 +21,7 @@ from torsor.base.errors import ModelError
 from torsor.dynamics.recursions.configuration import steps
 from torsor.dynamics.recursions.kinematics import moves, sx, world_poses
 from torsor.dynamics.recursions.momentum import center_of_mass
-from torsor.dynamics.recursions.places import bodies_above, place_in_body
+from torsor.dynamics.recursions.places import bodies_above, place_in_base
 from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import Mechanism, Place
 from torsor.mechanism.mechanism import lineage
@@ -45,11 +45,7 @@ class Posture:
 
     def pose(self, place: Place) -> tuple[ca.SX, ca.SX]:
         """Return (R, p) of a place in base axes."""
-        R, p = place_in_body(self.tree, place)
-        if place.link < 0:
-            return R, p
-        R_body, p_body = self._poses[place.link]
-        return R_body @ R, p_body + R_body @ p
+        return place_in_base(self.tree, self._poses, place)
 
     def jacobians(self, place: Place, point: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return the Jacobians (3 x nv each) of the angular velocity and of the velocity of a point (3 x 1)."""
