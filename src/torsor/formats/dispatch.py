@@ -184,8 +184,7 @@ KINDS = ".urdf, .xml (MJCF, URDF or SDF), .sdf, .world, .xacro, .toml, .yaml (cl
 KINDS += ".usda, .usd, .usdc, .usdz, .osim"
 _XML_SUFFIXES = (".urdf", ".xml", ".mjcf", ".sdf", ".world")
 
-# Readers by suffix and by the root element of XML files, and writers by suffix. Their modules are imported when a file
-# of the format is first used.
+# Readers by suffix and by the root element of XML files, and writers by suffix. Modules are imported when first used.
 _READERS = {".toml": "read_toml", ".osim": "read_skeleton", ".yaml": "read_closures", ".yml": "read_closures"}
 _READERS |= dict.fromkeys(USD_SUFFIXES, "read_usd")
 _XML_READERS = {"robot": "read_urdf", "mujoco": "read_mjcf", "sdf": "read_sdf"}

@@ -131,8 +131,7 @@ def about_controller(
 ) -> About:
     """Return the description in the exported source of a controller.
 
-    ``title`` begins the first line, ``results`` describes the functions, and ``timing`` contains lines about time and
-    memory.
+    ``title`` begins the first line, ``results`` describes the functions, and ``timing`` time and memory.
     """
     positions, rates = units(robot)
     gears = [f"{joint.name} {joint.motor.ratio:.6g}" for joint in robot.joints if joint.motor is not None]

@@ -52,8 +52,7 @@ SOLVING |= {f"{name}_derivatives" for name in SOLVING}
 CONDITION = 0.01 * 2**24
 POSITIONS = 24  # random positions within the joint limits: a few milliseconds
 
-# Maximum number of compiled functions that one robot keeps in memory, so that controllers created in a loop do not fill
-# it.
+# Largest number of compiled functions that a robot keeps in memory, so that controllers made in a loop do not fill it.
 MAX_KEPT = 512
 
 

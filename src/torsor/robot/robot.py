@@ -45,9 +45,8 @@ class Robot(Mechanism):
     """A mechanism (links, joints, drives, loops) with compiled dynamics.
 
     Create a robot with ``torsor.load``, ``from_dh``, ``from_mdh``, ``from_screws``, ``torsor.build`` or
-    ``torsor.library``. All quantities are in SI units and radians. Arrays may have any number of leading batch axes,
-    which broadcast: ``q`` is (..., nq); ``v``, ``a`` and forces are (..., nv). Spatial vectors have the angular part
-    first.
+    ``torsor.library``. Quantities are in SI units and radians. Arrays may have leading batch axes, which broadcast:
+    ``q`` is (..., nq); ``v``, ``a`` and forces are (..., nv). Spatial vectors have the angular part first.
 
     ``external`` is (..., L, 6): the wrench (moment, force) that the environment exerts on each moving link, at the
     link's origin, in link axes. ``out`` is an array of the result's shape, which is filled and returned. If a method
@@ -285,9 +284,8 @@ class Robot(Mechanism):
     ) -> Array:
         """Return the accelerations (..., nv) due to generalised forces: the inverse of ``inverse_dynamics``.
 
-        They are a = M(q)^-1 (tau - C(q, v) v - g(q) - friction(v) + sum of J^T external), computed in O(n) operations
-        by the articulated-body algorithm (Khalil 2010, section 3.3.2). The result is infinite where a joint moves no
-        inertia.
+        They are a = M(q)^-1 (tau - C(q, v) v - g(q) - friction(v) + sum of J^T external), computed in O(n) by the
+        articulated-body algorithm (Khalil 2010, section 3.3.2). The result is infinite where a joint moves no inertia.
 
         Args:
             q: positions (..., nq), in rad and m; leading axes are a batch and broadcast.
@@ -330,8 +328,7 @@ class Robot(Mechanism):
             >>> robot.inverse_dynamics([0, 0.5], [1, 0], a).round(9).tolist() == tau.round(9).tolist()
             True
         """
-        options = {"forced": forced}
-        result = loaded(self.kernels, "hybrid_dynamics", (q, v, a, tau), Loads(external), options, out)
+        result = loaded(self.kernels, "hybrid_dynamics", (q, v, a, tau), Loads(external), {"forced": forced}, out)
         return result[0], result[1]
 
     def joint_wrenches(
@@ -671,9 +668,8 @@ class Robot(Mechanism):
         - "gravity" (3).
 
         LINK and JOINT are names or indices. A suffix ".x" or ".xy" selects one component. A link includes the links
-        that fixed joints weld to it. A mapping names the inputs. A {path: coefficient} mapping in place of a
-        path defines one input that is added to several parameters, such as a Denavit-Hartenberg length; it is 0 for the
-        original robot.
+        that fixed joints weld to it. A mapping names the inputs. In place of a path, {path: coefficient} defines one
+        input that is added to several parameters, such as a Denavit-Hartenberg length; it is 0 for the original robot.
 
         Example:
             >>> robot = torsor.library.two_link()

@@ -35,8 +35,7 @@ def read_states(path: Path, robot: Robot) -> dict[str, Array]:
     """Return the states of a table by letter (K, n), and "time" (K,) if it has that column.
 
     Columns are named 'q NAME', 'v NAME', ..., optionally followed by a unit in brackets, which must be the unit of the
-    coordinate. If there is no 'q NAME', columns 'NAME' are positions. Other columns are ignored. A .npz file is a
-    trajectory.
+    coordinate. Without 'q NAME', columns 'NAME' are positions. Other columns are ignored. A .npz file is a trajectory.
     """
     where = path.name
     if path.suffix.lower() == ".npz":

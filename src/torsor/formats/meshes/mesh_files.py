@@ -167,8 +167,7 @@ def _few(colors: Array) -> tuple[Array, NDArray[np.int64]]:
     return np.stack([np.bincount(indices, column) for column in colors.T], axis=-1) / sizes[:, None], indices
 
 
-# The folders in which meshes of a robot file may be: an untrusted file must not refer to arbitrary files of the
-# machine.
+# The folders in which meshes of a robot file may be: an untrusted file must not refer to arbitrary files.
 GROUPED = ("urdf", "robots", "robot", "xacro", "mjcf", "xml", "model", "models", "description")
 """Usual names of the description folder inside its package: meshes are next to it, in ``../meshes``."""
 MARKS = "package.xml", "model.config"  # of a ROS package and of a Gazebo model
@@ -180,8 +179,7 @@ SEARCH_VARIABLES = "TORSOR_PATH", "ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "GZ_S
 def own_folders(path: Path) -> tuple[str, ...]:
     """Return the folders whose meshes a description may use: its own or, if it is in one, its package.
 
-    If the description is a symbolic link, as in the install folder of a ROS workspace, the folders of the linked
-    file are included.
+    If the description is a symbolic link (as in install folders of ROS), the folders of its target are included.
     """
     folders = []
     for file in dict.fromkeys((path.absolute(), path.resolve())):

@@ -1,7 +1,6 @@
 """OpenSim files (.osim, versions 3 and 4): bodies, joints, coordinates, markers and constraints, without muscles.
 
-In version 4, joints are in their own set, with frames on their two bodies. In version 3, each body contains the joint
-that moves it.
+In version 4, joints are in their own set, with frames on their two bodies. In version 3, each body contains its joint.
 """
 
 import posixpath

@@ -105,8 +105,7 @@ class OsimShape(NamedTuple):
 
     ``size`` holds three half edges for a Brick, the radius for a Sphere, the radius and half height for a Cylinder
     (about y), and three radii for an Ellipsoid. For ``place`` (6,) see ``OsimJoint``. ``color`` is red, green, blue and
-    opacity. ``file`` is the file of a Mesh as named in the model, and ``found`` is its path, or None if there is no
-    such file.
+    opacity. ``file`` is the file of a Mesh as named in the model, and ``found`` is its path, or None if it is missing.
     """
 
     name: str

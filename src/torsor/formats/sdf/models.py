@@ -258,8 +258,7 @@ class Model:
 def read_model(path: Path, root: Element, wanted: str = "") -> Model:
     """Return the parts of the ``wanted`` model, or of the first one that is not static, and warn about the others.
 
-    ``wanted`` may be a nested model, ``a/b`` or ``a::b``. It is then read without the surrounding parts and joints,
-    at its place in the world.
+    ``wanted`` may be a nested model, ``a/b`` or ``a::b``. It is then read alone, at its place in the world.
     """
     version = _version(root)
     above = [None, *root.findall(WORLD)]

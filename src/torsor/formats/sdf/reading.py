@@ -57,8 +57,7 @@ _HARMLESS_TAGS = """sensor plugin light gripper audio audio_sink audio_source pr
 class Unread:
     """Omitted elements with their line numbers; one warning names all of them.
 
-    Their kinds are "acting" (may affect the motion), "harmless" (does not), and "assumed" (numbers that the file leaves
-    to SDF defaults).
+    Their kinds are "acting" (may affect the motion), "harmless" (does not), and "assumed" (defaults of SDF).
     """
 
     def __init__(self, source: str, strict: bool):
@@ -442,10 +441,9 @@ def read_sdf(
 ) -> Mechanism:
     """Return the mechanism of a model in an SDF file; ``root`` is its root element if it is already parsed.
 
-    ``model`` names one of several models; by default the first that is not static is read. Parts of nested models are
-    named ``model::part``. A joint with two axes (universal, revolute2) becomes two joints ``name/axis`` and
-    ``name/axis2``. A link with a second parent joint closes a loop, a gearbox becomes a coupling, and a <frame> becomes
-    a frame.
+    ``model`` names one of several models, by default the first that is not static. Parts of nested models are named
+    ``model::part``. A joint with two axes (universal, revolute2) becomes two joints ``name/axis`` and ``name/axis2``. A
+    link with a second parent joint closes a loop, a gearbox becomes a coupling, and a <frame> becomes a frame.
 
     The base is ``world`` if joints attach the model to the world, or if its root link is not at the world origin.
     Otherwise it is the root link, even if that link is welded to the world. With ``base="floating"`` the root link is

@@ -1,8 +1,7 @@
 """Writing SDFormat, for Gazebo and ``read_sdf``: the lowest version, at least 1.7, that supports all parts.
 
-The pose of each link is written relative to its parent, and the pose of each joint relative to its child. The pose of
-a shape of a welded link is relative to the frame that replaces the link. All poses are those of the mechanism, so
-that they read back exactly.
+The pose of a link is relative to its parent, that of a joint to its child, and that of a shape of a welded link to the
+frame that replaces the link. All poses are those of the mechanism, so that they read back exactly.
 """
 
 import math

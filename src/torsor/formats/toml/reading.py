@@ -114,8 +114,7 @@ def _value(kind: str, key: str, value: Any, where: str) -> Any:
     return array if array.ndim else float(array)
 
 
-# Flexible joints in TOML files: the table ``[joints.flexible]`` contains the fields of their modes
-# (docs/compute/flexible.md).
+# Flexible joints in TOML files: ``[joints.flexible]`` contains the fields of their modes (docs/compute/flexible.md).
 
 _KINDS: dict[str, type[Any]] = {"modes": Modes, "turn": TipTurn, "section": RodSection, "cam": Cam}
 _OPTIONAL: dict[type[Any], set[str]] = {

@@ -209,8 +209,7 @@ def _value(transmission: Any, tag: str, where: str) -> Any:
 
 # Capsules in URDF: a cylinder and two spheres whose names mark them as one capsule.
 #
-# URDF has no capsules, and few readers support the element <capsule>. The three parts are the same body for all
-# readers.
+# URDF has no capsules, and few readers support the element <capsule>. Its three parts are one body for all readers.
 
 Surface = TypeVar("Surface", bound=Visual | Shape)
 _NAME = re.compile(r"(?:(.*)/)?capsule\d+", re.DOTALL)
@@ -282,8 +281,7 @@ def read_urdf(
     leader. ``dynamics`` defines viscous and Coulomb friction and a spring (``spring_stiffness``, ``spring_reference``).
     A ``transmission`` with a rotor inertia defines a motor. Fixed joints are merged. Angles within 1e-10 of a multiple
     of pi/2 are rounded to it, and angles within ``snap`` of a multiple of pi/12 are rounded likewise. Elements without
-    influence on the motion (gazebo, ...) are ignored; a ``ModelWarning`` names other unread elements. Meshes are
-    referenced, not read.
+    influence on the motion (gazebo, ...) are ignored; a ``ModelWarning`` names other unread ones. Meshes are not read.
     """
     return _Reader(path, parse_xml(path, strict) if root is None else root, strict).read(base, snap)
 

@@ -198,8 +198,7 @@ def analytic_inverse_kinematics(robot: Robot, pose: ArrayLike, place: str | int,
     counted from either end. ModelError is raised otherwise, and for arms that are singular everywhere, such as planar
     ones, which have either no posture or infinitely many for every pose. Postures that differ by whole turns count as
     one. Only postures within the joint limits are returned, unless ``limits`` is False. If the wrist is singular, one
-    posture represents the infinitely many that reach the pose. Other coordinates of the robot are in the neutral
-    position.
+    posture represents the infinitely many that reach the pose. Other coordinates are neutral.
 
     Example:
         >>> arm = torsor.library.ur5()
@@ -218,8 +217,7 @@ def analytic_inverse_kinematics(robot: Robot, pose: ArrayLike, place: str | int,
         message = f"the arm is singular everywhere: its six axes move {place!r} in {freedoms} directions"
         allowed = "an arm that can move in six, so that a pose has finitely many postures"
         raise ModelError(message, where=where, allowed=allowed, fix="use inverse_kinematics")
-    G = T @ inverse_pose(M)
-    result = _solutions(axes, G, size)
+    result = _solutions(axes, T @ inverse_pose(M), size)
     if result is None:
         message = "no closed form is known for its axes"
         allowed = "three axes that meet at an end of the arm, or parallel axes 2, 3, 4 and axes 5, 6 that meet, "
@@ -246,8 +244,7 @@ def _arm(robot: Robot, place: str | int, where: str) -> tuple[list[int], list[Ax
     for k, joint in zip(chain, joints, strict=True):
         frame = poses[k] @ joint.frame
         axes.append(Axis(frame[:3, 2] * np.sign(joint.ratio), frame[:3, 3]))
-    M = exact.call("pose", zero, place=place)
-    return [robot.coordinates[k].q.start for k in chain], axes, M
+    return [robot.coordinates[k].q.start for k in chain], axes, exact.call("pose", zero, place=place)
 
 
 def _freedoms(axes: list[Axis], size: float) -> int:

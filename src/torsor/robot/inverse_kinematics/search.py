@@ -93,9 +93,8 @@ def nearest(problem: Problem, q: Array, data: Array, first: int, count: int = CA
 class PoseTable:
     """A table of postures, indexed by the pose of one place; for many targets, two lookups replace a search.
 
-    A cell is a part of the position box combined with a part of the rotations, which are classified by the largest
-    quaternion component and by the ratios of the others to it. Each cell holds the posture that is farthest from limits
-    and singularities.
+    A cell is a part of the position box and of the rotations, which are classified by the largest quaternion component
+    and by the ratios of the others to it. It holds the posture that is farthest from limits and singularities.
     """
 
     def __init__(self, problem: Problem):

@@ -245,8 +245,7 @@ class Kinematics:
             message = f"no pose with the driven coordinates {shortened(flat[int(np.argmin(well))].round(6))} was found"
             start = "home" if guess is None else "the guess"
             message += f" from {start}: they are unreachable, or a singular pose is in between"
-            fix = "pass reachable coordinates, or a closer guess"
-            raise ModelError(message, where=robot.name, fix=fix)
+            raise ModelError(message, where=robot.name, fix="pass reachable coordinates, or a closer guess")
         off = np.abs((state[:, n:-count][:, robot._driven] - flat) / drive_units(self.parts)).max(axis=-1, initial=0.0)
         if (off > AGREEMENT_TOLERANCE).any():
             message = f"driven coordinates disagree by {off.max():.2g}: {count} are given for {robot.dof} freedoms"

@@ -161,8 +161,7 @@ def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
 def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length: float) -> tuple[Limb, Array, Tree]:
     """Return the leg as a ``Limb``, its positions (nq,) with the platform at home, and its tree with all inertias.
 
-    ``before`` are the numbers of positions and velocities of the preceding legs, and ``length`` (m) is the robot's
-    size.
+    ``before`` are the numbers of positions and velocities of the preceding legs, ``length`` (m) the robot's size.
     """
     where, prefix = f"leg {leg.name!r}", f"{leg.name}/"
     ground = build("ground", [Link("base")], [], gravity=carriage.gravity).with_frame("stand", "base", leg.base)
@@ -173,8 +172,7 @@ def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length:
     driven = tuple(names.index(prefix + name) for name in leg.driven)
     slices = slice(before[0], before[0] + robot.nq), slice(before[1], before[1] + robot.nv)
     limb = Limb(leg.name, lean(whole), *ends, loop, rows, no_idle, driven, *slices, length)
-    tree = lean(Tree.of(carriage))
-    look = Look(limb, tree, home)
+    look = Look(limb, lean(Tree.of(carriage)), home)
     q, size = look.space.closest(np.array(leg.home))
     if size > CLOSURE_TOLERANCE:
         message = f"the leg does not reach the platform at home: the closure error is {size * length:.2g}"
