@@ -61,9 +61,7 @@ class Algorithm:
     @cached_property
     def inputs(self) -> tuple[str, ...]:
         """Names of the input arrays, in order; optional external wrenches follow."""
-        plain = (
-            parameter for parameter in self.parameters.values() if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
-        )
+        plain = (item for item in self.parameters.values() if item.kind is item.POSITIONAL_OR_KEYWORD)
         return tuple(item.name for item in plain if item.default is item.empty and item.name not in _OPTIONS)
 
     @cached_property

@@ -173,9 +173,7 @@ Named = dict[str, ca.SX]
 def formed(tree: Tree, request: Request, inputs: Named, results: Named) -> tuple[Named, Named]:
     """Return inputs and outputs in the request's form, from results that were traced from inputs."""
     if request.form == "sparse":
-        return inputs, {
-            name: ca.vec(result.nz[:]) for name, result in results.items()
-        }  # the nonzeros of a row are a row
+        return inputs, {name: ca.vec(result.nz[:]) for name, result in results.items()}  # those of a row are a row
     steps = {} if request.components else {name: along_steps(tree, inputs[name]) for name in request.positions}
     if request.form == "jvp":
         tangents, changes = pushed(inputs, results, steps)

@@ -26,8 +26,7 @@ To add a format ``abc``:
 4. Dispatch. Add the suffix, or the root element, to the tables in ``dispatch``, and export the functions below.
 5. Tests. Add invalid and malicious files, and round trips, to ``tests/formats``, with the reference program of the
    format if it can be installed.
-6. Documents. Add a page or a section under ``docs``, extend the docstring of ``torsor.load``, and add a line to the
-changelog.
+6. Documents. Add a page or a section under ``docs``, extend the docstring of ``torsor.load`` and the changelog.
 """
 
 from typing import TYPE_CHECKING, Any

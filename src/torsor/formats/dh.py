@@ -56,8 +56,8 @@ class DHLink(_TableLink):
     of the link. Lengths are in m, angles in rad. The coordinate is added to theta (revolute) or d (prismatic). ``com``
     and the 3 x 3 ``inertia`` about it are in the link frame. In a robot with loops, ``active`` joints are driven.
 
-    The last row may be a cut joint. Its frame then coincides with the frame of row ``closes`` (-1 for the base), as in
-    Denavit and Hartenberg's loops, where the product of all matrices is the identity. This row has no inertia or
+    The last row may be a cut joint. Its frame then coincides with that of row ``closes`` (-1 for the base), as in
+    Denavit and Hartenberg's loops, where the product of all matrices is the identity. Such a row has no inertia or
     coordinate.
 
     Example:

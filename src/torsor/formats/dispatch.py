@@ -97,10 +97,8 @@ def expanded(path: Path, arguments: Mapping[str, object]) -> Element:
         raise missing("expanding macros needs the package xacro", "xacro", where=path.name) from None
     wrong = {key: value for key, value in arguments.items() if not isinstance(value, _ARGUMENTS)}
     if wrong:
-        allowed = "{name: text, number, True or False}"
-        raise ModelError(
-            f"of xacro contain {wrong!r}", argument="arguments", value=wrong, where=path.name, allowed=allowed
-        )
+        message, allowed = f"of xacro contain {wrong!r}", "{name: text, number, True or False}"
+        raise ModelError(message, argument="arguments", value=wrong, where=path.name, allowed=allowed)
     parse_xml(path)  # rejects document type and entity declarations, and names the line of invalid XML
     texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in arguments.items()}
     known = _Arguments(texts)
@@ -182,14 +180,11 @@ def _fenced(xacro: Any, substitution_args: Any, finder: Finder) -> Iterator[None
 
 
 _SDF_MODEL = re.compile(r"\.(?:sdf|world)#")
-KINDS = (
-    ".urdf, .xml (MJCF, URDF or SDF), .sdf, .world, .xacro, .toml, .yaml (closures of the URDF "
-    "next to it), .usda, .usd, .usdc, .usdz, .osim"
-)
+KINDS = ".urdf, .xml (MJCF, URDF or SDF), .sdf, .world, .xacro, .toml, .yaml (closures of the URDF next to it), "
+KINDS += ".usda, .usd, .usdc, .usdz, .osim"
 _XML_SUFFIXES = (".urdf", ".xml", ".mjcf", ".sdf", ".world")
 
-# Readers by suffix and by the root element of XML files, and writers by suffix. Their modules are imported when a file
-# of the format is first used.
+# Readers by suffix and by the root element of XML files, and writers by suffix. Modules are imported when first used.
 _READERS = {".toml": "read_toml", ".osim": "read_skeleton", ".yaml": "read_closures", ".yml": "read_closures"}
 _READERS |= dict.fromkeys(USD_SUFFIXES, "read_usd")
 _XML_READERS = {"robot": "read_urdf", "mujoco": "read_mjcf", "sdf": "read_sdf"}

@@ -156,11 +156,9 @@ def _without_offset(joint: Joint, source: str) -> Joint:
     if joint.follows or (joint.ratio, joint.offset) == (1.0, 0.0):
         return joint
     if abs(joint.ratio) != 1 or joint.is_elastic:
-        allowed = "ratio 1 or -1; ratio 1 and offset 0 if the joint is elastic"
         message = f"{joint.name!r} has the position {joint.ratio} q + {joint.offset} for its own coordinate q"
-        raise ModelError(
-            message, argument="joint", value=joint.name, where=source, allowed=allowed, fix="save as .toml"
-        )
+        allowed, fix = "ratio 1 or -1; ratio 1 and offset 0 if the joint is elastic", "save as .toml"
+        raise ModelError(message, argument="joint", value=joint.name, where=source, allowed=allowed, fix=fix)
     sign, changes = joint.ratio, dict[str, Any]()
     if joint.spring is not None:
         if sign < 0 and isinstance(joint.spring.stiffness, str):

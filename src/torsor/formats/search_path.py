@@ -97,11 +97,8 @@ class Finder:
                 inside = (folder for place, depth in depths for folder in _packages_in(place, depth, seen))
                 result = next((folder for folder in (*above, *inside) if _package_name(folder) == package), None)
             self._packages[package] = result
-            if result is not None and (
-                is_package(result)
-                or result.resolve() in above
-                or any(result.is_relative_to(value) for value in folders)
-            ):
+            known = result is not None and (result.resolve() in above or any(map(result.is_relative_to, folders)))
+            if result is not None and (known or is_package(result)):
                 self.folders = (*self.folders, str(result))
         return self._packages[package]
 

@@ -4,6 +4,7 @@ import hashlib
 import math
 import os
 import re
+import xml.etree.ElementTree as ET
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -26,12 +27,13 @@ from torsor.formats.meshes.mesh_files import (
 )
 from torsor.formats.meshes.triangles import Triangles
 from torsor.formats.search_path import SCHEMES, Finder
+from torsor.formats.xml import xml_bytes
 from torsor.mechanism import Joint, Link, Loop, Mechanism, Shape, Visual, Wheel
 from torsor.spatial import from_rpy, to_rpy
 
 # Copies of meshes that cannot be read in their original location; they are next to the written description.
 
-# # Other programs do not read surfaces in USD stages or some file types, so these are copied as .obj files. Torsor does
+# Other programs do not read surfaces in USD stages or some file types, so these are copied as .obj files. Torsor does
 # not read meshes outside the folder of a description (see ``own_folders``), so these are copied unchanged.
 
 _MAX_NAME_KEPT = 40  # characters of a name that are kept in the names of copies and of their folder
@@ -49,10 +51,8 @@ class MeshCopies:
     """Mesh copies in ``NAME_meshes`` next to a description, named by content, so that none replaces another."""
 
     def __init__(self, path: Path):
-        self.folder, self.readable = (
-            copies_folder(path),
-            [Path(own_folder).resolve() for own_folder in own_folders(path)],
-        )
+        self.folder = copies_folder(path)
+        self.readable = [Path(folder).resolve() for folder in own_folders(path)]
         self.contents: dict[Path, bytes | Path] = {}  # of copies: bytes, or those of a file
         self.textured: list[str] = []
         self._near: dict[Path, Path | None] = {}
@@ -106,11 +106,8 @@ class MeshCopies:
         taken = [parent for parent in parents if parent.is_symlink() or (parent.exists() and not parent.is_dir())]
         taken += [item for item in self.contents if item.is_symlink() or (item.exists() and not item.is_file())]
         if taken:
-            message, fix = (
-                "a file, folder or link has the name of the folder for mesh copies",
-                "move it, or save under another name",
-            )
-            raise ModelError(message, where=str(taken[0]), fix=fix)
+            message = "a file, folder or link has the name of the folder for mesh copies"
+            raise ModelError(message, where=str(taken[0]), fix="move it, or save under another name")
         for copy, source in self.contents.items():
             content = source.read_bytes() if isinstance(source, Path) else source
             if not copy.is_file() or copy.read_bytes() != content:
@@ -176,6 +173,13 @@ class MeshNames:
 
     def __init__(self, path: Path, omissions: "Omissions"):
         self.path, self.finder, self.omissions, self.copies = path, Finder(path), omissions, MeshCopies(path)
+
+    def finished(self, root: ET.Element, format: str) -> bytes:
+        """Return the content of an XML description, after writing the mesh copies and warning about omissions."""
+        self.omissions.report(self.path.name, format)
+        content = xml_bytes(root, self.path.name)
+        self.copies.save()
+        return content
 
     def name(self, mesh: Visual | Shape) -> str:
         """Return the name of the mesh of a visual or a shape."""

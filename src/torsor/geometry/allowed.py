@@ -152,9 +152,8 @@ def default_matrix(robot: Mechanism, samples: int = 1000, seed: int = 0) -> Allo
     count, shapes = whole_number(samples, robot.name, "samples", least=0), placed_shapes(robot)
     start = whole_number(seed, robot.name, "seed", least=0)
     allowed = list(robot.allowed_collisions) + [(*pair, "adjacent") for pair in _adjacent(robot, shapes)]
-    matrix = matrix_of(
-        robot.name, (shape.part for shape in shapes), reversed(allowed)
-    )  # the reasons of the file are kept
+    parts = (shape.part for shape in shapes)
+    matrix = matrix_of(robot.name, parts, reversed(allowed))  # the reasons of the file are kept
     result = _sampled(robot, shapes, shape_pairs(shapes, matrix), count, np.random.default_rng(start)) if count else []
     return matrix_of(robot.name, matrix.parts, [*((*pair, why) for pair, why in matrix.reasons.items()), *result])
 

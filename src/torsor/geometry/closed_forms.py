@@ -163,8 +163,7 @@ def _plane_pair(kind: str, A: ca.SX, a: Size, B: ca.SX, b: Size) -> Closest:
 def _from_solid(A: ca.SX, a: Size, B: ca.SX, b: Size, beyond: Callable[[ca.SX, Size], tuple[ca.SX, ca.SX]]) -> Closest:
     """Return the nearest points of a sphere A and a solid B.
 
-    ``beyond`` takes the sphere's centre in the solid's axes, and returns the vector from the surface to it and the
-    signed distance.
+    ``beyond`` takes the sphere's centre in the solid's axes, and returns the outward direction and the signed distance.
     """
     center, R = _column(A, 3), B[:3, :3]
     outward, signed = beyond(R.T @ (center - _column(B, 3)), b)
@@ -174,19 +173,21 @@ def _from_solid(A: ca.SX, a: Size, B: ca.SX, b: Size, beyond: Callable[[ca.SX, S
 
 def _beyond_box(local: ca.SX, size: Size) -> tuple[ca.SX, ca.SX]:
     """Return the outward unit direction and the signed distance of a point from a box, in its axes."""
-    half = _stack(size) / 2
-    excess = ca.fabs(local) - half
+    excess = ca.fabs(local) - _stack(size) / 2
     out = ca.fmax(excess, 0)
     length = ca.sqrt(ca.sumsqr(out))
     outside = length > 0
     side = ca.if_else(local >= 0, 1, -1)
-    depth = ca.mmax(excess)
-    first = excess[0] >= depth
-    second = ca.logic_and(ca.logic_not(first), excess[1] >= depth)
-    third = ca.logic_not(ca.logic_or(first, second))
-    nearest = ca.vertcat(first, second, third)  # the face nearest to a point inside
+    nearest = largest(*ca.vertsplit(excess))  # the face nearest to a point inside
     direction = ca.if_else(outside, out / ca.if_else(outside, length, 1), nearest)
-    return side * direction, ca.if_else(outside, length, depth)
+    return side * direction, ca.if_else(outside, length, ca.mmax(excess))
+
+
+def largest(x: ca.SX, y: ca.SX, z: ca.SX) -> ca.SX:
+    """Return a vector (3 x 1) with 1 at the first maximum of three numbers, else 0."""
+    first = ca.logic_and(x >= y, x >= z)
+    second = ca.logic_and(ca.logic_not(first), y >= z)
+    return ca.vertcat(first, second, ca.logic_not(ca.logic_or(first, second)))
 
 
 def _beyond_cylinder(local: ca.SX, size: Size) -> tuple[ca.SX, ca.SX]:

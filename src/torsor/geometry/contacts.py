@@ -14,7 +14,7 @@ import numpy as np
 from torsor.base.checks import instance_of
 from torsor.base.errors import ModelError
 from torsor.geometry import closed_forms
-from torsor.geometry.closed_forms import Closest, Size, closest
+from torsor.geometry.closed_forms import Closest, Size, closest, largest
 from torsor.geometry.convex import hull_of
 from torsor.mechanism import Shape
 
@@ -64,32 +64,22 @@ def box_contacts(A: ca.SX, a: Size, B: ca.SX, b: Size) -> list[Closest]:
     ]
     best = [ca.fmax(ca.fmax(*item[:2]), item[2]) for item in gaps]
     is_first = best[0] >= best[1] - _BORDER_TOLERANCE  # whether the reference face is one of the first box
-    reference, incident = (
-        _Box(*(ca.if_else(is_first, x, y) for x, y in zip(*boxes, strict=True)))
-        for boxes in ((first, second), (second, first))
-    )
-    toward = ca.if_else(is_first, apart, -apart)
-    gap = [ca.if_else(is_first, x, y) for x, y in zip(*gaps, strict=True)]
-    face = _face(reference, _largest(gap), toward)
-    under = _face(incident, _largest(ca.vertsplit(ca.fabs(incident.R.T @ face.normal))), -face.normal)
+
+    def either(x: ca.SX, y: ca.SX) -> ca.SX:
+        return ca.if_else(is_first, x, y)
+
+    reference, incident = _Box(*map(either, first, second)), _Box(*map(either, second, first))
+    face = _face(reference, largest(*map(either, *gaps)), either(apart, -apart))
+    under = _face(incident, largest(*ca.vertsplit(ca.fabs(incident.R.T @ face.normal))), -face.normal)
     edges, crossed = _edges(first, second, apart, ca.fmax(*best) + _EDGES)
     result = []
     for height, point in (*_clipped(face, under), *_below(face, under)):
         on_face = point - height * face.normal
-        normal = ca.if_else(is_first, face.normal, -face.normal)
+        normal = either(face.normal, -face.normal)
         distance = ca.if_else(crossed, ca.fmax(edges.distance, 0) + reference.half[0] + reference.half[1], height)
-        ends = ca.if_else(is_first, on_face, point), ca.if_else(is_first, point, on_face)
-        result.append(Closest(distance, normal, *ends))
+        result.append(Closest(distance, normal, either(on_face, point), either(point, on_face)))
     chosen = (ca.if_else(crossed, x, y) for x, y in zip(edges, result[0], strict=True))
     return [Closest(*chosen), *result[1:]]
-
-
-def _largest(values: list[ca.SX]) -> ca.SX:
-    """Return a vector (3 x 1) with 1 at the first maximum of three values, else 0."""
-    x, y, z = values
-    first = ca.logic_and(x >= y, x >= z)
-    second = ca.logic_and(ca.logic_not(first), y >= z)
-    return ca.vertcat(first, second, ca.logic_not(ca.logic_or(first, second)))
 
 
 def _face(box: _Box, which: ca.SX, toward: ca.SX) -> _Face:
@@ -138,11 +128,9 @@ def _below(face: _Face, under: _Face) -> list[tuple[ca.SX, ca.SX]]:
     for x, y in _SIDES:
         s, t = scale * (d * (x - x0) - b * (y - y0)), scale * (a * (y - y0) - c * (x - x0))
         # Corners above each other count where edges are clipped.
-        beyond = [
-            (ca.fabs(item) - 1) * ca.sqrt(ca.sumsqr(v)) + 2 * _BORDER_TOLERANCE
-            for item, v in ((s, under.u), (t, under.w))
-        ]
-        result.append(_above(face, under.center + s * under.u + t * under.w, ca.fmax(ca.fmax(*beyond), 0)))
+        beyond = ((ca.fabs(share) - 1) * ca.sqrt(ca.sumsqr(v)) for share, v in ((s, under.u), (t, under.w)))
+        missed = ca.fmax(ca.fmax(*beyond) + 2 * _BORDER_TOLERANCE, 0)
+        result.append(_above(face, under.center + s * under.u + t * under.w, missed))
     return result
 
 

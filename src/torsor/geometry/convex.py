@@ -145,8 +145,7 @@ def _capsule(shape: Shape, pose: Array, radius: float, length: float) -> Shape:
     return replace(placed, shape="capsule", size=(radius, length))
 
 
-# GJK stops when the squared distance is known to this accuracy: its default of 1e-6 leaves cylinder normals with 3
-# digits.
+# GJK stops at this accuracy of the squared distance: its default of 1e-6 leaves cylinder normals with 3 digits.
 TOLERANCE = 1e-9
 ITERATIONS = 1000
 

@@ -15,7 +15,7 @@ from torsor.base.checks import instance_of, vectors
 from torsor.base.errors import ModelError
 from torsor.compiler import cache
 from torsor.dynamics.recursions.kinematics import moves, sx, world_poses
-from torsor.dynamics.recursions.places import place_in_body
+from torsor.dynamics.recursions.places import place_in_base
 from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import Mechanism, Place, Shape
 from torsor.mechanism.mechanism import lineage
@@ -73,11 +73,8 @@ class Movement:
         """Return the motion of a robot's shapes."""
         kernels = getattr(instance_of(robot, Mechanism, "shapes", "robot"), "kernels", None)
         if kernels is None:
-            message, fix = (
-                "the mechanism has no compiled functions",
-                "create a robot from it: torsor.Robot.of(mechanism)",
-            )
-            raise ModelError(message, where=robot.name, fix=fix)
+            fix = "create a robot from it: torsor.Robot.of(mechanism)"
+            raise ModelError("the mechanism has no compiled functions", where=robot.name, fix=fix)
         places = tuple((item.link, item.shape.pose.tobytes()) for item in shapes)
         label = hashlib.sha256(repr(places).encode()).hexdigest()
         key = f"shapes {cache.source_hash('geometry')} {label}"
@@ -98,8 +95,7 @@ class Movement:
 
         Each twist (omega, v) is the motion of all bodies that a joint carries, at unit joint velocity.
         """
-        positions = vectors(q, self.robot.nq, self.robot.name, "q")
-        poses, twists = self.kernel(positions)
+        poses, twists = self.kernel(vectors(q, self.robot.nq, self.robot.name, "q"))
         return poses, twists
 
 
@@ -108,15 +104,10 @@ def _traced(robot: Mechanism, shapes: Sequence[Placed]) -> ca.Function:
     tree, q = Tree.of(robot), ca.SX.sym("q", robot.nq)
     moved = moves(tree, q)
     bodies = world_poses(tree, moved)
-    poses, twists = [ca.SX.zeros(0, 4)], [ca.SX.zeros(0, 6)]
-    for shape in shapes:
-        R, p = place_in_body(tree, Place(shape.link, shape.shape.pose))
-        if shape.link >= 0:
-            R_body, p_body = bodies[shape.link]
-            R, p = R_body @ R, p_body + R_body @ p
-        poses.append(ca.horzcat(R, p))
+    places = (Place(shape.link, shape.shape.pose) for shape in shapes)
+    poses = [ca.SX.zeros(0, 4), *(ca.horzcat(*place_in_base(tree, bodies, place)) for place in places)]
+    twists = [ca.SX.zeros(0, 6)]
     for move, (R, p) in zip(moved, bodies, strict=True):
         w, v = R @ sx(move.S)[:3, :], R @ sx(move.S)[3:, :]
         twists.append(ca.vertcat(w, v + skew(p) @ w).T)
-    results = ca.cse([ca.vertcat(*poses), ca.vertcat(*twists)])
-    return ca.Function("shapes", [q], results, ["q"], ["poses", "twists"])
+    return ca.Function("shapes", [q], ca.cse([ca.vertcat(*poses), ca.vertcat(*twists)]), ["q"], ["poses", "twists"])

@@ -49,13 +49,11 @@ __all__ = [
     "ur5",
 ]
 
+
 # Robots that need no argument are found by ``torsor.load`` and by the command line.
-register(
-    "robots",
-    "library",
-    {
-        name: globals()[name]
-        for name in __all__
-        if all(parameter.default is not parameter.empty for parameter in signature(globals()[name]).parameters.values())
-    },
-)
+def _needs_no_argument(name: str) -> bool:
+    parameters = signature(globals()[name]).parameters.values()
+    return all(parameter.default is not parameter.empty for parameter in parameters)
+
+
+register("robots", "library", {name: globals()[name] for name in __all__ if _needs_no_argument(name)})

@@ -15,14 +15,12 @@ from torsor.base.arrays import Array
 from torsor.base.checks import number, one_of
 from torsor.base.files import data_of
 
-# Masses of body segments of children: how the fractions of the body mass change with age (Jensen 1986, 1989).
-#
-# Jensen measured boys of 4 to 20 years by photographs. His segments are cut elsewhere than those of de Leva (1996), so
-# that his fractions are not used themselves but their growth: the fraction of a segment at an age is that of de Leva's
-# adults times Jensen's fraction at that age divided by his at 18 years; all are then scaled to a sum of 1. Between the
-# rows growth is linear, below 6 years the fractions are those at 6. The row of Jensen's linear fit of 1986 at 15 years,
-# the end of its range, is left out: it contradicts the fit of 1989 (heads of 6.7 % at 15 and 7.0 % at 18 years). Girls
-# have the growth of boys: he measured none.
+# Mass fractions of the body segments of children (Jensen 1986, 1989, from photographs of boys of 4 to 20 years).
+# Jensen's segments have other boundaries than those of de Leva (1996), so only the change with age is used: de Leva's
+# adult fraction is multiplied by Jensen's fraction at that age over his fraction at 18 years, and all fractions are
+# then scaled to a sum of 1. Fractions are interpolated linearly between the ages, and constant below 6 years. The end
+# of Jensen's fit of 1986, at 15 years, is omitted because it contradicts his fit of 1989 (heads of 6.7 % at 15 and
+# 7.0 % at 18 years). Girls are assumed to grow like boys, because Jensen measured only boys.
 
 YOUNGEST, OLDEST = 4.0, 110.0  # years
 AGES = (6.0, 12.0, 18.0)  # years: Jensen 1989, 1986, 1989
@@ -92,8 +90,7 @@ class Segment:
 class Body:
     """The segments, by name, of a person of given ``height`` (m), ``mass`` (kg) and ``sex``.
 
-    Below an ``age`` of 18 years, masses are distributed as in children (Jensen 1986, 1989); lengths keep adult
-    proportions.
+    Below an ``age`` of 18 years, masses are distributed as in children (Jensen 1986, 1989), lengths as in adults.
 
     Example:
         >>> thigh = Body(1.741, 73.0, "male")["thigh"]

@@ -294,8 +294,7 @@ def _hinge(radius: float, length: float) -> list[Visual]:
 def scara() -> Robot:
     """Return a SCARA robot with two horizontal links, a vertical slide and a rotating tool: 0.6 m reach, 2 kg payload.
 
-    It does not represent a particular product. The coordinates are shoulder and elbow (rad), slide (m, upwards) and
-    tool (rad).
+    It is no particular product. The coordinates are shoulder and elbow (rad), slide (m, upwards) and tool (rad).
 
     Example:
         >>> scara().gravity_force([0.0, 0.0, 0.0, 0.0]).round(3).tolist()

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from torsor.base.checks import instance_of, table
 from torsor.base.errors import ModelError
 from torsor.library.anthropometry import Body, Segment
-from torsor.library.shapes import ball, block, disc, tube
+from torsor.library.shapes import ball, block, disc, tube, with_visuals
 from torsor.mechanism import Frame, Joint, Link, Visual
 from torsor.robot.load import build
 from torsor.robot.robot import Robot
@@ -111,11 +111,8 @@ def _halves(names: tuple[str, str], segment: Segment, mass: float) -> tuple[Link
     across = min(mass * (apart / 2) ** 2, 0.45 * (x + z - y))
     half, centre = math.sqrt(across / mass), segment.length - segment.centre
     inertia = np.diag([x - across, y, z - across]) / 2
-    low, high = (
-        Link(name, mass / 2, np.array([0.0, at, 0.0]), inertia)
-        for name, at in zip(names, (centre - half, centre + half - apart), strict=True)
-    )
-    return low, high
+    low, high = (np.array([0.0, at, 0.0]) for at in (centre - half, centre + half - apart))
+    return Link(names[0], mass / 2, low, inertia), Link(names[1], mass / 2, high, inertia)
 
 
 def human(
@@ -167,23 +164,15 @@ def human(
         instance_of(link, Link, "human", f"segment {name!r}", allowed="a Link of that name")
         if link.name != name:
             raise ModelError(f"segment {name!r} is {link!r}", where="human", allowed="a Link of that name")
-    visuals = _visuals(body, s)
     links = [replaced.get(link.name, link) for link in made.links]
-    links = [
-        replace(link, visuals=visuals[link.name]) if link.name in visuals and not link.visuals else link
-        for link in links
-    ]
-    return build("human", links, made.joints, made.frames, gravity)
+    drawn = {link.name for link in links if link.visuals}
+    visuals = {name: parts for name, parts in _visuals(body, s).items() if name not in drawn}
+    return with_visuals(build("human", links, made.joints, made.frames, gravity), visuals)
 
 
 # Colours of the drawn body; the trousers of the two sides differ, so that legs can be told apart.
-SKIN, HAIR, SHIRT, SHOE, SOLE = (
-    (0.87, 0.68, 0.55),
-    (0.26, 0.18, 0.13),
-    (0.30, 0.53, 0.56),
-    (0.20, 0.21, 0.24),
-    (0.30, 0.31, 0.34),
-)
+SKIN, HAIR, SHIRT = (0.87, 0.68, 0.55), (0.26, 0.18, 0.13), (0.30, 0.53, 0.56)
+SHOE, SOLE = (0.20, 0.21, 0.24), (0.30, 0.31, 0.34)
 TROUSERS = {"right": (0.19, 0.27, 0.42), "left": (0.28, 0.38, 0.56)}
 
 

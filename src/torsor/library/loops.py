@@ -42,20 +42,15 @@ def _masses(where: str, masses: Sequence[float], *names: str) -> list[float]:
 
 def _plates(lengths: Mapping[str, float], width: float, levels: Sequence[int] = (0, 1, 2)) -> dict[str, list[Visual]]:
     """Return flat bars along x, by the names of their links, one above the other."""
-    pairs = enumerate(zip(lengths.items(), levels, strict=False))
-    return {
-        name: plate((0, 0, 0), (length, 0, 0), width, BAR_COLOURS[k], level=level)
-        for k, ((name, length), level) in pairs
-    }
+    bars = zip(lengths.items(), BAR_COLOURS, levels, strict=False)
+    return {name: plate((0, 0, 0), (x, 0, 0), width, colour, level=level) for (name, x), colour, level in bars}
 
 
 def _pedestals(width: float, *places: float) -> list[Visual]:
     """Return the ground bearings of a linkage, at positions along x."""
     discs = [disc((x, 0, -0.45 * width), 2, 0.7 * width, 0.5 * width, "dark") for x in places]
-    return [
-        *discs,
-        *(block((x, -0.9 * width, -0.45 * width), (1.4 * width, 1.8 * width, 0.5 * width), "grey") for x in places),
-    ]
+    sizes = 1.4 * width, 1.8 * width, 0.5 * width
+    return discs + [block((x, -0.9 * width, -0.45 * width), sizes, "grey") for x in places]
 
 
 def four_bar(
@@ -200,9 +195,8 @@ def palletiser(
     more rods and a plate at the elbow keep the wrist parallel to the column, so that the flange (``roll``, about z)
     always points down. ``lever`` is the distance of these rods from the adjacent joints, and ``payload`` is a mass (kg)
     on the flange. With all coordinates at zero the lower arm is vertical, the upper arm horizontal, and the loops are
-    closed. The values correspond to an arm for a payload of 110 kg. The mechanism is singular where an arm is parallel
-    to a lever (68 degrees backwards for the lower arm, 58 degrees upwards for the upper arm), and where the two arms
-    are in line.
+    closed. The values are those of an arm for 110 kg. The mechanism is singular where an arm is parallel to a lever (68
+    degrees backwards for the lower arm, 58 degrees upwards for the upper arm), and where the two arms are in line.
 
     Example:
         >>> robot = palletiser()
@@ -304,8 +298,7 @@ def closed_leg(
     ``right``; a single one is ``leg``) has the driven coordinates ``abduct`` (about x), ``hip`` and ``drive`` (about y,
     at the hip), and the passive ones ``knee`` and ``rod``. The drive turns a crank of length ``lever``, whose rod along
     the thigh turns the shank, so that the leg does not carry the knee motor. The foot is a frame. With all coordinates
-    at zero the legs hang straight down and the loops are closed. The torso's coordinates have no drives and are not
-    active.
+    at zero the legs hang straight down and the loops are closed. The torso has no drives.
 
     Example:
         >>> robot = closed_leg()

@@ -16,9 +16,8 @@ from torsor.spatial import make_pose
 def elastic_seven_axis_arm(stiffness: float = 1e4) -> Robot:
     """Return the seven-axis arm with elastic joints: springs between motors and links, as in light arms.
 
-    Each motor is mounted on the link before its joint, turns about the joint axis, and has a gear ratio of 100. The
-    first four joints have the given ``stiffness`` (N·m/rad), and the wrist joints have half that value. Spring damping
-    is 1 N·m·s/rad.
+    Each motor is on the link before its joint, turns about its axis, and has a gear ratio of 100. The first four joints
+    have the given ``stiffness`` (N·m/rad), and the wrist joints have half that value. Spring damping is 1 N·m·s/rad.
 
     Example:
         >>> arm = elastic_seven_axis_arm()
@@ -41,15 +40,11 @@ def free_flying_arm() -> Robot:
         >>> robot.nq, robot.nv, robot.joint_names[:2]
         (14, 13, ('root', 'joint1'))
     """
-    panels = (
-        visual
-        for side in (-1, 1)
-        for visual in (
-            tube((0, 0.5 * side, 0), (0, 0.7 * side, 0), 0.03, "steel"),
-            block((0, 1.5 * side, 0), (0.8, 1.6, 0.03), (0.13, 0.2, 0.42)),
-            block((0, 1.5 * side, 0), (0.03, 1.62, 0.045), "silver"),
-        )
-    )
+    panels = []
+    for side in (-1, 1):
+        panels.append(tube((0, 0.5 * side, 0), (0, 0.7 * side, 0), 0.03, "steel"))
+        panels.append(block((0, 1.5 * side, 0), (0.8, 1.6, 0.03), (0.13, 0.2, 0.42)))
+        panels.append(block((0, 1.5 * side, 0), (0.03, 1.62, 0.045), "silver"))
     bus_box = block((0, 0, 0), (1.0, 1.0, 0.96), "yellow"), block((0, 0, 0.48), (0.9, 0.9, 0.04), "silver")
     satellite = Link("satellite", 200.0, np.zeros(3), np.diag([40.0, 35.0, 30.0]), (*bus_box, *panels))
     deck = Frame("deck", "satellite", make_pose(p=[0.0, 0.0, 0.5]))
@@ -70,17 +65,13 @@ def eel(links: int = 12, length: float = 0.1, radius: float = 0.03, density: flo
     """
     mass = density * np.pi * radius**2 * length
     body = mass, np.array([length / 2, 0.0, 0.0]), cylinder(mass, radius, length, 0)
-    shades = [(0.16 + 0.05 * (i % 2), 0.36 + 0.06 * (i % 2), 0.38) for i in range(links)]
-    made = [
-        Link(
-            f"link{i + 1}", *body, (tube((0, 0, 0), (length, 0, 0), radius * (1 - 0.5 * i / links), shade, "capsule"),)
-        )
-        for i, shade in enumerate(shades)
-    ]
-    joints = [
-        Joint(f"joint{i}", "revolute", made[i - 1].name, made[i].name, make_pose(p=[length, 0.0, 0.0]))
-        for i in range(1, links)
-    ]
+    made, joints = list[Link](), list[Joint]()
+    for i in range(links):
+        shade = 0.16 + 0.05 * (i % 2), 0.36 + 0.06 * (i % 2), 0.38
+        skin = tube((0, 0, 0), (length, 0, 0), radius * (1 - 0.5 * i / links), shade, "capsule")
+        made.append(Link(f"link{i + 1}", *body, (skin,)))
+        if i:
+            joints.append(Joint(f"joint{i}", "revolute", f"link{i}", f"link{i + 1}", make_pose(p=[length, 0.0, 0.0])))
     return build("eel", made, joints, gravity=(0.0, 0.0, 0.0), base="floating")
 
 
@@ -110,17 +101,12 @@ def quadruped() -> Robot:
             disc((0, 0.012 * side, 0), 1, 0.047, 0.04, "orange"),
             tube((0, 0, 0), (0, 0, -0.2), 0.03, "grey", "capsule"),
         )
-        shank = disc((0, 0, 0), 1, 0.026, 0.062, "dark"), tube((0, 0, 0), (0, 0, -0.185), 0.014, "dark", "capsule")
+        shin = tube((0, 0, 0), (0, 0, -0.185), 0.014, "dark", "capsule")
+        shank = disc((0, 0, 0), 1, 0.026, 0.062, "dark"), shin, ball((0, 0, -0.18), 0.02, "steel")
         links += [
             Link(f"{leg}_shoulder", 0.5, np.array([0.0, 0.02 * side, 0.0]), cylinder(0.5, 0.04, 0.05, 1), shoulder),
             Link(f"{leg}_thigh", 0.8, np.array([0.0, 0.0, -0.06]), cylinder(0.8, 0.03, 0.2, 2), thigh),
-            Link(
-                f"{leg}_shank",
-                0.2,
-                np.array([0.0, 0.0, -0.1]),
-                cylinder(0.2, 0.01, 0.2, 2),
-                (*shank, ball((0, 0, -0.18), 0.02, "steel")),
-            ),
+            Link(f"{leg}_shank", 0.2, np.array([0.0, 0.0, -0.1]), cylinder(0.2, 0.01, 0.2, 2), shank),
         ]
         places = ([0.2 * ahead, 0.07 * side, 0.0], [0.0, 0.06 * side, 0.0], [0.0, 0.0, -0.2])
         axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 1.0, 0.0))

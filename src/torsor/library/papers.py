@@ -21,9 +21,8 @@ def two_link() -> Robot:
         [10.0, 10.0]
     """
     arm = DHLink(a=0.4, mass=0.5, com=(-0.2, 0, 0), inertia=0.1 * np.eye(3), effort_limit=10.0)
-    visuals = {f"link{k + 1}": plate((-0.4, 0, 0), (0, 0, 0), 0.07, BAR_COLOURS[k], level=k) for k in range(2)} | {
-        "base": [disc((0, 0, -0.035), 2, 0.06, 0.045, "dark")]
-    }
+    visuals = {f"link{k + 1}": plate((-0.4, 0, 0), (0, 0, 0), 0.07, BAR_COLOURS[k], level=k) for k in range(2)}
+    visuals["base"] = [disc((0, 0, -0.035), 2, 0.06, 0.045, "dark")]
     return with_visuals(from_dh([arm, arm], gravity=(0, 0, 0), name="two_link"), visuals)
 
 
@@ -149,7 +148,6 @@ def _arm_of_hua(name: str) -> Robot:
         Joint("joint2", "revolute", "link1", "link2", make_pose(p=[0.0, 0.3, 0.0])),
         Joint("joint3", "revolute", "link2", "link3", make_pose(p=[0.3, 0.0, 0.0])),
     ]
-    tip = Frame("tip", "link3", make_pose(p=[0.25, 0.0, 0.0]))
-    robot = build(name, links, joints, [tip])
+    robot = build(name, links, joints, [Frame("tip", "link3", make_pose(p=[0.25, 0.0, 0.0]))])
     robot = robot.with_motor("joint1", carrier="base", **_MOTOR)
     return robot.with_motor("joint2", carrier="link1", place=(0.0, 0.3, 0.0), **_MOTOR)

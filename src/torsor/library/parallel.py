@@ -40,8 +40,7 @@ def gough_stewart(
     to the base pairs. At home the platform is level at ``height`` (m). Each leg is a 0.5 m cylinder on a universal
     joint (swing about x, tilt about y, with a 0.3 kg cross) and a 0.5 m rod that slides in it. The driven coordinate is
     the leg length, and a ball joint connects the leg to the platform. ``legs="SPS"`` has a ball joint at the base too;
-    the rotation of a leg about its own line is then free, and is set to zero. The robot does not represent a
-    particular product.
+    the rotation of a leg about its own line is then free, and is set to zero. It is no particular product.
 
     Example:
         >>> robot = gough_stewart()
@@ -56,9 +55,8 @@ def gough_stewart(
     piston = tube((0, 0, -0.62), (0, 0, 0), 0.017, "steel"), ball((0, 0, 0), 0.03, "silver")
     rod = Link("rod", rod_mass, np.array([0.0, 0.0, -0.25]), cylinder(rod_mass, 0.015, 0.5, 2), piston)
     beam = block((-base_radius / 2, 0, -0.045), (base_radius + 0.1, 0.08, 0.03), "grey")
-    foot = Link(
-        "foot", visuals=(beam, block((0, 0, -0.03), (0.1, 0.12, 0.03), "grey"), ball((0, 0, 0), 0.04, "silver"))
-    )
+    socket = block((0, 0, -0.03), (0.1, 0.12, 0.03), "grey"), ball((0, 0, 0), 0.04, "silver")
+    foot = Link("foot", visuals=(beam, *socket))
     limit = math.radians(75)
     stretch = Joint("stretch", "prismatic", "cylinder", "rod", lower=0.5, upper=1.2, effort_limit=2000.0)
     if legs == "UPS":

@@ -25,8 +25,7 @@ BAR_COLOURS = ((0.25, 0.47, 0.72), (0.90, 0.49, 0.18), (0.33, 0.60, 0.38), (0.55
 
 def cylinder(mass: float, radius: float, length: float, along: int) -> Array:
     """Return the inertia (3 x 3) of a solid cylinder about its centre; ``along`` (0, 1, 2) is its axis."""
-    across = mass * (3 * radius**2 + length**2) / 12
-    moments = np.full(3, across)
+    moments = np.full(3, mass * (3 * radius**2 + length**2) / 12)
     moments[along] = mass * radius**2 / 2
     return np.diag(moments)
 
@@ -55,9 +54,8 @@ def _rgba(colour: Colour) -> tuple[float, float, float, float]:
 def tube(start: ArrayLike, end: ArrayLike, radius: float, colour: Colour, shape: str = "cylinder") -> Visual:
     """Return a cylinder or a capsule between two points (m)."""
     a, b = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
-    return Visual(
-        shape, (radius, float(np.linalg.norm(b - a))), make_pose(axis_frame(b - a), (a + b) / 2), _rgba(colour)
-    )
+    size = radius, float(np.linalg.norm(b - a))
+    return Visual(shape, size, make_pose(axis_frame(b - a), (a + b) / 2), _rgba(colour))
 
 
 def disc(centre: ArrayLike, axis: int, radius: float, length: float, colour: Colour, shape: str = "cylinder") -> Visual:

@@ -39,10 +39,8 @@ def caster(radius: float = 0.05, trail: float = 0.05, mass: float = 0.5) -> Robo
     """
     check_positive("caster", radius=radius, trail=trail, mass=mass)
     light = 0.4 * mass
-    prongs = (
-        tube((0, side * 0.25 * radius, 1.15 * radius), (-trail, side * 0.25 * radius, 0), 0.1 * radius, "grey")
-        for side in (-1, 1)
-    )
+    sides = (-0.25 * radius, 0.25 * radius)
+    prongs = (tube((0, y, 1.15 * radius), (-trail, y, 0), 0.1 * radius, "grey") for y in sides)
     fork = disc((0, 0, 1.25 * radius), 2, 0.45 * radius, 0.3 * radius, "grey"), *prongs
     links = [
         Link("mount"),
@@ -61,8 +59,7 @@ def differential_drive(radius: float = 0.1, track: float = 0.5, trail: float = 0
 
     ``radius`` (m) is the wheel radius, ``track`` (m) the distance between the wheels, and ``trail`` (m) the trail of
     the ``caster``, whose wheel has half the radius. The 10 kg chassis moves in the plane (joint "planar"). Its origin
-    is on the ground between the wheels, and its centre of mass is 0.1 m ahead. The active coordinates are "left" and
-    "right".
+    is on the ground between the wheels, its centre of mass 0.1 m ahead. The active coordinates are "left" and "right".
 
     Example:
         >>> robot = differential_drive()

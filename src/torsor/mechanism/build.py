@@ -24,8 +24,8 @@ from torsor.mechanism.parts import Frame, Joint, Link, Shape, Visual
 from torsor.spatial import composite, from_rpy, inverse_pose, make_pose, move_inertia, to_rpy
 
 # Rounded angles in files become exact: 1.5708 becomes pi/2, and products with its cosine vanish.
-
-# # Only directions change: rotations of joints and frames, axes, offset angles, and inertias whose principal axes are
+#
+# Only directions change: rotations of joints and frames, axes, offset angles, and inertias whose principal axes are
 # equally close to the link's axes. Lengths, masses and limits are kept.
 
 STEP = math.pi / 12  # 15 degrees
@@ -330,11 +330,9 @@ def _warn_if_singular(mechanism: Mechanism, where: str) -> None:
     """Warn of moving tip links without inertia, which make the mass matrix and forward dynamics singular."""
     moving = list(zip(mechanism.links, mechanism.joints, strict=True))
     if len(moving) > 1 and all(_is_massless(*item) for item in moving):
-        message = (
-            "no moving link has mass or inertia, so inertial and gravity forces are 0 and forward dynamics is singular"
-        )
+        effect = "inertial and gravity forces are 0 and forward dynamics is singular"
         fix = "give the links mass (<inertial> in URDF), or use the robot for kinematics only"
-        warn(message, where=where, fix=fix)
+        warn(f"no moving link has mass or inertia, so {effect}", where=where, fix=fix)
         return
     carriers = {joint.parent for joint in mechanism.joints}
     for link, joint in moving:

@@ -88,8 +88,7 @@ def broken_line(x: Array, y: Array) -> Curve:
 def cubic_spline(x: Array, y: Array) -> Curve:
     """Return the cubic spline through points, like OpenSim's SimmSpline; it is straight beyond its ends.
 
-    Its third derivatives at the ends are taken from the cubics through the first and the last four points (Forsythe,
-    Malcolm and Moler 1977).
+    Its third derivatives at the ends are those of cubics through four points there (Forsythe, Malcolm and Moler 1977).
     """
     n, step = len(x), np.diff(x)
     if n < 3:
@@ -121,8 +120,8 @@ def _third(x: Array, y: Array) -> float:
 
 
 # Joints guided by a curve, such as cams: a rotation or translation x = f(q) by a function of a coordinate.
-
-# # With the derivatives f' and f'' of the function, x' = f' q' and x'' = f' q'' + f'' q'^2. Several cams may share one
+#
+# With the derivatives f' and f'' of the function, x' = f' q' and x'' = f' q'' + f'' q'^2. Several cams may share one
 # coordinate: the knee of a skeleton rotates and slides by functions of one angle (Rajagopal et al. 2016).
 
 
@@ -164,8 +163,7 @@ class Cam(Flexible):
 
     ``turns`` is (True,) for a rotation about the joint axis and (False,) for a translation along it. The function (rad
     or m) is a polynomial, highest power first, and a sum of truncated ``powers`` (x, factor, n), each of which is
-    factor * max(q - x, 0)^n (``Curve``). If ``inner_polynomial`` is given, q is replaced by that function of the
-    coordinate.
+    factor * max(q - x, 0)^n (``Curve``). If ``inner_polynomial`` is given, q is that function of the coordinate.
 
     Example:
         >>> from torsor.mechanism import Joint
@@ -189,9 +187,8 @@ class Cam(Flexible):
             self._set(**{name: frozen_array(numbers, (numbers.size,), where, name, most=MAX_NUMBER)})
         for name in ("powers", "inner_powers"):
             numbers = real_array(getattr(self, name), where, name)
-            if numbers.size and (
-                numbers.ndim != 2 or numbers.shape[1] != 3 or not np.isin(numbers[:, 2], (1, 2, 3)).all()
-            ):
+            table = numbers.ndim == 2 and numbers.shape[1] == 3
+            if numbers.size and not (table and np.isin(numbers[:, 2], (1, 2, 3)).all()):
                 message = f"{name} has shape {numbers.shape}"
                 raise ModelError(message, where=where, allowed="rows (x, factor, exponent 1, 2 or 3)")
             rows = numbers.reshape(-1, 3)

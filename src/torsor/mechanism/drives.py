@@ -158,8 +158,7 @@ def _as_text(expression: ca.SX, where: str) -> str:
 def energy_at(stiffness: float | str | ca.SX, x: ca.SX) -> Any:
     """Return the energy of a spring at the deflection x: the integral of K(s) s from 0 to x.
 
-    A function K is integrated numerically: exactly if it is a polynomial of degree 10 or less, with an error of about
-    1e-4 if it has kinks.
+    A function K is integrated numerically: exactly for polynomials up to degree 10, to about 1e-4 if it has kinks.
     """
     if not isinstance(stiffness, str):
         return 0.5 * stiffness * x**2
@@ -190,11 +189,10 @@ class Spring(Part):
 
     def __post_init__(self) -> None:
         where = self.source or "spring"
-        self._set(
-            stiffness=checked_stiffness(self.stiffness, where),
-            damping=number(self.damping, where, "damping", least=0, most=MAX_NUMBER),
-            rest=number(self.rest, where, "rest", least=-MAX_NUMBER, most=MAX_NUMBER),
-        )
+        stiffness = checked_stiffness(self.stiffness, where)
+        damping = number(self.damping, where, "damping", least=0, most=MAX_NUMBER)
+        rest = number(self.rest, where, "rest", least=-MAX_NUMBER, most=MAX_NUMBER)
+        self._set(stiffness=stiffness, damping=damping, rest=rest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,8 +202,8 @@ class Motor(Part):
     ``inertia`` (kg m^2) is the inertia of the rotor about its spin axis. Its mass, and its inertia when it does not
     spin, are part of the carrier. ``axis`` is in the carrier's axes. A ``stiffness`` (as in ``Spring``) makes the joint
     elastic: the rotor has its own coordinate, the motor angle theta after the gear, and the spring drives the joint
-    with K(x) x + D x' where x = theta - q. ``coulomb``, ``viscous`` and ``smooth`` define the motor friction, measured
-    after the gear.
+    with K(x) x + D x' where x = theta - q. ``coulomb``, ``viscous`` and ``smooth`` define motor friction after the
+    gear.
 
     Example:
         >>> Motor("upper_arm", inertia=4e-4, ratio=100.0, stiffness=1e4).is_elastic
@@ -232,10 +230,8 @@ class Motor(Part):
         self._set(axis=direction(self.axis, where, "axis"), ratio=ratio, **values)
         if abs(self.ratio) < 1 / MAX_NUMBER:
             message = f"is {self.ratio:g}, so the motor would not drive its joint"
-            allowed, fix = (
-                f"other numbers, from {1 / MAX_NUMBER:g} in size",
-                "give the turns of the rotor per turn of the joint",
-            )
+            allowed = f"other numbers, from {1 / MAX_NUMBER:g} in size"
+            fix = "give the turns of the rotor per turn of the joint"
             raise ModelError(message, argument="ratio", where=where, allowed=allowed, fix=fix)
         if self.stiffness is None:
             if self.damping:
@@ -256,10 +252,8 @@ class Motor(Part):
         """Warn if the rotor's inertia is larger than the carrier's ``inertia`` (3 x 3, about its centre of mass)."""
         whole = float(self.axis @ inertia @ self.axis)
         if self.inertia > whole * (1 + 1e-9):
-            message = (
-                f"the rotor of {joint!r} has {self.inertia:.3g} kg m^2 about its axis, but the whole carrier "
-                f"has {whole:.3g}"
-            )
+            message = f"the rotor of {joint!r} has {self.inertia:.3g} kg m^2 about its axis"
+            message += f", but the whole carrier has {whole:.3g}"
             fix = f"add the motor to {self.carrier!r}: with_motor(..., mass=, place=, moments=), or robot.with_payload"
             warn(message, allowed="no more than the carrier", fix=fix)
 

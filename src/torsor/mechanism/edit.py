@@ -96,9 +96,8 @@ class MotorBody:
         axis = at[:3, :3].T @ motor.axis  # ``motor.axis`` is in the axes of the link
         whole = float(axis @ inertia @ axis)
         if motor.inertia > whole * (1 + ROUNDING):
-            message = (
-                f"the motor has {whole:.6g} kg m^2 about its spin axis, but its rotor alone has {motor.inertia:.6g}"
-            )
+            rotor = f"but its rotor alone has {motor.inertia:.6g}"
+            message = f"the motor has {whole:.6g} kg m^2 about its spin axis, {rotor}"
             fix = "pass the moments of stator and rotor together"
             raise ModelError(message, where=self.where, allowed="moments no smaller than those of the rotor", fix=fix)
         return _with_body(robot, place.link, move_inertia(at, *body.body))
@@ -110,8 +109,7 @@ SAME_INERTIA = 1e-6  # relative difference of reflected inertias; larger differe
 
 def _with_joint(robot: M, name: str, change: Callable[[Joint], Joint]) -> M:
     robot.joint(name)
-    joints = tuple(change(joint) if joint.name == name else joint for joint in robot.joints)
-    return replace(robot, joints=joints)
+    return replace(robot, joints=tuple(change(joint) if joint.name == name else joint for joint in robot.joints))
 
 
 def with_friction(
@@ -203,9 +201,8 @@ def with_spring(robot: M, joint: str, stiffness: Any, damping: float = 0.0, rest
     """
     if joint in (f"{item.name}/motor" for item in robot.joints if item.motor is not None):
         fix = f"put it on {joint.removesuffix('/motor')!r}, or give the motor a stiffness: with_motor(...)"
-        raise ModelError(
-            f"the driven coordinate {joint!r} cannot have a spring", value=joint, where=robot.name, fix=fix
-        )
+        message = f"the driven coordinate {joint!r} cannot have a spring"
+        raise ModelError(message, value=joint, where=robot.name, fix=fix)
     spring = Spring(stiffness, damping, rest)
     kept = spring if spring.stiffness or spring.damping else None
     return _with_joint(robot, joint, lambda old: replace(old, spring=kept))
@@ -295,10 +292,8 @@ def _axis_seen_from(robot: Mechanism, joint: Joint, carrier: int) -> NDArray[np.
     for k in [*up, *reversed([link for link in falling if link not in rising])]:
         item, moves = robot.joints[k], k not in up or (k != start and carrier >= 0)
         before = direction if k in up else item.placement[:3, :3].T @ direction
-        along = abs(abs(float(before @ item.axis)) - 1.0) <= PARALLEL_TOLERANCE and item.type not in (
-            "free",
-            "spherical",
-        )
+        parallel = abs(abs(float(before @ item.axis)) - 1.0) <= PARALLEL_TOLERANCE
+        along = parallel and item.type not in ("free", "spherical")
         if moves and not along and item.type not in ("prismatic", "fixed"):
             message = f"seen from the carrier {robot.links[carrier].name!r}, the joint axis turns with {item.name!r}"
             fix = "pass axis=, the spin axis of the rotor in the carrier's axes"
@@ -334,10 +329,8 @@ def with_motor_held(robot: M, name: str, value: ArrayLike) -> M:
 
 # Fields that a joint of another type cannot keep, because their values have other units or another length.
 _LOST_LIMITS: dict[str, Any] = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
-_LOST_LIMITS |= dict.fromkeys(("coulomb", "viscous", "rotor_inertia", "smooth", "offset", "pitch"), 0.0) | {
-    "ratio": 1.0,
-    "friction_model": "",
-}
+_LOST_LIMITS |= dict.fromkeys(("coulomb", "viscous", "rotor_inertia", "smooth", "offset", "pitch"), 0.0)
+_LOST_LIMITS |= {"ratio": 1.0, "friction_model": ""}
 
 
 def with_joint_type(robot: M, name: str, type: str) -> M:
@@ -405,8 +398,7 @@ def with_posture(robot: M, name: str, q: ArrayLike) -> M:
         ([0.3, -1.2], [0.3])
     """
     name_of(name, "posture", robot.name)
-    where = f"{robot.name}: posture {name!r}"
-    values = frozen_array(q, (robot.nq,), where, "q")
+    values = frozen_array(q, (robot.nq,), f"{robot.name}: posture {name!r}", "q")
     positions = dict(zip(robot.position_names, values.tolist(), strict=True))
     return replace(robot, posture_table={**robot.posture_table, name: positions})
 
@@ -469,15 +461,11 @@ def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
     single = leader.nq == 1 and (np.isscalar(value) or getattr(value, "ndim", 1) == 0)
     q = frozen_array(np.array([value]) if single else value, (leader.nq,), where, "value")
     if leader.nq > leader.nv and not np.any(q[-4:]):
-        raise ModelError(
-            "the quaternion is 0", where=where, allowed="a nonzero quaternion", fix="the identity is 0 0 0 1"
-        )
+        allowed, fix = "a nonzero quaternion", "the identity is 0 0 0 1"
+        raise ModelError("the quaternion is 0", where=where, allowed=allowed, fix=fix)
     if np.any(q) and any(isinstance(item.flexible, Modes) for item in robot.joints if item.coordinate == joint):
-        message, allowed = (
-            f"a flexible link cannot be fixed at {shortened(q)}",
-            "0, because its mass has the shape at rest",
-        )
-        raise ModelError(message, where=where, allowed=allowed)
+        message = f"a flexible link cannot be fixed at {shortened(q)}"
+        raise ModelError(message, where=where, allowed="0, because its mass has the shape at rest")
     joints = [fixed_at(x, x.ratio * q + x.offset) if x.coordinate == joint else x for x in robot.joints]
     return rebuilt(robot, [robot.base, *robot.links], joints, list(robot.frames), **without_coordinates(robot, leader))
 
@@ -519,10 +507,8 @@ def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
     active = [*robot.active, *map(prefixed, other.active)]
     postures = dict(robot.posture_table)
     for posture, q in other.posture_table.items():  # if both have it, one posture has the positions of both
-        postures[prefixed(posture)] = {
-            **postures.get(prefixed(posture), {}),
-            **{prefixed(key): x for key, x in q.items()},
-        }
+        added = {prefixed(key): x for key, x in q.items()}
+        postures[prefixed(posture)] = {**postures.get(prefixed(posture), {}), **added}
     allowed = ((prefixed(a), prefixed(b), reason) for a, b, reason in other.allowed_collisions)
     kept: dict[str, Any] = {"loops": loops, "active": active, "posture_table": postures}
     kept["allowed_collisions"] = (*robot.allowed_collisions, *allowed)
@@ -558,16 +544,13 @@ def subtree(robot: M, link: str | int) -> M:
     for i in sorted(kept):
         motor = robot.joints[i].motor
         if motor is not None and motor.carrier not in carriers:
-            message = (
-                f"the motor of joint {robot.joints[i].name!r} is on {motor.carrier!r}, which is not in the subtree"
-            )
+            name = robot.joints[i].name
+            message = f"the motor of joint {name!r} is on {motor.carrier!r}, which is not in the subtree"
             raise ModelError(message, where=robot.name, fix="remove it first: robot.without_motor(...)")
     links = [Link(root), *(robot.links[i] for i in sorted(kept))]
     frames = [frame for frame in robot.frames if frame.link in {robot.links[i].name for i in kept}]
     joints = [robot.joints[i] for i in sorted(kept)]
     places = {*carriers, *(frame.name for frame in frames)}
     parts = loops_of(robot, places - {root}, joints)
-    parts["allowed_collisions"] = tuple(
-        allowed_collision for allowed_collision in robot.allowed_collisions if {*allowed_collision[:2]} <= places
-    )
+    parts["allowed_collisions"] = tuple(entry for entry in robot.allowed_collisions if {*entry[:2]} <= places)
     return rebuilt(robot, links, joints, frames, name=f"{robot.name}/{robot.links[place.link].name}", **parts)

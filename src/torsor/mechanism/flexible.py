@@ -365,8 +365,7 @@ def _elastic(value: ArrayLike, n: int, where: str, what: str, or_zero: bool = Fa
     return frozen_array((A + A.T) / 2, (n, n), where, what)
 
 
-# Rods with strain modes: the strain along a rod is a sum of polynomials, and the poses of the sections follow by
-# integration.
+# Rods with strain modes: the strain along a rod is a sum of polynomials; poses of its sections follow by integration.
 #
 # A section at s has the pose g(s) with g' = g xi^, where the strain xi = (curvatures about x, y, z; stretch and shear)
 # is linear in the coordinates: xi(s) = xi_0 + B(s) q. Between two sections the pose changes by exp(Omega^) with the

@@ -242,8 +242,7 @@ class _Free(JointKind):
         return stack(_gibbs_rate(u[:3], v[:3]), from_quaternion(_gibbs_turn(u[:3])) @ v[3:])
 
     def chart_velocity(self, u: Vector, u_rate: Vector) -> Vector:
-        back = from_quaternion(_gibbs_turn(u[:3])).T
-        return stack(_gibbs_velocity(u[:3], u_rate[:3]), back @ u_rate[3:])
+        return stack(_gibbs_velocity(u[:3], u_rate[:3]), from_quaternion(_gibbs_turn(u[:3])).T @ u_rate[3:])
 
     def chart_carry(self, u: Vector, v: Vector) -> Vector:
         back = from_quaternion(_gibbs_turn(u[:3])).T

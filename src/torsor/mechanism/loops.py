@@ -32,9 +32,7 @@ from torsor.spatial import cross
 # A ball has its contact at -r n, independent of its axle. The height of the lowest point of a body changes with the
 # velocity of the body point there, so all equations are velocities of one point.
 
-MIN_AXLE_SINE = (
-    1e-6  # sine of the angle between axle and normal below which a disc lies flat and has no rolling direction
-)
+MIN_AXLE_SINE = 1e-6  # of the angle between axle and normal: below it a disc lies flat and has no rolling direction
 
 _UP = ca.SX([0.0, 0.0, 1.0])
 
@@ -79,8 +77,7 @@ class Wheel(Part):
     - "ball": a ball that rolls without slipping in all directions;
     - "skid": a point, or a ball with a ``radius``, that slides without friction.
 
-    The contact is bilateral. If the force of the first equation, in ``robot.closed.loop_forces``, is negative, a real
-    wheel would lift off.
+    The contact is bilateral: a real wheel lifts off if the first force in ``robot.closed.loop_forces`` is negative.
 
     Example:
         >>> Wheel("left", "left_wheel", radius=0.1).kind
@@ -110,9 +107,8 @@ class Wheel(Part):
             raise ModelError(f"of the {self.kind} is {radius:g}", argument="radius", where=where, allowed=allowed)
         roller = number(self.roller, where, "roller")
         if roller and (self.kind != "omni" or abs(roller) >= pi / 2):
-            allowed = (
-                "between -pi/2 and pi/2 (rad)" if self.kind == "omni" else "0, because only an omni wheel has rollers"
-            )
+            other = "0, because only an omni wheel has rollers"
+            allowed = "between -pi/2 and pi/2 (rad)" if self.kind == "omni" else other
             raise ModelError(f"of the {self.kind} is {roller:g}", argument="roller", where=where, allowed=allowed)
         self._set(radius=radius, roller=roller)
 
@@ -193,8 +189,7 @@ def _turn_chords(R: ca.SX) -> list[ca.SX]:
 
     With the quaternion (x, y, z, w), w >= 0, the entries of 4 (x, y, z, w)^T (x, y, z, w) are linear in R. A column,
     divided by the root of its diagonal entry, is twice the quaternion. The column of w is used for angles up to 120
-    degrees, and the largest of the others beyond, so that no divisor is below 1. At half a turn one of the two axes is
-    chosen.
+    degrees, and the largest of the others beyond, so that no divisor is below 1. At half a turn, either axis is chosen.
     """
     wx, wy, wz = (2 * item for item in _turn(R))
     xy, yz, zx = R[0, 1] + R[1, 0], R[1, 2] + R[2, 1], R[2, 0] + R[0, 2]

@@ -60,8 +60,8 @@ def _effort(joint: Joint) -> str:
 
 
 # Postures: named configurations that are stored with a mechanism, such as the keyframes of MJCF.
-
-# # They are stored by position name, so that edits of the mechanism need not update them: a posture contains the
+#
+# They are stored by position name, so that edits of the mechanism need not update them: a posture contains the
 # positions that still exist, and new ones are neutral.
 
 
@@ -208,9 +208,8 @@ class Mechanism(Part):
                 for name in (name for name in loop.coefficients if name not in both):
                     message = f"names {name!r}, which is not a coordinate with one position"
                     fields: dict[str, Any] = {"argument": f"coupling {loop.name!r}", "value": name}
-                    raise ModelError(
-                        message, where=self.name, allowed=listing(map(repr, both), like=repr(name)), **fields
-                    )
+                    allowed = listing(map(repr, both), like=repr(name))
+                    raise ModelError(message, where=self.name, allowed=allowed, **fields)
             else:
                 kind = "wheel" if isinstance(loop, Wheel) else "loop"
                 for end in ends_of(self, loop):
@@ -362,8 +361,7 @@ class Mechanism(Part):
     def effort_limit(self) -> Array:
         """Limits of the generalised forces (nv,); inf if there is none.
 
-        The effort limit of an elastic joint applies to its motor. The joint itself is driven only by the spring, so its
-        own entry is 0.
+        The effort limit of an elastic joint applies to its motor. Only the spring drives the joint, so its entry is 0.
         """
         limit = self._gather("effort_limit", [float(np.max(joint.effort_limit)) for joint in self.elastic])
         for joint, coordinate in zip(self.joints, self.coordinates, strict=True):

@@ -88,6 +88,7 @@ def about_robot(
     ``numbers`` contains the input parameters of a parametric robot with their values in the given robot.
     """
     parameters = numbers or {}
+    values = ", ".join(f"{name} = {value!r}" for name, value in parameters.items())
     positions, rates = units(robot)
     speeds = [f"{unit}/s" for unit in rates]
     lines = (
@@ -95,11 +96,7 @@ def about_robot(
         f"Positions q: {listed(robot.position_names, positions)}.",
         f"Velocities v: {listed(robot.coordinate_names, speeds)}. Accelerations and forces are in the same order.",
         f"Moving links: {', '.join(robot.link_names)}.",
-        *(
-            (f"Parameters p: {', '.join(f'{name} = {value!r}' for name, value in parameters.items())}.",)
-            if parameters
-            else ()
-        ),
+        *((f"Parameters p: {values}.",) if values else ()),
         AXES,
         *((LOOPS,) if robot.loops else ()),
     )
@@ -134,8 +131,7 @@ def about_controller(
 ) -> About:
     """Return the description in the exported source of a controller.
 
-    ``title`` begins the first line, ``results`` describes the functions, and ``timing`` contains lines about time and
-    memory.
+    ``title`` begins the first line, ``results`` describes the functions, and ``timing`` time and memory.
     """
     positions, rates = units(robot)
     gears = [f"{joint.name} {joint.motor.ratio:.6g}" for joint in robot.joints if joint.motor is not None]

@@ -55,9 +55,8 @@ def with_parameters(robot: M, parameters: ArrayLike) -> M:
         if ten[0] < 0 or (ten[0] == 0 and ten[1:4].any()):
             message = f"m is {ten[0]:.6g} kg and m c is {shortened(ten[1:4])} kg m"
             fix = "identify(..., physical=True) returns physically consistent parameters"
-            raise ModelError(
-                message, where=f"{robot.name}: {link.where}", allowed="a mass above 0, or 0 for all of them", fix=fix
-            )
+            where, allowed = f"{robot.name}: {link.where}", "a mass above 0, or 0 for all of them"
+            raise ModelError(message, where=where, allowed=allowed, fix=fix)
         mass, com, inertia = from_pseudo_inertia(np.einsum("k,kij->ij", ten, basis))
         links.append(replace(link, mass=mass, com=com, inertia=(inertia + inertia.T) / 2))
     joints, rest = [], pi[10 * len(robot.links) :].reshape(-1, 3)

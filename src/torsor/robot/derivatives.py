@@ -168,9 +168,8 @@ class Derivatives(Accessor):
         link's origin or, with ``points`` (..., L, 3) in link axes, at that point of the link, like a weight. The
         remaining moment is a couple.
 
-        The analytical recursion takes O(n x depth) operations and covers every joint type, rotors, springs and
-        friction, except for the jump of Coulomb friction at rest. See Barman 2020, chapter III, and Singh, Russell and
-        Wensing 2022.
+        The recursion takes O(n x depth) operations and covers every joint type, rotors, springs and friction, except
+        for the jump of Coulomb friction at rest. See Barman 2020, chapter III, and Singh, Russell and Wensing 2022.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -261,9 +260,8 @@ class Derivatives(Accessor):
     ) -> Two:
         """Return the derivatives (dq, dv) of ``velocity``, each (..., 6, nv), with rows (omega, v).
 
-        They are derivatives of the components in the requested axes. dq is along ``integrate``. dv is the Jacobian,
-        which in the place's own axes is also the derivative of the pose: a small step d moves the place by the twist J
-        d.
+        They are derivatives of the components in the requested axes. dq is along ``integrate``. dv is the Jacobian, in
+        the place's own axes also the derivative of the pose: a small step d moves the place by the twist J d.
 
         Example:
             >>> dq, dv = torsor.library.two_link().derivatives.velocity([0.0, 0.0], [1.0, 0.0], "link2")
@@ -324,8 +322,7 @@ class Derivatives(Accessor):
         ``weight`` (..., nv) holds multipliers of the forces, as in the Hessian of a Lagrangian or in differential
         dynamic programming. The result is the Hessian of u -> weight . ID(integrate(q, u_q), v + u_v, a + u_a) at u =
         0, so it is symmetric for every joint type. External wrenches are fixed in their links. The blocks (v, a) and
-        (a, a) are zero; (a, q) is the derivative of M(q) weight. The analytical recursion takes O(n x depth)
-        operations.
+        (a, a) are zero; (a, q) is the derivative of M(q) weight. The recursion takes O(n x depth) operations.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)

@@ -52,8 +52,7 @@ SOLVING |= {f"{name}_derivatives" for name in SOLVING}
 CONDITION = 0.01 * 2**24
 POSITIONS = 24  # random positions within the joint limits: a few milliseconds
 
-# Maximum number of compiled functions that one robot keeps in memory, so that controllers created in a loop do not fill
-# it.
+# Largest number of compiled functions that a robot keeps in memory, so that controllers made in a loop do not fill it.
 MAX_KEPT = 512
 
 
@@ -401,10 +400,8 @@ def _check_axes(algorithm: Algorithm, request: Request, where: str) -> None:
     if request.point and not algorithm.at_point:
         raise ModelError(f"{request.name} takes no point", where=where)
     if request.point and request.axes == "world":
-        message = (
-            f"{request.name} takes no point with `axes='world'`: the twist at the base origin is the same "
-            "for all points"
-        )
+        why = "the twist at the base origin is the same for all points"
+        message = f"{request.name} takes no point with `axes='world'`: {why}"
         raise ModelError(message, where=where, fix="omit the point, or use `axes='aligned'`")
 
 

@@ -68,14 +68,6 @@ def load(
     multiples of pi/12 become exact, which removes the operations on their tiny components. Lengths, masses and limits
     are unchanged.
 
-    Args:
-        path: a file, or a name without a suffix.
-        base: "fixed", or "floating" for a free joint under the root link.
-        strict: whether impossible inertias and unsupported features are errors; None depends on the format.
-        snap: angle (rad) within which rotations become multiples of pi/12; 0 changes none.
-        search: folders of packages and models.
-        xacro: arguments of a .xacro file by name.
-
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -106,14 +98,12 @@ def _of_library(name: str, base: str) -> Robot:
     if base != "fixed":
         message, fix = "robots of the library have a fixed base", "save it as .toml and load that file"
         raise ModelError(message, where=name, allowed="`base='fixed'`", fix=fix)
-    found_robot = named_robot(name)
-    if not isinstance(found_robot, Robot):
-        fix = (
-            f"use torsor.library.{name}() for the parallel robot, torsor.library.{name}().as_robot() for "
-            "a tree with loops"
-        )
+    robot = named_robot(name)
+    if not isinstance(robot, Robot):
+        call = f"torsor.library.{name}()"
+        fix = f"use {call} for the parallel robot, {call}.as_robot() for a tree with loops"
         raise ModelError("this is a parallel robot", where=name, allowed="robots that are trees or have loops", fix=fix)
-    return found_robot
+    return robot
 
 
 def from_dh(

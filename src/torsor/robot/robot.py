@@ -45,13 +45,15 @@ class Robot(Mechanism):
     """A mechanism (links, joints, drives, loops) with compiled dynamics.
 
     Create a robot with ``torsor.load``, ``from_dh``, ``from_mdh``, ``from_screws``, ``torsor.build`` or
-    ``torsor.library``. All quantities are in SI units and radians. Arrays may have any number of leading batch axes,
-    which broadcast: ``q`` is (..., nq); ``v``, ``a`` and forces are (..., nv). Spatial vectors have the angular part
-    first.
+    ``torsor.library``. Quantities are in SI units and radians. Arrays may have leading batch axes, which broadcast:
+    ``q`` is (..., nq); ``v``, ``a`` and forces are (..., nv). Spatial vectors have the angular part first.
 
     ``external`` is (..., L, 6): the wrench (moment, force) that the environment exerts on each moving link, at the
     link's origin, in link axes. ``out`` is an array of the result's shape, which is filled and returned. If a method
     has several results, it is a tuple whose entries are arrays or None. This avoids allocating large results.
+
+    If a robot has loops, methods with the argument ``loops`` raise ModelError, and the message names the corresponding
+    method of ``closed``. ``loops="open"`` cuts the loops instead.
 
     A robot is immutable. ``kernels`` holds its compiled functions. Specialised methods are grouped in accessors:
     ``derivatives``, ``closed`` (loops), ``inertial`` (parameters), ``centroidal``, ``shapes`` and ``task``.
@@ -261,17 +263,12 @@ class Robot(Mechanism):
 
         They are tau = M(q) a + C(q, v) v + g(q) + friction(v) - sum of J^T external, computed by the Newton-Euler
         recursion (Barman 2020; Guarino Lo Bianco 2009; Khalil 2010). Rotor inertias and friction are included.
-        ``external`` (..., L, 6) is the wrench (moment, force) that the environment exerts on each moving link, at its
-        origin in its axes.
-
-        Like all tree dynamics, this method raises ModelError if the robot has loops; the message names the
-        corresponding method of ``robot.closed``. Pass ``loops="open"`` to cut the loops instead.
 
         Args:
             q: positions (..., nq), in rad and m; leading axes are a batch and broadcast.
             v: velocities (..., nv), in rad/s and m/s; those of a floating base are in its own axes.
             a: accelerations (..., nv), in rad/s^2 and m/s^2.
-            external: wrenches (..., L, 6) on the links, moments in N m before forces in N; zero by default.
+            external: wrenches (..., L, 6) on the links, (moment in N m, force in N), in link axes; zero by default.
             loops: "open" cuts the loops of the robot.
             out: array (..., nv) for the result; by default, a new one is returned.
 
@@ -287,15 +284,14 @@ class Robot(Mechanism):
     ) -> Array:
         """Return the accelerations (..., nv) due to generalised forces: the inverse of ``inverse_dynamics``.
 
-        They are a = M(q)^-1 (tau - C(q, v) v - g(q) - friction(v) + sum of J^T external), computed in O(n) operations
-        by the articulated-body algorithm (Khalil 2010, section 3.3.2). The result is infinite where a joint moves no
-        inertia. For ``loops="open"`` see ``inverse_dynamics``.
+        They are a = M(q)^-1 (tau - C(q, v) v - g(q) - friction(v) + sum of J^T external), computed in O(n) by the
+        articulated-body algorithm (Khalil 2010, section 3.3.2). The result is infinite where a joint moves no inertia.
 
         Args:
             q: positions (..., nq), in rad and m; leading axes are a batch and broadcast.
             v: velocities (..., nv), in rad/s and m/s.
             tau: generalised forces (..., nv), in N m and N.
-            external: wrenches (..., L, 6) on the links, moments in N m before forces in N; zero by default.
+            external: wrenches (..., L, 6) on the links, (moment in N m, force in N), in link axes; zero by default.
             loops: "open" cuts the loops of the robot.
             out: array (..., nv) for the result; by default, a new one is returned.
 
@@ -332,8 +328,7 @@ class Robot(Mechanism):
             >>> robot.inverse_dynamics([0, 0.5], [1, 0], a).round(9).tolist() == tau.round(9).tolist()
             True
         """
-        options = {"forced": forced}
-        result = loaded(self.kernels, "hybrid_dynamics", (q, v, a, tau), Loads(external), options, out)
+        result = loaded(self.kernels, "hybrid_dynamics", (q, v, a, tau), Loads(external), {"forced": forced}, out)
         return result[0], result[1]
 
     def joint_wrenches(
@@ -343,7 +338,6 @@ class Robot(Mechanism):
 
         Each wrench is (moment, force) at the link's origin in link axes, in N m and N (Barman 2020, Khalil 2010). Along
         the joint axis it is the sum of drive, friction and rotor forces; the bearings carry the other components.
-        For ``loops="open"`` see ``inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, -9.81, 0))
@@ -357,7 +351,6 @@ class Robot(Mechanism):
 
         It is computed by the composite-rigid-body algorithm (Walker and Orin 1982). For a robot with loops, the mass
         matrix of the active coordinates is the last result of ``robot.closed.derivatives.inverse_dynamics``.
-        For ``loops="open"`` see ``inverse_dynamics``.
 
         Example:
             >>> torsor.library.two_link().mass_matrix([0.0, 0.0]).round(9).tolist()
@@ -368,8 +361,6 @@ class Robot(Mechanism):
     def bias_force(self, q: ArrayLike, v: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
         """Return the bias forces (..., nv) at zero acceleration: C(q, v) v + g(q) + friction(v) + springs(q).
 
-        For ``loops="open"`` see ``inverse_dynamics``.
-
         Example:
             >>> torsor.library.two_link().bias_force([0.0, np.pi / 2], [1.0, 0.0]).round(9).tolist()
             [0.0, 0.04]
@@ -378,8 +369,6 @@ class Robot(Mechanism):
 
     def gravity_force(self, q: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
         """Return the gravity forces g(q) (..., nv), which hold the robot at rest against gravity.
-
-        For ``loops="open"`` see ``inverse_dynamics``.
 
         Example:
             >>> torsor.library.slide_link().gravity_force([0.1, 0.2]).tolist()
@@ -408,8 +397,6 @@ class Robot(Mechanism):
 
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
         """Return C(q, v) (..., nv, nv), where C v is the velocity-dependent force and dM/dt - 2 C is skew-symmetric.
-
-        For ``loops="open"`` see ``inverse_dynamics``.
 
         Example:
             >>> torsor.library.two_link().coriolis_matrix([0.0, np.pi / 2], [1.0, 0.0]).round(9).tolist()
@@ -535,9 +522,8 @@ class Robot(Mechanism):
             message = f"wrench_at cannot load {place!r}, because it is fixed to the base"
             raise ModelError(message, value=place, where=self.name, allowed="a moving link or a frame on one")
         if moment is None and force is None:
-            raise ModelError(
-                "wrench_at needs a moment or a force", where=self.name, fix="pass moment=..., force=..., or both"
-            )
+            fix = "pass moment=..., force=..., or both"
+            raise ModelError("wrench_at needs a moment or a force", where=self.name, fix=fix)
         n, f, x = (
             np.zeros(3) if item is None else vectors(item, 3, self.name, what)
             for item, what in ((moment, "moment"), (force, "force"), (point, "point"))
@@ -682,9 +668,8 @@ class Robot(Mechanism):
         - "gravity" (3).
 
         LINK and JOINT are names or indices. A suffix ".x" or ".xy" selects one component. A link includes the links
-        that fixed joints weld to it. A mapping names the inputs. A {path: coefficient} mapping in place of a
-        path defines one input that is added to several parameters, such as a Denavit-Hartenberg length; it is 0 for the
-        original robot.
+        that fixed joints weld to it. A mapping names the inputs. In place of a path, {path: coefficient} defines one
+        input that is added to several parameters, such as a Denavit-Hartenberg length; it is 0 for the original robot.
 
         Example:
             >>> robot = torsor.library.two_link()

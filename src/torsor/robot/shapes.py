@@ -57,8 +57,7 @@ class Shapes(Accessor):
 
         They are the pairs listed in the file (<exclude> in MJCF, ``with_allowed_collisions``), links that a joint
         connects, and links that always or never overlap in ``samples`` random postures within the limits (0 disables
-        sampling). Edit the matrix with ``allow`` and ``check``, save it as .srdf, or pass it as ``pairs`` to
-        ``distances``.
+        sampling). Edit the matrix with ``allow`` and ``check``, save it as .srdf, or pass it as ``pairs``.
 
         Example:
             >>> ball = torsor.Shape("sphere", (0.1,))

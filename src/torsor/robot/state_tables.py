@@ -35,8 +35,7 @@ def read_states(path: Path, robot: Robot) -> dict[str, Array]:
     """Return the states of a table by letter (K, n), and "time" (K,) if it has that column.
 
     Columns are named 'q NAME', 'v NAME', ..., optionally followed by a unit in brackets, which must be the unit of the
-    coordinate. If there is no 'q NAME', columns 'NAME' are positions. Other columns are ignored. A .npz file is a
-    trajectory.
+    coordinate. Without 'q NAME', columns 'NAME' are positions. Other columns are ignored. A .npz file is a trajectory.
     """
     where = path.name
     if path.suffix.lower() == ".npz":
@@ -97,9 +96,8 @@ def _columns(header: Sequence[str], where: str) -> dict[tuple[str, str], _Column
 
 def _check_unit(column: _Column, unit: str, where: str) -> None:
     """Raise ModelError if a column has another unit; N·m, Nm and N m are the same, as are s² and s^2."""
-    written, expected = (
-        re.sub(r"[\s·*]", "", text).replace("²", "^2").replace("³", "^3") for text in (column.unit, unit)
-    )
+    plain = (re.sub(r"[\s·*]", "", text) for text in (column.unit, unit))
+    written, expected = (text.replace("²", "^2").replace("³", "^3") for text in plain)
     if column.unit and written != expected:
         fix = f"convert its numbers, and write [{unit}]"
         found = f"the column {column.head!r} has another unit"

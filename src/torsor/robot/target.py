@@ -41,11 +41,9 @@ class Target:
         if place not in DEVICES:
             raise ModelError(argument="device", value=device, where=where, allowed=", ".join(DEVICES))
         if place == "cuda" and loops:
-            message, fix = (
-                "closed loops are evaluated on the host",
-                "use robot.open_tree() for the tree, or device='cpu'",
-            )
-            raise ModelError(message, where=where, allowed="device cpu or casadi", fix=fix)
+            message, allowed = "closed loops are evaluated on the host", "device cpu or casadi"
+            fix = "use robot.open_tree() for the tree, or device='cpu'"
+            raise ModelError(message, where=where, allowed=allowed, fix=fix)
         if device == "cuda":
             require_card()
         count = self.threads if threads is None else threads

@@ -117,8 +117,7 @@ def exp_so3(w: Vector) -> Matrix:
 def log_so3(R: Matrix) -> Vector:
     """Return the rotation vector (..., 3) of rotations R (..., 3, 3), with an angle from 0 to pi.
 
-    This is the inverse of ``exp_so3``. It is accurate near 0 and near pi. At pi, where w and -w are the same rotation,
-    either is returned.
+    This is the inverse of ``exp_so3``. It is accurate near 0 and near pi. At pi it returns w or -w.
 
     Example:
         >>> log_so3(exp_so3([0.1, 0.2, 3.0])).round(12).tolist()

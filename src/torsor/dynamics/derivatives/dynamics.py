@@ -125,11 +125,8 @@ class Change(NamedTuple):
 
     def wrenches(self, carried: Carried) -> Three:
         """Return dq, dv and da of the composite's wrench, without the rotation S x* F of the wrench."""
-        return (
-            carried.times_I(self.P2) + times_B(carried.D, carried.P, self.P1) + carried.times_E(self.S),
-            carried.times_I(self.P3) + times_B(carried.D, carried.P, self.S),
-            carried.times_I(self.S),
-        )
+        by_q = carried.times_I(self.P2) + times_B(carried.D, carried.P, self.P1) + carried.times_E(self.S)
+        return by_q, carried.times_I(self.P3) + times_B(carried.D, carried.P, self.S), carried.times_I(self.S)
 
     def down(self, move: Move) -> "Change":
         """Return the derivatives in the frame of a child."""
@@ -302,8 +299,7 @@ def joint_wrench_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: 
 
 def forward_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, **loads: Any) -> Three:
     """Return the derivatives of a = M^-1 (tau - ...) with respect to q, v and tau, each nv x nv."""
-    forced = frozenset(range(tree.nv))
-    return hybrid_dynamics_derivatives(tree, q, v, ca.SX.zeros(tree.nv, 1), tau, forced, **loads)
+    return hybrid_dynamics_derivatives(tree, q, v, ca.SX.zeros(tree.nv, 1), tau, frozenset(range(tree.nv)), **loads)
 
 
 def hybrid_dynamics_derivatives(

@@ -5,8 +5,7 @@ The independent coordinates x determine the motion:
 
     v = G x,   G = [1; -A_d^-1 A_x]             a = G x' + g,   g = [0; -A_d^-1 drift]
 
-Constraint forces of the loops do no work along G, so the projected inverse dynamics of the tree equals the projected
-drive forces:
+Constraint forces do no work along G, so the projected inverse dynamics of the tree equals the projected drive forces:
 
     G^T ID(q, v, a) = G_a^T tau_a        M_c x' + H_c = G_a^T tau_a,   M_c = G^T M G,   H_c = G^T ID(q, v, g)
 
@@ -335,8 +334,7 @@ def on_link(place: Place, wrenches: ca.SX) -> ca.SX:
 # Equations that relate active coordinates to each other, such as the gear between two fingers, are left out: their
 # multipliers shift force from one drive to another, and the smallest forces of the drives are chosen.
 
-# The error e of an integrator is at most 1e-5. The first Newton step leaves about e^2, and the second, with the same
-# matrix, about e^3.
+# The error e of an integrator is at most 1e-5. One Newton step leaves about e^2, a second with the same matrix e^3.
 CORRECTIONS = 2
 # Closure residual, relative to the size of the mechanism, up to which loops count as closed.
 CLOSURE_TOLERANCE = 1e-10

@@ -40,10 +40,8 @@ class MotionDerivatives:
 
     @cached_property
     def _rate_derivatives(self) -> list[ca.SX]:
-        return [
-            rate_derivative[self.linkage.rows, :]
-            for rate_derivative in self.linkage.closures.rate_derivatives(self.v, self.a)
-        ]
+        derivatives = self.linkage.closures.rate_derivatives(self.v, self.a)
+        return [derivative[self.linkage.rows, :] for derivative in derivatives]
 
     @cached_property
     def v_by_q(self) -> ca.SX:

@@ -41,5 +41,4 @@ def hybrid_dynamics(
 
 def forward_dynamics(tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, external: ca.SX | None = None) -> ca.SX:
     """Return a = M^-1 (tau - C v - g - friction + J^T external) (nv x 1), in O(n)."""
-    forced = frozenset(range(tree.nv))
-    return hybrid_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), tau, forced, external)[0]
+    return hybrid_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), tau, frozenset(range(tree.nv)), external)[0]

@@ -118,8 +118,7 @@ def inverse_dynamics(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: Load = 
 def joint_wrenches(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: Load = None) -> ca.SX:
     """Return the wrench that each parent exerts on its link, at the link's origin in its axes (L x 6)."""
     moved = moves(tree, q)
-    motion = motions(tree, moved, v, a, sx(tree.gravity))
-    wrench = wrenches(tree, moved, motion, v, a, external)
+    wrench = wrenches(tree, moved, motions(tree, moved, v, a, sx(tree.gravity)), v, a, external)
     rows = [to_link(body, n, f).T for body, (n, f) in zip(tree.bodies, wrench, strict=True)]
     return ca.vertcat(ca.SX.zeros(0, 6), *rows)
 

@@ -96,9 +96,8 @@ def passive_jacobians(
     x = ca.SX.sym("x")
     result: dict[tuple[int, int], tuple[ca.SX, ca.SX]] = {}
     for passive in tree.passives:
-        K = ca.substitute(
-            ca.gradient(_spring(passive, x), x), x, _deflection(passive, q) if _acts(passive.stiffness) else 0
-        )
+        deflection = _deflection(passive, q) if _acts(passive.stiffness) else 0
+        K = ca.substitute(ca.gradient(_spring(passive, x), x), x, deflection)
         D = _friction_slope(passive, _along(passive, passive.v, v), chord)
         for (i, j), c in _pairs(passive):
             if i <= j:

@@ -44,6 +44,15 @@ def place_in_body(tree: Tree, place: Place, point: ca.SX | None = None) -> tuple
     return R, p if point is None else p + R @ point
 
 
+def place_in_base(tree: Tree, bodies: Sequence[tuple[ca.SX, ca.SX]], place: Place) -> tuple[ca.SX, ca.SX]:
+    """Return (R, p) of a place in base axes, from those of the bodies' frames."""
+    R, p = place_in_body(tree, place)
+    if place.link < 0:
+        return R, p
+    R_body, p_body = bodies[place.link]
+    return R_body @ R, p_body + R_body @ p
+
+
 def bodies_above(tree: Tree, link: int) -> list[int]:
     """Return the indices of a body and its ancestors, from the body to the root."""
     result = list[int]()
@@ -98,14 +107,8 @@ def links(tree: Tree) -> list[Place]:
 
 def _poses(tree: Tree, q: ca.SX, places: list[Place]) -> ca.SX:
     bodies = world_poses(tree, moves(tree, q))
-    rows = [ca.SX.zeros(0, 4)]
-    for place in places:
-        R, p = place_in_body(tree, place)
-        if place.link >= 0:
-            R_body, p_body = bodies[place.link]
-            R, p = R_body @ R, p_body + R_body @ p
-        rows.append(ca.vertcat(ca.horzcat(R, p), sx([[0, 0, 0, 1]])))
-    return ca.vertcat(*rows)
+    rows = (ca.horzcat(*place_in_base(tree, bodies, place)) for place in places)
+    return ca.vertcat(ca.SX.zeros(0, 4), *(ca.vertcat(row, sx([[0, 0, 0, 1]])) for row in rows))
 
 
 def poses(tree: Tree, q: ca.SX) -> ca.SX:

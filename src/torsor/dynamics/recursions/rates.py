@@ -41,8 +41,7 @@ class _U:
     """A rate of U = [w'] + [w][w].
 
     In the rates of the diagonal of [w][w] every product occurs twice. The diagonal is stored separately and halved, and
-    the factor 2 is applied to the vectors that U multiplies: these are constants, except the displacement of a
-    prismatic joint.
+    the factor 2 is applied to the vectors that U multiplies: all constant but the displacement of a prismatic joint.
     """
 
     def __init__(self, w: Jet, m: int):

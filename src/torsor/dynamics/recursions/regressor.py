@@ -136,13 +136,15 @@ def parameter_names(mechanism: Mechanism) -> tuple[str, ...]:
 # parent. Near the base there are more rules, since links there have restricted motions. With u the only direction about
 # which a link rotates, and the pseudo-inertia [[Sigma, ms], [ms, m]] of a link in its joint frame:
 #
-# - if a link never rotates, only its mass is identifiable; - if it rotates about u only, J_uu = tr(Sigma) - Sigma_uu is
-# identifiable, and the part of ms normal to u; - if it slides along u, after rotations about u only, its ms can be
-# moved to its parent; - if it rotates about one fixed line, parallel to gravity, its ms is not identifiable; - a rotor
-# inertia is equivalent to inertia of its own link about the joint's axis if all rotations before are about one
-# direction orthogonal to that axis; and to mass of the link if no joint is before it and gravity has no component along
-# the joint; - if no joint before rotates, three equal rotors of a ball joint are equivalent to the inertia of a ball; -
-# rotor inertia and friction of joints of one coordinate can be added.
+# - If a link never rotates, only its mass is identifiable.
+# - If it rotates about u only, J_uu = tr(Sigma) - Sigma_uu and the part of ms normal to u are identifiable.
+# - If it slides along u, after rotations about u only, its ms can be moved to its parent.
+# - If it rotates about one fixed line, parallel to gravity, its ms is not identifiable.
+# - A rotor inertia is equivalent to inertia of its own link about the joint's axis if all rotations before are about
+#   one direction orthogonal to that axis, and to mass of the link if no joint is before it and gravity has no component
+#   along the joint.
+# - If no joint before rotates, three equal rotors of a ball joint are equivalent to the inertia of a ball.
+# - Rotor inertia and friction of joints of one coordinate can be added.
 #
 # Khalil and Bennis 1995; Gautier and Khalil 1990 (Khalil 2010, section 2, refers to them). The rules hold for every
 # robot. They are complete for usual ones: ``robot.inertial.base`` checks them by a numerical rank.
@@ -192,8 +194,7 @@ class _Row:
 
     def __init__(self, tree: Tree):
         self.tree = tree
-        sizes = [3 * body.joint.nv for body in tree.bodies]
-        self.starts = np.cumsum([10 * len(tree.bodies), *sizes])
+        self.starts = np.cumsum([10 * len(tree.bodies), *(3 * body.joint.nv for body in tree.bodies)])
 
     def link(self, i: int, P: Array) -> Array:
         """Return the change of a body's pseudo-inertia by P (4 x 4), in its own axes."""
@@ -305,10 +306,8 @@ def _rotors(tree: Tree, row: _Row, motions: list[_PossibleMotion]) -> list[Array
         for k in np.flatnonzero(S[:3].any(axis=0)) if apart else ():
             J = np.outer(S[:3, k], S[:3, k])
             result.append(row.link(i, _second(np.eye(3), second_moment(J))) - row.drive(i, int(k)))
-        pulled = np.abs(tree.gravity @ motion.slides).max(initial=0.0) > PARALLEL_TOLERANCE * np.linalg.norm(
-            tree.gravity
-        )
-        if body.parent < 0 and not pulled:
+        pull, weight = np.abs(tree.gravity @ motion.slides).max(initial=0.0), np.linalg.norm(tree.gravity)
+        if body.parent < 0 and not pull > PARALLEL_TOLERANCE * weight:
             mass = parameter_basis()[0]
             result.append(row.link(i, mass) - sum(S[3:, k] @ S[3:, k] * row.drive(i, k) for k in range(S.shape[1])))
     return result

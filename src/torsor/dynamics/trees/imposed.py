@@ -133,6 +133,5 @@ def _drives(tree: Tree, values: _Values) -> tuple[ca.SX, tuple[Passive, ...]]:
             passives.append(replace(spring_along(values.mechanism, number.index), stiffness=change, damping=0.0))
         else:
             coulomb, viscous = (change, 0.0) if number.field == "coulomb" else (0.0, change)
-            friction = Passive((), (v,), (joint.ratio,), damping=viscous, coulomb=coulomb, smooth=joint.smooth)
-            passives.append(friction)
+            passives.append(Passive((), (v,), (joint.ratio,), damping=viscous, coulomb=coulomb, smooth=joint.smooth))
     return armature, tuple(passives)

@@ -116,8 +116,7 @@ def _planar(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
         if axis is not None and np.array_equal(np.abs(axis), z):
             P = body.P.copy()
             whole = P[0, 0] + P[1, 1]
-            # Equal halves are the same in all frames rotated about z; if no parent takes it over, there is one term
-            # less.
+            # Equal halves are the same in all frames rotated about z; if no parent takes it over, it saves a term.
             P[0, 0], P[1, 1] = (whole, 0.0) if body.parent < 0 or body.modal else (whole / 2, whole / 2)
             result[i] = replace(body, P=P, modal=tuple(item.planar() for item in body.modal))
     return result

@@ -126,10 +126,7 @@ class Modal:
                 if x == y:
                     rest = slopes[k][x, x]
                 else:
-                    pairs = [
-                        *second[x, y, k, :k].tolist(),
-                        float(second[x, y, k, k]) / 2,
-                    ]  # of (k, l) and (l, k) at once
+                    pairs = [*second[x, y, k, :k].tolist(), float(second[x, y, k, k]) / 2]  # (k, l) with (l, k)
                     rest = sum((c * eta[i] for i, c in enumerate(pairs) if c), start=ca.SX(0))
                 value = value + (first[x, y, k] + rest) * eta[k]
             Sigma[x, y] = Sigma[y, x] = value

@@ -148,8 +148,7 @@ class Body:
 class Tree:
     """Bodies, parents before children, with the numbers of coordinates and gravity (m/s^2, in base axes).
 
-    ``armature`` (nv) is the inertia that the spin of rotors adds to each coordinate. The motor coordinates follow the
-    joint coordinates.
+    ``armature`` (nv) is the inertia that the spin of rotors adds to each coordinate. Motor coordinates are last.
     """
 
     bodies: tuple[Body, ...]
@@ -174,9 +173,8 @@ class Tree:
         frames = [joint.frame for joint in mechanism.joints]
         rotors, modal = _rotors(mechanism), _modal(mechanism)
         bodies = []
-        for link, joint, parent, slices in zip(
-            mechanism.links, mechanism.joints, mechanism.parents, mechanism.coordinates, strict=True
-        ):
+        rows = zip(mechanism.links, mechanism.joints, mechanism.parents, mechanism.coordinates, strict=True)
+        for link, joint, parent, slices in rows:
             to_body = inverse_pose(joint.frame)
             T = joint.placement @ joint.frame
             if parent >= 0:

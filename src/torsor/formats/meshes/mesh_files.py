@@ -167,8 +167,7 @@ def _few(colors: Array) -> tuple[Array, NDArray[np.int64]]:
     return np.stack([np.bincount(indices, column) for column in colors.T], axis=-1) / sizes[:, None], indices
 
 
-# The folders in which meshes of a robot file may be: an untrusted file must not refer to arbitrary files of the
-# machine.
+# The folders in which meshes of a robot file may be: an untrusted file must not refer to arbitrary files.
 GROUPED = ("urdf", "robots", "robot", "xacro", "mjcf", "xml", "model", "models", "description")
 """Usual names of the description folder inside its package: meshes are next to it, in ``../meshes``."""
 MARKS = "package.xml", "model.config"  # of a ROS package and of a Gazebo model
@@ -180,8 +179,7 @@ SEARCH_VARIABLES = "TORSOR_PATH", "ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "GZ_S
 def own_folders(path: Path) -> tuple[str, ...]:
     """Return the folders whose meshes a description may use: its own or, if it is in one, its package.
 
-    If the description is a symbolic link, as in the install folder of a ROS workspace, the folders of the linked
-    file are included.
+    If the description is a symbolic link (as in install folders of ROS), the folders of its target are included.
     """
     folders = []
     for file in dict.fromkeys((path.absolute(), path.resolve())):
@@ -221,8 +219,7 @@ def import_usd(where: str) -> Any:
         import pxr
         from pxr import Ar, Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade, Vt  # noqa: F401  # pxr.Usd and so on
     except ImportError:
-        message = "USD files need the package usd-core, which is not installed"
-        raise missing(message, "usd", where=where) from None
+        raise missing("USD files need the package usd-core, which is not installed", "usd", where=where) from None
     return pxr
 
 
@@ -383,9 +380,8 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 def _read(path: Path, stamp: tuple[int, int] | None) -> tuple[Painted, ...]:
     where = f"mesh {path.name!r}"
     if path.suffix.lower() not in SUFFIXES:
-        raise ModelError(
-            f"the file type is {path.suffix!r}", value=path.suffix, where=where, allowed=", ".join(SUFFIXES)
-        )
+        message, allowed = f"the file type is {path.suffix!r}", ", ".join(SUFFIXES)
+        raise ModelError(message, value=path.suffix, where=where, allowed=allowed)
     if stamp is None:
         raise ModelError("no such file", where=where, fix="check the path in the robot description")
     if stamp[1] > MAX_MESH_BYTES:

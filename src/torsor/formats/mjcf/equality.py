@@ -83,10 +83,8 @@ def write_equalities(
                         continue
                     link, pose = frames.get(end, (end, make_pose()))
                     ends.append(claim_name(f"{loop.name}/{letter}{k or ''}", places))
-                    point, quat = (
-                        pose[:3, 3] + k * _SPACING * pose[:3, 2],
-                        np.roll(to_quaternion(pose[:3, :3]), 1),
-                    )
+                    point = pose[:3, 3] + k * _SPACING * pose[:3, 2]
+                    quat = np.roll(to_quaternion(pose[:3, :3]), 1)
                     add_element(bodies[link], "site", name=ends[-1], pos=point, quat=quat)
                 name = claim_name(f"{loop.name}/axis", names) if k else loop.name
                 add_element(equality, tag, name=name, site1=ends[0], site2=ends[1])

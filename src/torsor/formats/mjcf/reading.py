@@ -45,13 +45,11 @@ def pose_of(position: ArrayLike, wxyz: ArrayLike) -> Array:
 # MuJoCo's compiler without data that a mechanism does not need: only meshes that affect a number are read.
 #
 # Reading meshes takes most of the time and memory of compiling. A mesh is needed if it determines an inertia or the
-# size of a fitted shape. Every other mesh becomes an octahedron, so that files with missing meshes can be read too.
-# Textures are not read.
+# size of a fitted shape. Every other mesh becomes an octahedron, so that meshes may be missing. Textures are not read.
 
 _PARSED = (".xml", ".urdf")
 _MESH = 7  # of mjtGeom
-# An octahedron about the axes, with the largest moment about x: MuJoCo neither moves nor turns it, so that the poses of
-# geoms remain exact.
+# An octahedron with the largest moment about x: MuJoCo neither moves nor turns it, so poses of geoms remain exact.
 _CORNERS = np.vstack([np.diag([1.0, 2.0, 3.0]), -np.diag([1.0, 2.0, 3.0])])
 _FACES = np.array([[0, 1, 2], [5, 1, 0], [2, 4, 0], [0, 4, 5], [2, 1, 3], [3, 1, 5], [3, 4, 2], [5, 4, 3]])
 
@@ -70,8 +68,7 @@ def compile_mjcf(path: Path) -> tuple[Any, Any, Mapping[str, str]]:
     with _warnings_of(mujoco, path):
         try:
             if not hasattr(mujoco.MjSpec, "from_file") or path.suffix.lower() not in _PARSED:
-                # Old versions have no parser apart from the compiler; the parser of new versions reads only these
-                # suffixes.
+                # Old versions have no separate parser; the parser of new versions reads only these suffixes.
                 return mujoco, mujoco.MjModel.from_xml_path(file), {}
             spec = mujoco.MjSpec.from_file(file)
             files = _without_meshes(mujoco, spec)
@@ -187,8 +184,7 @@ def read_mjcf(
     Actuators are not part of a mechanism, but their force limits, armature and damping are added to the joints. If
     there are loops, the joints with actuators (directly or through fixed tendons) are the active coordinates. Meshes
     are read only if an inertia depends on them. ``base="floating"`` adds a free joint to the only body that is welded
-    to the world. A ``ModelWarning`` names the properties that act in MuJoCo and are omitted here; ``strict`` makes it
-    an error.
+    to the world. A ``ModelWarning`` names omitted properties that act in MuJoCo; ``strict`` makes it an error.
     """
     # Before MuJoCo reads the file, its size is checked, and document type and entity declarations are rejected.
     root = parse_xml(path, strict) if root is None else root
@@ -282,9 +278,7 @@ class _Reader:
     def _per_dof(self, name: str) -> Array:
         """Return armature or damping (nv,), including the contribution of actuators, reflected by their gears."""
         m, total = self.model, np.array(getattr(self.model, f"dof_{name}"))
-        actuator_values = getattr(
-            m, f"actuator_{name}", np.zeros(len(m.actuator_trntype))
-        )  # older versions of MuJoCo have none
+        actuator_values = getattr(m, f"actuator_{name}", np.zeros(m.nu))  # older versions of MuJoCo have none
         for dof, joint in enumerate(m.dof_jntid):
             total[dof] += sum(gear * (gear * float(actuator_values[a])) for a, gear in self._gears(joint))
         return total
@@ -334,9 +328,8 @@ class _Reader:
     def postures(self) -> dict[str, dict[str, float]]:
         """Return the positions of each keyframe, by name, and qpos0 as "default" unless it is neutral."""
         m = self.model
-        result = {
-            name: self._positions(qpos) for name, qpos in zip(self._names("key", m.nkey), m.key_qpos, strict=True)
-        }
+        keys = zip(self._names("key", m.nkey), m.key_qpos, strict=True)
+        result = {name: self._positions(qpos) for name, qpos in keys}
         start = self._positions(m.qpos0) | self.root
         if any(value != key.endswith("/qw") for key, value in start.items()):
             result.setdefault(DEFAULT, start)
@@ -426,13 +419,9 @@ class _Reader:
         if len(on_world) == 1 and not m.body_jntnum[on_world[0]]:
             return on_world[0]
         bodies = ", ".join(f"{self.bodies[body]!r} ({m.body_jntnum[body]} joints)" for body in on_world) or "nothing"
-        message, allowed = (
-            f"the base cannot float, because the bodies on the world are {bodies}",
-            "one body without joints",
-        )
-        raise ModelError(
-            message, where=self.path.name, allowed=allowed, fix="use `base='fixed'`, which keeps free joints"
-        )
+        message = f"the base cannot float, because the bodies on the world are {bodies}"
+        allowed, fix = "one body without joints", "use `base='fixed'`, which keeps free joints"
+        raise ModelError(message, where=self.path.name, allowed=allowed, fix=fix)
 
     def _link(self, body: int) -> Link:
         """Return a body as a link in MuJoCo's body frame; its inertia is given in principal axes."""

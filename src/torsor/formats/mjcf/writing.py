@@ -21,7 +21,7 @@ from torsor.formats.meshes.triangles import Triangles, joined
 from torsor.formats.mjcf.equality import write_equalities
 from torsor.formats.mjcf.notes import mesh_entry, write_note
 from torsor.formats.writing import MeshNames, Omissions, refuse_elastic, relative_file, write_file
-from torsor.formats.xml import add_element, xml_bytes
+from torsor.formats.xml import add_element
 from torsor.mechanism import Coupling, Frame, Joint, Link, Mechanism, Shape, Visual, ends_of
 from torsor.mechanism.mechanism import default_posture
 from torsor.mechanism.names import unused_name
@@ -248,10 +248,7 @@ class _Writer:
         if not len(self.asset):
             self.root.remove(self.asset)
         write_note(self.root, "" if m.base.name == _WORLD else m.base.name, self.between, self.geoms.unseen)
-        self.omissions.report(self.source, "MJCF")
-        content = xml_bytes(self.root, self.source)
-        self.geoms.mesh_names.copies.save()
-        return content
+        return self.geoms.mesh_names.finished(self.root, "MJCF")
 
     def _is_supported(self, joint: Joint) -> bool:
         """Return whether MuJoCo has such a joint; a free joint must be on the world, its position the body pose."""
@@ -386,9 +383,8 @@ class _Writer:
         return result | {key: x for key, x in (("frictionloss", coulomb), ("armature", armature)) if x}
 
     def _actuators(self) -> None:
-        single = {
-            element.get("name") for element in self.root.iter("joint") if element.get("type") in ("hinge", "slide")
-        }
+        joints = self.root.iter("joint")
+        single = {joint.get("name") for joint in joints if joint.get("type") in ("hinge", "slide")}
         actuator = add_element(self.root, "actuator") if single & {*self.mechanism.active} else self.root
         for name in self.mechanism.active:
             self.omissions.note("motors of joints with several velocities", name, name not in single)

@@ -1,7 +1,6 @@
 """OpenSim files (.osim, versions 3 and 4): bodies, joints, coordinates, markers and constraints, without muscles.
 
-In version 4, joints are in their own set, with frames on their two bodies. In version 3, each body contains the joint
-that moves it.
+In version 4, joints are in their own set, with frames on their two bodies. In version 3, each body contains its joint.
 """
 
 import posixpath
@@ -273,11 +272,9 @@ def read_osim(path: str | Path) -> OsimModel:
             owners[name] = joint.name
     markers = _by_name([_marker(item, frames) for item in model.iterfind("MarkerSet/objects/*")], path, "markers")
     gravity = numbers_in(model, "gravity", 3, (0.0, -9.80665, 0.0))
-    constraints = [
-        item
-        for item in model.iterfind("ConstraintSet/objects/*")
-        if flag_is(item, "isEnforced", default=True) and not flag_is(item, "isDisabled")
-    ]
+    listed = model.iterfind("ConstraintSet/objects/*")
+    enforced = [item for item in listed if flag_is(item, "isEnforced", default=True)]
+    constraints = [item for item in enforced if not flag_is(item, "isDisabled")]
     couplings = tuple(_coupling(constraint) for constraint in constraints if constraint.tag == _COUPLER)
     loops = tuple(_loop(constraint, frames) for constraint in constraints if constraint.tag in _LOOPS)
     name, left_out = model.get("name") or path.stem, _left_out(model, constraints)

@@ -105,8 +105,7 @@ class OsimShape(NamedTuple):
 
     ``size`` holds three half edges for a Brick, the radius for a Sphere, the radius and half height for a Cylinder
     (about y), and three radii for an Ellipsoid. For ``place`` (6,) see ``OsimJoint``. ``color`` is red, green, blue and
-    opacity. ``file`` is the file of a Mesh as named in the model, and ``found`` is its path, or None if there is no
-    such file.
+    opacity. ``file`` is the file of a Mesh as named in the model, and ``found`` is its path, or None if it is missing.
     """
 
     name: str
@@ -198,7 +197,7 @@ def steps_of(model: OsimModel, joint: OsimJoint) -> list[Step]:
     if joint.kind != CUSTOM:
         raise ModelError(f"a {joint.kind}", where=where, allowed=", ".join([CUSTOM, WELD, *_KINDS]))
     result = []
-    first_coordinate = joint.coordinates[0].name if joint.coordinates else ""
+    first_coordinate = [coordinate.name for coordinate in joint.coordinates[:1]] or [""]
     for kind, axes in (("prismatic", joint.axes[3:]), ("revolute", joint.axes[:3])):
         for axis in axes:
             if len(axis.coordinates) > 1:
@@ -209,9 +208,8 @@ def steps_of(model: OsimModel, joint: OsimJoint) -> list[Step]:
                 function = Curve((float(function(np.zeros(1))[0][0]),))
                 if not function.polynomial[0]:
                     continue
-            result.append(
-                Step(kind, axis.axis, axis.coordinates[0] if axis.coordinates else first_coordinate, function)
-            )
+            (coordinate,) = axis.coordinates or first_coordinate
+            result.append(Step(kind, axis.axis, coordinate, function))
     return result
 
 
@@ -222,9 +220,8 @@ def couplings_of(model: OsimModel, names: tuple[str, ...]) -> dict[str, tuple[st
         if item.dependent not in names or item.dependent in direct:
             why = "has another coupler" if item.dependent in direct else "is missing"
             message = f"a coupler refers to {item.dependent!r}, which {why}"
-            raise ModelError(
-                message, value=item.dependent, where=model.source, allowed=f"one of each of {listing(names)}"
-            )
+            allowed = f"one of each of {listing(names)}"
+            raise ModelError(message, value=item.dependent, where=model.source, allowed=allowed)
         direct[item.dependent] = item
     result: dict[str, tuple[str, Curve]] = {}
     for name, coupling in direct.items():

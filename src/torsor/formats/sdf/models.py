@@ -258,14 +258,12 @@ class Model:
 def read_model(path: Path, root: Element, wanted: str = "") -> Model:
     """Return the parts of the ``wanted`` model, or of the first one that is not static, and warn about the others.
 
-    ``wanted`` may be a nested model, ``a/b`` or ``a::b``. It is then read without the surrounding parts and joints,
-    at its place in the world.
+    ``wanted`` may be a nested model, ``a/b`` or ``a::b``. It is then read alone, at its place in the world.
     """
     version = _version(root)
-    candidates: list[tuple[Any, Any]] = [(None, entry) for entry in root if entry.tag in ("model", "include")]
-    candidates += [
-        (world, entry) for world in root.findall(WORLD) for entry in world if entry.tag in ("model", "include")
-    ]
+    above = [None, *root.findall(WORLD)]
+    candidates = [(world, entry) for world in above for entry in (root if world is None else world)]
+    candidates = [(world, entry) for world, entry in candidates if entry.tag in ("model", "include")]
     names = []
     for _, item in candidates:  # for an <include> without a name, the last part of its address
         named = item.get("name") if item.tag == "model" else text_of(item, "name")
@@ -346,8 +344,7 @@ class _Collector:
     def _nested(self, element: Any, around: Scope, finder: Finder, depth: int, given: Array | None = None) -> None:
         """Collect a <model> or an <include> inside the scope ``around``."""
         if depth > MAX_DEPTH:
-            allowed = f"{MAX_DEPTH} or fewer"
-            raise ModelError("models are nested too deeply", where=where_is(element), allowed=allowed)
+            raise ModelError("models are nested too deeply", where=where_is(element), allowed=f"{MAX_DEPTH} or fewer")
         model, version, merged, outer = element, around.version, False, finder
         if element.tag == "include":
             model, version, finder = self._included(element, finder)

@@ -57,8 +57,7 @@ _HARMLESS_TAGS = """sensor plugin light gripper audio audio_sink audio_source pr
 class Unread:
     """Omitted elements with their line numbers; one warning names all of them.
 
-    Their kinds are "acting" (may affect the motion), "harmless" (does not), and "assumed" (numbers that the file leaves
-    to SDF defaults).
+    Their kinds are "acting" (may affect the motion), "harmless" (does not), and "assumed" (defaults of SDF).
     """
 
     def __init__(self, source: str, strict: bool):
@@ -149,11 +148,9 @@ class _LinkReader:
             self.unread.note("links without <inertial>, 1 kg and 1 kg m^2", self.part.element, "assumed")
             return 1.0, np.zeros(3), np.eye(3)
         if inertial.get("auto", "false").strip().lower() in ("true", "1"):
-            message, fix = (
-                "the inertia has to be computed from shapes",
-                "expand it: gz sdf --print --expand-auto-inertials",
-            )
-            raise ModelError(message, where=where_is(inertial, self.part.owner), fix=fix)
+            fix = "expand it: gz sdf --print --expand-auto-inertials"
+            where = where_is(inertial, self.part.owner)
+            raise ModelError("the inertia has to be computed from shapes", where=where, fix=fix)
         matrix = inertial.find("inertia")
         if matrix is None or inertial.find("mass") is None:
             self.unread.note("<inertial> without <mass> or <inertia>, 1 kg or 1 kg m^2", inertial, "assumed")
@@ -174,13 +171,10 @@ class _LinkReader:
                     mask = self._mask(element) if masked else 1
                     yield Shape(**result, link=self._frame_of(element), contype=mask, conaffinity=mask)
             except ModelError as error:
+                if not error.where.startswith(element.source):
+                    error = error.inside(where_is(element, self.part.owner))
                 what = "visual" if tag == "visual" else "shape"
-                placed = (
-                    error
-                    if error.where.startswith(element.source)
-                    else error.inside(where_is(element, self.part.owner))
-                )
-                refuse_or_warn(placed, self.strict, f"this {what} is omitted")
+                refuse_or_warn(error, self.strict, f"this {what} is omitted")
 
     def _mask(self, element: Any) -> int:
         """Return the mask of a shape: 32 bits, the last of which is a sign here."""
@@ -327,10 +321,9 @@ class _JointReader:
         axis, owner = part.element.find(tag), part.owner
         if axis is None:
             raise ModelError(f"no <{tag}>", where=part.frame.where, fix=f"add <{tag}><xyz>...</xyz></{tag}>")
-        xyz_element = axis.find("xyz")
-        xyz = (
-            np.array([0.0, 0.0, 1.0]) if xyz_element is None else numbers_of(xyz_element, 3, owner, sys.float_info.max)
-        )
+        xyz_element, xyz = axis.find("xyz"), np.array([0.0, 0.0, 1.0])
+        if xyz_element is not None:
+            xyz = numbers_of(xyz_element, 3, owner, sys.float_info.max)
         frame, where = part.frame, where_is(axis, owner)
         expressed_in = "" if xyz_element is None else (xyz_element.get("expressed_in") or "").strip()
         if expressed_in:
@@ -413,8 +406,7 @@ class _JointReader:
         ends = []
         for side, link, turn in (("a", parent, turns[0]), ("b", child, turns[1])):
             ends.append(claim_name(f"{name}/{side}", self.taken))
-            pose = relative_pose(link, part.frame) @ make_pose(turn)
-            self.frames.append(Frame(ends[-1], link.name, pose))
+            self.frames.append(Frame(ends[-1], link.name, relative_pose(link, part.frame) @ make_pose(turn)))
         self.loops.append(Loop(name, ends[0], ends[1], _CUTS[kind], source=part.element.source))
 
     def _gearbox(self, part: Part) -> None:
@@ -449,10 +441,9 @@ def read_sdf(
 ) -> Mechanism:
     """Return the mechanism of a model in an SDF file; ``root`` is its root element if it is already parsed.
 
-    ``model`` names one of several models; by default the first that is not static is read. Parts of nested models are
-    named ``model::part``. A joint with two axes (universal, revolute2) becomes two joints ``name/axis`` and
-    ``name/axis2``. A link with a second parent joint closes a loop, a gearbox becomes a coupling, and a <frame> becomes
-    a frame.
+    ``model`` names one of several models, by default the first that is not static. Parts of nested models are named
+    ``model::part``. A joint with two axes (universal, revolute2) becomes two joints ``name/axis`` and ``name/axis2``. A
+    link with a second parent joint closes a loop, a gearbox becomes a coupling, and a <frame> becomes a frame.
 
     The base is ``world`` if joints attach the model to the world, or if its root link is not at the world origin.
     Otherwise it is the root link, even if that link is welded to the world. With ``base="floating"`` the root link is
@@ -498,10 +489,8 @@ def _on_world(
             message = f"the base cannot float, because {len(held)} joints attach the model to the world"
             raise ModelError(message, where=model.roots[0].source, allowed="one fixed joint, or none")
         kind, names = "free" if base == "floating" else "fixed", {joint.name for joint in joints}
-        added = [
-            Joint(claim_name(f"{root.name}/{kind}", names), kind, WORLD, root.name, relative_pose(THE_WORLD, root))
-            for root in loose
-        ]
+        holds = [(claim_name(f"{root.name}/{kind}", names), root) for root in loose]
+        added = [Joint(name, kind, WORLD, root.name, relative_pose(THE_WORLD, root)) for name, root in holds]
         if len(loose) > 1 and kind == "fixed":
             listed = listing([repr(root.name) for root in loose], most=6)
             message = f"{len(loose)} links have no parent joint and are fixed to the world: {listed}"

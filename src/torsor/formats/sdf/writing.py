@@ -1,8 +1,7 @@
 """Writing SDFormat, for Gazebo and ``read_sdf``: the lowest version, at least 1.7, that supports all parts.
 
-The pose of each link is written relative to its parent, and the pose of each joint relative to its child. The pose of
-a shape of a welded link is relative to the frame that replaces the link. All poses are those of the mechanism, so
-that they read back exactly.
+The pose of a link is relative to its parent, that of a joint to its child, and that of a shape of a welded link to the
+frame that replaces the link. All poses are those of the mechanism, so that they read back exactly.
 """
 
 import math
@@ -21,7 +20,7 @@ from torsor.formats.joint_decomposition import decomposed_joints, has_position_l
 from torsor.formats.sdf.models import WORLD
 from torsor.formats.sdf.reading import ROTOR
 from torsor.formats.writing import MeshNames, Omissions, moments_of, refuse_elastic, refused_loop, short_rpy, write_file
-from torsor.formats.xml import add_element, numbers, xml_bytes
+from torsor.formats.xml import add_element, numbers
 from torsor.mechanism import Coupling, Joint, Link, Loop, Mechanism, Shape, Visual
 from torsor.mechanism.names import claim_name, unused_name
 from torsor.spatial import inverse_pose
@@ -98,20 +97,15 @@ class _Writer:
             self._loop(loop, poses)
         self._notes()
         self.root.set("version", f"1.{self.version}")
-        self.omissions.report(self.source, "SDF")
-        content = xml_bytes(self.root, self.source)
-        self.meshes.copies.save()
-        return content
+        return self.meshes.finished(self.root, "SDF")
 
     def _notes(self) -> None:
         """Record properties of the mechanism that SDF does not support."""
         m = self.mechanism
         self.omissions.note("active coordinates", ", ".join(self.active), self.active)
         if self.base == "":
-            free = (
-                "a free base, which is implicit in Gazebo if no joint holds the model: load it with `base='floating'`"
-            )
-            self.omissions.note(free, m.joints[0].name)
+            free = "a free base, which is implicit in Gazebo if no joint holds the model"
+            self.omissions.note(f"{free}: load it with `base='floating'`", m.joints[0].name)
             self.omissions.note("limits of free joints", m.joints[0].name, has_position_limits(m.joints[0]))
         for name in m.postures:
             self.omissions.note("postures", name)
@@ -165,9 +159,8 @@ class _Writer:
         _pose(element, pose, relative_to)
         light = "links without mass or inertia, which Gazebo does not accept"
         self.omissions.note(light, name, not link.mass or not np.linalg.eigvalsh(link.inertia)[0] > 0)
-        self.omissions.note(
-            "physically impossible inertias, which Gazebo does not accept", name, str(link.defect or "")
-        )
+        impossible = "physically impossible inertias, which Gazebo does not accept"
+        self.omissions.note(impossible, name, str(link.defect or ""))
         inertial = add_element(element, "inertial")
         if np.any(link.com):
             add_element(inertial, "pose").text = f"{numbers(link.com)} 0 0 0"
@@ -278,9 +271,8 @@ class _Writer:
         if ends[1][0] == self.mechanism.base.name:  # the child of a joint that closes a loop already has a parent
             ends, between = ends[::-1], inverse_pose(between)
         (parent, _), (child, pose) = ends
-        element = self._ends(
-            claim_name(loop.name, self.taken), _JOINTS[loop.kind], self._name(parent), self._name(child)
-        )
+        name = claim_name(loop.name, self.taken)
+        element = self._ends(name, _JOINTS[loop.kind], self._name(parent), self._name(child))
         add_element(element, "pose").text = f"{numbers(pose[:3, 3])} {numbers(short_rpy(pose[:3, :3]))}"
         if loop.kind in ("revolute", "prismatic", "universal"):
             axis = between[2, :3] if loop.kind == "universal" else np.array([0.0, 0.0, 1.0])

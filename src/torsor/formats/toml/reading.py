@@ -30,19 +30,14 @@ SINGLE_DEFAULTS |= {"friction_model": ""}
 EACH = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
 EACH |= {"coulomb": 0.0, "viscous": 0.0, "rotor_inertia": 0.0}
 # The keys of each table; a star marks required keys.
+_JOINT_KEYS = "name* type* parent* child* position rpy rotation follows multi_turn spring motor flexible"
 KEYS = {
     "file": "torsor name gravity active units* links joints frames loops wheels couplings postures allowed_collisions",
     "units": "angle* length mass",
     "link": "name* mass com inertia unphysical visuals shapes",
     "visual": "shape* name size position rpy rotation color mesh path",
     "shape": "shape* name size position rpy rotation mesh path link contype conaffinity",
-    "joint": " ".join(
-        [
-            "name* type* parent* child* position rpy rotation follows multi_turn spring motor flexible",
-            *SINGLE_DEFAULTS,
-            *EACH,
-        ]
-    ),
+    "joint": " ".join([_JOINT_KEYS, *SINGLE_DEFAULTS, *EACH]),
     "spring": "stiffness* damping rest",
     "motor": "carrier* inertia* ratio axis stiffness damping coulomb viscous smooth",
     "frame": "name* link* position rpy rotation",
@@ -54,11 +49,9 @@ KEYS = {
 }
 UNITS = {"angle": ("rad", "deg"), "length": ("m",), "mass": ("kg",)}
 # The values of the keys: a description, and a type or the allowed shapes of numbers; (-1,) is a row of any length.
+_TEXTS = "name angle link type parent child follows shape mesh path carrier a b kind frame ground reason"
 _TYPES: dict[str, tuple[Any, str]] = {
-    "a string in quotes": (
-        str,
-        "name angle link type parent child follows shape mesh path carrier a b kind frame ground reason",
-    ),
+    "a string in quotes": (str, _TEXTS),
     "a function of v in quotes, such as '0.4 * sign(v) * exp(-(v / 0.1)**2)'": (str, "friction_model"),
     "a table": (dict, "spring motor flexible"),
     "a table of coordinates and their coefficients": (dict, "coefficients"),
@@ -121,8 +114,7 @@ def _value(kind: str, key: str, value: Any, where: str) -> Any:
     return array if array.ndim else float(array)
 
 
-# Flexible joints in TOML files: the table ``[joints.flexible]`` contains the fields of their modes
-# (docs/compute/flexible.md).
+# Flexible joints in TOML files: ``[joints.flexible]`` contains the fields of their modes (docs/compute/flexible.md).
 
 _KINDS: dict[str, type[Any]] = {"modes": Modes, "turn": TipTurn, "section": RodSection, "cam": Cam}
 _OPTIONAL: dict[type[Any], set[str]] = {
@@ -277,9 +269,8 @@ class _Reader:
 
     def _joint(self, where: str, entry: Table) -> Joint:
         type_name = known_word((*KINDS, "flexible"), entry["type"], "type", where)
-        settings = some(entry, "name", "type", "parent", "child", *SINGLE_DEFAULTS) | {
-            "coordinate": entry.get("follows", "")
-        }
+        settings = some(entry, "name", "type", "parent", "child", *SINGLE_DEFAULTS)
+        settings["coordinate"] = entry.get("follows", "")
         if "flexible" in entry:
             settings["flexible"] = read_flexible(entry["flexible"], f"{where}: flexible")
         elif type_name == "flexible":

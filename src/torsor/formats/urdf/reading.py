@@ -209,8 +209,7 @@ def _value(transmission: Any, tag: str, where: str) -> Any:
 
 # Capsules in URDF: a cylinder and two spheres whose names mark them as one capsule.
 #
-# URDF has no capsules, and few readers support the element <capsule>. The three parts are the same body for all
-# readers.
+# URDF has no capsules, and few readers support the element <capsule>. Its three parts are one body for all readers.
 
 Surface = TypeVar("Surface", bound=Visual | Shape)
 _NAME = re.compile(r"(?:(.*)/)?capsule\d+", re.DOTALL)
@@ -282,8 +281,7 @@ def read_urdf(
     leader. ``dynamics`` defines viscous and Coulomb friction and a spring (``spring_stiffness``, ``spring_reference``).
     A ``transmission`` with a rotor inertia defines a motor. Fixed joints are merged. Angles within 1e-10 of a multiple
     of pi/2 are rounded to it, and angles within ``snap`` of a multiple of pi/12 are rounded likewise. Elements without
-    influence on the motion (gazebo, ...) are ignored; a ``ModelWarning`` names other unread elements. Meshes are
-    referenced, not read.
+    influence on the motion (gazebo, ...) are ignored; a ``ModelWarning`` names other unread ones. Meshes are not read.
     """
     return _Reader(path, parse_xml(path, strict) if root is None else root, strict).read(base, snap)
 
@@ -340,9 +338,8 @@ class _Reader:
     def _check_macros(self) -> None:
         """Reject xacro around links and joints or instead of their numbers; warn of leftovers elsewhere."""
         macros = [element for element in self.root if "xacro" in element.tag and element.tag not in _LEFT_OVER]
-        around = [
-            element for element in macros if any(element.find(f".//{tag}") is not None for tag in ("link", "joint"))
-        ]
+        tags = (".//link", ".//joint")
+        around = [element for element in macros if any(element.find(tag) is not None for tag in tags)]
         for element in [*self.root.findall("link"), *self.root.findall("joint")]:
             parts = [*element, *(part for item in element.findall("inertial") for part in item)]
             around += [part for part in parts if "xacro" in part.tag and part.tag not in _LEFT_OVER]
@@ -446,8 +443,7 @@ class _Reader:
         if T is not IDENTITY:
             inertia = T[:3, :3] @ inertia @ T[:3, :3].T
             inertia = 0.5 * (inertia + inertia.T)
-        body = mass, T[:3, 3], inertia
-        return link_of(name, body, visuals, shapes, self.strict, where_is(element))
+        return link_of(name, (mass, T[:3, 3], inertia), visuals, shapes, self.strict, where_is(element))
 
     def _visuals(self, element: Any, owner: str) -> Iterator[Visual]:
         for visual in element.findall("visual"):
@@ -539,9 +535,8 @@ class _Reader:
         if kind in ("revolute", "prismatic") and (limit is None or not {"lower", "upper"} & limit.attrib.keys()):
             message = f"a {kind} joint without lower and upper limit"
             fix = 'add <limit lower="..." upper="..."/>, which other readers require or take as 0'
-            refuse_or_warn(
-                ModelError(message, where=where_is(element, owner), fix=fix), self.strict, "read as no limit"
-            )
+            error = ModelError(message, where=where_is(element, owner), fix=fix)
+            refuse_or_warn(error, self.strict, "read as no limit")
         if limit is None:
             return {}
         largest = {key: self._number(limit, key, "inf", owner, np.inf) for key in ("effort", "velocity")}

@@ -19,7 +19,7 @@ from torsor.base.errors import ModelError
 from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits, without_couplings
 from torsor.formats.urdf.reading import capsule_parts
 from torsor.formats.writing import MeshNames, Omissions, moments_of, short_rpy, write_file
-from torsor.formats.xml import add_element, xml_bytes
+from torsor.formats.xml import add_element
 from torsor.mechanism import Joint, Link, Mechanism, Motor, Shape, Visual
 from torsor.mechanism.names import claim_name
 from torsor.spatial import inverse_pose, make_pose
@@ -79,10 +79,7 @@ class _Writer:
         self._motors([joint for _, joint in moving])
         for a, b, _ in m.allowed_collisions:
             self.omissions.note("allowed collisions, which torsor.geometry saves as .srdf", f"{a} and {b}")
-        self.omissions.report(self.source, "URDF")
-        content = xml_bytes(self.root, self.source)
-        self.meshes.copies.save()
-        return content
+        return self.meshes.finished(self.root, "URDF")
 
     # Links
 
@@ -196,9 +193,8 @@ class _Writer:
             self.omissions.note("smooth friction of motors", joint.name, motor.coulomb and motor.smooth)
             if motor.is_elastic:
                 self.omissions.note("elastic joints, which other readers treat as rigid", joint.name)
-                self.omissions.note(
-                    "rotor inertia of elastic joints in addition to that of the motor", joint.name, reflected
-                )
+                what = "rotor inertia of elastic joints in addition to that of the motor"
+                self.omissions.note(what, joint.name, reflected)
                 self.omissions.note("viscous friction of the motors of elastic joints", joint.name, motor.viscous)
             elif reflected:  # one rotor with the spin momentum of the motor and the reflected inertia of both
                 spin, total = motor.inertia * motor.ratio, motor.inertia * motor.ratio**2 + reflected

@@ -223,11 +223,9 @@ def _driven(scene: Scene, joint: UsdJoint, drive: str, unit: float, effort: floa
     result = api(joint.prim, drive)
     most = _limit(number_of(result.GetMaxForceAttr(), np.inf))
     settings: dict[str, Any] = {"effort_limit": exact(data, "effort_limit", most * effort)}
-    stiffness, damping, rest = (
-        number_of(result.GetStiffnessAttr()) * effort / unit,
-        number_of(result.GetDampingAttr()) * effort / unit,
-        number_of(result.GetTargetPositionAttr()) * unit,
-    )
+    gains = result.GetStiffnessAttr(), result.GetDampingAttr()
+    stiffness, damping = (number_of(gain) * effort / unit for gain in gains)
+    rest = number_of(result.GetTargetPositionAttr()) * unit
     if "drive_damping" not in data:
         scene.left_out.note("gains and targets of drives", joint.name, stiffness or damping)
         return settings

@@ -88,8 +88,7 @@ def _mass(scene: Scene, prim: Any, place: Place, solids: list[Solid]) -> Solid:
     numbers = [own_mass, *moments, *([] if np.isneginf(center).all() else center)]  # minus infinity stands for none
     if not (np.isfinite(numbers).all() and own_mass >= 0):
         message, allowed = f"{own_mass:g}, centre of mass {center}, diagonal inertia {moments}", "finite numbers"
-        where = scene.where(prim)
-        raise ModelError(message, argument="mass", where=where, allowed=f"{allowed}, a mass of 0 or more")
+        raise ModelError(message, argument="mass", where=scene.where(prim), allowed=f"{allowed}, a mass of 0 or more")
     volume, middle, shape = composite(*solids) if solids else (0.0, np.zeros(3), np.zeros((3, 3)))
     mass = own_mass or volume
     given_center = bool(np.isfinite(center).all())
@@ -356,12 +355,9 @@ class _Reader:
             note("tendons", name, tendon)
             note("forces of PhysxForceAPI", name, "physxForce" in names or "PhysxForceAPI" in schemas)
             note("mjc:springdamper", name, any(_entries(prim, "mjc:springdamper")))
+        what = "drives without PhysicsDriveAPI, or of axes that have none"
         for joint in self.joints:
-            note(
-                "drives without PhysicsDriveAPI, or of axes that have none",
-                joint.name,
-                unread_drives(self.scene, joint),
-            )
+            note(what, joint.name, unread_drives(self.scene, joint))
         for prim in self.bodies.values():
             for key in _BODY_EFFECTS:
                 note(key, prim.GetName(), any(_entries(prim, key)))

@@ -24,9 +24,7 @@ from torsor.mechanism.names import claim_name
 from torsor.spatial import from_quaternion, make_pose
 
 AGREEMENT_TOLERANCE = 2e-6  # relative: a few single-precision rounding errors
-ORTHOGONALITY_TOLERANCE = (
-    1e-4  # products of unit axes that count as perpendicular, because rotations in files have few digits
-)
+ORTHOGONALITY_TOLERANCE = 1e-4  # largest product of perpendicular unit axes: rotations in files have few digits
 OWN = "torsor"  # the dictionary of customData
 
 

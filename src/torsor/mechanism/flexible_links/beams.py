@@ -136,8 +136,7 @@ class _Trial:
 
     def loaded(self, M: Array, load: tuple[float, float]) -> Array:
         """Return the mass matrix with a mass and an inertia at the tip."""
-        total = M + sum(m * np.outer(row, row) for m, row in zip(load, self.tip, strict=True))
-        return np.asarray(total)
+        return np.asarray(M + sum(m * np.outer(row, row) for m, row in zip(load, self.tip, strict=True)))
 
     def modes(self, carries: tuple[float, float], at_tip: bool) -> tuple[list[Legendre], Array]:
         """Return polynomials of the modes, and their stiffness matrix."""

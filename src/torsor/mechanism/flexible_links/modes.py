@@ -49,12 +49,8 @@ def node_modes(
         message = f"have shape {m.shape}, mode shapes {Phi.shape}"
         raise ModelError(message, argument="masses", where=source, allowed="(N,) and (N, 3, n): N nodes, n modes")
     if (stiffness is None) == (frequencies is None):
-        message = (
-            "neither stiffness nor frequencies are given"
-            if stiffness is None
-            else "both stiffness and frequencies are given"
-        )
-        raise ModelError(message, where=source, allowed="one of them")
+        given = "neither stiffness nor" if stiffness is None else "both stiffness and"
+        raise ModelError(f"{given} frequencies are given", where=source, allowed="one of them")
     n = Phi.shape[2]
     r = frozen_array(positions, (m.size, 3), source, "positions")
     ratios = positive_vector(damping, n, source, "damping", or_zero=True)
@@ -98,17 +94,7 @@ def _shortening(r: Array, Phi: Array) -> Array | None:
 # rad) and ``damping`` (a ratio). An .npz file has the arrays of ``node_modes`` by name: shapes (N, 3, n) and so on.
 
 _ARRAYS = ("positions", "masses", "shapes", "rotations", "stiffness", "frequencies", "damping", "inertias")
-_EXACT_FIELDS = (
-    "positions",
-    "masses",
-    "shapes",
-    "rotations",
-    "stiffness",
-    "damping",
-    "second",
-    "tip_second",
-    "inertias",
-)
+_EXACT_FIELDS = (*(name for name in _ARRAYS if name != "frequencies"), "second", "tip_second")
 _MODE = ("frequency", "stiffness", "shape", "rotation", "damping")
 
 
@@ -152,9 +138,8 @@ def _count(modes: int | None, held: int, where: str) -> int:
         return held
     count = whole_number(modes, where, "modes")
     if count > held:
-        raise ModelError(
-            f"{count} modes are requested from a file that has {held}", where=where, allowed=f"1 to {held}"
-        )
+        message = f"{count} modes are requested from a file that has {held}"
+        raise ModelError(message, where=where, allowed=f"1 to {held}")
     return count
 
 

@@ -38,9 +38,7 @@ def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
 
     def called(*values: Any) -> Any:
         node.batch([tuple(np.shape(value)) for value in values])
-        tensors = [value for value in values if isinstance(value, torch.Tensor)] or [
-            torch.zeros(0, dtype=torch.float64)
-        ]
+        tensors = [x for x in values if isinstance(x, torch.Tensor)] or [torch.zeros(0, dtype=torch.float64)]
         like, types = tensors[0], [tensor.dtype for tensor in tensors if tensor.dtype.is_floating_point]
         dtype = reduce(torch.promote_types, types) if types else torch.get_default_dtype()
         result = function.apply(*(torch.as_tensor(value, dtype=dtype, device=like.device) for value in values))

@@ -81,11 +81,9 @@ def _check_displacement(closure: LoopClosure, displacement: Array) -> None:
     if not np.isfinite(far):
         raise ModelError("a quaternion in the positions is zero", where=closure.name, allowed="rotations")
     if far > MAX_STRIDES * MAX_STRIDE:
-        message = f"is {far:.3g} rad or mechanism sizes away from the guess"
+        message, allowed = f"is {far:.3g} rad or mechanism sizes away from the guess", f"{MAX_STRIDES * MAX_STRIDE:g}"
         fix = "pass a closer guess, or subtract whole turns"
-        raise ModelError(
-            message, argument="q_active", where=closure.name, allowed=f"{MAX_STRIDES * MAX_STRIDE:g}", fix=fix
-        )
+        raise ModelError(message, argument="q_active", where=closure.name, allowed=allowed, fix=fix)
 
 
 def _check_agreement(closure: LoopClosure, positions: Array, goal: Array, missing: str) -> None:
@@ -96,9 +94,8 @@ def _check_agreement(closure: LoopClosure, positions: Array, goal: Array, missin
         positions[wrong] = np.nan
     elif wrong.any():
         count, free = len(closure.active), len(closure.assembly_choice.independent)
-        message = (
-            f"active coordinates disagree by {apart.max():.2g}: {count} are given, but only {free} are independent"
-        )
+        independent = f"{count} are given, but only {free} are independent"
+        message = f"active coordinates disagree by {apart.max():.2g}: {independent}"
         fix = "pass consistent values, or check robot.closed.mobility() for overconstrained loops"
         raise ModelError(message, where=closure.name, allowed=f"{AGREEMENT_TOLERANCE:g}", fix=fix)
 
@@ -117,9 +114,7 @@ def _search_goal(closure: LoopClosure, begin: Array, goal: Array) -> Array:
     requested = f"the active coordinates {shortened(goal[places].round(6))}"
     if distance < 1e-6 and left <= CLOSURE_TOLERANCE:
         here, there = closure.closer.side(np.stack([begin, trial]))
-        if (
-            here * there > 0 and min(abs(here), abs(there)) > MIN_SINGULAR_DISTANCE
-        ):  # closer to it, rounding decides the sign
+        if here * there > 0 and min(abs(here), abs(there)) > MIN_SINGULAR_DISTANCE:  # else rounding decides the sign
             return trial
         place = "there" if abs(there) <= MIN_SINGULAR_DISTANCE else "on the way there"
         place = "at the guess" if abs(here) <= MIN_SINGULAR_DISTANCE else place

@@ -29,7 +29,8 @@ class ClosedDerivatives(Accessor):
     """Derivatives of the methods of ``robot.closed`` with the same names: ``robot.closed.derivatives``.
 
     They are taken with respect to the active coordinates (columns): dq along the motion of the mechanism, dv with
-    respect to velocities at constant positions, and so on. Columns of redundant active coordinates are zero.
+    respect to velocities at constant positions, and so on. Columns of redundant active coordinates are zero. External
+    wrenches are fixed in their links, unless ``fixed_in`` selects the world (``robot.derivatives.inverse_dynamics``).
     """
 
     _closure: LoopClosure
@@ -77,8 +78,7 @@ class ClosedDerivatives(Accessor):
 
             dtau/dq = G^T [d(ID - A^T lambda)/dq G + d(ID)/dv dv/dq + M da/dq]
 
-        by the recursion of ``robot.derivatives.inverse_dynamics``. For ``fixed_in`` and ``points`` see that method,
-        and for ``share`` see ``closed.inverse_dynamics``.
+        by the recursion of ``robot.derivatives.inverse_dynamics``. For ``share`` see ``closed.inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -151,8 +151,6 @@ class ClosedDerivatives(Accessor):
     ) -> Three:
         """Return the derivatives (dq, dv, da) of ``closed.loop_wrenches``, each (..., l, 6, N).
 
-        External wrenches are fixed in their links.
-
         Example:
             >>> closed, q = torsor.library.four_bar().closed, torsor.library.four_bar().closed.assemble([0.5])
             >>> dq, dv, da = closed.derivatives.loop_wrenches(q, [0.0], [0.0])
@@ -173,8 +171,6 @@ class ClosedDerivatives(Accessor):
         out: Out = None,
     ) -> Three:
         """Return the derivatives (dq, dv, da) of ``closed.joint_wrenches``, each (..., L, 6, N).
-
-        External wrenches are fixed in their links.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -315,8 +311,7 @@ class Closed(Accessor):
         """Return minimal sets of coordinates that can drive the mechanism at positions q (nq,), best first.
 
         Each set has a ``control`` value: 1 if it controls all motions fully. Singular sets (``control`` 0) are omitted.
-        ``candidates`` are the coordinates that may have a drive; the default is all. At most ``most`` sets are
-        returned.
+        ``candidates`` are the coordinates that may have a drive (default: all). At most ``most`` sets are returned.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -377,8 +372,7 @@ class Closed(Accessor):
         With ``coordinates="all"``, ``v_active`` holds the velocities (..., nv) of all coordinates. Coordinates that are
         not active are idle: they have no drive and move only under the action of springs, loops and inertia. A floating
         base, the springs of a leg and rods that spin about their axes then need not be active. If active coordinates
-        depend on each other, such as two fingers on one tendon, the forces with the smallest sum of squares are
-        returned.
+        depend on each other, such as two fingers on one tendon, the sum of the squared forces is minimal.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -444,12 +438,10 @@ class Closed(Accessor):
         """Return the Lagrange multipliers (..., c) of the closure equations, 0 for redundant ones.
 
         tau_tree = tau_active + A^T lambda. For an equation that keeps origins coincident, lambda is the force (N) along
-        the corresponding axis of frame a; for one that keeps axes parallel, it is a moment (N m). For wheels it is the
-        ground force.
+        that axis of frame a; for one that keeps axes parallel, it is a moment (N m); for wheels, the ground force.
 
         The arguments are the same as for ``inverse_dynamics``. With ``coordinates="all"`` they are the same as for
-        ``forward_dynamics``: ``v_active`` and ``a_active`` hold velocities and **forces** of all coordinates, each
-        (..., nv).
+        ``forward_dynamics``: ``v_active`` and ``a_active`` hold velocities and **forces** (..., nv) of all coordinates.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})

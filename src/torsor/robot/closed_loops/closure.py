@@ -98,10 +98,8 @@ class LoopClosure:
         if out:
             owners = [loop.name for loop in mechanism.loops for _ in range(loop.count)]
             loops = ", ".join(repr(name) for name in dict.fromkeys(owners[k] for k in out))
-            message = (
-                f"{len(out)} of {count} closure equations of {loops} are redundant up to rounding and were dropped"
-            )
-            message += f": they contradict the others by {apart:.2g} of the mechanism's size"
+            message = f"{len(out)} of {count} closure equations of {loops} are redundant up to rounding and were "
+            message += f"dropped: they contradict the others by {apart:.2g} of the mechanism's size"
             warn(message, where=self.name, fix="use one joint instead of several, or give more digits")
         return (*repeated, *out)
 
@@ -201,9 +199,8 @@ class LoopClosure:
         sizes = np.nan_to_num(np.abs(self.space.error(q)), nan=np.inf)
         owners = [loop.name for loop in self.mechanism.loops for _ in range(loop.count)]
         wide = [repr(owners[k]) for k in np.argsort(-sizes, kind="stable") if sizes[k] > CLOSURE_TOLERANCE]
-        return (
-            f"the smallest closure error is {error:.2g} of the mechanism's size, in {listing(dict.fromkeys(wide), 4)}"
-        )
+        names = listing(dict.fromkeys(wide), 4)
+        return f"the smallest closure error is {error:.2g} of the mechanism's size, in {names}"
 
     def choice(self, algorithm: Algorithm) -> ClosureChoice:
         """Return the closure choice for tracing an algorithm."""

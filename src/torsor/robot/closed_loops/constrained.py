@@ -142,12 +142,9 @@ def _driven(closure: LoopClosure, at: Array, *values: ArrayLike, numbers: Number
         other = closure.driven_equations_at(item[0])
         result[index], left = _with_margin(closure, name, other, there, *item)
         if len(other.rows) < len(choice.rows) or not left >= SINGULAR_MARGIN:
-            fix = (
-                "choose other active coordinates: see robot.closed.active_sets(q) and "
-                "robot.closed.mobility(q).uncontrolled"
-            )
             message = "the active coordinates do not determine the other coordinates of their loops"
-            raise ModelError(message, where=closure.name, fix=fix)
+            ways = "robot.closed.active_sets(q) and robot.closed.mobility(q).uncontrolled"
+            raise ModelError(message, where=closure.name, fix=f"choose other active coordinates: see {ways}")
     if choice.between:
         tau = np.zeros((*result.shape[:-1], closure.mechanism.nv))
         tau[..., closure.active] = result

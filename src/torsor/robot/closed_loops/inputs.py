@@ -15,17 +15,12 @@ from torsor.robot.closed_loops.closure import MAX_CLOSURE_ERROR, LoopClosure
 from torsor.robot.closed_loops.mobility import RANK, analyse
 
 MIN_SINGULAR_DISTANCE = 1e-5  # minimum distance from singular: below it, forces are mostly rounding error
-MAX_RELATIVE_ERROR = (
-    1e-3  # largest closure error relative to that distance squared, which is the relative error of forces
-)
+MAX_RELATIVE_ERROR = 1e-3  # largest closure error relative to that distance squared: the relative error of forces
 SINGULAR_MARGIN = 1e-7  # margin of closure equations below which they are dependent
 REST_VELOCITY = 1e-6  # rad/s: floor for velocities in the check of the closure rate, which is rounding error below it
 CONTRADICTION = 1e-6  # largest contradiction of the rates of redundant active coordinates, relative to the largest rate
-UNCHECKED_ALGORITHMS = {
-    "closure_trial",
-    "closure_state",
-    "closure_margin",
-}  # these measure how open or singular a position is
+# These measure how open or singular a position is.
+UNCHECKED_ALGORITHMS = {"closure_trial", "closure_state", "closure_margin"}
 
 
 def check_inputs(closure: LoopClosure, request: Request, values: Sequence[ArrayLike]) -> None:

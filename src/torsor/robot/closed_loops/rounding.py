@@ -63,9 +63,8 @@ def couplings_left_out(loops: Sequence[Closure], where: str) -> list[int]:
     couplings = [loop for loop in loops if isinstance(loop, Coupling)]
     if len(couplings) < 2:
         return []
-    factors = [
-        {(n, k): c for n, all_ in coupling.polynomials.items() for k, c in enumerate(all_)} for coupling in couplings
-    ]
+    polynomials = [coupling.polynomials.items() for coupling in couplings]
+    factors = [{(name, k): c for name, powers in item for k, c in enumerate(powers)} for item in polynomials]
     keys = list(dict.fromkeys(key for factor in factors for key in factor))
     terms = np.array([[factor.get(key, 0.0) for key in keys] for factor in factors])
     largest = np.abs(terms).max(axis=1)  # an equation may be multiplied by any number
@@ -75,14 +74,11 @@ def couplings_left_out(loops: Sequence[Closure], where: str) -> list[int]:
     kept, out = [0], list[int]()
     for k in range(1, len(couplings)):
         sizes = np.abs(terms[k])
-        scale = np.where(
-            sizes > 0, sizes, np.maximum(np.abs(terms[kept]).max(axis=0), TINY_COEFFICIENT)
-        )  # metres or radians
+        kept_sizes = np.maximum(np.abs(terms[kept]).max(axis=0), TINY_COEFFICIENT)
+        scale = np.where(sizes > 0, sizes, kept_sizes)  # metres or radians
         shares = np.linalg.lstsq((terms[kept] / scale).T, terms[k] / scale, rcond=None)[0]
         apart = float(np.abs((terms[k] - shares @ terms[kept]) / scale).sum())
-        shift = float(offsets[k] - shares @ offsets[kept]) / float(
-            sizes[sizes > 0].min()
-        )  # of the joint that moves most
+        shift = float((offsets[k] - shares @ offsets[kept]) / sizes[sizes > 0].min())  # of the joint that moves most
         if apart > ROUNDING_TOLERANCE or (apart > COEFFICIENT_TOLERANCE and abs(shift) > ROUNDING_TOLERANCE):
             kept.append(k)
             continue

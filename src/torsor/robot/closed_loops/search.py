@@ -27,17 +27,12 @@ INTERMEDIATE_TOLERANCE = 1e-3  # largest intermediate error, relative to the squ
 
 MAX_ITERATIONS = 100  # Newton iterations
 MIN_NEWTON_FRACTION = 0.5**8  # smallest fraction of a Newton step that is tried
-MAX_STRIDES, MAX_STRIDE, MIN_STRIDE = (
-    2000,
-    0.25,
-    1e-6,
-)  # number of continuation steps, longest and shortest (rad or sizes)
+MAX_STRIDES, MAX_STRIDE, MIN_STRIDE = 2000, 0.25, 1e-6  # continuation steps: number, longest, shortest (rad or sizes)
 MAX_STEP_FRACTION = 0.5  # longest step, as a fraction of the distance from singular
 MIN_REMAINING_FRACTION = 0.4  # minimum fraction of that distance that must remain after a step
 JUMP_LENGTH = 0.6  # rad or sizes: a longer motion in one step is a jump to another assembly mode
-MIN_SINGULAR_DISTANCE = (
-    1e-4  # minimum distance from singular: below it, forces that depend on its square lose half their digits
-)
+# Minimum distance from singular: below it, forces, which depend on its square, lose half their digits.
+MIN_SINGULAR_DISTANCE = 1e-4
 # Minimum distance of a start from singular: at a dead point positions have errors of 1e-6, the square root of closure
 # errors, so rounding would decide the assembly mode.
 DEAD_POINT_DISTANCE = 1e-5
@@ -148,10 +143,8 @@ class Closer:
     def accepted(self, q: Array, there: Array, side: Array, beyond: Array) -> Flags:
         """Return which steps are accepted: those that do not jump, and neither cross nor approach a singularity."""
         gone = (there - q) / self.q_units
-        kept = beyond * np.sign(side) > MIN_REMAINING_FRACTION * np.abs(
-            side
-        )  # not a quotient: both sides may be 0 at a dead point
-        return np.asarray((np.einsum("ij,ij->i", gone, gone) < JUMP_LENGTH**2) & kept)
+        least = MIN_REMAINING_FRACTION * np.abs(side)  # not a quotient: both sides may be 0 at a dead point
+        return np.asarray((np.einsum("ij,ij->i", gone, gone) < JUMP_LENGTH**2) & (beyond * np.sign(side) > least))
 
     def _walk_together(self, q: Array, side: Array, displacement: Array) -> tuple[Array, Flags]:
         """Return positions after the displacement in equal steps for the batch, and whether they were short enough."""
@@ -170,12 +163,8 @@ class Closer:
     def _walk_separately(self, q: Array, side: Array, displacement: Array) -> tuple[Array, Flags]:
         """Return positions after the displacement, with one step length per state, and which states arrived."""
         length = np.maximum(np.abs(displacement / self.v_units).max(axis=-1, initial=0.0), MIN_STRIDE**2)
-        q, side, done, pace = (
-            q.copy(),
-            side.copy(),
-            np.zeros(len(q)),
-            np.minimum(MAX_STRIDE, MAX_STEP_FRACTION * np.abs(side)),
-        )
+        pace = np.minimum(MAX_STRIDE, MAX_STEP_FRACTION * np.abs(side))
+        q, side, done = q.copy(), side.copy(), np.zeros(len(q))
         for _ in range(MAX_STRIDES):
             late = np.flatnonzero((done < 1) & (pace > MIN_STRIDE))
             if not late.size:
@@ -245,11 +234,8 @@ class Space:
         if len(motions) and np.linalg.norm(motions[:, active] @ rest) <= DEAD_POINT_OFFSET**2 * np.linalg.norm(rest):
             # At a dead point no motion leads to the goal. Start again next to it, on either side.
             loose = null_space(motions[:, active].T, 1.0) @ motions
-            beside = [
-                self.closest(self.integrate(q, direction * DEAD_POINT_OFFSET * self.units))[0]
-                for m in loose
-                for direction in (m, -m)
-            ]
+            steps = (side * DEAD_POINT_OFFSET * motion * self.units for motion in loose for side in (1, -1))
+            beside = [self.closest(self.integrate(q, step))[0] for step in steps]
             q = min(beside, key=lambda at: float(np.linalg.norm(missing(at))), default=q)
             rest = missing(q)
         for _ in range(300):

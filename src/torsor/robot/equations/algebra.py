@@ -78,7 +78,7 @@ class Algebra:
             if result is not None:
                 return result[code == ca.OP_SIN]
         if code in (ca.OP_POW, ca.OP_CONSTPOW) and arguments[1].is_ground:
-            power = Fraction(int(arguments[1].LC.numerator), int(arguments[1].LC.denominator)) if arguments[1] else 0
+            power = fraction_of(arguments[1].LC) if arguments[1] else 0
             if power == int(power) and 0 <= power <= 8:
                 return self.power(arguments[0], int(power))
         return self.atom(code, *arguments)
@@ -104,10 +104,10 @@ class Algebra:
             result = self.times(result, a)
         return result
 
-    def reduced(self, a: Polynomial, keep: int = 0) -> Polynomial:
-        """Return the polynomial without squares of sines (``keep`` 0) or of cosines (``keep`` 1)."""
-        for pair in self.pairs:
-            a = self.reduced_at(a, pair[keep], pair[1 - keep])
+    def reduced(self, a: Polynomial) -> Polynomial:
+        """Return the polynomial without squares of sines."""
+        for cosine, sine in self.pairs:
+            a = self.reduced_at(a, cosine, sine)
         return a
 
     def reduced_at(self, a: Polynomial, kept: int, gone: int) -> Polynomial:
@@ -142,7 +142,7 @@ class Algebra:
         where = {place: k for k, place in enumerate(self.positions)}
         for monomial, coefficient in angle.items():
             used = [k for k, power in enumerate(monomial) if power]
-            value = Fraction(int(coefficient.numerator), int(coefficient.denominator))
+            value = fraction_of(coefficient)
             if not used:
                 offset = float(value)
             elif len(used) > 1 or monomial[used[0]] > 1 or used[0] not in where:
@@ -165,6 +165,11 @@ class Algebra:
             for _ in range(abs(multiple)):
                 c, s = self.reduced(c * cos - s * step), self.reduced(s * cos + c * step)
         return c, s
+
+
+def fraction_of(coefficient: Any) -> Fraction:
+    """Return a coefficient, whose type depends on the installed SymPy backend, as a fraction."""
+    return Fraction(int(coefficient.numerator), int(coefficient.denominator))
 
 
 def tidy(a: Polynomial) -> Polynomial:

@@ -153,11 +153,8 @@ def _made(robot: Mechanism, request: Request, letters: Letters, free: Parameters
     sizes, input_names = request.results(robot), {str(entry) for entries in inputs.values() for entry in entries}
     taken = [str(value) for value in free.values if str(value) in input_names or str(value) in sizes]
     if taken:
-        message, fix = (
-            f"the symbol {taken[0]!r} is an input or result of {request.name}",
-            "give the parameter another name",
-        )
-        raise ModelError(message, where=robot.name, fix=fix)
+        message = f"the symbol {taken[0]!r} is an input or result of {request.name}"
+        raise ModelError(message, where=robot.name, fix="give the parameter another name")
     program = read_program(function)
     try:
         if simplify:
@@ -168,9 +165,7 @@ def _made(robot: Mechanism, request: Request, letters: Letters, free: Parameters
         message = f"{words}, and an expanded one has more than {MAX_TERMS:,} terms"
         raise ModelError(message, where=robot.name, fix=fix) from None
     results = {name: _shaped(entry, shape) for (name, shape), entry in zip(sizes.items(), entries, strict=True)}
-    used = {
-        free_symbol for value in (entry for item in entries for entry in item) for free_symbol in value.free_symbols
-    }
+    used = {symbol for item in entries for entry in item for symbol in entry.free_symbols}
 
     def order(symbol: Any) -> tuple[bool, list[int], str]:
         numbers = [int(element) for element in re.findall(r"\d+", symbol.name)]  # c_2 before c_10
@@ -255,9 +250,8 @@ def direct(
             value, length = RULES[code](*(values[k] for k in arguments)), 1 + sum(lengths[k] for k in arguments)
             symbol, angle = None, values[arguments[0]]
             if code in (ca.OP_SIN, ca.OP_COS) and angle in positions:
-                symbol = letters.wave(
-                    "c" if code == ca.OP_COS else "s", [int(position == angle) for position in positions]
-                )
+                harmonic = [int(position == angle) for position in positions]
+                symbol = letters.wave("c" if code == ca.OP_COS else "s", harmonic)
             shared = uses[index] > 1 and length > 1 and not value.is_Symbol and not (-value).is_Symbol
             if symbol is None and (shared or length > MAX_LINE_OPERATIONS):
                 symbol = sp.Symbol(f"w_{len(made) + 1}")
@@ -289,9 +283,8 @@ def shared(expressions: Sequence[Expression], made: Definitions) -> tuple[list[E
 
     new = dict(zip(different, map(final, short), strict=True))
     names = {number_of[symbol]: value.xreplace(renamed) for symbol, value in names.items()}
-    return [new[expression] for expression in expressions], {
-        symbol: new[value] for symbol, value in made.items()
-    } | names
+    names = {symbol: new[value] for symbol, value in made.items()} | names
+    return [new[expression] for expression in expressions], names
 
 
 def inserted(expressions: Sequence[Expression], made: Definitions, most: int) -> tuple[list[Expression], Definitions]:
@@ -316,8 +309,6 @@ def ordered(made: Mapping[Any, Expression], symbols: Iterable[Any]) -> list[tupl
             result[symbol] = made[symbol]
             continue
         waiting.append((symbol, True))
-        used = sorted(
-            (free_symbol for free_symbol in made[symbol].free_symbols if free_symbol in made), key=str, reverse=True
-        )
-        waiting += [(item, False) for item in used if item not in result]
+        used = sorted(made[symbol].free_symbols & made.keys() - result.keys(), key=str, reverse=True)
+        waiting += [(item, False) for item in used]
     return list(result.items())

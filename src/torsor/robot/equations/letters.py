@@ -52,12 +52,10 @@ class Letters:
 
     def symbol(self, name: str, latex: str = "") -> Any:
         """Return a symbol without assumptions, so that it equals a user's ``sympy.Symbol(name)``."""
-        results = sp.Symbol(name)
+        symbol = sp.Symbol(name)
         letter, _, below = name.partition("_")
-        self.latex[results] = latex or (
-            f"{_letter(letter)}_{{{below.replace('_', ',')}}}" if below else _letter(letter)
-        )
-        return results
+        self.latex[symbol] = latex or _letter(letter) + (f"_{{{below.replace('_', ',')}}}" if below else "")
+        return symbol
 
     def inputs(self, shapes: Mapping[str, tuple[int, ...]], rates: bool) -> dict[str, list[Any]]:
         """Return the symbols of an algorithm's inputs; if ``rates``, velocities are time derivatives of positions."""
@@ -118,12 +116,10 @@ def parameters(robot: Mechanism, letters: Letters, symbols: bool | Sequence[str]
                 allowed = "a letter, then letters and digits, parts after _: m_2, l_1, I_2_zz"
                 raise ModelError(f"the symbol {item.name!r}", value=item.name, where=robot.name, allowed=allowed)
             if _OWN.fullmatch(item.name) or item.name in _WORDS or iskeyword(item.name):
-                message, fix = f"the symbol {item.name!r}", "choose another"
-                reserved = (
-                    "c_2 and s_2 are cosine and sine, d_, f_, w_ subexpressions; cos, sqrt, lambda are Python words"
-                )
-                allowed = f"names that the equations do not use: {reserved}"
-                raise ModelError(message, value=item.name, where=robot.name, allowed=allowed, fix=fix)
+                allowed = "names that the equations do not use: c_2 and s_2 are cosine and sine, d_, f_, w_ "
+                allowed += "subexpressions; cos, sqrt, lambda are Python words"
+                fields = {"value": item.name, "where": robot.name, "allowed": allowed, "fix": "choose another"}
+                raise ModelError(f"the symbol {item.name!r}", **fields)
             symbol = letters.symbol(item.name)
         else:
             symbol = _named(robot, letters, item)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import sympy as sp
 
-from torsor.robot.equations.algebra import Algebra, Polynomial, TooLongError
+from torsor.robot.equations.algebra import Algebra, Polynomial, TooLongError, fraction_of
 from torsor.robot.equations.letters import Letters
 from torsor.robot.equations.rules import RULES, Expression, number
 
@@ -87,7 +87,7 @@ class Writer:
         result: Terms = {}
         for monomial, coefficient in a.items():
             rest = list(monomial)
-            products: list[tuple[dict[Any, int], Fraction]] = [({}, _fraction(coefficient))]
+            products: list[tuple[dict[Any, int], Fraction]] = [({}, fraction_of(coefficient))]
             for group in grouped:
                 waves: dict[tuple[str, Harmonic], Fraction] = {("c", (0,) * len(self.algebra.positions)): Fraction(1)}
                 for k in group:
@@ -113,7 +113,7 @@ class Writer:
         return a
 
     def _terms(self, a: Polynomial, angles: dict[int, Harmonic]) -> Terms:
-        return {_ordered(dict(self._symbols(monomial, angles))): _fraction(item) for monomial, item in a.items()}
+        return {_ordered(dict(self._symbols(monomial, angles))): fraction_of(item) for monomial, item in a.items()}
 
     def _symbols(self, monomial: tuple[int, ...], angles: dict[int, Harmonic]) -> list[tuple[Any, int]]:
         """Return the symbols of a monomial; ``angles`` are the sums of positions in cosines and sines."""
@@ -203,15 +203,10 @@ def _content(terms: Terms) -> Fraction:
     """Return the common factor of all coefficients if small integers remain, otherwise 1 or -1."""
     values = list(terms.values())
     sign = -1 if all(value < 0 for value in values) else 1
-    common = Fraction(
-        math.gcd(*(value.numerator for value in values)), math.lcm(*(value.denominator for value in values))
-    )
+    above, below = zip(*(value.as_integer_ratio() for value in values), strict=True)
+    common = Fraction(math.gcd(*above), math.lcm(*below))
     small = len(values) > 1 and max(abs(value) / common for value in values) <= MAX_MULTIPLE
     return sign * (common if small else Fraction(1))
-
-
-def _fraction(value: Any) -> Fraction:
-    return Fraction(int(value.numerator), int(value.denominator))
 
 
 def _ordered(powers: dict[Any, int]) -> Monomial:

@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import Array
 from torsor.base.checks import flag, frozen_pose
 from torsor.base.errors import ModelError
-from torsor.mechanism import Joint
+from torsor.mechanism.mechanism import lineage
 from torsor.robot.inverse_kinematics.problem import Problem
 from torsor.robot.inverse_kinematics.search import chased
 from torsor.robot.inverse_kinematics.targets import Pose, coordinates_of, near_enough
 from torsor.robot.robot import Robot, checked_robot
-from torsor.spatial import inverse_pose
+from torsor.spatial import exp_so3, inverse_pose
 
 # Rotations about given axes that move points and vectors to given places: the building blocks of closed-form solutions.
 #
@@ -93,13 +93,15 @@ def closest_points(one: Axis, other: Axis) -> tuple[Axis, Axis]:
     return Axis(one.w, one.o + s * one.w), Axis(other.w, other.o + t * other.w)
 
 
+def are_parallel(one: Axis, other: Axis) -> bool:
+    """Return whether two axes are parallel up to rounding."""
+    return bool(np.linalg.norm(np.cross(one.w, other.w)) < ZERO_TOLERANCE)
+
+
 def meeting_point(axes: list[Axis], size: float) -> Array | None:
     """Return the point where all axes meet, or None."""
     first, second = closest_points(axes[0], axes[1])
-    if (
-        np.linalg.norm(np.cross(first.w, second.w)) < ZERO_TOLERANCE
-        or np.linalg.norm(first.o - second.o) > ZERO_TOLERANCE * size
-    ):
+    if are_parallel(first, second) or np.linalg.norm(first.o - second.o) > ZERO_TOLERANCE * size:
         return None
     point = first.o
     for axis in axes[2:]:
@@ -128,7 +130,7 @@ def _third(
     first: Axis, second: Axis, middle: Array, u: Array, v: Array, p: Array, apart: Array, reach: float
 ) -> list[float]:
     """Return the angles of the third axis."""
-    if np.linalg.norm(np.cross(first.w, second.w)) < ZERO_TOLERANCE:  # parallel: the height along them is that of p
+    if are_parallel(first, second):  # the height along them is that of p
         return sinusoid(float(first.w @ u), float(first.w @ v), float(first.w @ (p - middle)))
     m = middle - second.o
     size = float(m @ m + u @ u), 2 * float(m @ u), 2 * float(m @ v)  # |x - o2|^2 = size . (1, cos, sin)
@@ -156,7 +158,7 @@ def _quadric(k: float, c1: float, s1: float, cc: float, cs: float, ss: float) ->
 def _between(first: Axis, second: Axis, moved: Array, p: Array, apart: Array) -> list[Array]:
     """Return the points to which the second axis moves ``moved`` and which the first axis moves to p."""
     length = float(np.linalg.norm(p - first.o))
-    if np.linalg.norm(np.cross(first.w, second.w)) >= ZERO_TOLERANCE:
+    if not are_parallel(first, second):
         a, b = float(first.w @ (p - first.o)), float(second.w @ (moved - first.o))
         result = with_two_products(first.w, a, second.w, b, length)
         far = float(np.linalg.norm(moved - second.o))
@@ -196,8 +198,7 @@ def analytic_inverse_kinematics(robot: Robot, pose: ArrayLike, place: str | int,
     counted from either end. ModelError is raised otherwise, and for arms that are singular everywhere, such as planar
     ones, which have either no posture or infinitely many for every pose. Postures that differ by whole turns count as
     one. Only postures within the joint limits are returned, unless ``limits`` is False. If the wrist is singular, one
-    posture represents the infinitely many that reach the pose. Other coordinates of the robot are in the neutral
-    position.
+    posture represents the infinitely many that reach the pose. Other coordinates are neutral.
 
     Example:
         >>> arm = torsor.library.ur5()
@@ -216,8 +217,7 @@ def analytic_inverse_kinematics(robot: Robot, pose: ArrayLike, place: str | int,
         message = f"the arm is singular everywhere: its six axes move {place!r} in {freedoms} directions"
         allowed = "an arm that can move in six, so that a pose has finitely many postures"
         raise ModelError(message, where=where, allowed=allowed, fix="use inverse_kinematics")
-    G = T @ inverse_pose(M)
-    result = _solutions(axes, G, size)
+    result = _solutions(axes, T @ inverse_pose(M), size)
     if result is None:
         message = "no closed form is known for its axes"
         allowed = "three axes that meet at an end of the arm, or parallel axes 2, 3, 4 and axes 5, 6 that meet, "
@@ -231,27 +231,20 @@ def analytic_inverse_kinematics(robot: Robot, pose: ArrayLike, place: str | int,
 def _arm(robot: Robot, place: str | int, where: str) -> tuple[list[int], list[Axis], Array]:
     """Return the indices in q of the six angles, their axes at zero, and the pose at zero."""
     spot = robot.place(place)
-    chain, k = list[int](), spot.link
-    while k >= 0:
-        chain.append(k)
-        k = robot.parents[k]
-    joints: list[Joint] = [robot.joints[k] for k in reversed(chain)]
+    chain = lineage(robot, spot.link)[::-1]
+    joints = [robot.joints[k] for k in chain]
     turning = all(joint.type in ("revolute", "continuous") and abs(joint.ratio) == 1 for joint in joints)
     if robot.loops or not turning or len(joints) != 6 or len(coordinates_of(robot, spot)) != 6:
-        message = f"{len(joints)} joints move {place!r}: {', '.join(joint.type for joint in joints)}"
-        if robot.loops:
-            message = "the robot has loops"
-        fix = "use inverse_kinematics"
+        types = f"{len(joints)} joints move {place!r}: {', '.join(joint.type for joint in joints)}"
+        message, fix = "the robot has loops" if robot.loops else types, "use inverse_kinematics"
         raise ModelError(message, where=where, allowed="six revolute joints, each with its own angle", fix=fix)
-    zero = robot.neutral()
-    exact = robot.kernels.exact
+    zero, exact = robot.neutral(), robot.kernels.exact
     poses = exact.call("poses", zero)
     axes = []
-    for k in reversed(chain):
-        frame = poses[k] @ robot.joints[k].frame
-        axes.append(Axis(frame[:3, 2] * np.sign(robot.joints[k].ratio), frame[:3, 3]))
-    M = exact.call("pose", zero, place=place)
-    return [robot.coordinates[k].q.start for k in reversed(chain)], axes, M
+    for k, joint in zip(chain, joints, strict=True):
+        frame = poses[k] @ joint.frame
+        axes.append(Axis(frame[:3, 2] * np.sign(joint.ratio), frame[:3, 3]))
+    return [robot.coordinates[k].q.start for k in chain], axes, exact.call("pose", zero, place=place)
 
 
 def _freedoms(axes: list[Axis], size: float) -> int:
@@ -262,7 +255,7 @@ def _freedoms(axes: list[Axis], size: float) -> int:
         for axis, angle in zip(axes, angles, strict=True):
             w, o = R @ axis.w, R @ axis.o + p
             columns.append([*w, *np.cross(o - axes[0].o, w) / size])
-            turn = _matrix(w, angle)
+            turn = exp_so3(angle * w)
             R, p = turn @ R, turn @ (p - o) + o
         values = np.linalg.svd(np.array(columns), compute_uv=False)
         ranks.append(int((values > ZERO_TOLERANCE * values[0]).sum()))
@@ -274,7 +267,7 @@ def _solutions(axes: list[Axis], G: Array, size: float) -> list[Angles] | None:
     for forward in (True, False):
         chain = axes if forward else axes[::-1]
         goal = G if forward else inverse_pose(G)
-        parallel = all(np.linalg.norm(np.cross(chain[1].w, axis.w)) < ZERO_TOLERANCE for axis in chain[2:4])
+        parallel = all(are_parallel(chain[1], axis) for axis in chain[2:4])
         result: Iterator[Angles]
         if (wrist := meeting_point(chain[3:], size)) is not None:
             result = _by_wrist(chain, goal, wrist)
@@ -286,22 +279,18 @@ def _solutions(axes: list[Axis], G: Array, size: float) -> list[Angles] | None:
     return None
 
 
-def _matrix(w: Array, angle: float) -> Array:
-    return np.stack([rotated(w, column, angle) for column in np.eye(3)], axis=1)
-
-
 def _by_wrist(axes: list[Axis], G: Array, wrist: Array) -> Iterator[Angles]:
     """Yield the angles of an arm whose last three axes meet."""
     R, w = G[:3, :3], [axis.w for axis in axes]
     for first in three_turns(axes[:3], wrist, R @ wrist + G[:3, 3]):
         arm = np.eye(3)
         for axis, angle in zip(w[:3], first, strict=True):
-            arm = arm @ _matrix(axis, angle)
+            arm = arm @ exp_so3(angle * axis)
         rest = arm.T @ R
         v = rest @ w[5]
         for y in with_two_products(w[4], float(w[4] @ w[5]), w[3], float(w[3] @ v), 1.0):
             fourth, fifth = angle_between(w[3], y, v), angle_between(w[4], w[5], y)
-            last = _matrix(w[4], fifth).T @ _matrix(w[3], fourth).T @ rest
+            last = exp_so3(fifth * w[4]).T @ exp_so3(fourth * w[3]).T @ rest
             yield (*first, fourth, fifth, _turn(w[5], last))
 
 
@@ -319,11 +308,11 @@ def _by_parallel_axes(axes: list[Axis], G: Array, wrist: Array) -> Iterator[Angl
     along, across = (w[0] @ far) * w[0], far - (w[0] @ far) * w[0]
     height = float(n @ (wrist - base.o)) - float(n @ along)  # n . (R1^T far) = n . (wrist - o1)
     for first in sinusoid(float(n @ across), -float(n @ np.cross(w[0], far)), height):
-        R1 = _matrix(w[0], first)
+        R1 = exp_so3(first * w[0])
         u = R.T @ R1 @ n
         for y in with_two_products(w[4], float(w[4] @ n), w[5], float(w[5] @ u), 1.0):
             fifth, sixth = angle_between(w[4], y, n), angle_between(w[5], u, y)
-            planar = R1.T @ R @ _matrix(w[5], sixth).T @ _matrix(w[4], fifth).T
+            planar = R1.T @ R @ exp_so3(sixth * w[5]).T @ exp_so3(fifth * w[4]).T
             whole = _turn(n, planar)
             # Position of the fourth axis: the wrist is fixed in the frame of link 4.
             there = base.turned(R @ wrist + G[:3, 3], -first) + planar @ (axes[3].o - wrist)
@@ -361,18 +350,12 @@ def _distinct(robot: Robot, q: Array, at: list[int], limits: bool) -> Array:
     q = q.copy()
     q[:, at] = np.angle(np.exp(1j * q[:, at]))
     if limits:
-        for k in at:
-            low, high = robot.lower[k], robot.upper[k]
-            for turn in (2 * np.pi, -2 * np.pi):
-                other = q[:, k] + turn
-                out = (q[:, k] < low - ZERO_TOLERANCE) | (q[:, k] > high + ZERO_TOLERANCE)
-                q[:, k] = np.where(
-                    out & (other >= low - ZERO_TOLERANCE) & (other <= high + ZERO_TOLERANCE), other, q[:, k]
-                )
-        inside = ((q[:, at] >= robot.lower[at] - ZERO_TOLERANCE) & (q[:, at] <= robot.upper[at] + ZERO_TOLERANCE)).all(
-            axis=1
-        )
-        q = q[inside]
+        low, high = robot.lower[at] - ZERO_TOLERANCE, robot.upper[at] + ZERO_TOLERANCE
+        for turn in (2 * np.pi, -2 * np.pi):
+            angles, others = q[:, at], q[:, at] + turn
+            out = (angles < low) | (angles > high)
+            q[:, at] = np.where(out & (others >= low) & (others <= high), others, angles)
+        q = q[((q[:, at] >= low) & (q[:, at] <= high)).all(axis=1)]
     kept: list[Array] = []
     for item in q:
         if all(np.abs(np.exp(1j * item[at]) - np.exp(1j * other[at])).max() > POSTURE_TOLERANCE for other in kept):

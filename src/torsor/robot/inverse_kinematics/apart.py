@@ -95,9 +95,8 @@ class ApartRunner(search.Runner):
         todo = np.flatnonzero(close & (result.cost <= self.enough))
         result.cost[close] = np.inf
         if len(todo):
-            again = self._chased(
-                result.q[todo], data[todo], 1.0, search.MAX_STEPS, search.WINDOW, search.PROGRESS_RATIO
-            )
+            limits = search.MAX_STEPS, search.WINDOW, search.PROGRESS_RATIO
+            again = self._chased(result.q[todo], data[todo], 1.0, *limits)
             result.q[todo], result.cost[todo] = again.q, again.cost
         return result
 

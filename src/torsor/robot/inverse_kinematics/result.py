@@ -41,8 +41,7 @@ class Shapes:
     """The distances between the collision shapes of ``pairs``, for the requested ``clearance`` (m).
 
     ``least`` (...) is the smallest distance in m. ``holding`` (..., P) is True if a pair violates the clearance, or is
-    at the clearance and blocks an unsolved posture. ``moving`` (P,) marks the pairs that can be moved by joints that
-    move a target.
+    at the clearance and blocks an unsolved posture. ``moving`` (P,) marks the pairs that joints of the targets move.
     """
 
     clearance: float

@@ -93,9 +93,8 @@ def nearest(problem: Problem, q: Array, data: Array, first: int, count: int = CA
 class PoseTable:
     """A table of postures, indexed by the pose of one place; for many targets, two lookups replace a search.
 
-    A cell is a part of the position box combined with a part of the rotations, which are classified by the largest
-    quaternion component and by the ratios of the others to it. Each cell holds the posture that is farthest from limits
-    and singularities.
+    A cell is a part of the position box and of the rotations, which are classified by the largest quaternion component
+    and by the ratios of the others to it. It holds the posture that is farthest from limits and singularities.
     """
 
     def __init__(self, problem: Problem):
@@ -153,9 +152,7 @@ WINDOW, PROGRESS_RATIO = 6, 0.25  # a search is stuck if its cost is above this 
 MAX_PARALLEL_SEARCHES = 256
 AT_FIRST, RESTARTS = 8, 32  # concurrent searches per state: initially, and later
 RESTART_CANDIDATES = 24  # postures from which a restart takes the nearest
-EAGER_RESTARTS = (
-    8  # restarts that give up early; later ones are for slow searches, such as those near singular postures
-)
+EAGER_RESTARTS = 8  # restarts that give up early; later ones are for slow searches, such as those near singularities
 MAX_STEPS = 60  # of one search from one start
 LAST_STEPS = 400  # of the search for the closest posture, if none meets the targets
 CONVERGED_STEP = 1e-13  # rad or m: step size below which a search has converged
@@ -210,10 +207,8 @@ def chased(
         some = slice(first, first + CHUNK)
         still, infinite = np.zeros((len(q[some]), len(problem.free))), np.full(len(q[some]), np.inf)
         state = [q[some], still, infinite, np.full(len(still), FIRST_DAMPING), data[some], infinite]
-        over = partial(finished, None if rivals is None else rivals[some])
-        advance(
-            state, lambda s, _: [*kernel(*s[:5]), *s[4:]], over, most, {0: best[some], 2: cost[some]}, LEAVING_FRACTION
-        )
+        over, kept = partial(finished, None if rivals is None else rivals[some]), {0: best[some], 2: cost[some]}
+        advance(state, lambda s, _: [*kernel(*s[:5]), *s[4:]], over, most, kept, LEAVING_FRACTION)
     return Found(best, cost, np.ones(len(q), dtype=np.intp))
 
 

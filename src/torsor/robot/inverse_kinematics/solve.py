@@ -40,9 +40,8 @@ def inverse_kinematics(
     """Return postures that meet targets: ``result.q`` (..., nq), ``result.error`` (...), ``result.solved`` (...).
 
     ``targets`` is {place: pose (..., 4, 4) or position (..., 3)}, or a list of targets (Pose, Position, Orientation,
-    Direction, LookAt, CenterOfMass), in base axes, m and rad. Leading axes form a batch. The search starts at ``q0``
-    (..., nq), or at a posture that it chooses, and restarts up to ``restarts`` times if it is stuck. Loops are kept
-    closed.
+    Direction, LookAt, CenterOfMass), in base axes, m and rad. Leading axes form a batch. A search starts at ``q0``
+    (..., nq) or at a posture that it chooses, and restarts up to ``restarts`` times if stuck. Loops are kept closed.
 
     - ``limits``: enforce the joint limits.
     - ``tolerance`` (m, rad): the largest error of a posture that counts as solved.
@@ -51,8 +50,7 @@ def inverse_kinematics(
     - ``clearance`` (m): keep the collision shapes of ``pairs`` (see ``robot.shapes.distances``) at least this far
       apart; the default is all checked pairs.
 
-    For unreachable targets the closest posture is returned, with ``solved`` False; ``result.cause(index)`` explains
-    why.
+    For unreachable targets the closest posture is returned, with ``solved`` False: see ``result.cause(index)``.
 
     Example:
         >>> arm = torsor.library.ur5()
@@ -71,9 +69,8 @@ def inverse_kinematics(
     restarts = whole_number(restarts, where, "restarts", least=0)
     wish = flag(manipulability, where, "manipulability")
     if wish and posture is not None:
-        raise ModelError(
-            "and manipulability are mutually exclusive", argument="posture", where=where, allowed="one of them"
-        )
+        message = "and manipulability are mutually exclusive"
+        raise ModelError(message, argument="posture", where=where, allowed="one of them")
     if clearance is None and pairs is not None:
         raise ModelError("needs a clearance", argument="pairs", where=where, fix="pass clearance, in m")
     apart = None if clearance is None else Apart.of(problem, clearance, pairs, where)

@@ -10,6 +10,7 @@ whichever is smaller. Where the gradient drives a coordinate to its limit, D is 
 reduce the cost is shortened, and damping increases.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -24,11 +25,8 @@ from torsor.dynamics.recursions.kinematics import symmetric
 from torsor.robot.inverse_kinematics.problem import Problem
 
 MIN_STEP_DAMPING = 1e-12  # for rows in m and rad: far below the squared singular values at a useful posture
-DAMPING_DECREASE, DAMPING_INCREASE, STEP_DECREASE = (
-    0.3,
-    4.0,
-    0.25,
-)  # factors of damping after good and bad steps, and of bad steps
+# Factors of damping after good and bad steps, and of bad steps.
+DAMPING_DECREASE, DAMPING_INCREASE, STEP_DECREASE = 0.3, 4.0, 0.25
 MAX_STEP = 1.0  # rad or m: maximum step of any coordinate
 STATE = ["q", "dv", "cost", "damping"]  # of a search
 NEXT = [f"{name}_next" for name in STATE]
@@ -88,13 +86,13 @@ def symbols(problem: Problem) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
 def judged(state: tuple[ca.SX, ca.SX, ca.SX, ca.SX], x: ca.SX, step: ca.SX, new: ca.SX) -> list[ca.SX]:
     """Return the next q, dv, cost and damping, taken from the trial x if its cost does not exceed the cost at q."""
     q, dv, cost, damping = state
-    better = new <= cost  # false for NaN
-    chosen = zip(
-        (x, step, new, DAMPING_DECREASE * damping),
-        (q, STEP_DECREASE * dv, cost, DAMPING_INCREASE * damping),
-        strict=True,
-    )
-    return list(ca.cse([ca.densify(ca.if_else(better, a, b)) for a, b in chosen]))
+    good, bad = (x, step, new, DAMPING_DECREASE * damping), (q, STEP_DECREASE * dv, cost, DAMPING_INCREASE * damping)
+    return chosen(new <= cost, good, bad)  # false for NaN
+
+
+def chosen(better: ca.SX, good: Sequence[ca.SX], bad: Sequence[ca.SX]) -> list[ca.SX]:
+    """Return the state after a good or a bad step."""
+    return list(ca.cse([ca.densify(ca.if_else(better, a, b)) for a, b in zip(good, bad, strict=True)]))
 
 
 def damped_step(r: ca.SX, J: ca.SX, D: ca.SX | None, damping: ca.SX) -> ca.SX:
@@ -204,9 +202,8 @@ def kernel(problem: Problem, name: str) -> AnyKernel:
         better = after <= before + ROUNDING * (1 + ca.fabs(before))
         good = x, within(problem, x, step), at.value, size, ca.fmax(W, 2 * ca.norm_2(nu)), DAMPING_DECREASE * damping
         bad = q, STEP_DECREASE * dv, f, c, W, DAMPING_INCREASE * damping
-        outputs = ca.cse([ca.densify(ca.if_else(better, a, b)) for a, b in zip(good, bad, strict=True)])
         names = ["q", "dv", "f", "c", "W", "damping"]
-        inputs = [q, dv, f, c, W, damping, data, preferred]
+        inputs, outputs = [q, dv, f, c, W, damping, data, preferred], chosen(better, good, bad)
         return ca.Function("refine", inputs, outputs, [*names, "data", "wanted"], [f"{x}_next" for x in names])
 
     return problem.kernel("refine", name, make)

@@ -21,9 +21,10 @@ from torsor.base.errors import ModelError
 from torsor.dynamics.recursions.configuration import steps
 from torsor.dynamics.recursions.kinematics import moves, sx, world_poses
 from torsor.dynamics.recursions.momentum import center_of_mass
-from torsor.dynamics.recursions.places import place_in_body
+from torsor.dynamics.recursions.places import bodies_above, place_in_base
 from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import Mechanism, Place
+from torsor.mechanism.mechanism import lineage
 from torsor.spatial import cross, log_rotation, skew, to_quaternion
 
 # Symbolic poses of places and their Jacobians in base axes, from which targets are built.
@@ -44,23 +45,16 @@ class Posture:
 
     def pose(self, place: Place) -> tuple[ca.SX, ca.SX]:
         """Return (R, p) of a place in base axes."""
-        R, p = place_in_body(self.tree, place)
-        if place.link < 0:
-            return R, p
-        R_body, p_body = self._poses[place.link]
-        return R_body @ R, p_body + R_body @ p
+        return place_in_base(self.tree, self._poses, place)
 
     def jacobians(self, place: Place, point: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return the Jacobians (3 x nv each) of the angular velocity and of the velocity of a point (3 x 1)."""
         turning, moving = [ca.SX(3, 1)] * self.tree.nv, [ca.SX(3, 1)] * self.tree.nv
-        k = place.link
-        while k >= 0:
+        for k in bodies_above(self.tree, place.link):
             body, (_, origin) = self.tree.bodies[k], self._poses[k]
-            for c, (w, v) in enumerate(self._axes[k]):
-                at = body.v.start + c
+            for at, (w, v) in enumerate(self._axes[k], body.v.start):
                 turning[at] = turning[at] + body.joint.ratio * w
                 moving[at] = moving[at] + body.joint.ratio * (v + cross(w, point - origin))
-            k = body.parent
         return ca.horzcat(ca.SX(3, 0), *turning), ca.horzcat(ca.SX(3, 0), *moving)
 
     @cached_property
@@ -82,12 +76,8 @@ class Posture:
 
 def coordinates_of(mechanism: Mechanism, place: Place) -> set[int]:
     """Return the indices in v of the coordinates that move a place."""
-    result, k = set[int](), place.link
-    while k >= 0:
-        velocities = mechanism.coordinates[k].v
-        result |= set(range(velocities.start, velocities.stop))
-        k = mechanism.parents[k]
-    return result
+    velocities = (mechanism.coordinates[k].v for k in lineage(mechanism, place.link))
+    return {k for at in velocities for k in range(at.start, at.stop)}
 
 
 WHERE = "inverse kinematics"

@@ -33,9 +33,8 @@ def with_parameters(robot: P, whole: Robot) -> P:
     """Return a parallel robot with links and joints of ``whole``, its tree with loops after a parameter change."""
     platform = _of_part(robot.carriage, whole, "")
     legs = [replace(leg, robot=_of_part(leg.robot, whole, f"{leg.name}/")) for leg in robot.legs]
-    return replace(
-        robot, platform=platform if isinstance(robot.platform, Robot) else platform.links[-1], legs=tuple(legs)
-    )
+    replaced = platform if isinstance(robot.platform, Robot) else platform.links[-1]
+    return replace(robot, platform=replaced, legs=tuple(legs))
 
 
 def _of_part(part: Robot, whole: Robot, prefix: str) -> Robot:

@@ -48,9 +48,7 @@ class Rule:
     @cached_property
     def inputs(self) -> tuple[str, ...]:
         """Names of the arrays that the function takes, without an external wrench."""
-        return tuple(
-            parameter for parameter in signature(self.rule).parameters if parameter not in ("parts", "leg", "external")
-        )
+        return tuple(name for name in signature(self.rule).parameters if name not in ("parts", "leg", "external"))
 
 
 RULES = {
@@ -190,9 +188,8 @@ class Assembled(Part):
         names = [leg.name for leg in self.legs]
         if len(set(names)) < len(names):
             double = next(name for name in names if names.count(name) > 1)
-            raise ModelError(
-                f"two legs are named {double!r}", value=double, where=where, fix="give each leg its own name"
-            )
+            fix = "give each leg its own name"
+            raise ModelError(f"two legs are named {double!r}", value=double, where=where, fix=fix)
         if isinstance(self.platform, Robot):
             self._set(motion="")
         home = self._coordinates(self.home, "home")

@@ -31,9 +31,8 @@ from torsor.robot.robot import Robot
 #
 # On a grid of poses of the library's Delta robot, the first alone misses 17 % of what both reach, the second 14 %.
 
-SINGULAR_DISTANCE = (
-    0.1  # rad or robot sizes: distance to a singular configuration at which a leg counts as having reached it
-)
+# rad or robot sizes: distance to a singular configuration at which a leg counts as having reached it.
+SINGULAR_DISTANCE = 0.1
 SAMPLES = 129  # samples of a line between two positions of a leg
 TRIES, STARTS = 256, 3  # random positions of a leg, and how many of them are starts of Newton's method
 
@@ -103,11 +102,9 @@ class LegSearch:
         still = self._still(states)
         result, error, end = closer.close(states, still)
         turns = np.where(self.limb.angles, 2 * np.pi * np.round((result[:, n:] - home) / (2 * np.pi)), 0.0)
-        if turns.any():
+        if turns.any():  # a whole turn may be another configuration: a geared joint
             result[:, n:] -= turns
-            result, error, end = closer.close(
-                result, still
-            )  # a whole turn may be another configuration: a geared joint
+            result, error, end = closer.close(result, still)
         displacement = result[:, n:] - home
         s = 1 - np.linspace(1.0, 0.0, SAMPLES) ** 3  # dense at the end, which may be near to singular
         sides = side(home + s[:, None, None] * displacement)
@@ -213,21 +210,19 @@ class Kinematics:
         robot, index = self.robot, tuple(np.argwhere(~reached)[0][:-1])
         pose, positions = np.broadcast_to(x, (*reached.shape[:-1], x.shape[-1]))[index], q[index]
         where, result = f"{robot.name}, pose {shortened(np.round(pose, 6))}", dict[str, float]()
+        start = np.where(np.isfinite(positions), positions, robot.leg_home)
         for leg, limb, well in zip(robot.legs, self.parts.limbs, reached[index], strict=True):
             if not well:
                 look = Look(limb._replace(rows=tuple(range(limb.loop.count))), self.parts.platform, pose)
-                result[leg.name] = look.space.closest(
-                    np.where(np.isfinite(positions), positions, robot.leg_home)[limb.q]
-                )[1]
+                result[leg.name] = look.space.closest(start[limb.q])[1]
         name, size = max(result.items(), key=lambda pair: pair[1])
         if size <= 1e-6:
             mode = "the guess" if guessed else "home"
             message = f"leg {name!r} was not found in the assembly mode of {mode}: a singular configuration is between"
             message += " them" if guessed else " home and the pose, or the pose is too far away"
             return ModelError(message, where=where, fix="pass leg positions near the pose as a guess")
-        message = (
-            f"leg {name!r} does not reach the platform: the smallest closure error is {size * self.parts.length:.2g}"
-        )
+        error = f"the smallest closure error is {size * self.parts.length:.2g}"
+        message = f"leg {name!r} does not reach the platform: {error}"
         return ModelError(message, value=name, where=where, fix="pass a pose within reach")
 
     def forward(self, q_driven: ArrayLike, guess: Array | None) -> Array:
@@ -250,14 +245,12 @@ class Kinematics:
             message = f"no pose with the driven coordinates {shortened(flat[int(np.argmin(well))].round(6))} was found"
             start = "home" if guess is None else "the guess"
             message += f" from {start}: they are unreachable, or a singular pose is in between"
-            fix = "pass reachable coordinates, or a closer guess"
-            raise ModelError(message, where=robot.name, fix=fix)
+            raise ModelError(message, where=robot.name, fix="pass reachable coordinates, or a closer guess")
         off = np.abs((state[:, n:-count][:, robot._driven] - flat) / drive_units(self.parts)).max(axis=-1, initial=0.0)
         if (off > AGREEMENT_TOLERANCE).any():
             message = f"driven coordinates disagree by {off.max():.2g}: {count} are given for {robot.dof} freedoms"
-            raise ModelError(
-                message, where=robot.name, allowed=f"{AGREEMENT_TOLERANCE:g}", fix="pass consistent values"
-            )
+            allowed = f"{AGREEMENT_TOLERANCE:g}"
+            raise ModelError(message, where=robot.name, allowed=allowed, fix="pass consistent values")
         return state[:, :n].reshape(*batch, n)
 
     @cached_property

@@ -96,10 +96,8 @@ def carriage(platform: Link | Robot, motion: str, gravity: Array) -> Robot:
         on_last = [frame for frame in platform.frames if frame.link == last]
         welded = [frame.name for frame in on_last if np.abs(frame.pose - np.eye(4)).any()]
         if welded:
-            message = (
-                f"frames {', '.join(welded)} on the last link {last!r} may be links welded to it, so the "
-                "platform is ambiguous"
-            )
+            message = f"frames {', '.join(welded)} on the last link {last!r} may be links welded to it, so the platform"
+            message += " is ambiguous"
             fix = "give the platform its own joint, or drop frames: replace(robot, frames=()); legs end at that link"
             raise ModelError(message, value=last, where=platform.name, allowed="no frames there", fix=fix)
         return platform.with_gravity(gravity)
@@ -163,8 +161,7 @@ def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
 def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length: float) -> tuple[Limb, Array, Tree]:
     """Return the leg as a ``Limb``, its positions (nq,) with the platform at home, and its tree with all inertias.
 
-    ``before`` are the numbers of positions and velocities of the preceding legs, and ``length`` (m) is the robot's
-    size.
+    ``before`` are the numbers of positions and velocities of the preceding legs, ``length`` (m) the robot's size.
     """
     where, prefix = f"leg {leg.name!r}", f"{leg.name}/"
     ground = build("ground", [Link("base")], [], gravity=carriage.gravity).with_frame("stand", "base", leg.base)
@@ -175,8 +172,7 @@ def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length:
     driven = tuple(names.index(prefix + name) for name in leg.driven)
     slices = slice(before[0], before[0] + robot.nq), slice(before[1], before[1] + robot.nv)
     limb = Limb(leg.name, lean(whole), *ends, loop, rows, no_idle, driven, *slices, length)
-    tree = lean(Tree.of(carriage))
-    look = Look(limb, tree, home)
+    look = Look(limb, lean(Tree.of(carriage)), home)
     q, size = look.space.closest(np.array(leg.home))
     if size > CLOSURE_TOLERANCE:
         message = f"the leg does not reach the platform at home: the closure error is {size * length:.2g}"

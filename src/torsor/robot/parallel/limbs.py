@@ -23,7 +23,7 @@ from torsor.dynamics.loops.closure import characteristic_scales
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.kinematics import motions, moves, sx, symmetric, twists, world_poses
 from torsor.dynamics.recursions.newton_euler import inverse_dynamics
-from torsor.dynamics.recursions.places import jacobian, place_in_body
+from torsor.dynamics.recursions.places import bodies_above, jacobian, place_in_body
 from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import CUTS, Loop, Place
 from torsor.robot.parallel.small import margin, solve
@@ -162,11 +162,7 @@ class TracedLimb:
         self.R_tip, self.p_tip = place_in_body(limb.tree, limb.tip)
         if limb.loop.kind in _ANY_AXES:
             self.R_tip = ca.SX.eye(3)
-        self.path = list[int]()
-        k = limb.tip.link
-        while k >= 0:
-            self.path.append(k)
-            k = limb.tree.bodies[k].parent
+        self.path = bodies_above(limb.tree, limb.tip.link)
         J, x = self._jacobian()
         self.J = J
         self.r, R_at = platform.place(limb.at)  # from the platform's origin, in base axes

@@ -28,8 +28,7 @@ class ParallelRobot(Assembled):
     ``platform`` is a Link, and ``motion`` its motion relative to the base: "free" (6), "planar" (x, y, angle about z),
     "translation" (x, y, z), "spherical" or any other kind of joint. ``platform`` may also be a Robot: an open chain
     whose last link is the platform. ``legs`` are ``Leg`` objects. ``home`` is a pose far from singularities, at which
-    the closure equations are chosen. The legs keep the assembly modes that they have there. ``gravity`` (3,) is in base
-    axes.
+    the closure equations are chosen. The legs keep their assembly modes. ``gravity`` (3,) is in base axes.
 
     - **Pose** (..., 7) = (x, y, z, qx, qy, qz, qw), or matrices (..., 4, 4).
     - **Twist** (..., 6) = (omega, v of the platform's origin) in the platform's own axes.
@@ -65,9 +64,8 @@ class ParallelRobot(Assembled):
         except (TypeError, ValueError) as error:
             raise ModelError(str(error), where=self.name) from None
         rule = RULES[name]
-        if not (state[..., : len(rule.margins)] > rule.margins).all() or not (
-            fused or (state[..., -1] <= MAX_CLOSURE_ERROR).all()
-        ):
+        regular = (state[..., : len(rule.margins)] > rule.margins).all()
+        if not (regular and (fused or (state[..., -1] <= MAX_CLOSURE_ERROR).all())):
             self._refuse_state(rule, x, known, state)
         return result
 
@@ -84,9 +82,8 @@ class ParallelRobot(Assembled):
         bad = np.argwhere(~(state[..., : len(rule.margins)] > rule.margins).all(axis=-1))[0]
         at = [np.broadcast_to(item, (*state.shape[:-1], item.shape[-1]))[tuple(bad)] for item in (x, known)]
         self._refuse_singular(*at)
-        message = (
-            f"the robot is nearly singular at pose {shortened(at[0].round(6))}: results would have few correct digits"
-        )
+        place, effect = shortened(at[0].round(6)), "results would have few correct digits"
+        message = f"the robot is nearly singular at pose {place}: {effect}"
         raise ModelError(message, where=self.name, fix="avoid that pose")
 
     @cached_property
@@ -194,8 +191,7 @@ class ParallelRobot(Assembled):
     def jacobian(self, pose: ArrayLike, q: Maybe = None) -> Array:
         """Return J_p (..., 6, N): the platform's twist is J_p times the drive rates (Khalil 2010, eq. 60).
 
-        If there are more drives than degrees of freedom, it is the pseudo-inverse of ``inverse_jacobian`` (least
-        squares).
+        If there are more drives than degrees of freedom, it is the pseudo-inverse of ``inverse_jacobian``.
 
         Example:
             >>> robot = torsor.library.delta()

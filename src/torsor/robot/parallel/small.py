@@ -12,8 +12,7 @@ class _Order(NamedTuple):
     """The elimination order of a matrix.
 
     ``first`` are entries (row, column) that are alone in their row, with the other rows of that column. ``later`` are
-    those alone in their column, which are solved last, with the columns known before. ``rows`` and ``columns`` form the
-    remaining core.
+    those alone in their column, solved last, with the columns known before. ``rows`` and ``columns`` form the core.
     """
 
     first: list[tuple[int, int, list[int]]]

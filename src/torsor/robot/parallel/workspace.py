@@ -112,11 +112,9 @@ class Workspace(Result):
             grey = np.ma.masked_where(~beyond, np.full(beyond.shape, 0.8))
             panel.pcolormesh(across, up, grey, shading="nearest", cmap="gray", vmin=0.0, vmax=1.0)
         shown: list[Any] = [Patch(facecolor="0.8", label="beyond joint limits")] if beyond.any() else []
-        for marks, colour, label in (
-            (self.parallel, "C3", "singular, second kind"),
-            (self.serial.any(axis=-1), "C1", "singular, first kind"),
-        ):
+        for marks, colour, kind in ((self.parallel, "C3", "second"), (self.serial.any(axis=-1), "C1", "first")):
             if marks.any():
+                label = f"singular, {kind} kind"
                 shown += panel.plot(across[marks], up[marks], ".", color=colour, label=label)
         if not self.reachable.all():
             shown.append(Patch(facecolor="white", edgecolor="0.5", label="not reachable"))
@@ -155,10 +153,8 @@ class Workspace(Result):
 
     def _columns(self) -> list[Column]:
         names = [label.removesuffix(")").partition(" (")[::2] for label in self.labels]  # (name, unit)
-        columns = [
-            Column(f"pose {name}", unit or "1", own)
-            for (name, unit), own in zip(names, self.poses.reshape(-1, len(names)).T, strict=True)
-        ]
+        poses = zip(names, self.poses.reshape(-1, len(names)).T, strict=True)
+        columns = [Column(f"pose {name}", unit or "1", values) for (name, unit), values in poses]
         flags = ("reachable", "within_limits", "parallel")
         columns += [Column(name, "1", getattr(self, name).ravel().astype(int)) for name in flags]
         columns.append(Column("serial", "1", self.serial.any(axis=-1).ravel().astype(int)))
@@ -247,12 +243,8 @@ def workspace_arrays(archive: Archive, robot: Assembled) -> dict[str, Any]:
     """Return the checked arrays of a robot's workspace."""
     poses = archive.arrays["poses"]
     batch = poses.shape[:-1]
-    sizes = {
-        "nq": robot.nq,
-        "nv": robot.nv,
-        "legs": len(robot.legs),
-        "dof": archive.arrays["platform_motion"].shape[-1],
-    }
+    sizes = {"nq": robot.nq, "nv": robot.nv, "legs": len(robot.legs)}
+    sizes["dof"] = archive.arrays["platform_motion"].shape[-1]
     check_array(poses, (*batch, robot.carriage.nq), "poses")
     for name, (axes, kind) in ARRAY_SHAPES.items():
         check_array(archive.arrays[name], (*batch, *(sizes[axis] for axis in axes)), name, kind)
