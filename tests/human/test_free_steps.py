@@ -1,5 +1,7 @@
 """Steps whose lengths, times and shares of the ground's force are free."""
 
+import math
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -88,7 +90,9 @@ def test_passive_torques_are_those_of_riener_and_edrich(angles, torques):
         assert wanted is None or abs(one - wanted) < 0.051
 
 
-@pytest.mark.parametrize("joint", ["hip_flexion", "knee_flexion", "ankle_flexion"])
+@pytest.mark.parametrize(
+    "joint", ["hip_flexion", "hip_adduction", "hip_rotation", "knee_flexion", "ankle_flexion", "ankle_inversion"]
+)
 def test_passive_torques_push_away_from_both_ends_of_the_range(joint):
     body, q = torsor.library.human(), np.zeros((2, 55))
     k = body.coordinate_names.index(f"right_{joint}")
@@ -96,6 +100,26 @@ def test_passive_torques_push_away_from_both_ends_of_the_range(joint):
     torques = torsor.human.passive_torques(body, q, np.zeros(55))
     assert torques[0, k] > 0 > torques[1, k]
     assert not torques[:, :6].any()
+
+
+@pytest.mark.parametrize(
+    ("angles", "torque"),  # degrees; N m of the ligaments in Falisse et al. (2019), in the direction of the angles
+    [
+        ({"right_hip_adduction": math.degrees(0.5)}, -0.03),
+        ({"left_hip_rotation": math.degrees(-0.92)}, 0.03),
+        ({"right_ankle_inversion": math.degrees(0.65)}, -60.21),
+        ({"spine1_flexion": math.degrees(-0.2), "spine2_flexion": math.degrees(0.03)}, 0.35),
+        ({"spine1_flexion": 20, "spine2_flexion": 10}, -0.25),
+        ({"spine1_lateral": 30, "spine3_lateral": -10}, -0.25),
+        ({"spine1_axial": -15, "spine2_axial": -5}, 0.25),
+    ],
+)
+def test_passive_torques_of_ligaments_are_those_of_published_simulations(angles, torque):
+    body, q = torsor.library.human(), np.zeros(55)
+    places = [body.coordinate_names.index(name) for name in angles]
+    q[places] = np.radians(list(angles.values()))
+    torques = torsor.human.passive_torques(body, q, np.zeros(55))
+    np.testing.assert_allclose(torques[places], torque, rtol=1e-2)
 
 
 def test_a_given_step_of_a_free_version_has_its_numbers(problem):

@@ -13,7 +13,7 @@ from refusals import refused
 from torsor.cli.predictions.walk import WALK
 from torsor.human import Step, StrengthCurves, joint_strength, passive_torques, walking
 from torsor.human.body.coordinates import GLOBAL
-from torsor.human.contact.contact_forces import contact_forces
+from torsor.human.contact.contact_forces import SharedContact, contact_as, contact_forces
 from torsor.human.gait.settings import FREE_OBJECTIVES, OBJECTIVES
 from torsor.human.terms.forces import metres, muscle_torques
 from torsor.human.terms.objectives import (
@@ -118,6 +118,22 @@ def test_values_are_those_of_the_formulas(problem: MotionProblem) -> None:
     aside = BODY.center_of_mass(q)[0] + BODY.momentum(q, v)[3] / BODY.mass / pendulum_rate(BODY)
     assert margin[0] == pytest.approx(aside + 0.05 + 0.045, abs=1e-12)  # the right side of the right sole
     assert margin[1] > 9  # the left foot carries nothing
+
+
+def test_head_stability_passive_torques_and_foot_forces_are_those_of_the_body(problem: MotionProblem) -> None:
+    node, terms = problem.node, [_term(problem, name) for name in ("head stability", "passive torques")]
+    (feet,) = (each for each in problem.conditions if each.title == "foot forces")
+    at, contact = _values(problem, terms), contact_forces(node)
+    values = [ca.vertcat(*(_expression(node, each) for each in terms)), node.q, node.v, metres(node)]
+    values += [feet.rows(node).expression, contact_as(SharedContact, node).force]  # type: ignore[union-attr]
+    (head, passive), q, v, (way,), forces, total = _numbers(problem, at, *values)
+    turning = BODY.velocity(q, v, "head")[:3]
+    assert head == pytest.approx(turning @ turning / way, rel=1e-12)
+    relative = (passive_torques(BODY, q, v)[len(GLOBAL) :] / BODY.effort_limit[len(GLOBAL) :])[contact.moving]
+    assert passive == pytest.approx(relative @ relative / way, rel=1e-12)
+    weight = BODY.mass * float(np.linalg.norm(BODY.gravity))
+    np.testing.assert_allclose(forces[:3] + forces[3:], total / weight, rtol=1e-9)
+    assert _term(problem, "impact").weight == pytest.approx(1 / pendulum_rate(BODY) ** 2)
 
 
 @pytest.mark.slow

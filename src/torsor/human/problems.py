@@ -136,7 +136,7 @@ def run(body: Robot, **settings: Any) -> MotionProblem:
 
 
 def _spelt(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return arguments with joint_loads renamed to the objective "joint loads", which a shell would split."""
+    """Return arguments with spaces in the names of objectives, which a shell would split."""
     weights = settings.get("objective")
     if not isinstance(weights, Mapping):
         return settings

@@ -125,11 +125,42 @@ def with_strength(
 #     ankle   exp(-7.9763 - 0.1949 a + 0.0008 k) - exp(2.1016 + 0.0843 a - 0.0176 k) + 1.792
 #
 # in N m, in the direction of flexion. They were fitted to men of average size and are not scaled here. Toes have a
-# linear spring of 25 N m/rad and a damper of 1.9 N m s/rad, and all other joints a damper of 0.1 N m s/rad, as in the
-# simulations of Falisse et al., J. R. Soc. Interface 16 (2019) 20190402.
+# linear spring of 25 N m/rad and a damper of 1.9 N m s/rad, and all other joints a damper of 0.1 N m s/rad. Hip
+# adduction and rotation, ankle inversion and the sums of the spine joints about each axis have the torques
+#
+#     K (exp(k (lower - q)) - exp(k (q - upper)))
+#
+# of their ligaments (Anderson 1999), which are small except near the ends of the range. All of these are the values in
+# the simulations of Falisse et al., J. R. Soc. Interface 16 (2019) 20190402.
 
 DAMPING, TOE_STIFFNESS, TOE_DAMPING = 0.1, 25.0, 1.9  # N m s/rad, N m/rad, N m s/rad
 CURVED_JOINTS = ("hip_flexion", "knee_flexion", "ankle_flexion")  # these also have elastic torques
+
+
+class Ligaments(NamedTuple):
+    """Torques of ligaments: ``lower`` and ``upper`` (rad), with a torque K (N m) and a steepness k (1/rad) at each."""
+
+    lower: float
+    upper: float
+    torques: tuple[float, float]
+    steepness: tuple[float, float]
+
+    def torque(self, q: Any) -> Any:
+        """Return the torque (N m) at an angle (rad): a number, an array or a symbol."""
+        e, (K, L), (k, m) = ca.exp if is_symbolic(q) else np.exp, self.torques, self.steepness
+        return K * e(k * (self.lower - q)) - L * e(m * (q - self.upper))
+
+
+LIGAMENTS = {
+    "hip_adduction": Ligaments(-0.5, 0.5, (0.03, 0.03), (14.94, 14.94)),
+    "hip_rotation": Ligaments(-0.92, 0.92, (0.03, 0.03), (14.94, 14.94)),
+    "ankle_inversion": Ligaments(-0.65, 0.65, (60.21, 60.21), (16.32, 16.32)),
+}
+SPINE_LIGAMENTS = {
+    "flexion": Ligaments(-0.17, math.radians(30), (0.35, 0.25), (30.72, 20.36)),
+    "lateral": Ligaments(-math.radians(20), math.radians(20), (0.25, 0.25), (20.36, 20.36)),
+    "axial": Ligaments(-math.radians(20), math.radians(20), (0.25, 0.25), (20.36, 20.36)),
+}
 
 
 def leg_torques(hip: Any, knee: Any, ankle: Any) -> tuple[Any, Any, Any]:
@@ -149,8 +180,16 @@ def torques_by_coordinate(names: tuple[str, ...], q: Any, v: Any) -> list[Any]:
         angles = (q[names.index(f"{side}_{joint}")] for joint in CURVED_JOINTS)
         for joint, torque in zip(CURVED_JOINTS, leg_torques(*angles), strict=True):
             torques[f"{side}_{joint}"] = torques[f"{side}_{joint}"] + torque
+        for joint, ligaments in LIGAMENTS.items():
+            name = f"{side}_{joint}"
+            torques[name] = torques[name] + ligaments.torque(q[names.index(name)])
         toe = names.index(f"{side}_toe_extension")
         torques[names[toe]] = -TOE_STIFFNESS * q[toe] - TOE_DAMPING * v[toe]
+    for axis, ligaments in SPINE_LIGAMENTS.items():  # joints in series carry the same torque
+        spine = [name for name in names if name.startswith("spine") and name.endswith(axis)]
+        torque = ligaments.torque(sum(q[names.index(name)] for name in spine))
+        for name in spine:
+            torques[name] = torques[name] + torque
     return [torques[name] for name in names[len(GLOBAL) :]]
 
 

@@ -22,11 +22,14 @@ from torsor.human.terms.habits import Habits, Posture
 from torsor.human.terms.objectives import (
     ACTIVATION,
     Accelerations,
+    HeadStability,
     Heat,
     Instability,
     MetabolicEnergy,
     MuscleEffort,
+    PassiveTorques,
     RelativeStrength,
+    pendulum_rate,
 )
 from torsor.human.terms.places import check_reach
 from torsor.motion import Phase
@@ -351,7 +354,9 @@ OBJECTIVES: Mapping[str, Any] = {
 FREE_OBJECTIVES: Mapping[str, Any] = {
     "energy": MetabolicEnergy, "effort": MuscleEffort, "accelerations": Accelerations, "heat": Heat,
     "strength": RelativeStrength, "balance": Instability, "joint loads": JointReactions,
+    "head stability": HeadStability, "passive torques": PassiveTorques, "impact": Rates,
 }  # fmt: skip
+FOOT_FORCES = "foot forces"  # title of the rows whose rates are the impact
 ACTIVE = (*LEGS, "spine1_flexion", "spine1_lateral", "spine1_axial")  # joints whose excitation counts
 
 
@@ -359,7 +364,10 @@ def weighted_terms(settings: WalkSettings) -> list[Cost]:
     """Return the objective terms in table order; additional effort terms come last."""
     costs, weights = list[Cost](), settings.weights
     for name, kind in (FREE_OBJECTIVES if settings.version.is_free else OBJECTIVES).items():
-        if weights.get(name):
+        if weights.get(name) and kind is Rates:  # the time is that of the standing body as a pendulum
+            weight = weights[name] / pendulum_rate(settings.loaded) ** 2
+            costs.append(Rates(of=FOOT_FORCES, per=SPEED, weight=weight, name=name))
+        elif weights.get(name):
             more: dict[str, Any] = {"moving": settings.moving} if issubclass(kind, Driven) else {}
             if kind is RelativeStrength:
                 more["curves"] = settings.curves or StrengthCurves()

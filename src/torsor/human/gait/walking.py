@@ -25,11 +25,27 @@ from torsor.human.contact.contact_forces import SPEED, WIDTH
 from torsor.human.contact.schedule import BARMAN, IN_SOLES, FreeWalk, Run, RunningStep, Step, Walk
 from torsor.human.contact.support import Rails, smoothstep
 from torsor.human.gait.printed_constraints import PrintedWalk, printed_constraints
-from torsor.human.gait.settings import HARMONICS, Version, VersionChanges, WalkSettings, changed_version, weighted_terms
+from torsor.human.gait.settings import (
+    FOOT_FORCES,
+    HARMONICS,
+    Version,
+    VersionChanges,
+    WalkSettings,
+    changed_version,
+    weighted_terms,
+)
 from torsor.human.terms import places
 from torsor.human.terms.forces import Balance, Strengths, Torques
 from torsor.human.terms.habits import Habits
-from torsor.human.terms.objectives import EXTENSORS, MetabolicEnergy, MuscleTorques, SprungEnergy, Tendons, pull
+from torsor.human.terms.objectives import (
+    EXTENSORS,
+    FootForces,
+    MetabolicEnergy,
+    MuscleTorques,
+    SprungEnergy,
+    Tendons,
+    pull,
+)
 from torsor.human.terms.problem import HumanProblem, walk_of
 from torsor.motion import MotionProblem, Number, Periodic, Phase, Positions, Symmetric
 from torsor.motion.terms.ends import Ends
@@ -146,8 +162,8 @@ def walking(
 
     Free steps: the version "free" also optimises the length, width and times of the step, unless ``step`` fixes them
     (by default all are free). It has no habits, and minimises {"energy": 1.0, "effort": 1.0, "accelerations": 1.0} per
-    metre. "heat", "strength", "balance" (the margin of stability) and "joint loads" may be added to them or replace
-    them (docs/people/free_steps.md, docs/people/objectives.md). The hands may hold ``rails`` in turn, and stairs are
+    metre. "heat", "strength", "balance" (the margin of stability), "joint loads", "head stability", "passive torques"
+    and "impact" may be added to them or replace them (docs/people/free_steps.md, docs/people/objectives.md). The hands may hold ``rails`` in turn, and stairs are
     possible (docs/people/stairs_and_rails.md). ``steps=2`` is not supported.
 
     As printed: the version "printed" has exactly the objective and the constraints printed in Barman 2020 (eqs. 5.1 to
@@ -226,6 +242,7 @@ def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
             places.SharedBalance(variables=step_variables(walk.step), lateral=lateral, **ground, name="balance"),
             places.BothPress(**ground, name="both feet press"),
             *places.sharing_bounds(walk.step.toe_off),
+            *([FootForces(**ground, name=FOOT_FORCES)] if settings.weights.get("impact") else []),
         ]
     else:
         limits, balance = (

@@ -120,6 +120,43 @@ class Accelerations(Grounded, Cost):
         return ca.sumsqr(ca.vertcat(*(node.profile(name, 2) for name in joints)) / 100) / metres(node)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeadStability(Grounded, Cost):
+    """The squared angular velocity of the head (rad/s), integrated over time, per metre (1/(s m))."""
+
+    def squares(self, node: Node) -> ca.SX:
+        """Return the angular velocity, divided by the root of the distance."""
+        turning: ca.SX = node.velocity("head")[:3] / ca.sqrt(metres(node))
+        return turning
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PassiveTorques(Driven, Cost):
+    """The squared ratios of passive torques to strengths, integrated over time, per metre (s/m) (Falisse et al. 2019).
+
+    The passive torques are those that ``MuscleTorques`` excludes.
+    """
+
+    def squares(self, node: Node) -> ca.SX:
+        """Return the relative passive torques."""
+        contact = contact_forces(node)
+        passive = (contact.torques - muscle_torques(node))[contact.moving]
+        relative: ca.SX = passive / node.data("strengths", len(contact.moving))
+        return relative / ca.sqrt(metres(node))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FootForces(Grounded, Constraint):
+    """The ground forces on both feet, in body weights, without bounds: the rates of these rows are a cost."""
+
+    def rows(self, node: Node) -> Rows:
+        """Return the components of both forces."""
+        contact = contact_as(SharedContact, node)
+        forces = ca.vertcat(*(contact.feet[side].f for side in SIDES)) / contact.weight
+        unbounded, labels = np.full(6, np.inf), tuple(f"{side} {axis}" for side in SIDES for axis in "xyz")
+        return Rows(forces, -unbounded, unbounded, labels)
+
+
 # Metabolic energy from heat rates in joint space (Kim and Roberts 2015; Roberts, Hillstrom and Kim 2016).
 #
 # For each axis of each joint, with the torque t, the velocity v, and the largest velocity v_max, the metabolic power is
