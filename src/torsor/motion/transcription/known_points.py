@@ -119,15 +119,17 @@ def point_bounds(term: Term, model: MotionModel, layout: Layout) -> Iterator[Poi
 
     A spline stays within the convex hull of its control points, so bounds on these hold everywhere.
     """
-    bounds, (begin, end) = term.point_bounds(model), term.during
+    bounds, (begin, end), points = term.point_bounds(model), term.during, dict[Spline, Indices]()
     for index, phase_layout in enumerate(layout.phases):
         if not bounds or not term.holds_in(index, phase_layout.phase):
             continue
         for profile, (least, most) in bounds.items():
             spline = phase_layout.splines[profile]
-            first, last = spline.knots[: spline.count], spline.knots[spline.degree + 1 :]
-            near = (first < end) & (last > begin) | (spline.row(begin) != 0) | (spline.row(end) != 0)
-            yield PointBounds(index, profile, np.flatnonzero(near), least, most)
+            if spline not in points:
+                first, last = spline.knots[: spline.count], spline.knots[spline.degree + 1 :]
+                near = (first < end) & (last > begin) | (spline.row(begin) != 0) | (spline.row(end) != 0)
+                points[spline] = np.flatnonzero(near)
+            yield PointBounds(index, profile, points[spline], least, most)
 
 
 def bound_control_points(

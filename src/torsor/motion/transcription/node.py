@@ -11,6 +11,7 @@ phase, and the shared numbers. Forces are separate symbols, whose derivatives co
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -105,12 +106,12 @@ class Node:
         """Time since the start of the phase (s)."""
         return self.time_fraction * self.T
 
-    @property
+    @cached_property
     def time_fraction(self) -> ca.SX:
         """The elapsed fraction of the duration: s, unless the phase has a clock."""
         return self._clock(0)
 
-    @property
+    @cached_property
     def clock_rate(self) -> ca.SX:
         """The rate at which time runs, d(time fraction)/ds."""
         return self._clock(1)
@@ -122,7 +123,7 @@ class Node:
         """Return profiles and their time derivatives; ``y`` are derivatives with respect to s T."""
         if not self.clock.harmonics:
             return self.y
-        result, inverse = [self.y[0]], 1 / self._clock(1)  # products take less time than quotients
+        result, inverse = [self.y[0]], 1 / self.clock_rate  # products take less time than quotients
         for _ in range(1, ORDERS):
             result.append(self._by_even_time(result[-1]) * inverse)
         return result
@@ -132,12 +133,12 @@ class Node:
         parts = (ca.jtimes(expression, self.y[k], self.y[k + 1]) for k in range(ORDERS - 1))
         return sum(parts, start=ca.jtimes(expression, self.s, 1 / self.T))
 
-    @property
+    @cached_property
     def numbers(self) -> ca.SX:
         """The shared numbers that are variables, as one column, with free parameters of the robot first."""
         return self._column(name for name in self.shared if name not in self.held)
 
-    @property
+    @cached_property
     def problem_numbers(self) -> ca.SX:
         """Given numbers of the full problem, as one column: the held shared numbers, and those of the path."""
         return ca.vertcat(self._column(self.held), self.path_numbers)
@@ -169,9 +170,13 @@ class Node:
         symbols = ca.vertcat(ca.SX(0, 1), *(symbols for symbols, _ in parts))
         return symbols, np.concatenate([np.zeros(0), *(values for _, values in parts)])
 
+    @cached_property
+    def _parameters(self) -> ca.SX:
+        return self._column(self.model.parameters)
+
     def call(self, name: str, *values: ca.SX, **options: Any) -> Any:
         """Return a robot algorithm (see ``Robot.function``) applied to symbols."""
-        return self.model.call(name, *values, p=self._column(self.model.parameters), **options)
+        return self.model.call(name, *values, p=self._parameters, **options)
 
     def profile(self, name: str, order: int = 0) -> ca.SX:
         """Return a profile by name, or its time derivative of a given order."""
@@ -220,10 +225,10 @@ class Node:
         state = self.q, self.v, self.a, self.j
         return self._quantity("tau_rate", 4, lambda: self.call("force_rate", *state)[1], self._force_rates)
 
-    @property
+    @cached_property
     def _is_free(self) -> bool:
         """Whether robot parameters, on which forces depend, are variables."""
-        return any(name not in self.held for name in self.model.parameters)
+        return not set(self.model.parameters).issubset(self.held)
 
     def rate(self, expression: ca.SX) -> ca.SX:
         """Return the time derivative of an expression of profiles up to accelerations."""
@@ -299,7 +304,7 @@ class Node:
 
     def orders(self, expression: ca.SX) -> int:
         """Return the number of profile orders in an expression; 1 means only positions."""
-        used_orders = [k + 1 for k in range(ORDERS) if ca.depends_on(expression, self.y[k])]
+        used_orders = [k + 1 for k, is_used in enumerate(self.uses(expression, self.y)) if is_used]
         # With closed loops, second derivatives of positions contain accelerations.
         return max(
             [
@@ -403,4 +408,12 @@ class Node:
 
     def quantities_in(self, expression: ca.SX) -> list[_Quantity]:
         """Return the quantities with recursive derivatives on which an expression depends."""
-        return [quantity for quantity in self._quantities.values() if ca.depends_on(expression, quantity.symbol)]
+        quantities = list(self._quantities.values())
+        are_used = self.uses(expression, [quantity.symbol for quantity in quantities])
+        return [quantity for quantity, is_used in zip(quantities, are_used, strict=True) if is_used]
+
+    def uses(self, expression: ca.SX, symbols: Sequence[ca.SX]) -> list[bool]:
+        """Return on which of several columns of symbols an expression depends."""
+        depends = np.array(ca.which_depends(expression, ca.vertcat(ca.SX(0, 1), *symbols), 1, False), dtype=bool)
+        ends = np.cumsum([0, *(symbol.numel() for symbol in symbols)]).tolist()
+        return [bool(depends[first:last].any()) for first, last in pairwise(ends)]

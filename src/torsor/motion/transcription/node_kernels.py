@@ -107,12 +107,12 @@ def _moving(term: Constraint, node: Node) -> Rows:
     bound = term.rows(node)
     numbers, values = node.given_numbers(first)
     expression = bound.expression
-    still = np.array([expression[k].is_constant() for k in range(expression.numel())], dtype=bool)
+    symbols = ca.symvar(expression)
     if values.size:  # rows of these numbers alone are constant
         own = {symbol.__hash__() for symbol in ca.symvar(numbers)}
-        others = [symbol for symbol in ca.symvar(expression) if symbol.__hash__() not in own]
-        still[:] = True
-        still[ca.jacobian_sparsity(expression, ca.vertcat(ca.SX(0, 1), *others)).row()] = False
+        symbols = [symbol for symbol in symbols if symbol.__hash__() not in own]
+    depends = ca.which_depends(ca.densify(expression), ca.vertcat(ca.SX(0, 1), *symbols), 1, True)
+    still = ~np.array(depends, dtype=bool)
     for k in np.flatnonzero(still).tolist():
         value = float(ca.substitute(expression[k], numbers, ca.DM(values)))
         least, most = float(bound.lower[k]), float(bound.upper[k])
@@ -161,7 +161,8 @@ class NodeKernels:
         self.m = int(self.rows_expression.numel())
         both = ca.vertcat(self.rows_expression, self.cost_expression)
         # In an order that does not depend on other kernels of the node.
-        used = sorted(key for key, symbol in node.all_data.items() if ca.depends_on(both, symbol))
+        are_used = node.uses(both, list(node.all_data.values()))
+        used = sorted(key for key, is_used in zip(node.all_data, are_used, strict=True) if is_used)
         for (name, count), (other, most) in pairwise(used):
             if name == other:
                 what, allowed = f"data {name!r} has {most} numbers", f"{count}, as in another term"
