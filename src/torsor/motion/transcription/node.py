@@ -11,7 +11,7 @@ phase, and the shared numbers. Forces are separate symbols, whose derivatives co
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
+from torsor.dynamics import fingerprint
 from torsor.dynamics.recursions.kinematics import sx
 from torsor.motion.transcription.motion_model import ORDERS, MotionModel
 from torsor.motion.transcription.phase import EVEN_CLOCK, Clock
@@ -201,6 +202,14 @@ class Node:
         parameters = [self.problem_numbers, self.given_numbers()[0], *self.all_data.values()]
         return ca.vertcat(self.u, self.s, *([] if self.Q is None else [self.Q]), *parameters, *quantity_symbols)
 
+    @cached_property
+    def identity(self) -> str:
+        """A hash of the robot and of the motion as a function of the inputs of a node."""
+        inputs = [*self.y, self.T, self.s, self.numbers, self.problem_numbers, *([] if self.Q is None else [self.Q])]
+        motion = ca.Function("motion", inputs, [self.q, self.v, self.a, self.j]).serialize()
+        model = self.model.source
+        return fingerprint(self.robot, () if isinstance(model, Robot) else model.paths, motion)
+
     # Quantities of the robot
 
     @property
@@ -243,12 +252,14 @@ class Node:
 
     def pose(self, place: str) -> ca.SX:
         """Return the pose (4 x 4) of a link or frame in base axes."""
+        return self._once(("pose", place), lambda: self._pose(place))
+
+    def _pose(self, place: str) -> ca.SX:
         link, within = self.robot.place(place)
         if link < 0:
             return sx(within)
-        link_pose = self._compute("poses", self.q)[
-            4 * link : 4 * link + 4, :
-        ]  # all links at once, because terms use many of them
+        # All links at once, because terms use many of them.
+        link_pose = self._compute("poses", self.q)[4 * link : 4 * link + 4, :]
         return link_pose if np.array_equal(within, np.eye(4)) else link_pose @ sx(within)
 
     def position(self, place: str) -> ca.SX:
@@ -257,13 +268,17 @@ class Node:
 
     def velocity(self, place: str) -> ca.SX:
         """Return (omega, v) (6 x 1) of a link or frame, at its origin in its own axes."""
+        return self._once(("velocity", place), lambda: self._velocity(place))
+
+    def _velocity(self, place: str) -> ca.SX:
         link, within = self.robot.place(place)
         if link < 0:
             return ca.SX.zeros(6, 1)
         V = self._compute("velocities", self.q, self.v)[link, :].T
+        if np.array_equal(within, np.eye(4)):
+            return V
         R, p = sx(within[:3, :3]), sx(within[:3, 3])
-        same = np.array_equal(within, np.eye(4))
-        return V if same else ca.vertcat(R.T @ V[:3], R.T @ (V[3:] + cross(V[:3], p)))
+        return ca.vertcat(R.T @ V[:3], R.T @ (V[3:] + cross(V[:3], p)))
 
     def jerk(self, place: str) -> ca.SX:
         """Return the jerk (6 x 1) of a link or frame (see ``robot.task.jerk``)."""
@@ -287,9 +302,12 @@ class Node:
 
     def _compute(self, name: str, *values: ca.SX, **options: Any) -> ca.SX:
         """Return an algorithm applied to the motion of this node, computed once for all terms."""
-        key = name, *options.values()
+        return self._once((name, *options.values()), lambda: self.call(name, *values, **options))
+
+    def _once(self, key: tuple[Any, ...], make: Callable[[], ca.SX]) -> ca.SX:
+        """Return the expression of a key, which all terms share."""
         if key not in self._known:
-            self._known[key] = self.call(name, *values, **options)
+            self._known[key] = make()
         result: ca.SX = self._known[key]
         return result
 
@@ -304,15 +322,11 @@ class Node:
 
     def orders(self, expression: ca.SX) -> int:
         """Return the number of profile orders in an expression; 1 means only positions."""
-        used_orders = [k + 1 for k, is_used in enumerate(self.uses(expression, self.y)) if is_used]
+        quantities = self._quantities.values()
+        are_used = self.uses(expression, [*self.y, *(quantity.symbol for quantity in quantities)])
+        used_orders = compress([*range(1, ORDERS + 1), *(quantity.orders for quantity in quantities)], are_used)
         # With closed loops, second derivatives of positions contain accelerations.
-        return max(
-            [
-                1 if self.Q is None else 3,
-                *used_orders,
-                *(quantity.orders for quantity in self.quantities_in(expression)),
-            ]
-        )
+        return max([1 if self.Q is None else 3, *used_orders])
 
     @cached_property
     def u(self) -> ca.SX:
@@ -408,12 +422,13 @@ class Node:
 
     def quantities_in(self, expression: ca.SX) -> list[_Quantity]:
         """Return the quantities with recursive derivatives on which an expression depends."""
-        quantities = list(self._quantities.values())
-        are_used = self.uses(expression, [quantity.symbol for quantity in quantities])
-        return [quantity for quantity, is_used in zip(quantities, are_used, strict=True) if is_used]
+        quantities = self._quantities.values()
+        return list(compress(quantities, self.uses(expression, [quantity.symbol for quantity in quantities])))
 
     def uses(self, expression: ca.SX, symbols: Sequence[ca.SX]) -> list[bool]:
         """Return on which of several columns of symbols an expression depends."""
-        depends = np.array(ca.which_depends(expression, ca.vertcat(ca.SX(0, 1), *symbols), 1, False), dtype=bool)
+        if not symbols:
+            return []
+        depends = ca.which_depends(expression, ca.vertcat(*symbols), 1, False)
         ends = np.cumsum([0, *(symbol.numel() for symbol in symbols)]).tolist()
-        return [bool(depends[first:last].any()) for first, last in pairwise(ends)]
+        return [True in depends[first:last] for first, last in pairwise(ends)]
