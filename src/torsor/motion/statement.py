@@ -232,7 +232,8 @@ class ProblemStatement:
     @cached_property
     def node(self) -> Node:
         """The symbols of one node, from which terms build their expressions."""
-        shared = [name for name in self._all_shared if name not in self.model.parameters]
+        parameters = set(self.model.parameters)
+        shared = [name for name in self._all_shared if name not in parameters]
         return Node(self.model, shared, self.held, self._clock)
 
     @property

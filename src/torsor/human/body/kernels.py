@@ -21,7 +21,11 @@ from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
 _UPPER = np.triu_indices(3)
-_OF_LINK = ("mass", *(f"com.{axis}" for axis in "xyz"), *(f"inertia.{'xyz'[a]}{'xyz'[b]}" for a, b in zip(*_UPPER)))
+_OF_LINK = (
+    "mass",
+    *(f"com.{axis}" for axis in "xyz"),
+    *(f"inertia.{'xyz'[a]}{'xyz'[b]}" for a, b in np.transpose(_UPPER)),
+)
 # Fields of joints on which the dynamics do not depend, and the placement, whose origin is one of the numbers.
 _NOT_COMPARED = ("placement", "lower", "upper", "velocity_limit", "effort_limit")
 _COMPARED = attrgetter(*(entry.name for entry in fields(Joint) if entry.compare and entry.name not in _NOT_COMPARED))
@@ -96,7 +100,7 @@ def _paths(body: Robot) -> list[str]:
 
 def _is_free(body: Robot) -> Flags:
     """Return which of ``_numbers`` are parameters: those that are not zero, and gravity in the sagittal plane."""
-    is_free = _numbers(body) != 0
+    is_free: Flags = _numbers(body) != 0
     is_free[: len(body.links) * len(_OF_LINK)] &= np.repeat([link.mass > 0 for link in body.links], len(_OF_LINK))
     is_free[-3:] = False, True, True
     return is_free

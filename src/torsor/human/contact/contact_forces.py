@@ -376,7 +376,8 @@ class SharedContact(ContactForces):
     @cached_property
     def muscle_torques(self) -> ca.SX:
         """Torques that muscles exert: joint torques without the passive ones."""
-        return self.torques - torques_by_coordinate(self.names, self.node.q, self.node.v)
+        torques: ca.SX = self.torques - torques_by_coordinate(self.names, self.node.q, self.node.v)
+        return torques
 
     @cached_property
     def rows(self) -> dict[str, ca.SX]:

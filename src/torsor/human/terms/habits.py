@@ -172,7 +172,8 @@ class Habits:
                 what = f"has the unknown name {key!r}"
                 raise ModelError(what, argument="ranges", value=key, where="habits", allowed=allowed)
         lower, upper = dict[str, float](), dict[str, float]()
-        joint_ranges = dict(zip(body.coordinate_names, zip(body.lower.tolist(), body.upper.tolist(), strict=True), strict=True))
+        ranges_of_joints = zip(body.lower.tolist(), body.upper.tolist(), strict=True)
+        joint_ranges = dict(zip(body.coordinate_names, ranges_of_joints, strict=True))
         for name in names:
             (low, high), limits = joint_ranges[name], self.range(name)
             if holding and self.ranges is not None:

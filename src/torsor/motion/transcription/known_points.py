@@ -45,9 +45,12 @@ class KnownPoints:
                 self.equations += [one for one in equations if (one.parts[0].profile, one.parts[0].order) not in solved]
             elif isinstance(condition, Ends):
                 for one in condition.equations(names, len(phases)):
-                    added = [part for part in one.parts if part.profile >= names.moving]
-                    if all(part.phase in extra_phases[part.profile - names.moving] for part in added):
-                        self.equations.append(one)  # its profiles are used in the phases that it refers to
+                    # The profiles that do not move the robot are used in the phases that it refers to.
+                    if all(
+                        part.profile < names.moving or part.phase in extra_phases[part.profile - names.moving]
+                        for part in one.parts
+                    ):
+                        self.equations.append(one)
         # The first and last values of extra profiles are known, as are all their points in phases that do not use them.
         first = names.moving
         for k, (ends, used) in enumerate(zip(extras.values(), extra_phases, strict=True)):

@@ -11,7 +11,7 @@ phase, and the shared numbers. Forces are separate symbols, whose derivatives co
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import compress, pairwise
+from itertools import accumulate, compress, pairwise
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -145,7 +145,7 @@ class Node:
         return ca.vertcat(self._column(self.held), self.path_numbers)
 
     def _column(self, names: Iterable[str]) -> ca.SX:
-        return ca.vertcat(ca.SX(0, 1), *(self.shared[name] for name in names))
+        return ca.vertcat(ca.SX(0, 1), *map(self.shared.__getitem__, names))
 
     def data(self, name: str, count: int) -> ca.SX:
         """Return values (count x 1) of a term at each moment (``Term.data``); changing them needs no compilation."""
@@ -326,7 +326,8 @@ class Node:
         are_used = self.uses(expression, [*self.y, *(quantity.symbol for quantity in quantities)])
         used_orders = compress([*range(1, ORDERS + 1), *(quantity.orders for quantity in quantities)], are_used)
         # With closed loops, second derivatives of positions contain accelerations.
-        return max([1 if self.Q is None else 3, *used_orders])
+        result: int = max([1 if self.Q is None else 3, *used_orders])
+        return result
 
     @cached_property
     def u(self) -> ca.SX:
@@ -430,5 +431,5 @@ class Node:
         if not symbols:
             return []
         depends = ca.which_depends(expression, ca.vertcat(*symbols), 1, False)
-        ends = np.cumsum([0, *(symbol.numel() for symbol in symbols)]).tolist()
+        ends = [0, *accumulate(map(ca.SX.numel, symbols))]
         return [True in depends[first:last] for first, last in pairwise(ends)]

@@ -5,7 +5,7 @@ from copy import copy
 from functools import cache, cached_property
 from hashlib import sha256
 from itertools import compress, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import casadi as ca
@@ -106,11 +106,12 @@ def _moving(term: Constraint, node: Node) -> Rows:
     bound = term.rows(node)
     expression = ca.densify(bound.expression)
     numbers, values = node.given_numbers(first)
-    still = np.array([row.is_constant() for row in expression.elements()], dtype=bool)
+    rows: list[Any] = expression.elements()
+    still = np.array([row.is_constant() for row in rows])
     if values.size:  # rows of these numbers alone are constant
         own = {symbol.__hash__() for symbol in ca.symvar(numbers)}
         others = [symbol for symbol in ca.symvar(expression) if symbol.__hash__() not in own]
-        still = ~np.array(ca.which_depends(expression, ca.vertcat(ca.SX(0, 1), *others), 1, True), dtype=bool)
+        still = np.logical_not(ca.which_depends(expression, ca.vertcat(ca.SX(0, 1), *others), 1, True))
     if not still.any():
         return bound._replace(expression=expression)
     for k in np.flatnonzero(still).tolist():
