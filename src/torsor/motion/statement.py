@@ -365,7 +365,10 @@ class ProblemStatement:
             yield other
 
     def share_with(self, other: "ProblemStatement") -> None:
-        """Let a problem of the same structure use the node of this one, and with equal numbers also its kernels."""
+        """Let a problem of the same structure use the node of this one, and with equal numbers also its kernels.
+
+        If only some terms are equal, it uses the kernels of those that are the same objects.
+        """
         if other.robot is not self.robot or other.path is not self.path or other._form != self._form:
             return
         own, known = other.terms, self.terms
@@ -373,6 +376,8 @@ class ProblemStatement:
         is_same = is_same and all(_is_equal(one, two) for one, two in zip(own, known, strict=True))
         for name in _SHARED_PARTS if is_same else ("node",):
             other.__dict__[name] = getattr(self, name)
+        if not is_same and other.held == self.held:
+            other.__dict__["_kernels"] = dict(self._kernels)
 
     @property
     def _form(self) -> tuple[Any, ...]:
