@@ -25,6 +25,23 @@ def lines_run(action: Callable[[], object]) -> int:
     return count
 
 
+def calls_made(action: Callable[[], object]) -> int:
+    """Return how many functions an action calls: those of Python, and those in C."""
+    count = 0
+
+    def profile(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        action()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
 def grows_linearly(work: Callable[[int], object], sizes: tuple[int, int, int]) -> bool:
     """Return whether the lines that ``work`` runs grow as its size does, at sizes of equal distance.
 

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import torsor
+from counting import calls_made
 from refusals import refused
 from torsor.human import Backpack, Box, Foot, Habits, Standing, Step, Stride, Walk, bent_start, ground_reaction, walking
 from torsor.human.body.kernels import shared_model
 from torsor.human.contact.schedule import IN_SOLES
 from torsor.library import human
-from torsor.motion import MotionError, MotionResult
+from torsor.motion import MotionError, MotionProblem, MotionResult
 
 # These problems have few nodes, so that they are solved fast; what happens between them is not the subject here.
 pytestmark = pytest.mark.filterwarnings("ignore:.*between the nodes")
@@ -70,6 +71,14 @@ def test_bodies_loads_and_slopes_share_kernels() -> None:
     ]
     keys = [[batch.kernels.identity for batch in each.program.batches] for each in problems]
     assert keys[0] == keys[1] == keys[2]
+
+
+def test_a_free_walk_is_stated_with_few_calls() -> None:
+    step = Step(speed=1.25, length="free", width="free", timing="free")
+    assert walking(human(1.6, 55.0, "female"), step).program.n  # robots are traced once in a process
+    body, problems = human(1.8, 75.0), list[MotionProblem]()
+    assert calls_made(lambda: problems.append(walking(body, step))) < 20_000
+    assert calls_made(lambda: problems[0].program) < 40_000
 
 
 def test_the_shared_model_with_its_numbers_is_the_body() -> None:

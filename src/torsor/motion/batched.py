@@ -39,6 +39,8 @@ from torsor.optimisation.condensed import (
     MAX_STILL_STEPS,
     MIN_STEP_FRACTION,
     SETTLED_DECREASE,
+    SHIFTED_GAP_FACTOR,
+    SHIFTED_SETTLED_DECREASE,
     SHORT_STEP,
     SOFT_ERROR_FACTOR,
     START_PUSH,
@@ -699,6 +701,9 @@ class _Search:
         slopes[1][:, 0] += point.rows.totals.slope
         corrector = is_free.astype(float)  # near 1 where the step is long, which is where the gap shrinks
         share, mu, is_open = state.share, monotone, ones > 0
+        is_shifted = ~equations.factors.is_convex
+        settled = np.where(is_shifted, SHIFTED_SETTLED_DECREASE, SETTLED_DECREASE)
+        factor = np.where(is_shifted, SHIFTED_GAP_FACTOR, GAP_FACTOR)
         while is_open.any():
             floor = np.maximum(least, share * np.abs(objective) / state.count)
             lowered = self._lowered(point, monotone, floor, ~is_free & is_open)
@@ -708,9 +713,9 @@ class _Search:
             mu = np.where(is_open, np.where(is_free, adaptive, monotone), mu)
             ways = np.stack([ones, mu, corrector], axis=1)
             decrease = np.abs((ways * (slopes[0] + mu[:, None] * slopes[1])).sum(axis=1))
-            is_settled = (point.curvature >= 1.0) & (decrease <= SETTLED_DECREASE * share * np.abs(objective))
+            is_settled = (point.curvature >= 1.0) & (decrease <= settled * share * np.abs(objective))
             is_open &= is_settled & (floor > least)
-            share = np.where(is_open, share * GAP_FACTOR, share)
+            share = np.where(is_open, share * factor, share)
         # (B, correctors, 3): the step without a barrier, with a unit one, and of the second-order products
         ways = np.stack([np.ones_like(correctors), np.broadcast_to(mu[:, None], correctors.shape), correctors], axis=2)
         ratios = point.rows.ratios(second, mu, correctors)

@@ -1,5 +1,6 @@
 """The data of a motion problem: robot, phases, objective and constraints, and their nonlinear program."""
 
+import math
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -40,10 +41,11 @@ def check_number(number: Any, where: str) -> None:
     """Raise ModelError if a shared number has no finite start, or if its bounds are not lower <= upper."""
     if not isinstance(number, Number):
         raise ModelError(f"it is {number!r}", value=number, where=where, allowed="a Number(start, lower, upper)")
-    bounds = np.array([bound for bound in number[1:] if isinstance(bound, (int, float))], dtype=float)
-    if finite_vector([number.start]) is None or len(bounds) != 2 or not bounds[0] <= bounds[1]:
+    start, lower, upper = number
+    is_finite = math.isfinite(start) if type(start) is float else finite_vector([start]) is not None
+    if not is_finite or not (isinstance(lower, (int, float)) and isinstance(upper, (int, float)) and lower <= upper):
         raise ModelError(f"it is {number!r}", value=number, where=where, allowed="a finite start, and lower <= upper")
-    if bounds[0] == bounds[1] and not np.isfinite(bounds[0]):
+    if lower == upper and not math.isfinite(lower):
         raise ModelError(f"it is {number!r}", value=number, where=where, allowed="a finite value if lower == upper")
 
 
@@ -193,7 +195,8 @@ class ProblemStatement:
     @property
     def shared(self) -> dict[str, Number]:
         """Numbers that are variables of all phases: free parameters of the robot, and numbers of terms."""
-        return {name: number for name, number in self._all_shared.items() if name not in self.held}
+        held = self.held
+        return {name: number for name, number in self._all_shared.items() if name not in held}
 
     @cached_property
     def held(self) -> dict[str, float]:
@@ -202,8 +205,8 @@ class ProblemStatement:
 
     @cached_property
     def _all_shared(self) -> dict[str, Number]:
-        values = () if isinstance(self.robot, Robot) else self.robot.values
-        result = {name: Number(float(value)) for name, value in zip(self.model.parameters, values, strict=True)}
+        values = [] if isinstance(self.robot, Robot) else self.robot.values.tolist()
+        result = dict(zip(self.model.parameters, map(Number, values), strict=True))
         for term in self.terms:
             for name, number in term.numbers().items():
                 if name in result:
@@ -229,7 +232,8 @@ class ProblemStatement:
     @cached_property
     def node(self) -> Node:
         """The symbols of one node, from which terms build their expressions."""
-        shared = [name for name in self._all_shared if name not in self.model.parameters]
+        parameters = set(self.model.parameters)
+        shared = [name for name in self._all_shared if name not in parameters]
         return Node(self.model, shared, self.held, self._clock)
 
     @property
@@ -361,7 +365,10 @@ class ProblemStatement:
             yield other
 
     def share_with(self, other: "ProblemStatement") -> None:
-        """Let a problem of the same structure use the node of this one, and with equal numbers also its kernels."""
+        """Let a problem of the same structure use the node of this one, and with equal numbers also its kernels.
+
+        If only some terms are equal, it uses the kernels of those that are the same objects.
+        """
         if other.robot is not self.robot or other.path is not self.path or other._form != self._form:
             return
         own, known = other.terms, self.terms
@@ -369,6 +376,8 @@ class ProblemStatement:
         is_same = is_same and all(_is_equal(one, two) for one, two in zip(own, known, strict=True))
         for name in _SHARED_PARTS if is_same else ("node",):
             other.__dict__[name] = getattr(self, name)
+        if not is_same and other.held == self.held:
+            other.__dict__["_kernels"] = dict(self._kernels)
 
     @property
     def _form(self) -> tuple[Any, ...]:

@@ -148,6 +148,11 @@ class Direction:
         matrix[np.diag_indices(n)] += self._S[:n]
         self._system = Condensed(matrix, E, regularisation, spaces)
 
+    @property
+    def is_shifted(self) -> bool:
+        """Whether the matrix is positive definite only with a shift of its diagonal."""
+        return self._system.shift > 0
+
     def steps(self, mu: Array, second_order: Array | None = None, equations: Array | None = None) -> Step:
         """Return steps (k, ...) for barrier parameters mu (k,).
 
@@ -199,7 +204,7 @@ class Direction:
 
 
 START_PUSH = 1e-2  # distance of the start from its bounds, relative to their size and to their distance
-WARM_PUSH = 1e-6
+WARM_PUSH, MAX_WARM_ERROR = 1e-6, 1.0  # the same of a warm start, and its largest error: beyond, START_PUSH holds
 LOOSER_FACTOR = 100.0  # factor of the tolerance that is accepted if no better step is found
 MAX_CORRECTIONS = 4  # second-order corrections of a step
 MIN_STEP_FRACTION = 1e-8  # fraction of the largest step at which the line search gives up
@@ -211,6 +216,8 @@ STILL_STEP, MAX_STILL_STEPS = 1e-14, 20
 # Initial gap of the barrier problem relative to the objective, and the factor that shrinks it.
 FIRST_GAP_SHARE, GAP_FACTOR = 0.25, 0.1
 SETTLED_DECREASE = 0.3  # predicted decrease, relative to the gap, below which the gap shrinks
+# The same two while the matrix needs a shift: the search is then far from the optimum, and steps end at bounds.
+SHIFTED_GAP_FACTOR, SHIFTED_SETTLED_DECREASE = 0.3, 0.03
 CLOSE_RESIDUAL = 3e-3  # mean residual below which the gap shrinks and the full constraint curvature counts
 # Step length that counts as short, and the number of short steps in a row that counts as stuck.
 SHORT_STEP, MAX_SHORT_STEPS = 1e-2, 4
@@ -275,15 +282,15 @@ class _Search:
 
     def _first(self, x: Array) -> Point:
         form, warm = self.form, self.settings.multipliers
-        push = START_PUSH if warm is None else WARM_PUSH
-        w = self._interior(x, push)
-        if warm is not None:
-            bound_multipliers = self.settings.bound_multipliers
-            y, u, z = form.own(warm, np.zeros(form.program.n) if bound_multipliers is None else bound_multipliers)
-            both = np.concatenate([z, u])
-            pairs = np.where(np.isfinite(form.w_bounds), np.maximum(-BOUND_SIGNS * both, WARM_PUSH), 0.0)
-            return Point(form, w, y, u, pairs)
-        return self._with_multipliers(w, np.isfinite(form.w_bounds).astype(float))
+        if warm is None:
+            return self._with_multipliers(self._interior(x, START_PUSH), np.isfinite(form.w_bounds).astype(float))
+        bound_multipliers = self.settings.bound_multipliers
+        y, u, z = form.own(warm, np.zeros(form.program.n) if bound_multipliers is None else bound_multipliers)
+        both = np.concatenate([z, u])
+        pairs = np.where(np.isfinite(form.w_bounds), np.maximum(-BOUND_SIGNS * both, WARM_PUSH), 0.0)
+        point = Point(form, self._interior(x, WARM_PUSH), y, u, pairs)
+        is_far = point.error(0.0) > MAX_WARM_ERROR
+        return Point(form, self._interior(x, START_PUSH), y, u, pairs) if is_far else point
 
     def _interior(self, x: Array, push: float) -> Array:
         """Return variables and slacks inside their bounds, closer to x if values are not finite."""
@@ -376,13 +383,16 @@ class _Search:
             self.is_free = True
         if self.is_free:
             self.past.add(point.theta, point.value[0])
+        settled, factor = SETTLED_DECREASE, GAP_FACTOR
+        if direction.is_shifted:
+            settled, factor = SHIFTED_SETTLED_DECREASE, SHIFTED_GAP_FACTOR
         while True:
             least = max(self.least, self._gap / count)
             step = self._step(direction, least)
             decrease = abs(float(point.merit_gradient(self.mu) @ step.w))
-            if self._curvature < 1.0 or decrease > SETTLED_DECREASE * self._gap or least == self.least:
+            if self._curvature < 1.0 or decrease > settled * self._gap or least == self.least:
                 return step
-            self.share *= GAP_FACTOR
+            self.share *= factor
 
     def _step(self, direction: Direction, least: float) -> Step:
         """Return the step; its barrier parameter is adaptive while that makes progress, otherwise monotone."""

@@ -87,11 +87,12 @@ class Kernels:
 
     def function(self, key: Hashable, trace: Callable[[], ca.Function]) -> ca.Function:
         """Return the CasADi function for a key, traced once; a kernel from disk includes its function."""
-        if key not in self._functions:
+        function = self._functions.get(key)
+        if function is None:
             kernel = self._kernels.get(key)
             with Stoppable():
-                self._functions[key] = trace() if kernel is None else kernel.function
-        return self._functions[key]
+                function = self._functions[key] = trace() if kernel is None else kernel.function
+        return function
 
     def kernel(
         self,

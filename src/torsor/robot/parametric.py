@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Generic, TypeVar
 
 import casadi as ca
@@ -67,12 +67,12 @@ class Parametric(Generic[R]):
         """The loops of the robot."""
         return self.robot.loops
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the parameters, in the order of p."""
         return tuple(parameter.name for parameter in self._free)
 
-    @property
+    @cached_property
     def paths(self) -> dict[str, str | dict[str, float]]:
         """The argument of ``Robot.parametric``: {name: path, or {path: coefficient}}."""
         return paths_of(self.robot, self._free)

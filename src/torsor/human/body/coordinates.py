@@ -57,4 +57,5 @@ def frozen_joints(body: Robot, frozen: Mapping[str, float] | None, where: str) -
         if name in angles:
             low, high = float(body.lower[k]), float(body.upper[k])
             angles[name] = number(angles[name], where, f"frozen {name}", least=low, most=high)
-    return {name: 0.0 for name in body.coordinate_names if any(part in name for part in FROZEN)} | angles
+    usual = {name for part in FROZEN for name in body.coordinate_names if part in name}
+    return {name: 0.0 for name in body.coordinate_names if name in usual} | angles

@@ -4,27 +4,38 @@ The walk of a different person, with a different load or on a different slope, u
 numbers. It therefore requires no new compilation.
 """
 
-from dataclasses import replace
+from dataclasses import fields
 from functools import cache
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from torsor import library
+from torsor.base.arrays import Array, Flags, Indices
 from torsor.base.checks import instance_of
 from torsor.base.errors import ModelError
+from torsor.mechanism import Joint
 from torsor.motion import Number
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
-UNBOUND: dict[str, Any] = dict.fromkeys(("upper", "velocity_limit", "effort_limit"), np.inf) | {"lower": -np.inf}
+_UPPER = np.triu_indices(3)
+_OF_LINK = (
+    "mass",
+    *(f"com.{axis}" for axis in "xyz"),
+    *(f"inertia.{'xyz'[a]}{'xyz'[b]}" for a, b in np.transpose(_UPPER)),
+)
+# Fields of joints on which the dynamics do not depend, and the placement, whose origin is one of the numbers.
+_NOT_COMPARED = ("placement", "lower", "upper", "velocity_limit", "effort_limit")
+_COMPARED = attrgetter(*(entry.name for entry in fields(Joint) if entry.compare and entry.name not in _NOT_COMPARED))
 
 
 def checked_body(body: Robot | None, where: str) -> Robot:
     """Return the body (None: the default); raise ModelError if it is not a ``library.human`` with a weight."""
     body = library.human() if body is None else body
     instance_of(body, Robot, where, "body", allowed="a torsor.library.human()")
-    if body.coordinate_names != _default().robot.coordinate_names:
+    if body.coordinate_names != _default().model.robot.coordinate_names:
         allowed, fix = (
             "a body with the coordinates of torsor.library.human()",
             "freeze coordinates, do not remove them",
@@ -42,37 +53,71 @@ def shared_model(body: Robot) -> tuple[Parametric[Robot], dict[str, Number]]:
 
     A body that differs in other properties requires its own kernels.
     """
-    for model in (_default(), body.parametric(_paths(body))):
-        values = body.parametric(list(model.names)).values
-        if _has_same_dynamics(model.at(values), body):
-            break
+    shared, values = _default(), _numbers(body)
+    if _has_same_dynamics(shared, body, values):
+        model, values = shared.model, values[shared.places]
+    else:
+        model = body.parametric([path for path, is_free in zip(_paths(body), _is_free(body), strict=True) if is_free])
+        values = model.values
     numbers = {name: Number(value, value, value) for name, value in zip(model.names, values.tolist(), strict=True)}
     return model, numbers
 
 
+class _Shared(NamedTuple):
+    """The default body with its parameters: their ``places`` in ``_numbers``, and what all bodies have in common."""
+
+    model: Parametric[Robot]
+    places: Indices
+    numbers: Array  # 0 in the places of parameters
+    structure: tuple[Any, ...]
+
+
 @cache
-def _default() -> Parametric[Robot]:
+def _default() -> _Shared:
     body = library.human()
-    return body.parametric([*_paths(body), "links.spine4.com.z", "links.spine4.inertia.yz"])
+    is_free, paths = _is_free(body), _paths(body)
+    more = [paths.index(path) for path in ("links.spine4.com.z", "links.spine4.inertia.yz")]  # of a load
+    places = np.concatenate([np.flatnonzero(is_free), more])
+    numbers = _numbers(body)
+    numbers[places] = 0.0
+    return _Shared(body.parametric([paths[k] for k in places]), places, numbers, _structure(body))
+
+
+def _numbers(body: Robot) -> Array:
+    """Return the numbers of a body that may be parameters: those of links, joint origins, and gravity."""
+    inertias = np.array([link.inertia for link in body.links])[:, *_UPPER]
+    links = np.column_stack([[link.mass for link in body.links], [link.com for link in body.links], inertias])
+    origins = np.array([joint.placement for joint in body.joints])[:, :3, 3]
+    return np.concatenate([links.ravel(), origins.ravel(), body.gravity])
 
 
 def _paths(body: Robot) -> list[str]:
-    """Return the paths of all non-zero parameters."""
-    paths = []
-    for link in body.links:
-        if link.mass > 0:
-            paths.append(f"links.{link.name}.mass")
-            paths += [f"links.{link.name}.com.{axis}" for k, axis in enumerate("xyz") if link.com[k]]
-            entries = [(a, b) for a in range(3) for b in range(a, 3) if link.inertia[a, b]]
-            paths += [f"links.{link.name}.inertia.{'xyz'[a]}{'xyz'[b]}" for a, b in entries]
-    for joint in body.joints:
-        paths += [f"joints.{joint.name}.origin.{axis}" for k, axis in enumerate("xyz") if joint.placement[k, 3]]
-    return [*paths, "gravity.y", "gravity.z"]
+    """Return the paths of ``_numbers``."""
+    links = [f"links.{link.name}.{entry}" for link in body.links for entry in _OF_LINK]
+    origins = [f"joints.{joint.name}.origin.{axis}" for joint in body.joints for axis in "xyz"]
+    return [*links, *origins, *(f"gravity.{axis}" for axis in "xyz")]
 
 
-def _has_same_dynamics(one: Robot, other: Robot) -> bool:
-    """Return whether two bodies have the same dynamics; frames and limits are not part of the kernels."""
-    links = [[np.hstack([link.mass, link.com, link.inertia.ravel()]) for link in body.links] for body in (one, other)]
-    joints = [[replace(joint, **UNBOUND) for joint in body.joints] for body in (one, other)]
-    same = np.array_equal(one.gravity, other.gravity) and all(map(np.array_equal, *links))
-    return bool(same and joints[0] == joints[1])
+def _is_free(body: Robot) -> Flags:
+    """Return which of ``_numbers`` are parameters: those that are not zero, and gravity in the sagittal plane."""
+    is_free: Flags = _numbers(body) != 0
+    is_free[: len(body.links) * len(_OF_LINK)] &= np.repeat([link.mass > 0 for link in body.links], len(_OF_LINK))
+    is_free[-3:] = False, True, True
+    return is_free
+
+
+def _structure(body: Robot) -> tuple[Any, ...]:
+    """Return what the dynamics depend on apart from ``_numbers``."""
+    rotations = [joint.placement[:3, :3] for joint in body.joints]
+    return rotations, *zip(*map(_COMPARED, body.joints), strict=True)
+
+
+def _has_same_dynamics(shared: _Shared, body: Robot, numbers: Array) -> bool:
+    """Return whether parameters make the default body this one; frames and limits are not part of the kernels."""
+    if numbers.shape != shared.numbers.shape:
+        return False
+    others = numbers.copy()
+    others[shared.places] = 0.0
+    inertias = np.array([link.inertia for link in body.links])
+    is_same = np.array_equal(others, shared.numbers) and np.array_equal(inertias, inertias.swapaxes(1, 2))
+    return is_same and all(map(np.array_equal, shared.structure, _structure(body)))

@@ -173,24 +173,26 @@ def leg_torques(hip: Any, knee: Any, ankle: Any) -> tuple[Any, Any, Any]:
     return at_hip, at_knee - 4.820 + e(2.220 - 0.150 * k), at_ankle
 
 
-def torques_by_coordinate(names: tuple[str, ...], q: Any, v: Any) -> list[Any]:
-    """Return the passive torque of each coordinate except the six global ones; q and v are indexed by coordinate."""
-    torques = {name: -DAMPING * v[k] for k, name in enumerate(names) if k >= len(GLOBAL)}
-    for side in SIDES:
-        angles = (q[names.index(f"{side}_{joint}")] for joint in CURVED_JOINTS)
-        for joint, torque in zip(CURVED_JOINTS, leg_torques(*angles), strict=True):
-            torques[f"{side}_{joint}"] = torques[f"{side}_{joint}"] + torque
-        for joint, ligaments in LIGAMENTS.items():
-            name = f"{side}_{joint}"
-            torques[name] = torques[name] + ligaments.torque(q[names.index(name)])
-        toe = names.index(f"{side}_toe_extension")
-        torques[names[toe]] = -TOE_STIFFNESS * q[toe] - TOE_DAMPING * v[toe]
+def torques_by_coordinate(names: tuple[str, ...], q: Any, v: Any) -> Any:
+    """Return the passive torques of all coordinates except the six global ones, as an array or as symbols.
+
+    q and v are indexed by coordinate.
+    """
+    torques = -DAMPING * v
+    legs = [[names.index(f"{side}_{joint}") for side in SIDES] for joint in CURVED_JOINTS]
+    for joint, torque in zip(legs, leg_torques(*(q[joint] for joint in legs)), strict=True):
+        torques[joint] += torque
+    for name, ligaments in LIGAMENTS.items():
+        joint = [names.index(f"{side}_{name}") for side in SIDES]
+        torques[joint] += ligaments.torque(q[joint])
     for axis, ligaments in SPINE_LIGAMENTS.items():  # joints in series carry the same torque
-        spine = [name for name in names if name.startswith("spine") and name.endswith(axis)]
-        torque = ligaments.torque(sum(q[names.index(name)] for name in spine))
-        for name in spine:
-            torques[name] = torques[name] + torque
-    return [torques[name] for name in names[len(GLOBAL) :]]
+        spine = [k for k, name in enumerate(names) if name.startswith("spine") and name.endswith(axis)]
+        torque = ligaments.torque(sum(q[k] for k in spine))
+        for k in spine:
+            torques[k] += torque
+    toes = [names.index(f"{side}_toe_extension") for side in SIDES]
+    torques[toes] = -TOE_STIFFNESS * q[toes] - TOE_DAMPING * v[toes]
+    return torques[len(GLOBAL) :]
 
 
 def passive_torques(body: Robot, q: ArrayLike, v: ArrayLike) -> Array:
@@ -209,7 +211,7 @@ def passive_torques(body: Robot, q: ArrayLike, v: ArrayLike) -> Array:
     common_shape("passive torques", q=q.shape, v=v.shape)
     q, v = np.broadcast_arrays(q, v)
     torques = torques_by_coordinate(body.coordinate_names, np.moveaxis(q, -1, 0), np.moveaxis(v, -1, 0))
-    return np.stack([*[np.zeros(q.shape[:-1])] * len(GLOBAL), *torques], axis=-1)
+    return np.moveaxis(np.concatenate([np.zeros((len(GLOBAL), *q.shape[:-1])), torques]), 0, -1)
 
 
 SEXES, AGES = ("male", "female"), ("young", "middle", "old")

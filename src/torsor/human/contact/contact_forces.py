@@ -18,6 +18,7 @@ from torsor.compiler import AnyKernel
 from torsor.compiler.cache import source_hash
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.loads import Backpack, Box
+from torsor.human.body.strength import torques_by_coordinate
 from torsor.human.contact.support import Foot, Support
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import Node
@@ -269,15 +270,20 @@ class ContactForces:
     @cached_property
     def torques(self) -> ca.SX:
         """Torques of all joints with the contact wrenches, which make the forces of the six global coordinates zero."""
-        node, tau = self.node, [self.node.tau[k] for k in range(self.node.tau.numel())]
+        node, tau = self.node, ca.SX(self.node.tau)
         for side, wrench in self.feet.items():
             for name in (*LEGS, TOES):
                 joint = node.robot.joints[node.robot.joint_names.index(f"{side}_{name}")]
                 pose = node.pose(joint.child)
                 taken = moment_about(wrench, pose[:3, :3] @ ca.SX(joint.axis), pose[:3, 3])
                 k = self.names.index(joint.name)
-                tau[k] = tau[k] - (self.toes[side] * taken if name == TOES else taken)
-        return ca.vertcat(*tau[len(GLOBAL) :])
+                tau[k] -= self.toes[side] * taken if name == TOES else taken
+        return tau[len(GLOBAL) :]
+
+    @property
+    def muscle_torques(self) -> ca.SX:
+        """Torques that muscles exert: all, because there are no passive torques."""
+        return self.torques
 
     def ground_power(self, side: str) -> ca.SX:
         """Return the power of the ground at a foot, plus the power of a rail at the hand on the same side.
@@ -366,6 +372,12 @@ class SharedContact(ContactForces):
         aside = {"right": -part * apart, "left": (1 - part) * apart}
         centre = ca.vertcat(pressed[0], pressed[2])
         self.pressures = {side: centre + f[1] * (aside[side] - heels[side]) for side in SIDES}
+
+    @cached_property
+    def muscle_torques(self) -> ca.SX:
+        """Torques that muscles exert: joint torques without the passive ones."""
+        torques: ca.SX = self.torques - torques_by_coordinate(self.names, self.node.q, self.node.v)
+        return torques
 
     @cached_property
     def rows(self) -> dict[str, ca.SX]:

@@ -8,9 +8,10 @@ from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 
+from torsor.base.arrays import Array
 from torsor.base.checks import indices_of, instance_of, interval, number, one_of, positive, table, whole_number
 from torsor.base.errors import ModelError, gathered_warnings, shortened, warn
-from torsor.human.body.coordinates import FLIP, GLOBAL, frozen_joints, other_side
+from torsor.human.body.coordinates import FLIP, GLOBAL, frozen_joints, mirror, other_side
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.postures import landmark
 from torsor.human.body.strength import StrengthCurves
@@ -248,18 +249,14 @@ class WalkSettings:
 
     def _check_symmetry(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
         """Raise ModelError if the sides differ, because the second step is the mirror image of the first."""
-        links = {link.name: link for link in self.loaded.links}
-        places = {joint.name: joint.placement[:3, 3] for joint in self.body.joints}
-        for name, link in links.items():
-            other = links[other_side(name)]
-            mirrored = np.vstack([other.com * FLIP, other.inertia * np.outer(FLIP, FLIP), [other.mass] * 3])
-            if not np.allclose(mirrored, np.vstack([link.com, link.inertia, [link.mass] * 3]), rtol=1e-6, atol=1e-9):
-                raise self._one_sided(f"link {name} is not the mirror image of {other.name}")
-        for name, place in places.items():
-            if not np.allclose(places[other_side(name)] * FLIP, place, rtol=1e-6, atol=1e-9):
-                raise self._one_sided(
-                    f"the origin of joint {name} is not the mirror image of the origin of {other_side(name)}"
-                )
+        links, joints = self.loaded.links, self.body.joints
+        bodies = np.array([[*link.com, *link.inertia.ravel(), link.mass] for link in links])
+        mirrored = np.concatenate([FLIP, np.outer(FLIP, FLIP).ravel(), [1.0]])
+        for name, other in _unlike(self.loaded.link_names, bodies, mirrored):
+            raise self._one_sided(f"link {name} is not the mirror image of {other}")
+        places = np.array([joint.placement[:3, 3] for joint in joints])
+        for name, other in _unlike(self.body.joint_names, places, FLIP):
+            raise self._one_sided(f"the origin of joint {name} is not the mirror image of the origin of {other}")
         for what, values in tables.items():
             for name in values:
                 if values.get(name) != values.get(other_side(name)):
@@ -339,6 +336,13 @@ class WalkSettings:
         """Arguments of all terms with contact forces."""
         strength = dict(self.strength or {})
         return {"body": self.loaded, "support": self.walk, "friction": self.friction, "strength": strength}
+
+
+def _unlike(names: tuple[str, ...], values: Array, signs: Array) -> list[tuple[str, str]]:
+    """Return the pairs of parts whose values (parts, n) are not mirror images of each other."""
+    order, _ = mirror(names)
+    is_like = np.isclose(values[order] * signs, values, rtol=1e-6, atol=1e-9).all(axis=1)
+    return [(names[k], names[order[k]]) for k in np.flatnonzero(~is_like).tolist()]
 
 
 # The walking objectives by name, and the terms of their weighted sum.

@@ -163,8 +163,8 @@ def walking(
     Free steps: the version "free" also optimises the length, width and times of the step, unless ``step`` fixes them
     (by default all are free). It has no habits, and minimises {"energy": 1.0, "effort": 1.0, "accelerations": 1.0} per
     metre. "heat", "strength", "balance" (the margin of stability), "joint loads", "head stability", "passive torques"
-    and "impact" may be added to them or replace them (docs/people/free_steps.md, docs/people/objectives.md). The hands may hold ``rails`` in turn, and stairs are
-    possible (docs/people/stairs_and_rails.md). ``steps=2`` is not supported.
+    and "impact" may be added to them or replace them (docs/people/free_steps.md, docs/people/objectives.md). The hands
+    may hold ``rails`` in turn, and stairs are possible (docs/people/stairs_and_rails.md). ``steps=2`` is not supported.
 
     As printed: the version "printed" has exactly the objective and the constraints printed in Barman 2020 (eqs. 5.1 to
     5.10); no motion is known that satisfies it. The version "nearest" adds tolerances for heights (2 mm) and velocities

@@ -9,7 +9,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.loads import HandForces
-from torsor.human.body.strength import CURVED_JOINTS, Curve, JointStrength, StrengthCurves, torques_by_coordinate
+from torsor.human.body.strength import CURVED_JOINTS, Curve, JointStrength, StrengthCurves
 from torsor.human.body.trunk_strength import SPINE, TrunkStrength, extension
 from torsor.human.contact.contact_forces import (
     FORCES,
@@ -18,7 +18,6 @@ from torsor.human.contact.contact_forces import (
     SPEED,
     WEIGHT,
     ContactForces,
-    SharedContact,
     contact_forces,
     ground_data,
     loaded,
@@ -35,12 +34,7 @@ def muscle_torques(node: Node) -> ca.SX:
 
     For free steps, the passive torques are subtracted from the joint torques. Other walks have no passive torques.
     """
-    contact = contact_forces(node)
-    if not isinstance(contact, SharedContact):
-        return contact.torques
-    passive = torques_by_coordinate(node.robot.coordinate_names, node.q, node.v)
-    torques: ca.SX = contact.torques - ca.vertcat(*passive)
-    return torques
+    return contact_forces(node).muscle_torques
 
 
 def metres(node: Node) -> ca.SX:

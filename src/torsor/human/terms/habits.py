@@ -172,9 +172,10 @@ class Habits:
                 what = f"has the unknown name {key!r}"
                 raise ModelError(what, argument="ranges", value=key, where="habits", allowed=allowed)
         lower, upper = dict[str, float](), dict[str, float]()
+        ranges_of_joints = zip(body.lower.tolist(), body.upper.tolist(), strict=True)
+        joint_ranges = dict(zip(body.coordinate_names, ranges_of_joints, strict=True))
         for name in names:
-            k = body.coordinate_names.index(name)
-            low, high, limits = float(body.lower[k]), float(body.upper[k]), self.range(name)
+            (low, high), limits = joint_ranges[name], self.range(name)
             if holding and self.ranges is not None:
                 limits = _of_ending(name, HOLDING) or limits
             if limits is not None:

@@ -186,7 +186,7 @@ class Symmetric(Ends):
             name, sign = names[profile], signs.get(profile, 1.0)
             other = names.index(self.partners.get(name, name))
             parts = Part(phases - 1, 1.0, order, profile), Part(0, 0.0, order, other, -sign)
-            value, pace = (numbers.get(profile, 0.0) if order == 0 else 0.0 for numbers in (shifts, paces))
+            value, pace = (shifts.get(profile, 0.0), paces.get(profile, 0.0)) if order == 0 else (0.0, 0.0)
             label, pacer = f"{letter} of {name}", self.paced_by if pace else ""
             yield Equation(self.title, label, parts, value, value, -pace, pacer)
 

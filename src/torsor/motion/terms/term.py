@@ -188,8 +188,7 @@ def _evaluate(function: Callable[[Node], Any], node: Node, where: str) -> ca.SX:
     except (NotImplementedError, TypeError):
         message = f"the function returns {type(value).__name__}"
         raise ModelError(message, where=where, allowed="a CasADi SX of the node's quantities") from None
-    node_symbols = {symbol.__hash__() for symbol in ca.symvar(node.symbols)}
-    foreign = [str(symbol) for symbol in ca.symvar(column) if symbol.__hash__() not in node_symbols]
+    foreign = ca.Function("column", [node.symbols], [column], {"allow_free": True}).get_free()
     if foreign or column.shape[1] != 1:
         message = f"the function depends on {foreign[0]}" if foreign else f"the function returns shape {column.shape}"
         raise ModelError(message, where=where, allowed="one column of the node's quantities")

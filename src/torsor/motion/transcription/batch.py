@@ -116,14 +116,15 @@ class ChainRule:
         edges = [0, *(1 + np.flatnonzero((np.diff(firsts, axis=1) != 0).any(axis=0))).tolist(), len(self.s)]
         return [slice(begin, end) for begin, end in pairwise(edges) if begin < end]
 
-    def columns(self, group: SplineGroup, node: int, profiles: Indices) -> Indices:
-        """Return the indices in x of the control points (k, P) of some profiles (k,) at a node.
+    def columns(self, group: SplineGroup, nodes: Indices | slice, profiles: Indices) -> Indices:
+        """Return the indices in x of the control points (nodes, k, P) of some profiles (k,) at nodes.
 
         They are -1 for known control points, and for profiles that are not in the group.
         """
-        first, P = group.first[node], group.B.shape[2]
+        points = group.first[nodes][:, None] + np.arange(group.B.shape[2])
         is_member = np.isin(profiles, group.profiles)
-        return np.where(is_member[:, None], self.phase_layout.columns[profiles, first : first + P], -1)
+        at_nodes = self.phase_layout.columns[profiles[:, None], points[:, None]]
+        return np.where(is_member[:, None], at_nodes, -1)
 
     def rates(self, x: Array) -> Array:
         """Return profiles and their derivatives with respect to s (orders, K, N)."""
@@ -175,8 +176,8 @@ class Pairs:
         parts = []
         for group in self.chain.groups:
             index = _mostly_all(np.isin(self.profiles, group.profiles))
-            columns = [self.chain.columns(group, node, self.profiles[index]).T for node in range(len(self.chain.s))]
-            parts.append((group, index, np.stack(columns)))
+            columns = self.chain.columns(group, slice(None), self.profiles[index])
+            parts.append((group, index, columns.swapaxes(1, 2)))
         return parts
 
     @cached_property
@@ -233,14 +234,14 @@ class Blocks:
     def places(self) -> ScatterSum:
         """The places in (n, n) of entries (groups, spans, blocks, P P); off-diagonal entries have two."""
         n, once, twice = self.chain.size, list[Indices](), list[Indices]()
+        starts = np.array([span.start for span in self.chain.spans])
         for group, other, index in self._group_pairs:
             alike = (self.i[index] == self.j[index])[:, None, None]
-            for span in self.chain.spans:
-                rows = self.chain.columns(group, span.start, self.i[index])[:, :, None]
-                columns = self.chain.columns(other, span.start, self.j[index])[:, None]
-                known = (rows < 0) | (columns < 0)
-                once.append(np.where(known, -1, rows * n + columns).ravel())
-                twice.append(np.where(known | alike, -1, columns * n + rows).ravel())
+            rows = self.chain.columns(group, starts, self.i[index])[..., None]
+            columns = self.chain.columns(other, starts, self.j[index])[:, :, None]
+            known = (rows < 0) | (columns < 0)
+            once.append(np.where(known, -1, rows * n + columns).ravel())
+            twice.append(np.where(known | alike, -1, columns * n + rows).ravel())
         return ScatterSum.of(once, twice)
 
     def parts(self, values: Array, products: Sequence[tuple[slice, Indices | None, Array]] | None = None) -> Array:

@@ -45,9 +45,12 @@ class KnownPoints:
                 self.equations += [one for one in equations if (one.parts[0].profile, one.parts[0].order) not in solved]
             elif isinstance(condition, Ends):
                 for one in condition.equations(names, len(phases)):
-                    added = [part for part in one.parts if part.profile >= names.moving]
-                    if all(part.phase in extra_phases[part.profile - names.moving] for part in added):
-                        self.equations.append(one)  # its profiles are used in the phases that it refers to
+                    # The profiles that do not move the robot are used in the phases that it refers to.
+                    if all(
+                        part.profile < names.moving or part.phase in extra_phases[part.profile - names.moving]
+                        for part in one.parts
+                    ):
+                        self.equations.append(one)
         # The first and last values of extra profiles are known, as are all their points in phases that do not use them.
         first = names.moving
         for k, (ends, used) in enumerate(zip(extras.values(), extra_phases, strict=True)):
@@ -119,15 +122,17 @@ def point_bounds(term: Term, model: MotionModel, layout: Layout) -> Iterator[Poi
 
     A spline stays within the convex hull of its control points, so bounds on these hold everywhere.
     """
-    bounds, (begin, end) = term.point_bounds(model), term.during
+    bounds, (begin, end), points = term.point_bounds(model), term.during, dict[Spline, Indices]()
     for index, phase_layout in enumerate(layout.phases):
         if not bounds or not term.holds_in(index, phase_layout.phase):
             continue
         for profile, (least, most) in bounds.items():
             spline = phase_layout.splines[profile]
-            first, last = spline.knots[: spline.count], spline.knots[spline.degree + 1 :]
-            near = (first < end) & (last > begin) | (spline.row(begin) != 0) | (spline.row(end) != 0)
-            yield PointBounds(index, profile, np.flatnonzero(near), least, most)
+            if spline not in points:
+                first, last = spline.knots[: spline.count], spline.knots[spline.degree + 1 :]
+                near = (first < end) & (last > begin) | (spline.row(begin) != 0) | (spline.row(end) != 0)
+                points[spline] = np.flatnonzero(near)
+            yield PointBounds(index, profile, points[spline], least, most)
 
 
 def bound_control_points(

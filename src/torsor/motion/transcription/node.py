@@ -11,6 +11,7 @@ phase, and the shared numbers. Forces are separate symbols, whose derivatives co
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, compress, pairwise
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
+from torsor.dynamics import fingerprint
 from torsor.dynamics.recursions.kinematics import sx
 from torsor.motion.transcription.motion_model import ORDERS, MotionModel
 from torsor.motion.transcription.phase import EVEN_CLOCK, Clock
@@ -105,12 +107,12 @@ class Node:
         """Time since the start of the phase (s)."""
         return self.time_fraction * self.T
 
-    @property
+    @cached_property
     def time_fraction(self) -> ca.SX:
         """The elapsed fraction of the duration: s, unless the phase has a clock."""
         return self._clock(0)
 
-    @property
+    @cached_property
     def clock_rate(self) -> ca.SX:
         """The rate at which time runs, d(time fraction)/ds."""
         return self._clock(1)
@@ -122,7 +124,7 @@ class Node:
         """Return profiles and their time derivatives; ``y`` are derivatives with respect to s T."""
         if not self.clock.harmonics:
             return self.y
-        result, inverse = [self.y[0]], 1 / self._clock(1)  # products take less time than quotients
+        result, inverse = [self.y[0]], 1 / self.clock_rate  # products take less time than quotients
         for _ in range(1, ORDERS):
             result.append(self._by_even_time(result[-1]) * inverse)
         return result
@@ -132,18 +134,18 @@ class Node:
         parts = (ca.jtimes(expression, self.y[k], self.y[k + 1]) for k in range(ORDERS - 1))
         return sum(parts, start=ca.jtimes(expression, self.s, 1 / self.T))
 
-    @property
+    @cached_property
     def numbers(self) -> ca.SX:
         """The shared numbers that are variables, as one column, with free parameters of the robot first."""
         return self._column(name for name in self.shared if name not in self.held)
 
-    @property
+    @cached_property
     def problem_numbers(self) -> ca.SX:
         """Given numbers of the full problem, as one column: the held shared numbers, and those of the path."""
         return ca.vertcat(self._column(self.held), self.path_numbers)
 
     def _column(self, names: Iterable[str]) -> ca.SX:
-        return ca.vertcat(ca.SX(0, 1), *(self.shared[name] for name in names))
+        return ca.vertcat(ca.SX(0, 1), *map(self.shared.__getitem__, names))
 
     def data(self, name: str, count: int) -> ca.SX:
         """Return values (count x 1) of a term at each moment (``Term.data``); changing them needs no compilation."""
@@ -169,9 +171,13 @@ class Node:
         symbols = ca.vertcat(ca.SX(0, 1), *(symbols for symbols, _ in parts))
         return symbols, np.concatenate([np.zeros(0), *(values for _, values in parts)])
 
+    @cached_property
+    def _parameters(self) -> ca.SX:
+        return self._column(self.model.parameters)
+
     def call(self, name: str, *values: ca.SX, **options: Any) -> Any:
         """Return a robot algorithm (see ``Robot.function``) applied to symbols."""
-        return self.model.call(name, *values, p=self._column(self.model.parameters), **options)
+        return self.model.call(name, *values, p=self._parameters, **options)
 
     def profile(self, name: str, order: int = 0) -> ca.SX:
         """Return a profile by name, or its time derivative of a given order."""
@@ -195,6 +201,14 @@ class Node:
         quantity_symbols = [quantity.symbol for quantity in self._quantities.values()]
         parameters = [self.problem_numbers, self.given_numbers()[0], *self.all_data.values()]
         return ca.vertcat(self.u, self.s, *([] if self.Q is None else [self.Q]), *parameters, *quantity_symbols)
+
+    @cached_property
+    def identity(self) -> str:
+        """A hash of the robot and of the motion as a function of the inputs of a node."""
+        inputs = [*self.y, self.T, self.s, self.numbers, self.problem_numbers, *([] if self.Q is None else [self.Q])]
+        motion = ca.Function("motion", inputs, [self.q, self.v, self.a, self.j]).serialize()
+        model = self.model.source
+        return fingerprint(self.robot, () if isinstance(model, Robot) else model.paths, motion)
 
     # Quantities of the robot
 
@@ -220,10 +234,10 @@ class Node:
         state = self.q, self.v, self.a, self.j
         return self._quantity("tau_rate", 4, lambda: self.call("force_rate", *state)[1], self._force_rates)
 
-    @property
+    @cached_property
     def _is_free(self) -> bool:
         """Whether robot parameters, on which forces depend, are variables."""
-        return any(name not in self.held for name in self.model.parameters)
+        return not set(self.model.parameters).issubset(self.held)
 
     def rate(self, expression: ca.SX) -> ca.SX:
         """Return the time derivative of an expression of profiles up to accelerations."""
@@ -238,12 +252,14 @@ class Node:
 
     def pose(self, place: str) -> ca.SX:
         """Return the pose (4 x 4) of a link or frame in base axes."""
+        return self._once(("pose", place), lambda: self._pose(place))
+
+    def _pose(self, place: str) -> ca.SX:
         link, within = self.robot.place(place)
         if link < 0:
             return sx(within)
-        link_pose = self._compute("poses", self.q)[
-            4 * link : 4 * link + 4, :
-        ]  # all links at once, because terms use many of them
+        # All links at once, because terms use many of them.
+        link_pose = self._compute("poses", self.q)[4 * link : 4 * link + 4, :]
         return link_pose if np.array_equal(within, np.eye(4)) else link_pose @ sx(within)
 
     def position(self, place: str) -> ca.SX:
@@ -252,13 +268,17 @@ class Node:
 
     def velocity(self, place: str) -> ca.SX:
         """Return (omega, v) (6 x 1) of a link or frame, at its origin in its own axes."""
+        return self._once(("velocity", place), lambda: self._velocity(place))
+
+    def _velocity(self, place: str) -> ca.SX:
         link, within = self.robot.place(place)
         if link < 0:
             return ca.SX.zeros(6, 1)
         V = self._compute("velocities", self.q, self.v)[link, :].T
+        if np.array_equal(within, np.eye(4)):
+            return V
         R, p = sx(within[:3, :3]), sx(within[:3, 3])
-        same = np.array_equal(within, np.eye(4))
-        return V if same else ca.vertcat(R.T @ V[:3], R.T @ (V[3:] + cross(V[:3], p)))
+        return ca.vertcat(R.T @ V[:3], R.T @ (V[3:] + cross(V[:3], p)))
 
     def jerk(self, place: str) -> ca.SX:
         """Return the jerk (6 x 1) of a link or frame (see ``robot.task.jerk``)."""
@@ -282,9 +302,12 @@ class Node:
 
     def _compute(self, name: str, *values: ca.SX, **options: Any) -> ca.SX:
         """Return an algorithm applied to the motion of this node, computed once for all terms."""
-        key = name, *options.values()
+        return self._once((name, *options.values()), lambda: self.call(name, *values, **options))
+
+    def _once(self, key: tuple[Any, ...], make: Callable[[], ca.SX]) -> ca.SX:
+        """Return the expression of a key, which all terms share."""
         if key not in self._known:
-            self._known[key] = self.call(name, *values, **options)
+            self._known[key] = make()
         result: ca.SX = self._known[key]
         return result
 
@@ -299,15 +322,12 @@ class Node:
 
     def orders(self, expression: ca.SX) -> int:
         """Return the number of profile orders in an expression; 1 means only positions."""
-        used_orders = [k + 1 for k in range(ORDERS) if ca.depends_on(expression, self.y[k])]
+        quantities = self._quantities.values()
+        are_used = self.uses(expression, [*self.y, *(quantity.symbol for quantity in quantities)])
+        used_orders = compress([*range(1, ORDERS + 1), *(quantity.orders for quantity in quantities)], are_used)
         # With closed loops, second derivatives of positions contain accelerations.
-        return max(
-            [
-                1 if self.Q is None else 3,
-                *used_orders,
-                *(quantity.orders for quantity in self.quantities_in(expression)),
-            ]
-        )
+        result: int = max([1 if self.Q is None else 3, *used_orders])
+        return result
 
     @cached_property
     def u(self) -> ca.SX:
@@ -403,4 +423,13 @@ class Node:
 
     def quantities_in(self, expression: ca.SX) -> list[_Quantity]:
         """Return the quantities with recursive derivatives on which an expression depends."""
-        return [quantity for quantity in self._quantities.values() if ca.depends_on(expression, quantity.symbol)]
+        quantities = self._quantities.values()
+        return list(compress(quantities, self.uses(expression, [quantity.symbol for quantity in quantities])))
+
+    def uses(self, expression: ca.SX, symbols: Sequence[ca.SX]) -> list[bool]:
+        """Return on which of several columns of symbols an expression depends."""
+        if not symbols:
+            return []
+        depends = ca.which_depends(expression, ca.vertcat(*symbols), 1, False)
+        ends = [0, *accumulate(map(ca.SX.numel, symbols))]
+        return [True in depends[first:last] for first, last in pairwise(ends)]

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import cache, cached_property
-from itertools import pairwise
-from typing import NamedTuple
+from hashlib import sha256
+from itertools import compress, pairwise
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import casadi as ca
@@ -17,13 +18,11 @@ from torsor.compiler import Kernel, Signature
 from torsor.compiler.cache import source_hash
 from torsor.compiler.fold import Fold
 from torsor.compiler.llvm.fold import Kind
-from torsor.dynamics import fingerprint
 from torsor.motion.terms.term import Constraint, Cost, Rows, Term
 from torsor.motion.transcription.motion_model import ORDERS, MotionModel
 from torsor.motion.transcription.node import Node
 from torsor.motion.transcription.phase import Phase
 from torsor.robot.kernels import Kernels
-from torsor.robot.robot import Robot
 from torsor.robot.target import Target
 
 Key = tuple[int, tuple[float, ...], tuple[float, ...], str]  # phase, moments, integration weights, `together`
@@ -105,14 +104,16 @@ def _moving(term: Constraint, node: Node) -> Rows:
     """Return the rows that are not constant; raise ModelError if a constant row is outside its bounds."""
     first = len(node.all_given)
     bound = term.rows(node)
+    expression = ca.densify(bound.expression)
     numbers, values = node.given_numbers(first)
-    expression = bound.expression
-    still = np.array([expression[k].is_constant() for k in range(expression.numel())], dtype=bool)
+    rows: list[Any] = expression.elements()
+    still = np.array([row.is_constant() for row in rows])
     if values.size:  # rows of these numbers alone are constant
         own = {symbol.__hash__() for symbol in ca.symvar(numbers)}
         others = [symbol for symbol in ca.symvar(expression) if symbol.__hash__() not in own]
-        still[:] = True
-        still[ca.jacobian_sparsity(expression, ca.vertcat(ca.SX(0, 1), *others)).row()] = False
+        still = np.logical_not(ca.which_depends(expression, ca.vertcat(ca.SX(0, 1), *others), 1, True))
+    if not still.any():
+        return bound._replace(expression=expression)
     for k in np.flatnonzero(still).tolist():
         value = float(ca.substitute(expression[k], numbers, ca.DM(values)))
         least, most = float(bound.lower[k]), float(bound.upper[k])
@@ -161,7 +162,8 @@ class NodeKernels:
         self.m = int(self.rows_expression.numel())
         both = ca.vertcat(self.rows_expression, self.cost_expression)
         # In an order that does not depend on other kernels of the node.
-        used = sorted(key for key, symbol in node.all_data.items() if ca.depends_on(both, symbol))
+        are_used = node.uses(both, list(node.all_data.values()))
+        used = sorted(compress(node.all_data, are_used))
         for (name, count), (other, most) in pairwise(used):
             if name == other:
                 what, allowed = f"data {name!r} has {most} numbers", f"{count}, as in another term"
@@ -214,16 +216,13 @@ class NodeKernels:
     def identity(self) -> str:
         """A hash of everything on which the kernels depend; it does not need the robot to be traced."""
         node = self.node
-        outputs = [self.rows_expression, self._plain_cost, self._squares, node.q, node.v, node.a, node.j]
+        outputs = [self.rows_expression, self._plain_cost, self._squares]
         quantities = sorted((quantity.symbol for quantity in node.quantities_in(ca.vertcat(*outputs))), key=str)
         inputs = [*node.y, node.T, node.s, node.numbers, self._given, *self._data.values(), *quantities]
         inputs += [] if node.Q is None else [node.Q]
         terms = ca.Function("terms", inputs, outputs).serialize()
-        model = node.model.source
-        free = () if isinstance(model, Robot) else model.paths
-        return fingerprint(
-            node.robot, free, terms, self.orders, source_hash("motion/transcription", "optimisation/barrier.py")
-        )
+        sources = source_hash("motion/transcription", "optimisation/barrier.py")
+        return sha256(f"{node.identity} {self.orders} {sources} {terms}".encode()).hexdigest()
 
     def kernel(
         self, name: str, more: Mapping[str, ca.SX], make: Callable[[], Made], at_node: bool = True

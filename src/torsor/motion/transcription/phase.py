@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import casadi as ca
@@ -151,7 +151,7 @@ class Phase:
         object.__setattr__(self, "nodes", nodes)
         object.__setattr__(self, "duration", tuple(bounds.tolist()) if bounds.size == 2 else float(bounds[0]))
 
-    @property
+    @cached_property
     def spline(self) -> Spline:
         """The spline of profiles that are not in ``own``."""
         if self.knots is not None:
