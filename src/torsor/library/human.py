@@ -25,7 +25,9 @@ from torsor.spatial import from_rpy, make_pose
 SIDES = {"right": -1.0, "left": 1.0}  # signs of x
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
-# Positions of joints and landmarks of a man of 1.741 m (m) that do not follow from de Leva's lengths.
+# Positions of joints and landmarks of a man of 1.741 m (m) that do not follow from de Leva's lengths: hips and
+# clavicles beside the midline, length of a clavicle, height of its joint above that of the upper trunk, length of the
+# neck; height of the ankle, heel behind it, ball in front of it, toe in front of the ball, and half-width of the foot.
 HIP, CLAVICLE, SHOULDER, LIFT, NECK = 0.085, 0.03, 0.14, 0.0333, 0.08
 ANKLE, HEEL, BALL, TOE, WIDTH = 0.08, 0.05, 0.13, 0.075, 0.045
 
