@@ -7,11 +7,12 @@ from typing import Any
 
 TABLE = Path(__file__).parents[2] / "src" / "torsor" / "human" / "constants.toml"
 MARK = "<!-- constants -->"
-EFFECTS = """Sources are entries of the [bibliography](../theory/bibliography.md), or: *definition*, a convention or
-a choice of the interface; *numerical*, sizes and tolerances of computations; *measured here*, from this project; **none**, chosen.
-Figures of effects belong to the walk with free length, width and times at 1.25 m/s on its default mesh, unless they
-name another result: changes of step length, metabolic cost of transport, largest vertical force and double support
-(relative), and of the mean squared correlation r2 of the eleven sagittal curves with people (absolute)."""
+EFFECTS = """Sources are entries of the [bibliography](../theory/bibliography.md), or: *definition*, a convention or a
+choice of the interface; *numerical*, sizes and tolerances of computations; *measured here*, from this project;
+**none**, chosen. Unless an effect names another result, its figures belong to the walk with free length, width and
+times at 1.25 m/s on its default mesh: changes of step length, metabolic cost of transport, largest vertical force and
+double support (relative), and of the mean squared correlation r2 of the eleven sagittal curves with people
+(absolute)."""
 KINDS = ("definition", "numerical", "measured here", "none")
 
 

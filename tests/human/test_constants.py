@@ -2,6 +2,7 @@
 
 import ast
 import re
+import runpy
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ import torsor
 ROOT = Path(torsor.__file__).parent
 TABLE = tomllib.loads((ROOT / "human" / "constants.toml").read_text(encoding="utf-8"))
 BODY = [ROOT / "library" / name for name in ("human.py", "anthropometry.py", "anthropometry.toml")]
-BIBLIOGRAPHY = Path(__file__).parents[2] / "docs" / "theory" / "bibliography.md"
+DOCS = Path(__file__).parents[2] / "docs"
 KINDS = ("definition", "numerical", "measured here", "none")
 MAX_ROUNDING = 1e-5  # smaller numbers within functions protect against rounding
 HALF = 0.5
@@ -83,6 +84,17 @@ def test_entries_have_unit_meaning_and_source_and_constants_without_a_source_an_
 
 
 def test_sources_are_in_the_bibliography() -> None:
-    text = BIBLIOGRAPHY.read_text(encoding="utf-8")
+    text = (DOCS / "theory" / "bibliography.md").read_text(encoding="utf-8")
     known = {*KINDS, *re.findall(r"^(?:\*\*|\| )(.+?)(?:\*\*| \|)", text, re.MULTILINE)}
     assert {source for _, _, row in entries() for source in row["source"].split("; ")} - known == set()
+
+
+def test_the_page_shows_every_constant() -> None:
+    hook = runpy.run_path(str(DOCS / "tools" / "constants.py"))
+    page = hook["on_page_markdown"]((DOCS / "people" / "constants.md").read_text(encoding="utf-8"))
+    rows = [line for line in page.splitlines() if line.startswith("| ") and "`" in line]
+    assert {row.count("|") for row in rows} == {6}  # a bar within a cell would shift the columns
+    assert len(rows) == sum(1 for _ in entries())
+    assert all(
+        f"`{name}`" in row for row, (_, names, _) in zip(rows, entries(), strict=True) for name in names.split(", ")
+    )
