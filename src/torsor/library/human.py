@@ -137,7 +137,7 @@ def human(
     Landmarks are frames: ``right_heel``, ``right_ball``, ``right_ball_medial``, ``right_toe``, ``right_toe_medial``,
     ``right_wrist``, ``right_knuckles``, the same for the left side, and ``vertex``. Segments are taken from de Leva
     (1996). The division of neck and foot, the positions of hips, shoulders and foot points, and ranges and strengths
-    are based on the literature.
+    have no single source (docs/people/constants.md).
 
     Example:
         >>> body = human(1.80, 80.0)
