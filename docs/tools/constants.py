@@ -12,7 +12,7 @@ choice of the interface; *numerical*, sizes and tolerances of computations; *mea
 **none**, chosen. Unless an effect names another result, its figures belong to the walk with free length, width and
 times at 1.25 m/s on its default mesh: changes of step length, metabolic cost of transport, largest vertical force and
 double support (relative), and of the mean squared correlation r2 of the eleven sagittal curves with people
-(absolute)."""
+(absolute). Walks whose objectives differ by less than 0.1 % differ by up to 1.6 % in the force and 0.006 in r2."""
 KINDS = ("definition", "numerical", "measured here", "none")
 
 
