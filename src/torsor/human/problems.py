@@ -25,7 +25,7 @@ from torsor.motion.problems import POINTS
 from torsor.robot.robot import Robot
 
 Make = Callable[..., MotionProblem]
-STEEPEST = math.radians(45.0)  # the range of walking's argument ``slope``
+MAX_SLOPE = math.radians(45.0)  # the range of walking's argument ``slope``
 _NAMED = "NAME=NUMBER"
 _POSITIVE, _NOT_NEGATIVE = {"above": 0.0}, {"least": 0.0}
 
@@ -77,7 +77,7 @@ _RISE = (
 )
 _SLOPE = Argument(
     "slope", float, "slope of the ground, positive uphill", "rad", "DEGREES", degrees=True,
-    bounds={"above": -STEEPEST, "below": STEEPEST},
+    bounds={"above": -MAX_SLOPE, "below": MAX_SLOPE},
 )  # fmt: skip
 _RANGES = Argument(
     "ranges", tuple, "joint ranges (degrees; tx, ty, tz in m), such as knee_flexion=30:120",

@@ -25,7 +25,9 @@ from torsor.spatial import from_rpy, make_pose
 SIDES = {"right": -1.0, "left": 1.0}  # signs of x
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
-# Positions of joints and landmarks of a man of 1.741 m (m) that do not follow from de Leva's lengths.
+# Positions of joints and landmarks of a man of 1.741 m (m) that do not follow from de Leva's lengths: hips and
+# clavicles beside the midline, length of a clavicle, height of its joint above that of the upper trunk, length of the
+# neck; height of the ankle, heel behind it, ball in front of it, toe in front of the ball, and half-width of the foot.
 HIP, CLAVICLE, SHOULDER, LIFT, NECK = 0.085, 0.03, 0.14, 0.0333, 0.08
 ANKLE, HEEL, BALL, TOE, WIDTH = 0.08, 0.05, 0.13, 0.075, 0.045
 
@@ -135,7 +137,7 @@ def human(
     Landmarks are frames: ``right_heel``, ``right_ball``, ``right_ball_medial``, ``right_toe``, ``right_toe_medial``,
     ``right_wrist``, ``right_knuckles``, the same for the left side, and ``vertex``. Segments are taken from de Leva
     (1996). The division of neck and foot, the positions of hips, shoulders and foot points, and ranges and strengths
-    are based on the literature.
+    have no single source (docs/people/constants.md).
 
     Example:
         >>> body = human(1.80, 80.0)

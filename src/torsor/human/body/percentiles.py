@@ -29,7 +29,7 @@ from torsor.library.anthropometry import BODY_TABLES
 # through the four rows around an age in between. It reproduces all published percentiles to 0.1 cm and 0.02 kg.
 
 MIN_CHART_AGE, MAX_CHART_AGE = 2.0, 20.0  # years
-MONTHS = 12.0
+MONTHS = 12.0  # of a year
 
 _DATA = data_of(__name__)
 

@@ -17,6 +17,7 @@ from torsor.human.body.percentiles import MAX_CHART_AGE as ADULT
 from torsor.human.body.percentiles import size_of_percentile
 from torsor.human.body.postures import landmark
 from torsor.human.body.strength import (
+    GRAVITY,
     HEIGHT,
     MASS,
     StrengthCurves,
@@ -195,7 +196,6 @@ def _moved(pose: Array, origin: Array) -> Array:
     return changed
 
 
-GRAVITY = 9.81  # m/s^2, in the products m g h that scale strengths
 # m, kg/m^2: de Leva's subjects were students from 19 to 25 years
 STATURES, BODY_MASS_INDICES = (1.45, 2.00), (17.0, 35.0)
 AGES = (YOUNGEST, OLDEST)  # years
@@ -410,7 +410,7 @@ def _vertex(sex: str) -> float:
     return float(landmark(human(1.0, MASS, sex), "vertex")[1])
 
 
-MEDIAN = 50.0
+MEDIAN = 50.0  # %
 
 
 def described_person(

@@ -23,6 +23,7 @@ from torsor.base.checks import name_of, number, one_of, real_array
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.figures import label_of_title, new_figure, saved, styled
 from torsor.human.body.coordinates import JOINT_AXES, OSIM_NAMES
+from torsor.human.body.strength import GRAVITY
 from torsor.human.gait.references import REFERENCES, Reference, in_words
 from torsor.human.recordings import GroundForces, MotionTable, load
 from torsor.human.recordings.axes import HUMAN
@@ -32,8 +33,6 @@ from torsor.human.recordings.text_files import csv_table, read_csv
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-G = 9.81  # m/s2
 
 
 class Scale(NamedTuple):
@@ -57,8 +56,8 @@ WORDS = {
     **dict.fromkeys(("nmm/kg", "n.mm/kg"), Scale("moment", 0.001)),
     "w": Scale("power", 1.0, absolute=True),
     "w/kg": Scale("power", 1.0),
-    "n": Scale("force", 100 / G, absolute=True),
-    "n/kg": Scale("force", 100 / G),
+    "n": Scale("force", 100 / GRAVITY, absolute=True),
+    "n/kg": Scale("force", 100 / GRAVITY),
     **dict.fromkeys(("bodyweights", "bw"), Scale("force", 100.0)),
     **dict.fromkeys(("%ofweight", "%bw", "%"), Scale("force", 1.0)),
 }
@@ -392,7 +391,7 @@ def of_measured(measured: Any, side: str) -> Signals | None:
 
     measured_signals = Signals(angles=signals(np.degrees(measured.q)))
     if isinstance(measured, MeasuredDynamics):
-        measured_signals.mass = measured.weight / G
+        measured_signals.mass = measured.weight / GRAVITY
         measured_signals.rates, measured_signals.moments = signals(measured.v), signals(measured.forces)
         measured_signals.scales["moment"] = Scale("moment", 1.0, absolute=True)
         if measured.ground is not None:
@@ -782,7 +781,7 @@ def _carried(signals: Signals, spans: Sequence[Span]) -> float | None:
         other = of_strides(signals.other["vertical"], spans)
         if len(other) == len(loads) and (loads + other).min() > MIN_WALK_LOAD * loads.mean() * 2:
             total = loads + other
-    return float(total[:, :-1].mean()) / G  # the last instant of a stride is the first of the next
+    return float(total[:, :-1].mean()) / GRAVITY  # the last instant of a stride is the first of the next
 
 
 def _check_feet(signals: Signals, spans: Sequence[Span], side: str, where: str) -> None:

@@ -16,6 +16,7 @@ from torsor.base.checks import instance_of, interval, number, one_of, positive, 
 from torsor.base.errors import ModelError, warn
 from torsor.human.body.coordinates import other_side
 from torsor.human.body.postures import landmark
+from torsor.human.body.strength import GRAVITY
 from torsor.human.contact.contact_forces import ONE_FOOT, PROFILES, SHARED, SPEED, WIDTH
 from torsor.human.contact.support import (
     FLAT_ENDS,
@@ -36,9 +37,7 @@ from torsor.robot.robot import Robot
 
 BOX_HALF_WIDTH = 0.667  # half-width of the box in double support, relative to the half-width of a foot
 FREE_BOUNDS = {"length": (0.2, 1.4), "width": (0.03, 0.3), "speed": (0.3, 3.0)}  # bounds of free quantities (m, m, m/s)
-FORCE_MEETING_HEIGHT = (
-    4.0  # height at which the lines of the foot forces meet, in foot lengths: about the centre of mass
-)
+FORCE_MEETING_HEIGHT = 4.0  # foot lengths: where the lines of the foot forces meet, about the centre of mass
 
 
 class PressurePath(NamedTuple):
@@ -300,7 +299,6 @@ class Walk(Support):
 # centripetal acceleration divided by gravity. At equal Froude numbers, people of all sizes walk in a similar way. They
 # change to running at about 0.5, adults at 2.0 m/s (Alexander 1989). Above 1 a stiff leg would leave the ground.
 
-GRAVITY = 9.81  # m/s^2, for the default body
 TRANSITION_FROUDE_NUMBER = 0.5  # Froude number of the walk-to-run transition
 
 
@@ -487,7 +485,7 @@ def check_stairs(step: Step, body: Robot) -> None:
 
 EVENTS = ("ball_off", "flat", "toe_off", "heel_off", "knee")
 UNLOADED_SOLE_EDGE = 10.0  # m: edges of the sole of an unloaded foot
-HEEL, TOES = 0.10, 0.90  # of the foot length: limits of the pressure while only the heel or the toes are in contact
+HEEL_END, TOE_START = 0.10, 0.90  # of the foot length: limits of the pressure on the heel alone and on the toes alone
 PIECES = 5  # knot intervals of the force sharing in double support
 
 
@@ -507,9 +505,9 @@ class FreeWalk(Walk, SharedSupport):
         is_heel, is_fore = is_landing & (step.first_contact == "heel"), step.on_forefoot(s)
         right = (
             np.where(is_fore, FORE_ENDS[0], 0.0),
-            np.where(is_heel, HEEL, np.where(is_fore, FORE_ENDS[1], FLAT_ENDS[1])),
+            np.where(is_heel, HEEL_END, np.where(is_fore, FORE_ENDS[1], FLAT_ENDS[1])),
         )
-        left = np.where(is_tip, TOES, FORE_ENDS[0]), np.ones(count)
+        left = np.where(is_tip, TOE_START, FORE_ENDS[0]), np.ones(count)
         sides = [np.full(count, -foot.half), np.full(count, foot.half)]
         on = tread(step, foot) if step.rise else (-np.inf, np.inf)
         soles = [np.stack([*sides, *(np.clip(foot.length * x, *on) for x in ends)], axis=1) for ends in (right, left)]
@@ -641,7 +639,7 @@ class RunningStep(Step):
         kinds = [s < self.flat - TOUCHING, s <= self.heel_off + TOUCHING, s <= self.ball_off + TOUCHING]
         back, front = (
             foot.length * np.select(kinds, ends[:3], ends[3])
-            for ends in ((0.0, 0.0, FORE_ENDS[0], TOES), (HEEL, FLAT_ENDS[1], FORE_ENDS[1], 1.0))
+            for ends in ((0.0, 0.0, FORE_ENDS[0], TOE_START), (HEEL_END, FLAT_ENDS[1], FORE_ENDS[1], 1.0))
         )
         return np.stack([np.full(len(s), -foot.half), np.full(len(s), foot.half), back, front], axis=1)
 

@@ -33,7 +33,7 @@ from torsor.motion.results import files
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MAX_STARTS = 1000
+MAX_STARTS = 1000  # a search takes many seconds
 WHERE = "near-optimal walks"
 SETTINGS = ("starts", "seed", "within", "side")  # fields in files
 

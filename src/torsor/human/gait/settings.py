@@ -39,6 +39,8 @@ from torsor.motion.terms.term import Cost
 from torsor.robot.robot import Robot
 
 SIDEWAYS = ("tx", "yaw", "list", "adduction", "rotation", "inversion", "lateral", "axial", "pronation")
+WEIGHTS = {"effort": 1.0}  # default weights of objectives
+FREE_WEIGHTS = {"energy": 1.0, "effort": 1.0, "accelerations": 1.0}  # the same for free steps: no preference
 CLEARANCE = 0.005  # m: minimum ground clearance of the swing foot of a free step
 MAX_POINTS = 100  # control points of a step: a search takes minutes with 30
 MIN_POINTS = 8  # control points of a free step, which has a knot at each contact change
@@ -269,7 +271,7 @@ class WalkSettings:
     def weights(self) -> dict[str, float]:
         """Weights of the objectives."""
         if self.objective is None:
-            return dict.fromkeys(("energy", "effort", "accelerations") if self.version.is_free else ("effort",), 1.0)
+            return dict(FREE_WEIGHTS if self.version.is_free else WEIGHTS)
         return table(self.objective, self.where, "objective")
 
     @cached_property

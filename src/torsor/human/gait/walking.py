@@ -55,7 +55,7 @@ from torsor.robot.robot import Robot
 
 # Stair climbing: the initial guess is a climb, so that the solver need not find the way over the edges.
 
-SAMPLES = 61
+SAMPLES = 61  # of the climb, over one step
 MAX_LEG_FRACTION = 0.97  # largest leg length of the guess, relative to the straight leg
 EDGE_CLEARANCE = 0.08  # m: approximate clearance of the swing foot over the edges in the guess
 TOE_OFF_PITCH, LANDING_PITCH = 0.6, 0.3  # rad: foot pitch of the guess at toe-off, and at landing downstairs
@@ -114,9 +114,7 @@ def _feet(step: Step, s: Array) -> tuple[dict[str, Array], dict[str, Array]]:
     return feet, {"right": right, "left": left}
 
 
-SWING_MARGIN = (
-    0.06  # fraction of a step: the clearance holds from this time after toe-off to this time before heel strike
-)
+SWING_MARGIN = 0.06  # of a step: the clearance holds from this time after toe-off to this time before heel strike
 
 
 def walking(

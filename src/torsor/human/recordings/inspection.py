@@ -205,7 +205,7 @@ def _mean_velocity(markers: Markers) -> Array:
 # Both are compared at several time shifts, while both feet are on plates. The force is averaged with the same weights
 # with which second differences of the markers average accelerations.
 
-SPAN = 0.04  # s: step of second differences
+DIFFERENCE_STEP = 0.04  # s: step of second differences
 UPPER_FRACTION = 0.5  # of the height of the highest marker: markers above it move like the centre of mass
 FULL_LOAD_FRACTION = 0.5  # of the largest sum of forces: less occurs only while a foot misses the plates
 MIN_COMMON_TIME = 0.4  # s of common time
@@ -233,9 +233,9 @@ def synchrony_findings(forces: GroundForces, markers: Markers) -> list[Finding]:
 def _disagreement(forces: GroundForces, markers: Markers) -> Array:
     """Return the fraction of force variance not explained by accelerations at each shift, or NaN if unknown."""
     unexplained, up = np.full(len(SHIFTS), np.nan), up_axis(forces.axes)
-    if up is None or min(markers.rate, forces.rate) * SPAN < 1:
+    if up is None or min(markers.rate, forces.rate) * DIFFERENCE_STEP < 1:
         return unexplained
-    a, step = _accelerations(markers, up), round(SPAN * markers.rate) / markers.rate
+    a, step = _accelerations(markers, up), round(DIFFERENCE_STEP * markers.rate) / markers.rate
     whole = np.where(forces.loaded()[:, :, None], forces.forces, 0.0).sum(axis=1)
     upward = whole[:, up[0]] * up[1]
     full = runs(np.asarray(upward > FULL_LOAD_FRACTION * np.quantile(upward, 0.95)))
@@ -261,7 +261,7 @@ def _accelerations(markers: Markers, up: tuple[int, float]) -> Array:
     heights = np.where(markers.seen, up[1] * markers.positions[:, :, up[0]], -np.inf)
     middle = np.median(heights, axis=0)
     x = markers.positions[:, middle > UPPER_FRACTION * middle.max()].mean(axis=1)
-    half, accelerations = max(1, round(SPAN * markers.rate)), np.full((len(markers), 3), np.nan)
+    half, accelerations = max(1, round(DIFFERENCE_STEP * markers.rate)), np.full((len(markers), 3), np.nan)
     if len(markers) > 2 * half:
         accelerations[half:-half] = (x[2 * half :] - 2 * x[half:-half] + x[: -2 * half]) * (markers.rate / half) ** 2
     return accelerations

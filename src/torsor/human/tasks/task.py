@@ -135,7 +135,7 @@ IDLE_ARM_RANGES: Ranges = {
     "shoulder_flexion": (-5, 60), "shoulder_adduction": (-15, -5), "shoulder_rotation": (-10, 10),
     "elbow_flexion": (5, 75), "pronation": (-10, 10),
 }  # fmt: skip
-SLACK, SLIP, FRICTION = 0.003, 0.1, 0.8
+SLACK, SLIP, FRICTION = 0.003, 0.1, 0.8  # tolerances of standing feet (m, m/s), and the friction coefficient
 POSTURE = 0.02  # weight of squared deviations from the relaxed posture
 
 

@@ -275,7 +275,7 @@ class TrunkTorques(Grounded, Constraint):
 
 
 LEG_JOINTS = ("hip", "knee")
-START = 1.5  # initial guess of each peak (N m/kg): above those of minimum effort
+INITIAL_PEAK_MOMENT = 1.5  # initial guess of each peak (N m/kg): above those of minimum effort
 
 
 def _peak(title: str, joint: str) -> str:
@@ -307,7 +307,7 @@ class LegPeaks(Grounded, Cost):
 
     def numbers(self) -> Mapping[str, Number]:
         """Return the peaks."""
-        return {_peak(self.title, joint): Number(START, 0.0) for joint in LEG_JOINTS}
+        return {_peak(self.title, joint): Number(INITIAL_PEAK_MOMENT, 0.0) for joint in LEG_JOINTS}
 
     def companions(self) -> Sequence[Term]:
         """Return the rows that bound the moments at all nodes by the peaks."""

@@ -24,13 +24,12 @@ from torsor.robot.robot import Robot
 
 DRIVING, BRAKING = 0.25, 1.20  # efficiencies of positive and negative work (Margaria 1968)
 BASAL = 1.2  # W/kg, the metabolic power at rest (Bhargava et al. 2004)
-POWER_SMOOTHING = 0.02  # W/kg: |P| is sqrt(P^2 + SMOOTH^2) - SMOOTH
-SLIPPING_POWER = (
-    0.005  # W/kg: above this ground power at slipping feet, a marginal increase costs more than muscle power
-)
+POWER_SMOOTHING = 0.02  # W/kg: |P| is sqrt(P^2 + w^2) - w with this power w
+SLIPPING_POWER = 0.005  # W/kg: above this ground power at slipping feet, an increase costs more than muscle power
 SMOOTHER_POWERS = 0.5, 0.2  # W/kg: the same two powers in the problem that provides the warm start
 POWERS = "powers of smoothing"  # name of node data
 ACTIVATION = 0.06  # s, the time constant of deactivation (De Groote et al. 2016)
+ACCELERATION_SCALE = 100.0  # rad/s^2: joint accelerations are divided by it
 
 
 def smooth_size(P: ca.SX, smooth: ca.SX | float = POWER_SMOOTHING) -> ca.SX:
@@ -117,7 +116,7 @@ class Accelerations(Grounded, Cost):
     def integrand(self, node: Node) -> ca.SX:
         """Return the sum of the squares."""
         joints = node.model.names[len(GLOBAL) : node.model.names.moving]
-        return ca.sumsqr(ca.vertcat(*(node.profile(name, 2) for name in joints)) / 100) / metres(node)
+        return ca.sumsqr(ca.vertcat(*(node.profile(name, 2) for name in joints)) / ACCELERATION_SCALE) / metres(node)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -242,7 +241,7 @@ class Heat(Driven, Cost):
 
 # Effort relative to the strength of a joint at its angle and velocity (Anderson, Madigan and Nussbaum 2007).
 
-TORQUE_SMOOTHING = 0.01  # of the largest torque: max(x, 0) is (x + sqrt(x^2 + SMOOTH^2)) / 2
+TORQUE_SMOOTHING = 0.01  # of the largest torque: max(x, 0) is (x + sqrt(x^2 + w^2)) / 2 with this w
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
