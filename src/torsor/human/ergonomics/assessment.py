@@ -1,7 +1,7 @@
 """The ergonomic assessment of a task: lumbar spine loads, lifting equation, percent capable, cumulative dose."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Group, RenderableType
 
 from torsor.base.arrays import Array
-from torsor.base.checks import instance_of, number
+from torsor.base.checks import instance_of
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError
 from torsor.base.figures import label_of_title, new_figure, saved, styled
@@ -21,6 +21,7 @@ from torsor.human.body.coordinates import SIDES
 from torsor.human.body.loads import Box, hand_wrenches
 from torsor.human.body.person import Person, person_of
 from torsor.human.body.strength import age_group
+from torsor.human.body.work import Work
 from torsor.human.ergonomics.capability import Capability, capabilities
 from torsor.human.ergonomics.joint_contact import IN_VIVO, JointContact, contact_of
 from torsor.human.ergonomics.lumbar import (
@@ -32,9 +33,9 @@ from torsor.human.ergonomics.lumbar import (
     cumulative_dose,
     lumbar_loads,
 )
-from torsor.human.ergonomics.niosh import LiftEnd, LiftingIndex, check_work, lifting_index
+from torsor.human.ergonomics.niosh import LiftEnd, LiftingIndex, lifting_index
 from torsor.human.tasks.figures import draw_postures
-from torsor.human.terms.problem import REACTION_JOINTS, grounded_term, hand_forces, load_of, sampled, who
+from torsor.human.terms.problem import REACTION_JOINTS, grounded_term, hand_forces, load_of, sampled, who, work_of
 from torsor.motion import MotionResult
 from torsor.robot.robot import Robot
 
@@ -50,8 +51,8 @@ class Assessment:
 
     It contains ``times`` (K,) (s); ``loads`` on L5/S1 at these times; ``capabilities``, the most demanding moments
     first; ``contacts``, the estimated joint contact forces of both legs by side; ``niosh``, the lifting equation, or
-    the reason why it does not apply; ``repetitions`` per shift and their ``dose``. ``tables()``, ``plot`` and
-    ``to_dict`` present these results.
+    the reason why it does not apply; the ``work`` of a shift and its ``dose``. ``tables()``, ``plot`` and ``to_dict``
+    present these results.
     """
 
     result: MotionResult
@@ -62,13 +63,15 @@ class Assessment:
     capabilities: list[Capability]
     contacts: dict[str, JointContact]
     niosh: LiftingIndex | str
-    repetitions: float
+    work: Work
     age: str
 
     @cached_property
     def dose(self) -> Dose:
         """The cumulative load of all repetitions."""
-        return cumulative_dose(self.times, np.maximum(self.loads.compression, 0.0), self.repetitions, self.person.sex)
+        return cumulative_dose(
+            self.times, np.maximum(self.loads.compression, 0.0), self.work.repetitions, self.person.sex
+        )
 
     @property
     def capable(self) -> float:
@@ -103,9 +106,9 @@ class Assessment:
             cells = [f"{limit:.0f} {unit}" for limit in limits] or ["", ""]
             table.add_row(name, f"{values[at]:.0f} {unit}", *cells, f"{self.times[at]:.2f}")
         table.add_section()
-        dose = self.dose
-        table.add_row("mean compression", f"{dose.linear / self.repetitions / (self.times[-1] - self.times[0]):.0f} N")
-        per_shift = "once per shift" if self.repetitions == 1 else f"{self.repetitions:g} times per shift"
+        dose, count = self.dose, self.work.repetitions
+        table.add_row("mean compression", f"{dose.linear / count / (self.times[-1] - self.times[0]):.0f} N")
+        per_shift = "once per shift" if count == 1 else f"{count:g} times per shift"
         table.add_row(f"cumulative compression, {per_shift}", f"{dose.linear / 1000:.1f} kN s")
         table.add_row(f"squared dose, {per_shift}", f"{dose.squared:.0f} N h", f"{dose.limit:.0f} N h")
         muscles = f"{100 * loads.muscles[k] / loads.compression[k]:.0f}"
@@ -119,8 +122,9 @@ class Assessment:
     def _equation(self) -> RenderableType:
         if isinstance(self.niosh, str):
             return f"The NIOSH lifting equation does not apply: {self.niosh}."
-        niosh = self.niosh
-        table = titled_table("NIOSH lifting equation (1991)", "multiplier", "origin", "destination")
+        work, niosh = self.work, self.niosh
+        title = f"NIOSH lifting equation (1991): {work.frequency_per_minute:.3g} lifts per minute, {work.duration} work"
+        table = titled_table(f"{title}, {work.coupling} coupling", "multiplier", "origin", "destination")
         ends = [niosh.origin, *([] if niosh.destination is None else [niosh.destination])]
         for name in niosh.origin._fields:
             table.add_row(name, *(f"{getattr(end, name):.3f}" for end in ends))
@@ -202,6 +206,8 @@ class Assessment:
             "capabilities": [capability._asdict() for capability in self.capabilities],
             "contact": peaks,
             "niosh": niosh or lift,
+            "work": plain(vars(self.work))
+            | {"frequency": self.work.frequency_per_minute, "work_duration": self.work.duration},
             "dose": self.dose._asdict(),
         }
 
@@ -210,17 +216,18 @@ def assess(
     result: MotionResult,
     *,
     age: float | str = "young",
-    repetitions: float = 1.0,
-    frequency: float = 0.2,
-    duration: str = "short",
-    coupling: str = "fair",
+    repetitions: float | None = None,
+    frequency: float | None = None,
+    coupling: str | None = None,
+    work_duration: str | None = None,
     model: LumbarModel | None = None,
 ) -> Assessment:
     """Return the ergonomic assessment of a predicted human motion: a task, or a walk with or without a load.
 
-    ``age`` is the age group of the strengths ("young", "middle", "old"), or the age in years. The motion is repeated
-    ``repetitions`` times per shift. ``frequency`` (lifts per minute), ``duration`` and ``coupling`` are inputs of the
-    lifting equation, which is evaluated for lifts. ``model`` contains the trunk moment arms.
+    ``age`` is the age group of the strengths ("young", "middle", "old"), or the age in years. ``repetitions`` per
+    shift, ``frequency`` (lifts per minute), ``coupling`` and ``work_duration`` replace those of the problem (see
+    ``torsor.human.Work``). They are inputs of the cumulative load and of the lifting equation, which is evaluated for
+    lifts. ``model`` contains the trunk moment arms.
 
     Example:
         >>> assess(3)
@@ -229,8 +236,10 @@ def assess(
     """
     instance_of(result, MotionResult, "ergonomics", "result", allowed="the result of a problem of torsor.human")
     grounded_term(result.problem)  # raises for other motions
-    count = number(repetitions, "ergonomics", "repetitions", above=0.0)
-    check_work(frequency, duration, coupling)
+    given: dict[str, Any] = {
+        "repetitions": repetitions, "frequency": frequency, "coupling": coupling, "work_duration": work_duration
+    }  # fmt: skip
+    work = replace(work_of(result.problem), **{name: value for name, value in given.items() if value is not None})
     years = age_group(age)
     model, load = LumbarModel() if model is None else model, load_of(result.problem)
     carried, body = 0.0 if load is None else load.mass, result.robot
@@ -245,11 +254,12 @@ def assess(
     if isinstance(load, Box) and result.problem.name == "lift":
         try:
             ends = [_lift_end(body, samples.q[k]) for k in (0, -1)]
-            niosh = lifting_index(load.mass, *ends, frequency=frequency, duration=duration, coupling=coupling)
+            shift: dict[str, Any] = {"frequency": work.frequency_per_minute, "duration": work.duration}
+            niosh = lifting_index(load.mass, *ends, coupling=work.coupling, **shift)
         except ModelError as error:  # the load is outside the range of the equation, which is also a result
             niosh = str(error)
     contacts = {side: contact_of(body, person, samples, side) for side in SIDES}
-    return Assessment(result, person, model, times, loads, strengths, contacts, niosh, count, years)
+    return Assessment(result, person, model, times, loads, strengths, contacts, niosh, work, years)
 
 
 def _lift_end(body: Robot, q: Array) -> LiftEnd:
@@ -262,19 +272,20 @@ def _lift_end(body: Robot, q: Array) -> LiftEnd:
     return LiftEnd(math.hypot(aside, ahead), max(float(hands[1]), 0.0), asymmetry)
 
 
-def write_ergonomic_report(path: str | Path, result: MotionResult, **settings: Any) -> Path:
-    """Write the ergonomic report on a predicted human motion as one offline HTML page.
+def write_ergonomic_report(path: str | Path, result: MotionResult | Assessment, **settings: Any) -> Path:
+    """Write the ergonomic report on a predicted human motion, or on its assessment, as one offline HTML page.
 
     The report contains the lumbar spine loads with their limits, the lifting equation, percent capable, the cumulative
     load over a shift, a figure and the motion in 3D. ``settings`` are the arguments of
-    ``torsor.human.ergonomics.assess``.
+    ``torsor.human.ergonomics.assess``; they do not apply to an assessment.
 
     Example:
         >>> write_ergonomic_report("lift.html", 3)
         Traceback (most recent call last):
         torsor.ModelError: ergonomics: result is 3; allowed: the result of a problem of torsor.human
     """
-    assessment = assess(result, **settings)
+    assessment = result if isinstance(result, Assessment) else assess(result, **settings)
+    result = assessment.result
     name = f"{who(result.problem)}: {result.problem.name}"
     parts = [f"<h1>{escape(name)}</h1>", f"<p>{escape(result.status)}, {result.T:.3g} s</p>"]
     parts += [image(assessment.plot()), *(terminal_table(table) for table in assessment.tables())]

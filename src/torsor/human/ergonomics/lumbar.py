@@ -26,10 +26,10 @@ from torsor.human.body.coordinates import GLOBAL
 from torsor.human.body.person import person_of
 from torsor.human.body.postures import landmark
 from torsor.human.body.strength import SEXES
+from torsor.human.body.work import SHIFT_HOURS
 from torsor.library.anthropometry import BODY_TABLES
 from torsor.robot.robot import Robot
 
-SHIFT_HOURS = 8.0  # hours
 DOSE_LIMITS = {"male": 5500.0, "female": 3500.0}  # N h: recommended daily doses, Jaeger et al. (2000)
 
 
