@@ -88,7 +88,7 @@ def test_the_report_of_a_lift_is_one_page_with_limits_and_indices(
     for word in ("compression", "lifting index", "Percent capable", "contact forces"):
         assert word in shown
     assert found["niosh"]["index"] > 1.0 and max(found["loads"]["compression"]) > 3400 and 0 < found["capable"] < 1
-    assert found["contact"]["left"]["knee"] > 1.0 and found["work"]["work_duration"] == "short"
+    assert found["contact"]["left"]["knee"] > 1.0 and found["shift"]["work_duration"] == "short"
     text = path.read_text()
     for word in ("L5/S1", "3400 N", "recommended weight limit", "trunk extension", "<iframe", "data:image/png"):
         assert word in text
@@ -98,7 +98,7 @@ def test_the_report_of_a_lift_is_one_page_with_limits_and_indices(
 def test_an_assessment_has_all_its_parts() -> None:
     result = lifting(box=Box(15.0), repetitions=200.0, frequency=1.0, work_duration="long").solve()
     found = assess(result)
-    assert found.work.duration == "long" and assess(result, repetitions=400.0).dose.linear == 2 * found.dose.linear
+    assert found.shift.duration == "long" and assess(result, repetitions=400.0).dose.linear == 2 * found.dose.linear
     assert 3400 < found.loads.compression.max() < 6400 and 0.0 < found.capable < 0.9
     assert not isinstance(found.niosh, str) and found.niosh.index > 1.0
     assert found.dose.linear > 0 and found.to_dict()["niosh"]["index"] == found.niosh.index

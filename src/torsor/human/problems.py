@@ -12,7 +12,7 @@ from torsor.human.body.coordinates import SIDES
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.percentiles import POPULATIONS
 from torsor.human.body.person import described_person
-from torsor.human.body.work import COUPLINGS, DURATIONS
+from torsor.human.body.work_shift import COUPLINGS, DURATIONS
 from torsor.human.contact.schedule import Step
 from torsor.human.contact.support import Rails
 from torsor.human.gait.settings import FREE_OBJECTIVES, OBJECTIVES, VERSIONS
@@ -175,8 +175,9 @@ def use_seat(function: Make, body: Robot, armrests: float | None = None, **setti
 
 # Figures of a stride, and their units.
 _STRIDE = {
-    "cost_of_transport": "J/(kg m)", "positive_work": "J", "hip_extension": "N m/kg", "knee_extension": "N m/kg",
-    "ankle_plantarflexion": "N m/kg", "vertical_peak": "weights", "knee_in_swing": "degrees",
+    "cost_of_transport": "J/(kg m)", "mechanical_work": "J/(kg m)", "positive_work": "J", "hip_extension": "N m/kg",
+    "knee_extension": "N m/kg", "ankle_plantarflexion": "N m/kg", "vertical_peak": "weights",
+    "knee_in_swing": "degrees",
 }  # fmt: skip
 # Figures of a lift, and their units: the largest loads of L5/S1, and the fraction of people who are strong enough.
 _BACK = {"lumbar_moment": "N m", "compression": "N", "shear": "N", "lifting_index": "1", "capable": "1"}
@@ -191,6 +192,7 @@ def stride_figures(result: MotionResult) -> dict[str, Any]:
     moments = {name: moment["most"] for name, moment in values["moments"].items() if name in _STRIDE}
     return moments | {
         "cost_of_transport": energy.cost_of_transport,
+        "mechanical_work": energy.mechanical_work,
         "positive_work": energy.positive,
         "vertical_peak": max(values["vertical"]["first"], values["vertical"]["second"]),
         "knee_in_swing": values["knee_in_swing"],

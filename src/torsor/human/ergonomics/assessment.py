@@ -21,7 +21,7 @@ from torsor.human.body.coordinates import SIDES
 from torsor.human.body.loads import Box, hand_wrenches
 from torsor.human.body.person import Person, person_of
 from torsor.human.body.strength import age_group
-from torsor.human.body.work import Work
+from torsor.human.body.work_shift import WorkShift
 from torsor.human.ergonomics.capability import Capability, capabilities
 from torsor.human.ergonomics.joint_contact import IN_VIVO, JointContact, contact_of
 from torsor.human.ergonomics.lumbar import (
@@ -35,7 +35,7 @@ from torsor.human.ergonomics.lumbar import (
 )
 from torsor.human.ergonomics.niosh import LiftEnd, LiftingIndex, lifting_index
 from torsor.human.tasks.figures import draw_postures
-from torsor.human.terms.problem import REACTION_JOINTS, grounded_term, hand_forces, load_of, sampled, who, work_of
+from torsor.human.terms.problem import REACTION_JOINTS, grounded_term, hand_forces, load_of, sampled, shift_of, who
 from torsor.motion import MotionResult
 from torsor.robot.robot import Robot
 
@@ -51,7 +51,7 @@ class Assessment:
 
     It contains ``times`` (K,) (s); ``loads`` on L5/S1 at these times; ``capabilities``, the most demanding moments
     first; ``contacts``, the estimated joint contact forces of both legs by side; ``niosh``, the lifting equation, or
-    the reason why it does not apply; the ``work`` of a shift and its ``dose``. ``tables()``, ``plot`` and ``to_dict``
+    the reason why it does not apply; the work ``shift`` and its ``dose``. ``tables()``, ``plot`` and ``to_dict``
     present these results.
     """
 
@@ -63,14 +63,14 @@ class Assessment:
     capabilities: list[Capability]
     contacts: dict[str, JointContact]
     niosh: LiftingIndex | str
-    work: Work
+    shift: WorkShift
     age: str
 
     @cached_property
     def dose(self) -> Dose:
         """The cumulative load of all repetitions."""
         return cumulative_dose(
-            self.times, np.maximum(self.loads.compression, 0.0), self.work.repetitions, self.person.sex
+            self.times, np.maximum(self.loads.compression, 0.0), self.shift.repetitions, self.person.sex
         )
 
     @property
@@ -106,7 +106,7 @@ class Assessment:
             cells = [f"{limit:.0f} {unit}" for limit in limits] or ["", ""]
             table.add_row(name, f"{values[at]:.0f} {unit}", *cells, f"{self.times[at]:.2f}")
         table.add_section()
-        dose, count = self.dose, self.work.repetitions
+        dose, count = self.dose, self.shift.repetitions
         table.add_row("mean compression", f"{dose.linear / count / (self.times[-1] - self.times[0]):.0f} N")
         per_shift = "once per shift" if count == 1 else f"{count:g} times per shift"
         table.add_row(f"cumulative compression, {per_shift}", f"{dose.linear / 1000:.1f} kN s")
@@ -122,9 +122,11 @@ class Assessment:
     def _equation(self) -> RenderableType:
         if isinstance(self.niosh, str):
             return f"The NIOSH lifting equation does not apply: {self.niosh}."
-        work, niosh = self.work, self.niosh
-        title = f"NIOSH lifting equation (1991): {work.frequency_per_minute:.3g} lifts per minute, {work.duration} work"
-        table = titled_table(f"{title}, {work.coupling} coupling", "multiplier", "origin", "destination")
+        shift, niosh = self.shift, self.niosh
+        title = (
+            f"NIOSH lifting equation (1991): {shift.frequency_per_minute:.3g} lifts per minute, {shift.duration} work"
+        )
+        table = titled_table(f"{title}, {shift.coupling} coupling", "multiplier", "origin", "destination")
         ends = [niosh.origin, *([] if niosh.destination is None else [niosh.destination])]
         for name in niosh.origin._fields:
             table.add_row(name, *(f"{getattr(end, name):.3f}" for end in ends))
@@ -206,8 +208,8 @@ class Assessment:
             "capabilities": [capability._asdict() for capability in self.capabilities],
             "contact": peaks,
             "niosh": niosh or lift,
-            "work": plain(vars(self.work))
-            | {"frequency": self.work.frequency_per_minute, "work_duration": self.work.duration},
+            "shift": plain(vars(self.shift))
+            | {"frequency": self.shift.frequency_per_minute, "work_duration": self.shift.duration},
             "dose": self.dose._asdict(),
         }
 
@@ -226,8 +228,8 @@ def assess(
 
     ``age`` is the age group of the strengths ("young", "middle", "old"), or the age in years. ``repetitions`` per
     shift, ``frequency`` (lifts per minute), ``coupling`` and ``work_duration`` replace those of the problem (see
-    ``torsor.human.Work``). They are inputs of the cumulative load and of the lifting equation, which is evaluated for
-    lifts. ``model`` contains the trunk moment arms.
+    ``torsor.human.WorkShift``). They are inputs of the cumulative load and, for lifts, of the lifting equation.
+    ``model`` contains the trunk moment arms.
 
     Example:
         >>> assess(3)
@@ -239,7 +241,7 @@ def assess(
     given: dict[str, Any] = {
         "repetitions": repetitions, "frequency": frequency, "coupling": coupling, "work_duration": work_duration
     }  # fmt: skip
-    work = replace(work_of(result.problem), **{name: value for name, value in given.items() if value is not None})
+    shift = replace(shift_of(result.problem), **{name: value for name, value in given.items() if value is not None})
     years = age_group(age)
     model, load = LumbarModel() if model is None else model, load_of(result.problem)
     carried, body = 0.0 if load is None else load.mass, result.robot
@@ -254,12 +256,12 @@ def assess(
     if isinstance(load, Box) and result.problem.name == "lift":
         try:
             ends = [_lift_end(body, samples.q[k]) for k in (0, -1)]
-            shift: dict[str, Any] = {"frequency": work.frequency_per_minute, "duration": work.duration}
-            niosh = lifting_index(load.mass, *ends, coupling=work.coupling, **shift)
+            often: dict[str, Any] = {"frequency": shift.frequency_per_minute, "duration": shift.duration}
+            niosh = lifting_index(load.mass, *ends, coupling=shift.coupling, **often)
         except ModelError as error:  # the load is outside the range of the equation, which is also a result
             niosh = str(error)
     contacts = {side: contact_of(body, person, samples, side) for side in SIDES}
-    return Assessment(result, person, model, times, loads, strengths, contacts, niosh, work, years)
+    return Assessment(result, person, model, times, loads, strengths, contacts, niosh, shift, years)
 
 
 def _lift_end(body: Robot, q: Array) -> LiftEnd:

@@ -26,7 +26,7 @@ from torsor.human.body.coordinates import GLOBAL
 from torsor.human.body.person import person_of
 from torsor.human.body.postures import landmark
 from torsor.human.body.strength import SEXES
-from torsor.human.body.work import SHIFT_HOURS
+from torsor.human.body.work_shift import SHIFT_HOURS
 from torsor.library.anthropometry import BODY_TABLES
 from torsor.robot.robot import Robot
 

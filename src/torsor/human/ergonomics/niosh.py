@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from torsor.base.checks import flag, instance_of, number, one_of
 from torsor.base.errors import ModelError
-from torsor.human.body.work import DURATIONS
+from torsor.human.body.work_shift import DURATIONS
 
 LOAD_CONSTANT = 23.0  # the load constant (kg)
 # Range of the horizontal hand distance (m); smaller values count as the minimum.

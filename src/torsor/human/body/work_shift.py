@@ -13,7 +13,7 @@ _TOLERANCE = 1e-9  # relative rounding error of a duration
 
 
 @dataclass(frozen=True)
-class Work:
+class WorkShift:
     """The repetitions of a task within a shift, as the inputs of the lifting equation and of the cumulative load.
 
     The task is repeated ``repetitions`` times per shift, with a ``frequency`` per minute. The default is 0.2 or, if
@@ -22,12 +22,12 @@ class Work:
     between hands and load is "good" (handles), "fair" or "poor".
 
     Example:
-        >>> work = Work(repetitions=200.0, frequency=1.0)
-        >>> work.frequency_per_minute, work.duration
+        >>> shift = WorkShift(repetitions=200.0, frequency=1.0)
+        >>> shift.frequency_per_minute, shift.duration
         (1.0, 'long')
-        >>> Work(repetitions=1000.0, frequency=1.0)
+        >>> WorkShift(repetitions=1000.0, frequency=1.0)
         Traceback (most recent call last):
-        torsor.ModelError: work: 1000 repetitions at 1 per minute take 16.7 hours; allowed: at most 8 hours
+        torsor.ModelError: work shift: 1000 repetitions at 1 per minute take 16.7 hours; allowed: at most 8 hours
     """
 
     repetitions: float = 1.0
@@ -36,17 +36,17 @@ class Work:
     work_duration: str | None = None
 
     def __post_init__(self) -> None:
-        number(self.repetitions, "work", "repetitions", above=0.0)
-        one_of(self.coupling, COUPLINGS, "work", "coupling")
+        number(self.repetitions, "work shift", "repetitions", above=0.0)
+        one_of(self.coupling, COUPLINGS, "work shift", "coupling")
         if self.frequency is not None:
-            number(self.frequency, "work", "frequency", above=0.0)
+            number(self.frequency, "work shift", "frequency", above=0.0)
         if self.work_duration is not None:
-            one_of(self.work_duration, tuple(DURATIONS), "work", "work_duration")
+            one_of(self.work_duration, tuple(DURATIONS), "work shift", "work_duration")
         limit = DURATIONS[self.work_duration or "long"]
         if self.minutes > limit * (1 + _TOLERANCE):
             what = f"{self.repetitions:g} repetitions at {self.frequency_per_minute:.3g} per minute take"
             allowed = f"at most {limit / 60:g} {'hour' if limit == 60 else 'hours'}"
-            raise ModelError(f"{what} {self.minutes / 60:.3g} hours", where="work", allowed=allowed)
+            raise ModelError(f"{what} {self.minutes / 60:.3g} hours", where="work shift", allowed=allowed)
 
     @property
     def frequency_per_minute(self) -> float:

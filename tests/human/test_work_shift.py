@@ -7,7 +7,7 @@ import pytest
 from refusals import refused
 from torsor.base.errors import ModelError
 from torsor.cli.predictions import NAMED
-from torsor.human import Box, Work, lifting
+from torsor.human import Box, WorkShift, lifting
 from torsor.motion import sweeps
 from torsor.motion.sweeps.files import load_study
 
@@ -29,9 +29,9 @@ GIVEN = {"frequency": 2.0, "repetitions": 300.0, "coupling": "good"}
 def test_missing_frequencies_and_durations_fit_the_repetitions(
     given: dict[str, object], frequency: float, duration: str
 ) -> None:
-    work = Work(**given)  # type: ignore[arg-type]
-    assert work.frequency_per_minute == pytest.approx(frequency, rel=1e-12) and work.duration == duration
-    assert work.minutes * work.frequency_per_minute == pytest.approx(work.repetitions, rel=1e-12)
+    shift = WorkShift(**given)  # type: ignore[arg-type]
+    assert shift.frequency_per_minute == pytest.approx(frequency, rel=1e-12) and shift.duration == duration
+    assert shift.minutes * shift.frequency_per_minute == pytest.approx(shift.repetitions, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_missing_frequencies_and_durations_fit_the_repetitions(
 )
 def test_work_that_does_not_fit_into_a_shift_raises(given: dict[str, object], message: str) -> None:
     with refused(message):
-        Work(**given)  # type: ignore[arg-type]
+        WorkShift(**given)  # type: ignore[arg-type]
 
 
 def test_a_lift_has_the_same_arguments_in_python_on_the_command_line_and_in_sweeps(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_lift_has_the_same_arguments_in_python_on_the_command_line_and_in_swee
     (case,) = study.cases
     swept = sweeps.PROBLEMS["lift"](**case, **study.options["fixed"])
     for problem in (NAMED["lift"].problem(options), swept):
-        assert problem.work == python.work == Work(300.0, 2.0, "good")
+        assert problem.shift == python.shift == WorkShift(300.0, 2.0, "good")
         assert problem.stages[0].duration == 1.4
         terms, expected = ({term.title: term for term in each.conditions} for each in (problem, python))
         for title in ("box at the start", "box at the end"):
