@@ -15,7 +15,8 @@ __all__ = ["NAMED"]
 
 def _task_report(result: MotionResult, given: Mapping[str, Any]) -> Report:
     figures: dict[str, Any] = {"joint_torques": joint_torques(result).tolist()}
-    if not result.is_feasible:
+    is_assessed = result.problem.name == "lift" or "ergonomics" in given  # it takes a further search
+    if not result.is_feasible or not is_assessed:
         return Report(partial(plot_task, result), figures=figures, saves=movies(result))
     from torsor.human.ergonomics import assess
 

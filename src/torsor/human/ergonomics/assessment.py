@@ -34,7 +34,9 @@ from torsor.human.ergonomics.lumbar import (
     lumbar_loads,
 )
 from torsor.human.ergonomics.niosh import LiftEnd, LiftingIndex, lifting_index
+from torsor.human.ergonomics.population import PercentCapable, percent_capable
 from torsor.human.tasks.figures import draw_postures
+from torsor.human.tasks.task import Task
 from torsor.human.terms.problem import REACTION_JOINTS, grounded_term, hand_forces, load_of, sampled, shift_of, who
 from torsor.motion import MotionResult
 from torsor.robot.robot import Robot
@@ -43,16 +45,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_ROWS = 8  # rows of the percent capable table
+SAME_FRACTION = 0.005  # difference below which both sides have one row
 
 
 @dataclass(frozen=True)
 class Assessment:
     """The ergonomic assessment of a predicted human motion, returned by ``assess``.
 
-    It contains ``times`` (K,) (s); ``loads`` on L5/S1 at these times; ``capabilities``, the most demanding moments
-    first; ``contacts``, the estimated joint contact forces of both legs by side; ``niosh``, the lifting equation, or
-    the reason why it does not apply; the work ``shift`` and its ``dose``. ``tables()``, ``plot`` and ``to_dict``
-    present these results.
+    It contains ``times`` (K,) (s); ``loads`` on L5/S1 at these times; ``capabilities``, the most demanding moments of
+    this motion first; ``contacts``, the estimated joint contact forces of both legs by side; ``niosh``, the lifting
+    equation, or the reason why it does not apply; the work ``shift`` and its ``dose``. ``tables()``, ``plot`` and
+    ``to_dict`` present these results.
     """
 
     result: MotionResult
@@ -73,9 +76,21 @@ class Assessment:
             self.times, np.maximum(self.loads.compression, 0.0), self.shift.repetitions, self.person.sex
         )
 
+    @cached_property
+    def population(self) -> PercentCapable | None:
+        """The weakest person who can do the task in any way (see ``percent_capable``), or None for a walk."""
+        problem = self.result.problem
+        return percent_capable(problem, self.age, model=self.model) if isinstance(problem, Task) else None
+
     @property
     def capable(self) -> float:
-        """The fraction of people of the same height, mass, sex and age group who are strong enough for the task."""
+        """The fraction of people of the same height, mass, sex and age group who are strong enough for the task.
+
+        For a task, this requires a search for the motion of the weakest person, at the first use. For a walk, it is the
+        fraction of people who are strong enough for this walk.
+        """
+        if self.population is not None:
+            return self.population.capable
         return self.capabilities[0].capable if self.capabilities else 1.0
 
     @property
@@ -140,15 +155,20 @@ class Assessment:
         title = f"Percent capable: {self.person.sex}, {self.age}, {self.person.height:.3g} m, {self.person.mass:.3g} kg"
         columns = ("joint and direction", "moment (N m)", "mean strength", "deviation", "capable", "time (s)")
         table = titled_table(title, *columns)
-        for demand in self.capabilities[:MAX_ROWS]:
+        population = self.population
+        rows = self.capabilities if population is None else population.capabilities
+        for name, demand in _distinct([demand for demand in rows if not demand.extrapolated])[:MAX_ROWS]:
             cells = (
                 f"{demand.moment:.0f}",
                 f"{demand.mean:.0f}",
                 f"{demand.deviation:.0f}",
                 f"{100 * demand.capable:.1f} %",
             )
-            table.add_row(demand.name, *cells, f"{self.times[demand.instant]:.2f}")
-        table.caption = "Share of people strong enough for this motion; weaker people may do the task in another way."
+            time = (self.times if population is None else population.result.times)[demand.instant]
+            table.add_row(name, *cells, f"{time:.2f}")
+        table.caption = "Share of people strong enough for this motion; weaker people may move in another way."
+        if population is not None:
+            table.caption = _population_in_words(population)
         table.caption_justify = "left"
         return table
 
@@ -206,12 +226,39 @@ class Assessment:
             "limits": {"compression": list(COMPRESSION_LIMITS), "shear": list(SHEAR_LIMITS)},
             "capable": self.capable,
             "capabilities": [capability._asdict() for capability in self.capabilities],
+            "population": None if self.population is None else self.population.to_dict(),
             "contact": peaks,
             "niosh": niosh or lift,
             "shift": plain(vars(self.shift))
             | {"frequency": self.shift.frequency_per_minute, "work_duration": self.shift.duration},
             "dose": self.dose._asdict(),
         }
+
+
+def _distinct(rows: list[Capability]) -> list[tuple[str, Capability]]:
+    """Return the rows with their names; rows that are the same on both sides appear once, without the side."""
+    shown = dict[str, Capability]()
+    for row in rows:
+        side, _, joint = row.name.partition(" ")
+        if side in SIDES and joint in shown and abs(shown[joint].capable - row.capable) < SAME_FRACTION:
+            continue
+        others = [other for other in rows if other is not row and other.name.endswith(f" {joint}")]
+        is_same = side in SIDES and any(abs(other.capable - row.capable) < SAME_FRACTION for other in others)
+        shown[joint if is_same else row.name] = row
+    return list(shown.items())
+
+
+def _population_in_words(population: PercentCapable) -> str:
+    """Return the percent capable, its meaning and its spread."""
+    if not population.of_starts:
+        return "0 % of people can do this task: no motion was found, even for the strongest."
+    low, high = (100 * fraction for fraction in (population.of_starts[-1], population.of_starts[0]))
+    return (
+        f"{100 * population.capable:.1f} % of people can do this task, each in their own way. The table shows the "
+        f"motion of the weakest of them, {population.deviations:+.2f} standard deviations from the mean at all joints "
+        f"({len(population.of_starts)} starts: {low:.1f} to {high:.1f} %). Moments at angles at which strength was not "
+        "measured are not shown."
+    )
 
 
 def assess(
