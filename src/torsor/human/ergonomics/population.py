@@ -20,7 +20,7 @@ from torsor.human.ergonomics.capability import Capability, capabilities, limb_st
 from torsor.human.ergonomics.lumbar import LumbarModel, disc_height, lumbar_loads
 from torsor.human.gait.walking import bent_start
 from torsor.human.tasks.task import Task
-from torsor.human.terms.forces import Torques, TrunkTorques
+from torsor.human.terms.forces import LegPeaks, Torques, TrunkTorques
 from torsor.human.terms.population import OtherTorques, TrunkPopulation, Weakest
 from torsor.human.terms.problem import grounded_term, hand_forces, load_of, sampled
 from torsor.motion import MotionProblem, MotionResult, Phase
@@ -129,7 +129,7 @@ def _weakest(problem: Task, similar: Person, years: str, model: LumbarModel) -> 
     return replace(
         problem,
         phases=Phase(duration, points=points, nodes=nodes, quadrature=stage.quadrature),
-        objective=[*problem.costs, cost],
+        objective=[*(other for other in problem.costs if not isinstance(other, LegPeaks)), cost],  # z limits all peaks
         constraints=[*kept, others],
         relaxation_order=((OTHERS,), *(group for group in groups if group)),
     )
