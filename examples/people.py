@@ -49,7 +49,7 @@ def main(path: Path, cohort: int = 0) -> None:
     if cohort:
         cases = sweeps.samples(cohort, stature_percentile=(5, 95), mass_percentile=(5, 95), seed=1)
         walks = torsor.sweep("walk", cases, fixed={"sex": "female", "age": 70.0, "speed": 1.1})
-        cost = walks["cost_of_transport"]
+        cost = walks["mechanical_work"]
         print(f"{walks.done} of {cohort} walks solved; work {np.nanmean(cost):.2f} +- {np.nanstd(cost):.2f} J/(kg m)")
 
 

@@ -36,7 +36,7 @@ def draw(results: torsor.motion.sweeps.Results, path: Path) -> None:
     good = table["state"] == "done"
     height, mass, load = (table[name][good] for name in ("height", "mass", "backpack"))
     panels = (
-        ("Positive work of all joints", table["cost_of_transport"][good] * (mass + load), "J/m", mass + load),
+        ("Positive work of all joints", table["mechanical_work"][good] * (mass + load), "J/m", mass + load),
         ("Largest ankle moment", table["ankle_plantarflexion"][good] * (mass + load), "N m", mass + load),
         ("Largest knee moment", table["knee_extension"][good] * (mass + load), "N m", mass + load),
         ("Effort (torques relative to strength, squared)", table["objective.effort"][good], "", load / mass),

@@ -1,5 +1,7 @@
 """Percent capable and cumulative loads: normal distributions of published strengths, integrals over a shift."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import torsor
 from refusals import refused
 from torsor.human import Person
 from torsor.human.ergonomics import Capability, capabilities, capable, cumulative_dose
+from torsor.human.ergonomics.capability import limb_strengths
 
 BODY = torsor.library.human()
 MAN, WOMAN = Person(1.741, 73.0, "male"), Person(1.735, 61.9, "female")
@@ -82,3 +85,19 @@ def test_impossible_shifts_raise(settings: dict[str, object], message: str) -> N
 def test_unknown_ages_raise() -> None:
     with refused(argument="age", allowed="'young', 'middle', 'old'"):
         _of("right_knee_flexion", -10.0, age="teen")
+
+
+def test_moments_beyond_measured_angles_are_marked() -> None:
+    inside, beyond = (_of("right_knee_flexion", -50.0, q=np.radians(angle))[0] for angle in (99.0, 101.0))
+    assert not inside.extrapolated and beyond.extrapolated
+
+
+def test_strengths_of_the_population_are_those_of_the_rows() -> None:
+    """The weakest person who can exert a moment is as many deviations from the mean as the row states."""
+    for joint, torque in (("left_hip_flexion", -120.0), ("right_shoulder_flexion", 60.0), ("left_ankle_flexion", 30.0)):
+        (row, *_) = _of(joint, torque, q=0.4)
+        strengths = (one for one in limb_strengths(MAN, "young") if one.coordinate == joint)
+        strength = next(one for one in strengths if one.sign == np.sign(torque))
+        mean = float(strength.at(np.array([0.4]))[0])
+        z = (abs(torque) - mean) / (strength.variation * mean)
+        assert row.capable == pytest.approx(0.5 * math.erfc(z / math.sqrt(2)), rel=1e-12)

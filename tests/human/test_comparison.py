@@ -49,7 +49,7 @@ def stride() -> Stride:
         forces[:, k, 1] = up * stride.weight / 100
         forces[:, k, 2] = np.where(up > 0, smooth("forward", side)[0], 0.0) * stride.weight / 100
     empty = np.zeros((len(s), 2, 3, 3))
-    stride.__dict__["energy"] = Energy(0.6, body.mass, {}, 0.0, 0.0)
+    stride.__dict__["energy"] = Energy(0.6, body.mass, {}, 0.0, 0.0, 0.0)
     stride.__dict__["samples"] = Samples(
         q, v, 0 * v, torques, forces, 0 * forces, empty, s, s, *np.zeros((2, len(s), 2))
     )

@@ -1,5 +1,6 @@
 """Tasks with back loads: solutions in equilibrium, and their reports."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -77,10 +78,17 @@ def test_a_box_at_the_side_twists_and_bends_the_trunk() -> None:
     assert not isinstance(found.niosh, str) and found.niosh.origin.asymmetric < 0.93
 
 
-def test_the_report_of_a_lift_is_one_page_with_limits_and_indices(tmp_path: Path) -> None:
+def test_the_report_of_a_lift_is_one_page_with_limits_and_indices(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "lift.html"
     command = ["predict", "lift", "--box", "15", "--json", str(tmp_path / "x.json"), "--ergonomics", str(path)]
     assert main(command) in (0, 5)  # 5: optimal at the nodes only
+    shown, found = capsys.readouterr().out, json.loads((tmp_path / "x.json").read_text())["ergonomics"]
+    for word in ("compression", "lifting index", "Percent capable", "contact forces"):
+        assert word in shown
+    assert found["niosh"]["index"] > 1.0 and max(found["loads"]["compression"]) > 3400 and 0 < found["capable"] < 1
+    assert found["contact"]["left"]["knee"] > 1.0 and found["shift"]["work_duration"] == "short"
     text = path.read_text()
     for word in ("L5/S1", "3400 N", "recommended weight limit", "trunk extension", "<iframe", "data:image/png"):
         assert word in text
@@ -88,9 +96,10 @@ def test_the_report_of_a_lift_is_one_page_with_limits_and_indices(tmp_path: Path
 
 
 def test_an_assessment_has_all_its_parts() -> None:
-    result = lifting(box=Box(15.0)).solve()
-    found = assess(result, repetitions=200.0, frequency=1.0, duration="long")
-    assert 3400 < found.loads.compression.max() < 6400 and 0.0 < found.capable < 0.9
+    result = lifting(box=Box(15.0), repetitions=200.0, frequency=1.0, work_duration="long").solve()
+    found = assess(result)
+    assert found.shift.duration == "long" and assess(result, repetitions=400.0).dose.linear == 2 * found.dose.linear
+    assert 3400 < found.loads.compression.max() < 6400 and found.capabilities[0].capable < 0.9 < found.capable < 1.0
     assert not isinstance(found.niosh, str) and found.niosh.index > 1.0
     assert found.dose.linear > 0 and found.to_dict()["niosh"]["index"] == found.niosh.index
     assert "does not apply" in str(assess(standing_up().solve()).tables()[1])

@@ -44,7 +44,7 @@ def _stride(result: MotionResult, size: float, length: float) -> Stride:
     forces = size * 300 * np.abs(np.sin(2 * np.pi * stride.s[:, None, None] + rng.random((2, 3))))
     zero, empty = np.zeros((count, 2)), np.zeros((count, 2, 3, 3))
     samples = Samples(0.1 * waves, waves, waves, 10 * waves, forces, 0 * forces, empty, stride.s, stride.s, zero, zero)
-    energy = Energy(length, stride.body.mass, {"hip": Work(30.0 * size, -10.0)}, 0.0, 0.0)
+    energy = Energy(length, stride.body.mass, {"hip": Work(30.0 * size, -10.0)}, 0.0, 0.0, 0.0)
     stride.__dict__.update(samples=samples, energy=energy, step=Step(length=length, toe_off=0.25 * size))
     return stride
 

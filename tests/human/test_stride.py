@@ -15,7 +15,7 @@ from torsor.human.body.coordinates import FROZEN, mirror
 from torsor.human.gait.curves import Energy, Work
 from torsor.human.gait.references import SOURCES
 from torsor.human.terms.forces import Unbalance
-from torsor.human.terms.problem import REACTION_JOINTS, Samples
+from torsor.human.terms.problem import REACTION_JOINTS, Samples, sampled
 from torsor.motion import MotionProblem, MotionResult, Phase, Positions
 from torsor.optimisation.program import Outcome
 from torsor.spatial import inverse_pose
@@ -98,6 +98,16 @@ def test_work_of_joints_and_ground_is_the_change_of_energy(which: str, request: 
     assert energy.positive > 0 > energy.negative
     assert abs(energy.residual) < 1e-9 * energy.positive
     assert energy.joints + energy.ground == pytest.approx(energy.change, rel=1e-9)
+
+
+def test_metabolic_energy_is_that_of_margarias_efficiencies_and_rest(left: Stride) -> None:
+    """A trapezoidal sum of |P| / 0.25 and |P| / 1.2 (Margaria 1968) over each axis, and 1.2 W/kg at rest."""
+    at, energy = sampled(left.result, np.linspace(0.0, 1.0, 40001)), left.energy
+    powers = at.torques * at.v
+    metabolic = np.where(powers > 0, powers / 0.25, -powers / 1.2)[:, 6:].sum(axis=1) + 1.2 * left.body.mass
+    assert energy.metabolic == pytest.approx(np.trapezoid(metabolic, dx=left.result.T / 40000), rel=1e-4)
+    assert energy.cost_of_transport == pytest.approx(energy.metabolic / (left.body.mass * energy.distance), rel=1e-12)
+    assert energy.cost_of_transport > 4.0 * energy.mechanical_work
 
 
 def test_power_is_the_rate_of_energy(one: Stride) -> None:
@@ -186,9 +196,9 @@ def test_references_are_whole_strides_of_known_sources() -> None:
 
 
 def test_energies_are_sums_over_joints() -> None:
-    energy = Energy(0.6, 50.0, {"right_hip": Work(20.0, -5.0), "left_knee": Work(10.0, -15.0)}, -8.0, 2.0)
+    energy = Energy(0.6, 50.0, {"right_hip": Work(20.0, -5.0), "left_knee": Work(10.0, -15.0)}, -8.0, 2.0, 120.0)
     assert (energy.positive, energy.negative, energy.joints, energy.residual) == (30.0, -20.0, 10.0, 0.0)
-    assert energy.cost_of_transport == pytest.approx(1.0)
+    assert (energy.mechanical_work, energy.cost_of_transport) == pytest.approx((1.0, 4.0))
 
 
 def test_unknown_names_raise(one: Stride, tmp_path: Path) -> None:

@@ -182,8 +182,12 @@ def _write(arguments: Namespace, result: MotionResult, report: Report, console: 
     elif arguments.ergonomics is not None:
         from torsor.human.ergonomics import write_ergonomic_report
 
-        age = "young" if arguments.age is None else arguments.age
-        write_ergonomic_report(arguments.ergonomics, result, age=age)
+        if report.assessment is not None:
+            write_ergonomic_report(arguments.ergonomics, report.assessment)
+        else:
+            write_ergonomic_report(
+                arguments.ergonomics, result, age="young" if arguments.age is None else arguments.age
+            )
         print_paths(console, arguments.ergonomics)
     for path, write in ((arguments.samples, result.to_csv), (arguments.plot, report.plot)):
         if path is not None:
@@ -226,10 +230,11 @@ _STATUSES = PREDICTED | {
 _EXAMPLES = (
     "torsor predict two-link-time --plot motion.png",
     "torsor predict walk --speed 1.3 -o walk.csv -o walk.mp4 --plot walk.png",
+    "torsor predict lift --box 15 --from 0.3 0.45 --to 1.0 0.4",
     "torsor predict problem.toml -o result.npz",
 )
 _MAIN = "--output --plot --report --json --guess --iterations --seconds --progress --speed --length "
-_MAIN += "--slope --mass --height --starts --compare"
+_MAIN += "--slope --mass --height --starts --compare --box --from --to"
 _OPTIONS = {"version": "--formulation", "force": "--torque", "rate": "--torque-rate", "torque_rates": "--torque-rate"}
-_OPTIONS |= {"u": "--weight", "ranges": "--range"}
+_OPTIONS |= {"u": "--weight", "ranges": "--range", "from_": "--from"}
 COMMAND = Command(_add_arguments, _run, _STATUSES, _EXAMPLES, _OPTIONS, _MAIN)

@@ -17,6 +17,7 @@ from torsor.human.body.strength import (
     with_strength,
 )
 from torsor.human.body.trunk_strength import TrunkStrength
+from torsor.human.body.work_shift import WorkShift
 from torsor.human.cohort import Cohort, cohort
 from torsor.human.comparison.recorded import RecordedWalk, recorded_walk
 from torsor.human.comparison.table import CurveLikeness, LikenessTable
@@ -42,8 +43,8 @@ __all__ = [
     "Fatigue", "Foot", "GroundReaction", "Habits", "HandForces", "JointLoads", "JointStrength", "LargestLift",
     "Likeness", "LikenessTable", "NearOptimalWalks", "OpensimFiles", "Person", "PrintedGait", "QuantitySpread", "Rails",
     "RecordedWalk", "Reference", "Sitting", "Stance", "Standing", "Step", "StrengthCurves", "Stride", "Support",
-    "TrunkStrength", "Walk", "Weakness", "animate", "bent_start", "cohort", "described_person", "draw", "fatigued",
-    "froude_number", "ground_forces", "ground_reaction", "hand_wrenches", "joint_loads", "joint_strength",
+    "TrunkStrength", "Walk", "Weakness", "WorkShift", "animate", "bent_start", "cohort", "described_person", "draw",
+    "fatigued", "froude_number", "ground_forces", "ground_reaction", "hand_wrenches", "joint_loads", "joint_strength",
     "joint_torques", "largest_lift", "leg_length", "lifting", "likeness", "near_optimal_walks", "opensim_moments",
     "opensim_motion", "passive_torques", "person_of", "plot_task", "printed_differences", "printed_gait", "pulling",
     "pushing", "reaching", "recorded_walk", "running", "segment_lengths", "similar_step", "sitting_down",

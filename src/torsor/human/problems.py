@@ -12,6 +12,7 @@ from torsor.human.body.coordinates import SIDES
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.percentiles import POPULATIONS
 from torsor.human.body.person import described_person
+from torsor.human.body.work_shift import COUPLINGS, DURATIONS
 from torsor.human.contact.schedule import Step
 from torsor.human.contact.support import Rails
 from torsor.human.gait.settings import FREE_OBJECTIVES, OBJECTIVES, VERSIONS
@@ -92,6 +93,18 @@ _WALK = (
 )  # fmt: skip
 _TENDONS = Argument("tendons", bool, "muscles of ankle and knee act through tendons")
 _TURN = Argument("turn", float, "initial direction of the box, positive to the left", "degrees", "DEGREES")
+_PLACE: dict[str, Any] = {"unit": "m", "metavar": ("HEIGHT", "AHEAD"), "count": 2}
+_FROM = Argument(
+    "from_", float, "initial height (m) of the box centre and its distance ahead of the heels", **_PLACE, option="from"
+)
+_TO = Argument("to", float, "final height (m) of the box centre and its distance ahead of the heels", **_PLACE)
+_LEAN = Argument("lean", float, "largest forward lean of the chest", "degrees", "DEGREES")
+_REPEATED = (
+    Argument("frequency", float, "lifts per minute (default: 0.2, more if --repetitions need it)", "1/min", "LIFTS"),
+    Argument("repetitions", float, "lifts per shift", "1", "LIFTS", bounds=_POSITIVE),
+    Argument("coupling", str, "coupling between hands and box", choices=COUPLINGS),
+    Argument("work_duration", str, "up to 1, 2 or 8 hours (default: by the repetitions)", choices=tuple(DURATIONS)),
+)
 _FORCE = Argument("push_force", float, "force of both hands on the handle", "N", "N", bounds=_POSITIVE)
 _HANDLE = Argument("handle", float, "height of the handle", "m", "M", bounds=_POSITIVE)
 _TARGET = Argument(
@@ -162,8 +175,9 @@ def use_seat(function: Make, body: Robot, armrests: float | None = None, **setti
 
 # Figures of a stride, and their units.
 _STRIDE = {
-    "cost_of_transport": "J/(kg m)", "positive_work": "J", "hip_extension": "N m/kg", "knee_extension": "N m/kg",
-    "ankle_plantarflexion": "N m/kg", "vertical_peak": "weights", "knee_in_swing": "degrees",
+    "cost_of_transport": "J/(kg m)", "mechanical_work": "J/(kg m)", "positive_work": "J", "hip_extension": "N m/kg",
+    "knee_extension": "N m/kg", "ankle_plantarflexion": "N m/kg", "vertical_peak": "weights",
+    "knee_in_swing": "degrees",
 }  # fmt: skip
 # Figures of a lift, and their units: the largest loads of L5/S1, and the fraction of people who are strong enough.
 _BACK = {"lumbar_moment": "N m", "compression": "N", "shear": "N", "lifting_index": "1", "capable": "1"}
@@ -178,6 +192,7 @@ def stride_figures(result: MotionResult) -> dict[str, Any]:
     moments = {name: moment["most"] for name, moment in values["moments"].items() if name in _STRIDE}
     return moments | {
         "cost_of_transport": energy.cost_of_transport,
+        "mechanical_work": energy.mechanical_work,
         "positive_work": energy.positive,
         "vertical_peak": max(values["vertical"]["first"], values["vertical"]["second"]),
         "knee_in_swing": values["knee_in_swing"],
@@ -212,13 +227,14 @@ def _named(name: str, make: Make, function: Make, *arguments: Argument, **report
     return NamedProblem(name, partial(_of_person, make), PERSON + arguments, defaults=defaults, **report)
 
 
+_LIFT = (_FROM, _TO, DURATION, _LEAN, _TURN, *_REPEATED)
 _SEATED, _HANDLED = (_SEAT, _ARMRESTS, DURATION, POINTS), (_FORCE, _HANDLE, DURATION, POINTS)
 PROBLEMS: dict[str, NamedProblem] = {
     problem.name: problem
     for problem in (
         _named("walk", walk, walking, *_WALK, figures=_STRIDE, report=stride_figures),
         _named("run", run, running, SPEED, LENGTH, WIDTH, FRICTION, PLANAR, FROZEN, OBJECTIVE, _TENDONS),
-        _named("lift", lift, lifting, BOX, _TURN, DURATION, POINTS, figures=_BACK, report=back_figures),
+        _named("lift", lift, lifting, BOX, *_LIFT, POINTS, figures=_BACK, report=back_figures),
         _named("push", partial(exert, pushing), pushing, *_HANDLED),
         _named("pull", partial(exert, pulling), pulling, *_HANDLED),
         _named("reach", reaching, reaching, _TARGET, _HAND, DURATION, POINTS),

@@ -14,8 +14,16 @@ __all__ = ["NAMED"]
 
 
 def _task_report(result: MotionResult, given: Mapping[str, Any]) -> Report:
-    torques = {"joint_torques": joint_torques(result).tolist()}
-    return Report(partial(plot_task, result), figures=torques, saves=movies(result))
+    figures: dict[str, Any] = {"joint_torques": joint_torques(result).tolist()}
+    is_assessed = result.problem.name == "lift" or "ergonomics" in given  # it takes a further search
+    if not result.is_feasible or not is_assessed:
+        return Report(partial(plot_task, result), figures=figures, saves=movies(result))
+    from torsor.human.ergonomics import assess
+
+    assessment = assess(result, age=given.get("age", "young"))
+    figures["ergonomics"] = assessment.to_dict()
+    plot = partial(plot_task, result)
+    return Report(plot, tuple(assessment.tables()), figures, saves=movies(result), assessment=assessment)
 
 
 NAMED: dict[str, Prediction] = {name: Prediction.of(each) for name, each in PROBLEMS.items()}

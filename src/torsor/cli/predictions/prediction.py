@@ -42,7 +42,7 @@ class Report:
 
     ``csv`` writes the table (.csv), by default the samples of the motion. ``saves`` maps suffixes other than .npz
     and .csv to the functions that write these files. ``is_stopped`` is True if Ctrl-C ended the search before all
-    initial guesses.
+    initial guesses. ``assessment`` is the ergonomic assessment, if it is known.
     """
 
     plot: Callable[[Path], object]
@@ -51,6 +51,7 @@ class Report:
     csv: Callable[[Path], object] | None = None
     saves: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
     is_stopped: bool = False
+    assessment: Any = None
 
 
 def plain_report(result: MotionResult, given: Mapping[str, Any] | None = None) -> Report:

@@ -186,6 +186,11 @@ def rail_power(node: Node, side: str) -> ca.SX:
     return power
 
 
+def hand_forces_of_node(node: Node) -> ca.SX | None:
+    """Return the forces (6 x 1) (N) on the right and left hand of a node, or None without given or rail forces."""
+    return node.hand_forces() if isinstance(node, _HandNode) else None
+
+
 @lru_cache(maxsize=8)
 def loaded(node: Node) -> Node:
     """Return a node with given hand forces; all terms of the node share one object."""

@@ -12,9 +12,11 @@ from torsor.human.ergonomics.lumbar import (
     lumbar_loads,
 )
 from torsor.human.ergonomics.niosh import LiftEnd, LiftingIndex, frequency_multiplier, lifting_index
+from torsor.human.ergonomics.population import PercentCapable, percent_capable
 
 __all__ = [
     "IN_VIVO", "Assessment", "Capability", "Dose", "JointContact", "LiftEnd", "LiftingIndex", "LumbarLoads",
-    "LumbarModel", "assess", "capabilities", "capable", "compression_tolerance", "cumulative_dose",
-    "frequency_multiplier", "joint_contact", "lifting_index", "lumbar_loads", "muscle_forces", "write_ergonomic_report",
+    "LumbarModel", "PercentCapable", "assess", "capabilities", "capable", "compression_tolerance", "cumulative_dose",
+    "frequency_multiplier", "joint_contact", "lifting_index", "lumbar_loads", "muscle_forces", "percent_capable",
+    "write_ergonomic_report",
 ]  # fmt: skip

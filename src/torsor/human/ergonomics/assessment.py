@@ -1,7 +1,7 @@
 """The ergonomic assessment of a task: lumbar spine loads, lifting equation, percent capable, cumulative dose."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Group, RenderableType
 
 from torsor.base.arrays import Array
-from torsor.base.checks import instance_of, number
+from torsor.base.checks import instance_of
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError
 from torsor.base.figures import label_of_title, new_figure, saved, styled
@@ -21,6 +21,7 @@ from torsor.human.body.coordinates import SIDES
 from torsor.human.body.loads import Box, hand_wrenches
 from torsor.human.body.person import Person, person_of
 from torsor.human.body.strength import age_group
+from torsor.human.body.work_shift import WorkShift
 from torsor.human.ergonomics.capability import Capability, capabilities
 from torsor.human.ergonomics.joint_contact import IN_VIVO, JointContact, contact_of
 from torsor.human.ergonomics.lumbar import (
@@ -32,9 +33,11 @@ from torsor.human.ergonomics.lumbar import (
     cumulative_dose,
     lumbar_loads,
 )
-from torsor.human.ergonomics.niosh import LiftEnd, LiftingIndex, check_work, lifting_index
+from torsor.human.ergonomics.niosh import LiftEnd, LiftingIndex, lifting_index
+from torsor.human.ergonomics.population import PercentCapable, percent_capable
 from torsor.human.tasks.figures import draw_postures
-from torsor.human.terms.problem import REACTION_JOINTS, grounded_term, hand_forces, load_of, sampled, who
+from torsor.human.tasks.task import Task
+from torsor.human.terms.problem import REACTION_JOINTS, grounded_term, hand_forces, load_of, sampled, shift_of, who
 from torsor.motion import MotionResult
 from torsor.robot.robot import Robot
 
@@ -42,15 +45,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_ROWS = 8  # rows of the percent capable table
+SAME_FRACTION = 0.005  # difference below which both sides have one row
 
 
 @dataclass(frozen=True)
 class Assessment:
     """The ergonomic assessment of a predicted human motion, returned by ``assess``.
 
-    It contains ``times`` (K,) (s); ``loads`` on L5/S1 at these times; ``capabilities``, the most demanding moments
-    first; ``contacts``, the estimated joint contact forces of both legs by side; ``niosh``, the lifting equation, or
-    the reason why it does not apply; ``repetitions`` per shift and their ``dose``. ``tables()``, ``plot`` and
+    It contains ``times`` (K,) (s); ``loads`` on L5/S1 at these times; ``capabilities``, the most demanding moments of
+    this motion first; ``contacts``, the estimated joint contact forces of both legs by side; ``niosh``, the lifting
+    equation, or the reason why it does not apply; the work ``shift`` and its ``dose``. ``tables()``, ``plot`` and
     ``to_dict`` present these results.
     """
 
@@ -62,17 +66,31 @@ class Assessment:
     capabilities: list[Capability]
     contacts: dict[str, JointContact]
     niosh: LiftingIndex | str
-    repetitions: float
+    shift: WorkShift
     age: str
 
     @cached_property
     def dose(self) -> Dose:
         """The cumulative load of all repetitions."""
-        return cumulative_dose(self.times, np.maximum(self.loads.compression, 0.0), self.repetitions, self.person.sex)
+        return cumulative_dose(
+            self.times, np.maximum(self.loads.compression, 0.0), self.shift.repetitions, self.person.sex
+        )
+
+    @cached_property
+    def population(self) -> PercentCapable | None:
+        """The weakest person who can do the task in any way (see ``percent_capable``), or None for a walk."""
+        problem = self.result.problem
+        return percent_capable(problem, self.age, model=self.model) if isinstance(problem, Task) else None
 
     @property
     def capable(self) -> float:
-        """The fraction of people of the same height, mass, sex and age group who are strong enough for the task."""
+        """The fraction of people of the same height, mass, sex and age group who are strong enough for the task.
+
+        For a task, this requires a search for the motion of the weakest person, at the first use. For a walk, it is the
+        fraction of people who are strong enough for this walk.
+        """
+        if self.population is not None:
+            return self.population.capable
         return self.capabilities[0].capable if self.capabilities else 1.0
 
     @property
@@ -103,9 +121,9 @@ class Assessment:
             cells = [f"{limit:.0f} {unit}" for limit in limits] or ["", ""]
             table.add_row(name, f"{values[at]:.0f} {unit}", *cells, f"{self.times[at]:.2f}")
         table.add_section()
-        dose = self.dose
-        table.add_row("mean compression", f"{dose.linear / self.repetitions / (self.times[-1] - self.times[0]):.0f} N")
-        per_shift = "once per shift" if self.repetitions == 1 else f"{self.repetitions:g} times per shift"
+        dose, count = self.dose, self.shift.repetitions
+        table.add_row("mean compression", f"{dose.linear / count / (self.times[-1] - self.times[0]):.0f} N")
+        per_shift = "once per shift" if count == 1 else f"{count:g} times per shift"
         table.add_row(f"cumulative compression, {per_shift}", f"{dose.linear / 1000:.1f} kN s")
         table.add_row(f"squared dose, {per_shift}", f"{dose.squared:.0f} N h", f"{dose.limit:.0f} N h")
         muscles = f"{100 * loads.muscles[k] / loads.compression[k]:.0f}"
@@ -119,8 +137,11 @@ class Assessment:
     def _equation(self) -> RenderableType:
         if isinstance(self.niosh, str):
             return f"The NIOSH lifting equation does not apply: {self.niosh}."
-        niosh = self.niosh
-        table = titled_table("NIOSH lifting equation (1991)", "multiplier", "origin", "destination")
+        shift, niosh = self.shift, self.niosh
+        title = (
+            f"NIOSH lifting equation (1991): {shift.frequency_per_minute:.3g} lifts per minute, {shift.duration} work"
+        )
+        table = titled_table(f"{title}, {shift.coupling} coupling", "multiplier", "origin", "destination")
         ends = [niosh.origin, *([] if niosh.destination is None else [niosh.destination])]
         for name in niosh.origin._fields:
             table.add_row(name, *(f"{getattr(end, name):.3f}" for end in ends))
@@ -134,15 +155,20 @@ class Assessment:
         title = f"Percent capable: {self.person.sex}, {self.age}, {self.person.height:.3g} m, {self.person.mass:.3g} kg"
         columns = ("joint and direction", "moment (N m)", "mean strength", "deviation", "capable", "time (s)")
         table = titled_table(title, *columns)
-        for demand in self.capabilities[:MAX_ROWS]:
+        population = self.population
+        rows = self.capabilities if population is None else population.capabilities
+        for name, demand in _distinct([demand for demand in rows if not demand.extrapolated])[:MAX_ROWS]:
             cells = (
                 f"{demand.moment:.0f}",
                 f"{demand.mean:.0f}",
                 f"{demand.deviation:.0f}",
                 f"{100 * demand.capable:.1f} %",
             )
-            table.add_row(demand.name, *cells, f"{self.times[demand.instant]:.2f}")
-        table.caption = "Share of people strong enough for this motion; weaker people may do the task in another way."
+            time = (self.times if population is None else population.result.times)[demand.instant]
+            table.add_row(name, *cells, f"{time:.2f}")
+        table.caption = "Share of people strong enough for this motion; weaker people may move in another way."
+        if population is not None:
+            table.caption = _population_in_words(population)
         table.caption_justify = "left"
         return table
 
@@ -200,27 +226,57 @@ class Assessment:
             "limits": {"compression": list(COMPRESSION_LIMITS), "shear": list(SHEAR_LIMITS)},
             "capable": self.capable,
             "capabilities": [capability._asdict() for capability in self.capabilities],
+            "population": None if self.population is None else self.population.to_dict(),
             "contact": peaks,
             "niosh": niosh or lift,
+            "shift": plain(vars(self.shift))
+            | {"frequency": self.shift.frequency_per_minute, "work_duration": self.shift.duration},
             "dose": self.dose._asdict(),
         }
+
+
+def _distinct(rows: list[Capability]) -> list[tuple[str, Capability]]:
+    """Return the rows with their names; rows that are the same on both sides appear once, without the side."""
+    shown = dict[str, Capability]()
+    for row in rows:
+        side, _, joint = row.name.partition(" ")
+        if side in SIDES and joint in shown and abs(shown[joint].capable - row.capable) < SAME_FRACTION:
+            continue
+        others = [other for other in rows if other is not row and other.name.endswith(f" {joint}")]
+        is_same = side in SIDES and any(abs(other.capable - row.capable) < SAME_FRACTION for other in others)
+        shown[joint if is_same else row.name] = row
+    return list(shown.items())
+
+
+def _population_in_words(population: PercentCapable) -> str:
+    """Return the percent capable, its meaning and its spread."""
+    if not population.of_starts:
+        return "0 % of people can do this task: no motion was found, even for the strongest."
+    low, high = (100 * fraction for fraction in (population.of_starts[-1], population.of_starts[0]))
+    return (
+        f"{100 * population.capable:.1f} % of people can do this task, each in their own way. The table shows the "
+        f"motion of the weakest of them, {population.deviations:+.2f} standard deviations from the mean at all joints "
+        f"({len(population.of_starts)} starts: {low:.1f} to {high:.1f} %). Moments at angles at which strength was not "
+        "measured are not shown."
+    )
 
 
 def assess(
     result: MotionResult,
     *,
     age: float | str = "young",
-    repetitions: float = 1.0,
-    frequency: float = 0.2,
-    duration: str = "short",
-    coupling: str = "fair",
+    repetitions: float | None = None,
+    frequency: float | None = None,
+    coupling: str | None = None,
+    work_duration: str | None = None,
     model: LumbarModel | None = None,
 ) -> Assessment:
     """Return the ergonomic assessment of a predicted human motion: a task, or a walk with or without a load.
 
-    ``age`` is the age group of the strengths ("young", "middle", "old"), or the age in years. The motion is repeated
-    ``repetitions`` times per shift. ``frequency`` (lifts per minute), ``duration`` and ``coupling`` are inputs of the
-    lifting equation, which is evaluated for lifts. ``model`` contains the trunk moment arms.
+    ``age`` is the age group of the strengths ("young", "middle", "old"), or the age in years. ``repetitions`` per
+    shift, ``frequency`` (lifts per minute), ``coupling`` and ``work_duration`` replace those of the problem (see
+    ``torsor.human.WorkShift``). They are inputs of the cumulative load and, for lifts, of the lifting equation.
+    ``model`` contains the trunk moment arms.
 
     Example:
         >>> assess(3)
@@ -229,8 +285,10 @@ def assess(
     """
     instance_of(result, MotionResult, "ergonomics", "result", allowed="the result of a problem of torsor.human")
     grounded_term(result.problem)  # raises for other motions
-    count = number(repetitions, "ergonomics", "repetitions", above=0.0)
-    check_work(frequency, duration, coupling)
+    given: dict[str, Any] = {
+        "repetitions": repetitions, "frequency": frequency, "coupling": coupling, "work_duration": work_duration
+    }  # fmt: skip
+    shift = replace(shift_of(result.problem), **{name: value for name, value in given.items() if value is not None})
     years = age_group(age)
     model, load = LumbarModel() if model is None else model, load_of(result.problem)
     carried, body = 0.0 if load is None else load.mass, result.robot
@@ -245,11 +303,12 @@ def assess(
     if isinstance(load, Box) and result.problem.name == "lift":
         try:
             ends = [_lift_end(body, samples.q[k]) for k in (0, -1)]
-            niosh = lifting_index(load.mass, *ends, frequency=frequency, duration=duration, coupling=coupling)
+            often: dict[str, Any] = {"frequency": shift.frequency_per_minute, "duration": shift.duration}
+            niosh = lifting_index(load.mass, *ends, coupling=shift.coupling, **often)
         except ModelError as error:  # the load is outside the range of the equation, which is also a result
             niosh = str(error)
     contacts = {side: contact_of(body, person, samples, side) for side in SIDES}
-    return Assessment(result, person, model, times, loads, strengths, contacts, niosh, count, years)
+    return Assessment(result, person, model, times, loads, strengths, contacts, niosh, shift, years)
 
 
 def _lift_end(body: Robot, q: Array) -> LiftEnd:
@@ -262,19 +321,20 @@ def _lift_end(body: Robot, q: Array) -> LiftEnd:
     return LiftEnd(math.hypot(aside, ahead), max(float(hands[1]), 0.0), asymmetry)
 
 
-def write_ergonomic_report(path: str | Path, result: MotionResult, **settings: Any) -> Path:
-    """Write the ergonomic report on a predicted human motion as one offline HTML page.
+def write_ergonomic_report(path: str | Path, result: MotionResult | Assessment, **settings: Any) -> Path:
+    """Write the ergonomic report on a predicted human motion, or on its assessment, as one offline HTML page.
 
     The report contains the lumbar spine loads with their limits, the lifting equation, percent capable, the cumulative
     load over a shift, a figure and the motion in 3D. ``settings`` are the arguments of
-    ``torsor.human.ergonomics.assess``.
+    ``torsor.human.ergonomics.assess``; they do not apply to an assessment.
 
     Example:
         >>> write_ergonomic_report("lift.html", 3)
         Traceback (most recent call last):
         torsor.ModelError: ergonomics: result is 3; allowed: the result of a problem of torsor.human
     """
-    assessment = assess(result, **settings)
+    assessment = result if isinstance(result, Assessment) else assess(result, **settings)
+    result = assessment.result
     name = f"{who(result.problem)}: {result.problem.name}"
     parts = [f"<h1>{escape(name)}</h1>", f"<p>{escape(result.status)}, {result.T:.3g} s</p>"]
     parts += [image(assessment.plot()), *(terminal_table(table) for table in assessment.tables())]

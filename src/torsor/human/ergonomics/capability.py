@@ -19,13 +19,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Flags
 from torsor.base.checks import arrays, instance_of, number, positive
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.kernels import checked_body
 from torsor.human.body.person import Person
 from torsor.human.body.strength import AGES, CURVED_JOINTS, SEXES, StrengthCurves, age_group, age_ratio
-from torsor.human.body.trunk_strength import SPINE, VARIATION, TrunkStrength
+from torsor.human.body.trunk_strength import MAX_FLEXION, MIN_FLEXION, SPINE, VARIATION, TrunkStrength
+from torsor.human.terms.population import Strength
 from torsor.robot.robot import Robot
 
 # Standard deviations of C1 from Anderson et al. (2007): men, then women, of three ages; extension, then flexion.
@@ -49,7 +50,8 @@ class Capability(NamedTuple):
     """The most demanding moment of a joint in one direction: its size, and the fraction of people who can exert it.
 
     ``moment`` is the demand (N m) at the sample ``instant`` at which the fewest people are strong enough. ``mean`` and
-    standard ``deviation`` (N m) describe the strength there, and ``capable`` is the fraction of people.
+    standard ``deviation`` (N m) describe the strength there, and ``capable`` is the fraction of people. The strength is
+    ``extrapolated`` if it was not measured at this joint angle.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Capability(NamedTuple):
     deviation: float
     capable: float
     instant: int
+    extrapolated: bool
 
 
 def capable(moment: float, mean: float, deviation: float) -> float:
@@ -99,37 +102,53 @@ def capabilities(
     q = np.atleast_2d(arrays(q, (len(names),), "percent capable", "q"))
     torques = arrays(torques, q.shape, "percent capable", "torques")
     back = arrays(back, (len(q),), "percent capable", "back")
-    curves, group = StrengthCurves(person.sex, years), SEXES.index(person.sex) * len(AGES) + AGES.index(years)
     usual = Person(person.height, person.mass, person.sex)
-    for side in SIDES:
-        for joint in CURVED_JOINTS:
-            k, name = names.index(f"{side}_{joint}"), f"{side} {joint.removesuffix('_flexion')}"
-            unit = person.weight_times_height  # of similar people: individual strengths do not count
-            strength = curves.at(joint, unit)
-            lower, upper = strength.limits(np.minimum(q[:, k], MAX_LEG_FLEXION), np.zeros(len(q)))
-            for way, mean, sign in ((WAYS[name.split()[1]], -lower, -1.0), ("flexion", upper, 1.0)):
-                curve = strength.extend if sign < 0 else strength.flex
-                ratio = _DEVIATIONS[joint][group][sign > 0] * unit / curve.peak
-                hardest.append(_hardest(f"{name} {way}", sign * torques[:, k], mean, ratio * mean))
-        for joint, ways in _ARMS.items():
-            k, words = names.index(f"{side}_{joint}"), joint.split("_")
-            for sign, table in zip((1.0, -1.0), ways, strict=True):
-                if table:
-                    ratio = age_ratio(joint, person.sex, years)
-                    mean, deviation = (ratio * value for value in table[SEXES.index(person.sex)])
-                    way = words[1] if sign > 0 else {"adduction": "abduction"}.get(words[1], "extension")
-                    full = np.full(len(q), mean)
-                    label = f"{side} {words[0]} {way}"
-                    hardest.append(_hardest(label, sign * torques[:, k], full, full * deviation / mean))
+    for strength in limb_strengths(person, years):
+        k = names.index(strength.coordinate)
+        mean, most = strength.at(q[:, k]), strength.most
+        moments = strength.sign * torques[:, k]
+        hardest.append(_hardest(_label(strength), moments, mean, strength.variation * mean, q[:, k] > most))
     flexion, trunk = sum(q[:, names.index(name)] for name in SPINE), TrunkStrength(usual)
     for way, sign, mean in (("extension", 1.0, trunk.extend(flexion)), ("flexion", -1.0, trunk.flex(flexion))):
         aged = age_ratio(SPINE[0], person.sex, years) * np.asarray(mean)
-        hardest.append(_hardest(f"{TRUNK} {way}", sign * back, aged, VARIATION * aged))
+        beyond = np.abs(flexion - (MAX_FLEXION + MIN_FLEXION) / 2) > (MAX_FLEXION - MIN_FLEXION) / 2
+        hardest.append(_hardest(f"{TRUNK} {way}", sign * back, aged, VARIATION * aged, beyond))
     return sorted((demand for demand in hardest if demand.moment > 0), key=lambda demand: demand.capable)
 
 
-def _hardest(name: str, moment: Array, mean: Array, deviation: Array) -> Capability:
+def limb_strengths(person: Person, years: str) -> tuple[Strength, ...]:
+    """Return the strengths of legs and arms of people like this one; individual strengths do not count.
+
+    Example:
+        >>> knee = limb_strengths(Person(1.741, 73.0, "male"), "young")[2]
+        >>> knee.coordinate, knee.sign, round(knee.curve.peak), round(knee.variation, 3)
+        ('right_knee_flexion', -1.0, 203, 0.245)
+    """
+    curves, group = StrengthCurves(person.sex, years), SEXES.index(person.sex) * len(AGES) + AGES.index(years)
+    strengths, unit = list[Strength](), person.weight_times_height
+    for side in SIDES:
+        for joint in CURVED_JOINTS:
+            for sign, curve in zip((-1.0, 1.0), curves.at(joint, unit), strict=True):
+                variation = _DEVIATIONS[joint][group][sign > 0] * unit / curve.peak
+                strengths.append(Strength(f"{side}_{joint}", sign, variation, curve=curve, most=MAX_LEG_FLEXION))
+        for joint, ways in _ARMS.items():
+            for sign, table in zip((1.0, -1.0), ways, strict=True):
+                if table:
+                    mean, deviation = table[SEXES.index(person.sex)]
+                    aged = age_ratio(joint, person.sex, years) * mean
+                    strengths.append(Strength(f"{side}_{joint}", sign, deviation / mean, aged))
+    return tuple(strengths)
+
+
+def _label(strength: Strength) -> str:
+    """Return the joint and direction in words, such as "right knee extension"."""
+    side, joint, motion = strength.coordinate.split("_")
+    opposite = WAYS.get(joint, {"adduction": "abduction"}.get(motion, "extension"))
+    return f"{side} {joint} {motion if strength.sign > 0 else opposite}"
+
+
+def _hardest(name: str, moment: Array, mean: Array, deviation: Array, beyond: Flags) -> Capability:
     """Return the capability at the instant at which the fewest people are strong enough."""
     k = int(np.argmax((moment - mean) / deviation))
     values = float(moment[k]), float(mean[k]), float(deviation[k])
-    return Capability(name, *values, capable(*values), k)
+    return Capability(name, *values, capable(*values), k, bool(beyond[k]))

@@ -23,13 +23,13 @@ from torsor.base.arrays import Array
 from torsor.base.checks import arrays, instance_of, number, one_of, positive, real_array, vectors
 from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import GLOBAL
-from torsor.human.body.person import person_of
+from torsor.human.body.person import Person, person_of
 from torsor.human.body.postures import landmark
 from torsor.human.body.strength import SEXES
+from torsor.human.body.work_shift import SHIFT_HOURS
 from torsor.library.anthropometry import BODY_TABLES
 from torsor.robot.robot import Robot
 
-SHIFT_HOURS = 8.0  # hours
 DOSE_LIMITS = {"male": 5500.0, "female": 3500.0}  # N h: recommended daily doses, Jaeger et al. (2000)
 
 
@@ -174,7 +174,7 @@ def _above(
     body: Robot, q: Array, v: Array, a: Array, external: ArrayLike | None, model: LumbarModel, carried: float
 ) -> tuple[Array, Array, Array]:
     """Return the force and moment (..., 3) of the sacrum on the body above L5/S1, at the disc, and the pelvis axes."""
-    scale = 1000 * person_of(body, carried).height / BODY_TABLES["male"].stature
+    scale = _scale(person_of(body, carried))
     disc = scale * np.array([0.0, model.height, -model.behind])
     navel = landmark(body, "spine1")[1] - landmark(body, "pelvis")[1]
     pelvis, above = body.pose(q, "pelvis"), body.pose(q, LINK_ABOVE_PELVIS)
@@ -191,6 +191,15 @@ def _above(
     point = accelerated + np.cross(rate, middle) + np.cross(omega, np.cross(omega, middle))
     inertial_force = mass * (_turn(R, point) - body.gravity)
     return force + inertial_force, moment + np.cross(_turn(R, middle - disc), inertial_force), R
+
+
+def _scale(person: Person) -> float:
+    return 1000 * person.height / BODY_TABLES["male"].stature
+
+
+def disc_height(person: Person, model: LumbarModel) -> float:
+    """Return the height (m) of L5/S1 above the midpoint of the hips."""
+    return _scale(person) * model.height
 
 
 def _turn(R: Array, x: Array) -> Array:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from torsor.base.checks import flag, instance_of, number, one_of
 from torsor.base.errors import ModelError
+from torsor.human.body.work_shift import DURATIONS
 
 LOAD_CONSTANT = 23.0  # the load constant (kg)
 # Range of the horizontal hand distance (m); smaller values count as the minimum.
@@ -24,7 +25,6 @@ MIN_HORIZONTAL, MAX_HORIZONTAL = 0.25, 0.63
 MAX_HAND_HEIGHT, BEST_HAND_HEIGHT = 1.75, 0.75  # largest and optimal height of the hands (m)
 MIN_TRAVEL, MAX_TRAVEL = 0.25, 1.75  # range of vertical travel (m); smaller values count as the minimum
 MAX_ASYMMETRY = 135.0  # largest asymmetry angle (degrees)
-DURATIONS = {"short": "up to 1 hour", "moderate": "up to 2 hours", "long": "up to 8 hours"}
 COUPLINGS = {"good": (1.0, 1.0), "fair": (0.95, 1.0), "poor": (0.90, 0.90)}  # hands below, and from, 0.75 m up
 
 # Frequency multipliers: lifts per minute, then short, moderate and long work; second column for hands from 0.75 m up.

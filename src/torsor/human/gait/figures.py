@@ -290,7 +290,7 @@ def _energy(axes: Any, stride: StrideCurves) -> None:
     parts = ("kinetic", stride.kinetic, "C4", 1.6), ("potential", stride.potential, "C5", 1.6)
     for name, curve, colour, width in (*parts, ("both", stride.kinetic + stride.potential, "0.2", 1.2)):
         axes.plot(100 * stride.s, (curve - curve.mean()) / stride.body.mass, color=colour, label=name, linewidth=width)
-    _style(axes, f"energy; work {stride.energy.cost_of_transport:.2f} J/(kg m)", "J/kg, about the mean")
+    _style(axes, f"energy; work {stride.energy.mechanical_work:.2f} J/(kg m)", "J/kg, about the mean")
     axes.legend(fontsize=8, frameon=False)
 
 

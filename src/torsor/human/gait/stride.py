@@ -147,11 +147,21 @@ SHOWN_ANGLES = (
     *("hip_flexion", "hip_adduction", "hip_rotation", "knee_flexion", "ankle_flexion", "toe_extension"),
     *("tilt", "list", "yaw", "shoulder_flexion", "elbow_flexion"),
 )
-ENERGY = ("positive", "negative", "ground", "change", "residual", "distance", "cost_of_transport")
+ENERGY = (
+    "positive",
+    "negative",
+    "ground",
+    "change",
+    "residual",
+    "distance",
+    "mechanical_work",
+    "metabolic",
+    "cost_of_transport",
+)
 MOTION = "motion/"  # prefix of the motion in a file
 UNITS = {
     "speed": "m/s", "step_length": "m", "step_width": "m", "step_rise": "m", "duration": "s", "mass": "kg",
-    "energy": "J; distance m; cost_of_transport J/(kg m)",
+    "energy": "J; distance m; mechanical_work and cost_of_transport J/(kg m)",
     "peaks": "angles degrees; moments N m/kg; powers W/kg; forces and reactions body weights",
     "curves.angles": "degrees", "curves.moments": "N m/kg", "curves.powers": "W/kg",
     "curves.forces": "body weights: own and other foot; medial, up, forward",
@@ -241,7 +251,8 @@ class Stride(Result, StrideCurves):
             "speed": described(step),
             "duration": f"{self.duration:.4g} s, with a foot on the ground for {100 * step.duty_factor:.0f} % of it",
             "vertical force": ", ".join(f"{name} {100 * part:.0f} %" for name, part in vertical.items()) + " of weight",
-            "positive work": f"{self.energy.cost_of_transport:.3f} J/(kg m)",
+            "positive work": f"{self.energy.mechanical_work:.3f} J/(kg m)",
+            "cost of transport": f"{self.energy.cost_of_transport:.3f} J/(kg m), metabolic",
         }
         rows = [
             (name, f"{likeness.correlation:.2f}", f"{likeness.rms:.3g}") for name, likeness in self.likeness().items()
@@ -268,7 +279,8 @@ class Stride(Result, StrideCurves):
         work.add_row("ground, at slipping or rolling feet", "", "", f"{energy.ground:.2f}")
         work.add_row("energy change", "", "", f"{energy.change:.2f}")
         work.add_row("residual of the energy balance", "", "", f"{energy.residual:.1e}")
-        work.add_row("positive work, J/(kg m)", "", "", f"{energy.cost_of_transport:.3f}")
+        work.add_row("positive work, J/(kg m)", "", "", f"{energy.mechanical_work:.3f}")
+        work.add_row("metabolic cost of transport, J/(kg m)", "", "", f"{energy.cost_of_transport:.3f}")
         people = self.likeness()
         return Group(parts, peaks_table(self), work, *([people] if people else []))
 

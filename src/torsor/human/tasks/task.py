@@ -22,6 +22,7 @@ from torsor.human.body.loads import MAX_HAND_FORCE, Box, HandForces
 from torsor.human.body.person import person_of
 from torsor.human.body.postures import HIP_HEIGHT_ON_SEAT, both, crouching, hips_apart, landmark, sitting, standing
 from torsor.human.body.trunk_strength import SPINE, TrunkStrength
+from torsor.human.body.work_shift import WorkShift
 from torsor.human.contact.support import Rails, Seat, Sitting, Standing, smoothstep
 from torsor.human.terms.forces import Balance, Effort, LegPeaks, LimbTorques, Torques, TrunkTorques
 from torsor.human.terms.habits import Habits, Posture
@@ -218,6 +219,7 @@ class TaskSettings:
         *,
         body: Robot | None = None,
         load: Box | None = None,
+        shift: WorkShift | None = None,
         trunk: TrunkStrength | None = None,
         hands: HandForces | None = None,
         peak: float = 0.0,
@@ -269,6 +271,7 @@ class TaskSettings:
             name=self.name,
             settings={"solver": "condensed", "tolerance": 1e-5},
             load=load,
+            shift=shift or WorkShift(),
             relaxation_order=(titles, *forces) if relax_aims_first else (*forces, titles),
             first=guess[0],
             last=guess[1],
@@ -295,6 +298,10 @@ def lifting(
     symmetric: bool = True,
     frozen: Mapping[str, float] | None = None,
     trunk: TrunkStrength | None = None,
+    frequency: float | None = None,
+    repetitions: float = 1.0,
+    coupling: str = "fair",
+    work_duration: str | None = None,
     points: int = 8,
     nodes: int = 31,
 ) -> MotionProblem:
@@ -314,6 +321,10 @@ def lifting(
     height, mass and sex. It replaces the ``effort_limit`` of spine flexion. If the person is too weak for the lift,
     ``solve`` raises a ``MotionError`` that names the joints.
 
+    ``frequency`` (lifts per minute), ``repetitions`` per shift, ``coupling`` ("good", "fair", "poor") and
+    ``work_duration`` ("short", "moderate", "long") do not change the motion; ``torsor.human.ergonomics.assess`` uses
+    them (see ``torsor.human.WorkShift``).
+
     Example:
         >>> problem = lifting(box=Box(15.0), from_=(0.4, 0.45))
         >>> problem.name, len(problem.model.names), round(problem.held["links.left_hand.mass"], 3)
@@ -328,6 +339,7 @@ def lifting(
     lean = math.radians(number(lean, "lift", "lean", above=0.0, most=90.0))
     trunk = task.mean_trunk if trunk is None else trunk
     instance_of(trunk, TrunkStrength, "lift", "trunk", allowed="a torsor.human.TrunkStrength")
+    shift = WorkShift(repetitions, frequency, coupling, work_duration)
     loaded = box.on(task.body)
     held: dict[str, Any] = {"body": loaded, "box": box}
     (low, near), (high, far) = places
@@ -344,7 +356,7 @@ def lifting(
     guess = crouching(task.body, low, near, lean), crouching(task.body, high, far, lean)
     support = Standing(hips_apart(task.body) if width is None else width)
     ends = [Start(v=0.0, a=0.0), End(v=0.0, a=0.0)]
-    return task.problem(support, aims, ends, guess, body=loaded, load=box, trunk=trunk)
+    return task.problem(support, aims, ends, guess, body=loaded, load=box, shift=shift, trunk=trunk)
 
 
 ITERATIONS = 120  # per lift: feasible motions are found sooner, infeasible ones are abandoned

@@ -10,6 +10,7 @@ from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import FLIP, GLOBAL, SIDES, TURN, mirror
 from torsor.human.body.loads import Backpack, Box, hand_wrenches
+from torsor.human.body.work_shift import WorkShift
 from torsor.human.contact.contact_forces import RAILS, REACTIONS, ground_reaction
 from torsor.human.contact.schedule import Walk
 from torsor.human.contact.support import Foot, Sitting
@@ -179,10 +180,12 @@ class HumanProblem(MotionProblem):
 
     ``result.tau`` excludes contact, as computed by inverse dynamics. Trajectories (also as .csv and in ``to_dict``)
     contain the joint torques with contact, and the contact forces of ground and seat as external wrenches. ``load`` is
-    the carried load for pictures; the body already includes its mass.
+    the carried load for pictures; the body already includes its mass. ``shift`` describes the repetitions of the motion
+    for its ergonomic assessment.
     """
 
     load: Backpack | Box | None = None
+    shift: WorkShift = WorkShift()  # noqa: RUF009  # frozen
 
     def fitted(self, values: Array) -> Array:
         """Return the variables closest to profiles (K, N) at equal steps of s; NaN leaves a profile unchanged."""
@@ -235,6 +238,11 @@ def hand_forces(solution: Any, s: Array) -> Array:
 def load_of(problem: MotionProblem) -> Backpack | Box | None:
     """Return the load that the body of a problem carries, or None."""
     return problem.load if isinstance(problem, HumanProblem) else None
+
+
+def shift_of(problem: MotionProblem) -> WorkShift:
+    """Return the repetitions of the motion of a problem."""
+    return problem.shift if isinstance(problem, HumanProblem) else WorkShift()
 
 
 def who(problem: MotionProblem) -> str:
