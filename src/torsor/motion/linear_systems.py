@@ -16,7 +16,6 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from torsor.base.arrays import Array, Flags, Indices
 from torsor.compiler import array_module
 from torsor.compiler.cache import source_hash
-from torsor.optimisation.newton import SHIFT_DECREASE
 from torsor.robot.kernels import Kernels
 from torsor.robot.target import Target
 
@@ -69,7 +68,7 @@ class Systems:
         if at.size:
             before = entries[:, self.diagonal]
             largest = MAX_SHIFT * np.maximum(np.abs(before).max(axis=1), 1.0)
-            value = np.where(last > 0, np.maximum(1e-20, last * SHIFT_DECREASE), FIRST_SHIFT)
+            value = np.where(last > 0, np.maximum(1e-20, last / 3), FIRST_SHIFT)
             growth = np.where(last > 0, NEXT_SHIFT_GROWTH, SHIFT_GROWTH)
         while at.size:
             at = at[value[at] < largest[at]]

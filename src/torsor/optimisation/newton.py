@@ -14,7 +14,6 @@ import numpy as np
 from torsor.base.arrays import Array, Flags, Indices
 
 BLOCK_SIZE = 32  # rows of the diagonal blocks of a triangular matrix that are inverted
-SHIFT_DECREASE = 0.2  # factor of the last shift of the diagonal that is tried first
 DEPENDENCE_TOLERANCE = 1e-10  # relative singular value below which equations count as linearly dependent
 
 
@@ -46,7 +45,7 @@ class Regularisation:
 
     def values(self, size: float) -> list[float]:
         """Return the shifts to try in order; ``size`` is the largest diagonal entry of the matrix."""
-        first = max(1e-20, self.last * SHIFT_DECREASE) if self.last else 1e-4
+        first = max(1e-20, self.last / 3) if self.last else 1e-4
         growth = 8.0 if self.last else 100.0
         result, value = [0.0], first
         while value < 1e20 * max(size, 1.0):
