@@ -122,7 +122,7 @@ class Measurements:
         force (N) at its origin, in its axes. ``measured`` names the coordinates whose forces ``tau`` (N, nv) contains;
         other values are ignored and may be NaN. The six coordinates of a floating base have no drive: their forces are
         zero, are always known, and may be omitted from tau (N, nv - 6). Without tau, only these forces are known, which
-        suffices for all inertial parameters of the links (Ayusawa, Venture and Nakamura 2014). Leading axes of all
+        suffices for all base parameters of the links (Ayusawa, Venture and Nakamura 2014). Leading axes of all
         arrays, such as runs, are flattened into samples.
 
         Example:

@@ -310,7 +310,8 @@ class Closed(Accessor):
     ) -> list[tuple[tuple[str, ...], float]]:
         """Return minimal sets of coordinates that can drive the mechanism at positions q (nq,), best first.
 
-        Each set has a ``control`` value: 1 if it controls all motions fully. Singular sets (``control`` 0) are omitted.
+        Each set has a ``control`` value: the smallest norm of its velocities over all motions of unit norm. It is at
+        most 1; singular sets (0) are omitted.
         ``candidates`` are the coordinates that may have a drive (default: all). At most ``most`` sets are returned.
 
         Example:
