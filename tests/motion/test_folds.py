@@ -1,10 +1,14 @@
 """Points, steps and corrections of folds over the nodes are those of the kernels that store Jacobians."""
 
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
 from torsor import library, motion
 from torsor.motion.batched import RowPoint, Rows
+from torsor.motion.terms.term import Cost
 from torsor.motion.transcription.cases import Cases, CasesPoint, FoldedPoint
 
 LOADED = library.two_link().parametric(["links.link2.mass"])
@@ -19,6 +23,24 @@ def _several() -> motion.MotionProblem:
     return motion.MotionProblem(LOADED, motion.Phase((0.1, 2.0), points=8), costs, terms, numbers=payload)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Payload(Cost):
+    """The square of the mass, once: no profile is in this cost."""
+
+    is_sum: ClassVar[bool] = True
+
+    def moments(self, phase):
+        return np.array([1.0])
+
+    def integrand(self, node):
+        return node.shared["links.link2.mass"] ** 2
+
+
+def _numbers_alone() -> motion.MotionProblem:
+    """Return a problem with a cost that depends on a shared number alone."""
+    return replace(_several(), objective=[motion.Time(), _Payload()])
+
+
 def _timed() -> motion.MotionProblem:
     """Return a problem with a given duration."""
     terms = [*ENDS, motion.Torques(upper=20.0)]
@@ -29,6 +51,7 @@ PROBLEMS = {
     "an arm": lambda: motion.PROBLEMS["ur5-time"](points=12),
     "several kinds of nodes": _several,
     "a given duration": _timed,
+    "a cost of a number alone": _numbers_alone,
 }
 
 

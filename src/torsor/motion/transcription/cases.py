@@ -579,7 +579,8 @@ class Nodes:
         if self._cases.device == "cuda":
             result = call(**inputs)
             kept = {name: result[name] for name in ("jacobian", "off", "totals") if batch.m}
-            parts = batch.condensed_blocks.parts(result["blocks"], self.constants.blocks)
+            blocks = result["blocks"] if batch.condensed_blocks.size else np.zeros((B, len(batch.s), 0), like=x)
+            parts = batch.condensed_blocks.parts(blocks, self.constants.blocks)
             return kept | {"parts": parts, "pulled": self.pulled(result, count)}
         shared = {name: values for name, values in inputs.items() if name == "s"}
         own = {name: values for name, values in inputs.items() if name not in shared}
@@ -592,7 +593,8 @@ class Nodes:
             some = slice(first, first + AT_A_TIME)
             written = {name: values[some] for name, values in kept.items()}
             result = call(**shared, **{name: values[some] for name, values in own.items()}, out=written)
-            parts[some] = batch.condensed_blocks.parts(result["blocks"])
+            if parts.size:  # costs may contain only numbers
+                parts[some] = batch.condensed_blocks.parts(result["blocks"])
             pulled[some] = self.pulled(result, pulled.shape[1])
         return kept | {"parts": parts, "pulled": pulled}
 
@@ -609,7 +611,7 @@ class FoldedPoint(RowPoint):
             result = nodes.fold("point", self._inputs(nodes, first, last) | scalars)
             pulled = nodes.folded_pull(result, 4 + len(nodes.batch.others))
             total += pulled[:, :4]
-            self.entries += result["blocks"]
+            self.entries += result.get("blocks", 0.0)  # none if the costs contain only numbers
             columns.append(pulled[:, 4:])
             if nodes.batch.m:
                 sums += result["sums"]
