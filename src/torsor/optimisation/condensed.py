@@ -204,7 +204,8 @@ class Direction:
 
 
 START_PUSH = 1e-2  # distance of the start from its bounds, relative to their size and to their distance
-WARM_PUSH, MAX_WARM_ERROR = 1e-6, 1.0  # the same of a warm start, and its largest error: beyond, START_PUSH holds
+WARM_PUSH = 1e-6  # the same for a warm start
+MAX_WARM_ERROR = 1.0  # optimality error of a warm start above which START_PUSH is used instead
 LOOSER_FACTOR = 100.0  # factor of the tolerance that is accepted if no better step is found
 MAX_CORRECTIONS = 4  # second-order corrections of a step
 MIN_STEP_FRACTION = 1e-8  # fraction of the largest step at which the line search gives up
