@@ -249,6 +249,7 @@ def test_two_starts_of_the_thesis_walk(tmp_path: Path, monkeypatch: pytest.Monke
 
     solve_one = many._solve_one
     monkeypatch.setattr(many, "_solve_one", pressed_after_the_first)
-    stopped = near_optimal_walks(problem, 3)
+    stopped = near_optimal_walks(problem, 3, seconds=600.0)  # with a time limit, starts are not solved in one batch
     assert stopped.seeds == (0,) and "1 of 3 starts (stopped)" in repr(stopped)
-    assert np.array_equal(stopped.best.x, next(each.x for each, k in zip(found, found.seeds, strict=True) if k == 0))
+    first = next(each for each, k in zip(found, found.seeds, strict=True) if k == 0)
+    assert stopped.best.objective == pytest.approx(first.objective, rel=1e-6)
