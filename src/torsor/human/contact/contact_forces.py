@@ -343,12 +343,13 @@ FRACTION, LATERAL_OFFSET, FORWARD_OFFSET, PUSH = (
     "inclination",
 )
 PROFILES = (FRACTION, LATERAL_OFFSET, FORWARD_OFFSET, PUSH)
-SPEED, WIDTH = "speed", "step width"  # shared parameters of the problem
+SPEED, WIDTH, LEFT_STEP = "speed", "step width", "left step length"  # shared parameters of the problem
 
-# Node data: nominal values, and for each foot the edges of its sole, from the heel (m).
+# Node data: nominal values, the place of the left heel, and for each foot the edges of its sole, from the heel (m).
 SHARED = VectorLayout(
-    left_fraction=1, right=2, left=2, height=1, push=1, toes=2, right_box=4, left_box=4, mass=1, weight=1, friction=1
-)
+    left_fraction=1, right=2, left=2, left_at=2, height=1, push=1, toes=2, right_box=4, left_box=4, mass=1, weight=1,
+    friction=1,
+)  # fmt: skip
 
 
 class SharedContact(ContactForces):
@@ -357,7 +358,8 @@ class SharedContact(ContactForces):
     def __init__(self, node: Node):
         data, (f, n) = self._begin(node, "shared ground", SHARED)
         self.mass, self.soles = data["mass"], {side: data[f"{side}_box"] for side in SIDES}
-        heels = {side: _heel(node, side) for side in SIDES}
+        self.heels = {side: heel_place(node, side, data["left_at"]) for side in SIDES}
+        heels = {side: ca.vertcat(place[0], place[2]) for side, place in self.heels.items()}
         part = data["left_fraction"] + node.profile(FRACTION)
         apart = heels["left"] - heels["right"] + data["left"] - data["right"]
         apart = apart + ca.vertcat(node.profile(LATERAL_OFFSET), node.profile(FORWARD_OFFSET))
@@ -396,15 +398,16 @@ class SharedContact(ContactForces):
         return distances
 
 
-def _heel(node: Node, side: str) -> ca.SX:
-    """Return the position (x, z) of a heel: the right one at z = 0, the left one a step behind."""
+def heel_place(node: Node, side: str, left_at: ca.SX | None = None) -> ca.SX:
+    """Return the position (3 x 1) of a heel, the right one at z = 0.
+
+    The left one is at z = a l + b d, with ``left_at`` = (a, b), the left step length l and the distance d of the motion.
+    """
     half = node.shared[WIDTH] / 2
-    return ca.vertcat(-half, 0) if side == "right" else ca.vertcat(half, -node.shared[SPEED] * node.T)
-
-
-def heel_shift(node: Node, side: str) -> ca.SX:
-    """Return the position of a heel as a vector (3 x 1)."""
-    return _horizontal(_heel(node, side))
+    if side == "right" or left_at is None:
+        return ca.vertcat(-half, 0, 0)
+    z = left_at[0] * node.shared.get(LEFT_STEP, 0.0) + left_at[1] * node.shared[SPEED] * node.T
+    return ca.vertcat(half, 0, z)
 
 
 # The contact of a run: either the right foot carries the whole ground force and the left foot swings, or both feet are
@@ -433,7 +436,7 @@ class OneFootContact(SharedContact):
     @cached_property
     def rows(self) -> dict[str, ca.SX]:
         """The distances of the centre of pressure from the edges of the sole, times the vertical force (N m)."""
-        heel, up = heel_shift(self.node, "right"), self.force[1]
+        heel, up = heel_place(self.node, "right"), self.force[1]
         x, z = self.moment[2] - heel[0] * up, -self.moment[0] - heel[2] * up
         right, left, back, front = ca.vertsplit(self.sole)
         along = {"right heel": z - back * up, "right toes": front * up - z}

@@ -17,7 +17,7 @@ from torsor.base.errors import ModelError, warn
 from torsor.human.body.coordinates import other_side
 from torsor.human.body.postures import landmark
 from torsor.human.body.strength import GRAVITY
-from torsor.human.contact.contact_forces import ONE_FOOT, PROFILES, SHARED, SPEED, WIDTH
+from torsor.human.contact.contact_forces import LEFT_STEP, ONE_FOOT, PROFILES, SHARED, SPEED, WIDTH
 from torsor.human.contact.support import (
     FLAT_ENDS,
     FORE,
@@ -261,12 +261,22 @@ class Walk(Support):
         """All stances; a foot that is in stance at the end of a step has another stance in the next one."""
         whole_stances = list[Stance]()
         for index in range(self.steps):
-            for stance in self.step.stances:
-                (x, z), side = stance.heel, other_side(stance.side) if index else stance.side
-                heel = (-x if index else x, z + index * self.step.length)
+            for stance in self.step.nominal.stances:
                 first, last = (self.whole_s(index, s) for s in (stance.first, stance.last))
-                whole_stances.append(Stance(side, first, last, stance.points, heel))
+                side = other_side(stance.side) if index else stance.side
+                whole_stances.append(self._placed(stance._replace(side=side, first=first, last=last), index))
         return tuple(whole_stances)
+
+    def _placed(self, stance: Stance, index: int) -> Stance:
+        """Return a stance of the step at the place of the step with the given index."""
+        x, z = stance.heel
+        return stance._replace(heel=(-x if index else x, z + index * self.step.length))
+
+    def within(self, s: Array) -> tuple[Array, Array]:
+        """Return s (K,) within the step at each s (K,) of the whole walk, and the index of that step."""
+        at = np.minimum(s * self.steps, self.steps)
+        index = np.minimum(np.ceil(at - TOUCHING) - 1, self.steps - 1).clip(0)
+        return at - index, index
 
     def whole_s(self, index: int, s: float) -> float:
         """Return s of the whole walk from s within the step of the given index."""
@@ -274,20 +284,19 @@ class Walk(Support):
 
     def heights(self, s: Array) -> Array:
         """Return the tread heights (K, 2) (m) under the right and left foot; in swing, the height of the next tread."""
-        within = np.minimum(s * self.steps, self.steps)
-        index = np.minimum(np.ceil(within - TOUCHING) - 1, self.steps - 1).clip(0)
-        trailing = index + np.where(within - index <= self.step.toe_off + TOUCHING, -1, 1)
+        within, index = self.within(s)
+        trailing = index + np.where(within <= self.step.toe_off + TOUCHING, -1, 1)
         feet = np.where(index % 2 == 0, (index, trailing), (trailing, index))
         return np.ascontiguousarray(feet.T * self.step.rise)
 
     def carried(self, s: Array, foot: Foot) -> Carried:
         """Return the force distribution between the feet at times s (K,) of the walk."""
-        within = np.minimum(s * self.steps, self.steps)
-        first = self.step.carried(within, foot, self.path)
+        (within, index), step = self.within(s), self.step.nominal
+        first = step.carried(within, foot, self.path)
         if self.steps == 1:
             return first
-        second = self.step.carried(np.maximum(within - 1.0, 0.0), foot, self.path).mirrored(self.step.length)
-        later, both = within > 1.0 + TOUCHING, zip(first[:5], second[:5], strict=True)
+        second = first.mirrored(step.length)
+        later, both = index > 0, zip(first[:5], second[:5], strict=True)
         parts = (np.where(later if one.ndim == 1 else later[:, None], two, one) for one, two in both)
         joined: dict[str, Any] = dict(zip(Carried._fields, parts, strict=False))
         return first._replace(**joined)
@@ -487,19 +496,37 @@ EVENTS = ("ball_off", "flat", "toe_off", "heel_off", "knee")
 UNLOADED_SOLE_EDGE = 10.0  # m: edges of the sole of an unloaded foot
 HEEL_END, TOE_START = 0.10, 0.90  # of the foot length: limits of the pressure on the heel alone and on the toes alone
 PIECES = 5  # knot intervals of the force sharing in double support
+MIRRORED = {"right": "left", "left": "right", "right_box": "left_box", "left_box": "right_box"}  # in a left step
 
 
 @dataclass(frozen=True)
 class FreeWalk(Walk, SharedSupport):
-    """A walk of one step with contacts relative to the heels."""
+    """A walk of one or two steps with contacts relative to the heels; both steps may have other lengths and times."""
 
-    @property
-    def stances(self) -> tuple[Stance, ...]:
-        """All stances, with the heels at the origin."""
-        return tuple(stance._replace(heel=(0.0, 0.0)) for stance in self.step.nominal.stances)
+    def _placed(self, stance: Stance, index: int) -> Stance:
+        return stance._replace(heel=(0.0, 0.0), left_at=self.left_at(index))
+
+    def left_at(self, index: int) -> tuple[float, float]:
+        """Return the place of the left heel in a step, in left step lengths and distances (``heel_place``).
+
+        One step is a distance. In a stride, the left foot is first a right step behind the right one, then a left step
+        ahead of it.
+        """
+        return (0.0, -1.0) if self.steps == 1 else (1.0, index - 1.0)
 
     def shared(self, s: Array, body: Robot, friction: float) -> Array:
         """Return the nominal force sharing and the soles (K, ``SHARED.size``) at s (K,)."""
+        within, index = self.within(s)
+        first = self._shared(within, body, friction)
+        if self.steps == 1:
+            return SHARED.pack(len(s), **first, left_at=self.left_at(0))
+        second = {name: first[MIRRORED.get(name, name)] for name in first}
+        second |= {"left_fraction": 1 - first["left_fraction"], "toes": first["toes"][:, ::-1]}
+        steps = [SHARED.pack(len(s), **part, left_at=self.left_at(k)) for k, part in enumerate((first, second))]
+        return np.where(index[:, None] > 0, steps[1], steps[0])
+
+    def _shared(self, s: Array, body: Robot, friction: float) -> dict[str, Any]:
+        """Return the data of ``shared``, except the place of the left heel, at s (K,) of a step of the right foot."""
         step, foot, count = self.step, Foot.of(body), len(s)
         is_landing, is_tip = s < step.flat - TOUCHING, s > step.ball_off + TOUCHING
         is_heel, is_fore = is_landing & (step.first_contact == "heel"), step.on_forefoot(s)
@@ -515,29 +542,29 @@ class FreeWalk(Walk, SharedSupport):
         first = FORE_ENDS[0] if step.first_contact == "forefoot" else 0.0
         ahead = first + (BARMAN.pressed - first) * np.minimum(s / step.toe_off, 1.0)
         behind = BARMAN.forefoot + (BARMAN.tip - BARMAN.forefoot) * np.minimum(s / step.ball_off, 1.0)
-        return SHARED.pack(
-            count,
-            left_fraction=1 - step.leading_fraction(s),
-            right=np.outer(ahead, [0.0, foot.length]),
-            left=np.outer(behind, [0.0, foot.length]),
-            height=-step.rise,
-            push=-step.push / (FORCE_MEETING_HEIGHT * foot.length),
-            toes=np.stack([is_fore, np.ones(count)], axis=1).astype(float),
-            right_box=soles[0],
-            left_box=np.where(
+        return {
+            "left_fraction": 1 - step.leading_fraction(s),
+            "right": np.outer(ahead, [0.0, foot.length]),
+            "left": np.outer(behind, [0.0, foot.length]),
+            "height": -step.rise,
+            "push": -step.push / (FORCE_MEETING_HEIGHT * foot.length),
+            "toes": np.stack([is_fore, np.ones(count)], axis=1).astype(float),
+            "right_box": soles[0],
+            "left_box": np.where(
                 loaded, soles[1], [-UNLOADED_SOLE_EDGE, UNLOADED_SOLE_EDGE, -UNLOADED_SOLE_EDGE, UNLOADED_SOLE_EDGE]
             ),
-            mass=body.mass,
-            weight=body.mass * float(np.linalg.norm(body.gravity)),
-            friction=friction,
-        )
-
-    def carried(self, s: Array, foot: Foot) -> Any:
-        """Return the nominal force distribution between the feet."""
-        return self.step.nominal.carried(s, foot)
+            "mass": body.mass,
+            "weight": body.mass * float(np.linalg.norm(body.gravity)),
+            "friction": friction,
+        }
 
     def knots(self, points: int) -> Array:
-        """Return inner knots (points - 4,) of cubic splines: at contact changes, then in the largest gaps."""
+        """Return inner knots of cubic splines, with ``points`` control points in each step."""
+        inner = self._step_knots(points)
+        return np.concatenate([inner, *((k + np.array([0.0, *inner])) for k in range(1, self.steps))]) / self.steps
+
+    def _step_knots(self, points: int) -> Array:
+        """Return inner knots (points - 4,) of a step: at contact changes, then in the largest gaps."""
         knots = [0.0, *(getattr(self.step, name) for name in EVENTS[:-1]), 1.0]
         while len(knots) < points - 2:
             knots.sort()
@@ -546,21 +573,31 @@ class FreeWalk(Walk, SharedSupport):
         return np.array(sorted(knots)[1:-1])
 
     def splines(self) -> dict[str, Spline]:
-        """Return the splines of the force sharing, whose knots are in double support."""
-        knots = self.step.toe_off * np.arange(1, PIECES + 1) / PIECES
-        return {name: Spline(3, knots) for name in PROFILES}
+        """Return the splines of the force sharing, whose knots are in double support; slopes may jump at heel strike."""
+        pieces = self.step.toe_off * np.arange(1, PIECES + 1) / PIECES
+        knots = [np.append([k] * 3 * (k > 0), k + pieces) for k in range(self.steps)]
+        return {name: Spline(3, np.concatenate(knots) / self.steps) for name in PROFILES}
 
 
-def solved_step(walk: Walk, result: Any) -> Step:
-    """Return the step of a result, with the optimised values of free lengths and times."""
+def solved_steps(walk: Walk, result: Any) -> tuple[Step, ...]:
+    """Return the steps of a result, with the optimised values of free lengths and times.
+
+    The first one ends with the heel strike of the left foot, and a second one with that of the right foot.
+    """
     step = walk.step
     if not isinstance(walk, FreeWalk):
-        return step
+        return (step,) * walk.steps
     phase_layout, numbers = result.program.layout.phases[0], result.numbers
-    fractions = phase_layout.times(result.x, np.array([getattr(step, name) for name in EVENTS])) / result.T
-    times = dict(zip(EVENTS, fractions.tolist(), strict=True))
-    speed = numbers[SPEED]
-    return replace(step, length=speed * result.T, width=numbers[WIDTH], speed=speed, timing="given", **times)
+    distance = numbers[SPEED] * result.T
+    lengths = [distance] if walk.steps == 1 else [numbers[LEFT_STEP], distance - numbers[LEFT_STEP]]
+    ends = phase_layout.times(result.x, np.arange(walk.steps + 1) / walk.steps)
+    steps = list[Step]()
+    for k, (length, duration) in enumerate(zip(lengths, np.diff(ends).tolist(), strict=True)):
+        at = np.array([walk.whole_s(k, getattr(step, name)) for name in EVENTS])
+        times = dict(zip(EVENTS, ((phase_layout.times(result.x, at) - ends[k]) / duration).tolist(), strict=True))
+        given: dict[str, Any] = {"length": length, "width": numbers[WIDTH], "speed": length / duration}
+        steps.append(replace(step, **given, timing="given", **times))
+    return tuple(steps)
 
 
 # Running: one step is the stance of the right foot and a flight phase; the next step is its mirror image. As in walking

@@ -76,7 +76,8 @@ class Stance(NamedTuple):
     """Stance of a foot from the time ``first`` to the time ``last``, as fractions of the motion.
 
     ``points`` are the landmarks in contact, named without the side, each with the axes ("xyz") along which it is fixed.
-    ``heel`` (x, z) (m) is the heel position while the whole foot is on the ground, at ``height`` (m).
+    ``heel`` (x, z) (m) is the heel position while the whole foot is on the ground, at ``height`` (m). Where places are
+    variables it is relative to ``contact_forces.heel_place``, with the left foot at ``left_at``.
     """
 
     side: str
@@ -85,6 +86,7 @@ class Stance(NamedTuple):
     points: tuple[tuple[str, str], ...]
     heel: tuple[float, float]
     height: float = 0.0
+    left_at: tuple[float, float] = (0.0, -1.0)
 
 
 class Foot(NamedTuple):

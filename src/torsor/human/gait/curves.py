@@ -21,7 +21,7 @@ from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.strength import passive_torques
 from torsor.human.comparison.given import CURVES, Given, given_references
 from torsor.human.comparison.table import LikenessTable
-from torsor.human.contact.schedule import RunningStep, Step, Walk, solved_step
+from torsor.human.contact.schedule import RunningStep, Step, Walk, solved_steps
 from torsor.human.contact.support import SharedSupport
 from torsor.human.gait.references import REFERENCES, UNITS, Reference, in_words
 from torsor.human.terms.objectives import BASAL, BRAKING, DRIVING, SprungEnergy
@@ -129,8 +129,8 @@ def energy(result: MotionResult) -> Energy:
         if power.any()
     }
     change = float(np.diff(borders.kinetic + borders.potential)[0])
-    length = solved_step(walk, result).length
-    ground, distance = float(weights @ at.ground.sum(axis=1)), walk.steps * length
+    ground = float(weights @ at.ground.sum(axis=1))
+    distance = sum(float(step.length) for step in solved_steps(walk, result))
     metabolic = _metabolic(result, at, weights, distance)
     return Energy(distance, term.body.mass, work, ground, change, metabolic)
 
@@ -188,9 +188,16 @@ class StrideCurves:
         return walk_of(self.result.problem)[1]
 
     @cached_property
+    def steps(self) -> tuple[Step, Step]:
+        """Both steps, with the optimised values of free quantities; the first begins with the heel strike."""
+        solved = solved_steps(walk_of(self.result.problem)[1], self.result)
+        first, second = solved if len(solved) == 2 else 2 * solved
+        return (first, second) if self.side == "right" else (second, first)
+
+    @property
     def step(self) -> Step:
-        """The step, with the optimised values of free quantities."""
-        return solved_step(walk_of(self.result.problem)[1], self.result)
+        """The step that begins with the heel strike of this side, with the optimised values of free quantities."""
+        return self.steps[0]
 
     @property
     def is_run(self) -> bool:
@@ -205,7 +212,20 @@ class StrideCurves:
     @property
     def duration(self) -> float:
         """Duration of the stride (s)."""
-        return 2 * self.step.duration
+        return sum(step.duration for step in self.steps)
+
+    @property
+    def stance(self) -> float:
+        """Fraction of the stride during which the foot of this side is on the ground."""
+        first, second = self.steps
+        if self.is_run:
+            return first.duty_factor
+        return (first.duration + second.toe_off * second.duration) / self.duration
+
+    @property
+    def double_support(self) -> float:
+        """Fraction of the stride during which both feet of a walk are on the ground."""
+        return sum(step.toe_off * step.duration for step in self.steps) / self.duration
 
     @cached_property
     def s(self) -> Array:
@@ -216,15 +236,18 @@ class StrideCurves:
     def samples(self) -> Samples:
         """All quantities at the 401 samples; the side of the stride comes first and is called "right" in names."""
         body, walk = self.body, walk_of(self.result.problem)[1]
-        (length, rise), half = (self.step.length, self.step.rise), COUNT // 2
         if walk.steps == 1:
-            solved = sampled_at(self.result, np.linspace(0.0, 1.0, half + 1))
-            return solved.then(solved.mirrored(body, length, rise))
-        solved = sampled(self.result, self.s)
+            solved = sampled_at(self.result, np.linspace(0.0, 1.0, COUNT // 2 + 1))
+            return solved.then(solved.mirrored(body, self.step.length, self.step.rise))
         if self.side == "right":
-            return solved
-        later, first = solved.part(half, COUNT - 1), solved.part(0, half)
-        return later.mirrored(body, -length, -rise).then(first.mirrored(body, length, rise))
+            return sampled_at(self.result, self.s)
+        # The left stride begins with the second step; the first step follows, one stride further.
+        own, other = self.steps
+        moments = self.s + other.duration / self.duration
+        is_later = moments <= 1.0
+        second = sampled_at(self.result, moments[is_later]).mirrored(body, -other.length, -other.rise)
+        first = sampled_at(self.result, np.append(0.0, moments[~is_later] - 1.0))
+        return second.then(first.mirrored(body, own.length, own.rise))
 
     @cached_property
     def _series(self) -> Series:
@@ -428,7 +451,7 @@ def quantities(stride: StrideCurves) -> dict[str, float]:
     values = {
         "step_length": float(step.nominal.length),
         "step_width": float(step.nominal.width),
-        **({} if stride.is_run else {"double_support": 100 * step.toe_off}),
+        **({} if stride.is_run else {"double_support": 100 * stride.double_support}),
         WORK: stride.energy.mechanical_work,
     }
     energy = [part.value for part in stride.result.parts if part.title == "energy"]

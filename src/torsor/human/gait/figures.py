@@ -236,7 +236,7 @@ def _compare(
             )
     first = references[0] if references else REFERENCES[name]
     axes.plot(100 * stride.s, stride.curve(first), color=OWN_COLOUR, linewidth=2.0)
-    axes.axvline(100 * stride.step.duty_factor, **TOE_OFF)
+    axes.axvline(100 * stride.stance, **TOE_OFF)
     title = TITLES.get(name, in_words(name, "angle"))
     if references:
         likeness = LikenessTable([(first, stride.curve(first))])[name]
@@ -275,14 +275,14 @@ def _legend(
 def _joints(axes: Any, stride: StrideCurves) -> None:
     for joint in REACTION_JOINTS:
         axes.plot(100 * stride.s, norm(stride.reaction(joint), axis=1), label=joint, linewidth=1.6)
-    axes.axvline(100 * stride.step.duty_factor, **TOE_OFF)
+    axes.axvline(100 * stride.stance, **TOE_OFF)
     _style(axes, "joint reactions (without muscles)", "body weights")
     axes.legend(fontsize=8, frameon=False)
 
 
 def _pressure(axes: Any, stride: StrideCurves) -> None:
     axes.plot(100 * stride.s, stride.pressure[:, 0, 1], color=OWN_COLOUR, linewidth=1.8)
-    axes.axvline(100 * stride.step.duty_factor, **TOE_OFF)
+    axes.axvline(100 * stride.stance, **TOE_OFF)
     _style(axes, "centre of pressure in front of the heel", "m")
 
 

@@ -90,9 +90,9 @@ class Version:
         if not isinstance(walk, FreeWalk):
             return Phase(walk.duration, **arguments)
         lengths, speeds = (walk.step.bounds(name) for name in ("length", "speed"))
-        durations = lengths[0] / speeds[1], lengths[1] / speeds[0]
-        clock = HARMONICS if walk.step.timing == "free" else 0
-        arguments |= {"points": None, "knots": walk.knots(points)}
+        durations = walk.steps * lengths[0] / speeds[1], walk.steps * lengths[1] / speeds[0]
+        clock = walk.steps * HARMONICS if walk.step.timing == "free" else 0
+        arguments |= {"points": None, "knots": walk.knots(self.points)}
         return Phase(durations, own=walk.splines(), clock=clock, **arguments)
 
 
@@ -219,7 +219,7 @@ class WalkSettings:
             self._check_rails(self.walk.rails)
         is_lateral = self.planar and bool(self.weights.get("balance"))
         used = {
-            "`steps=2`": self.walk.steps == 2,
+            "`steps=2` on stairs or with rails": self.walk.steps == 2 and bool(step.rise or self.walk.rails),
             f"`points={points}`": points < MIN_POINTS,
             "the objective 'balance', a lateral margin, and `planar=True`": is_lateral,
             "a free speed and a given length": np.ptp(step.bounds("speed")) > 0 and step.length != "free",

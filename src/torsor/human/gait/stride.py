@@ -249,7 +249,7 @@ class Stride(Result, StrideCurves):
             "who": who(self.result.problem),
             "status": self.result.status,
             "speed": described(step),
-            "duration": f"{self.duration:.4g} s, with a foot on the ground for {100 * step.duty_factor:.0f} % of it",
+            "duration": f"{self.duration:.4g} s, with a foot on the ground for {100 * self.stance:.0f} % of it",
             "vertical force": ", ".join(f"{name} {100 * part:.0f} %" for name, part in vertical.items()) + " of weight",
             "positive work": f"{self.energy.mechanical_work:.3f} J/(kg m)",
             "cost of transport": f"{self.energy.cost_of_transport:.3f} J/(kg m), metabolic",
@@ -305,7 +305,7 @@ def peaks(stride: StrideCurves) -> dict[str, Any]:
 
     The vertical force of a walk has two peaks with a valley between them; in a run it has one peak.
     """
-    swing = stride.s > min(0.6, stride.step.duty_factor)
+    swing = stride.s > min(0.6, stride.stance)
     return {
         "angles": {name: _ends(stride.angle(name)) for name in SHOWN_ANGLES},
         "moments": {name: _ends(stride.moment(name)) for name in MOMENTS},

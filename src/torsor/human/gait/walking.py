@@ -21,7 +21,7 @@ from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.person import person_of
 from torsor.human.body.postures import landmark
 from torsor.human.body.strength import StrengthCurves
-from torsor.human.contact.contact_forces import SPEED, WIDTH
+from torsor.human.contact.contact_forces import LEFT_STEP, SPEED, WIDTH
 from torsor.human.contact.schedule import BARMAN, IN_SOLES, FreeWalk, Run, RunningStep, Step, Walk
 from torsor.human.contact.support import Rails, smoothstep
 from torsor.human.gait.printed_constraints import PrintedWalk, printed_constraints
@@ -237,9 +237,9 @@ def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
         forces = [
             MuscleTorques(moving=moving, **ground, name="torques"),
             *forces,
-            places.SharedBalance(variables=step_variables(walk.step), lateral=lateral, **ground, name="balance"),
+            places.SharedBalance(variables=step_variables(walk), lateral=lateral, **ground, name="balance"),
             places.BothPress(**ground, name="both feet press"),
-            *places.sharing_bounds(walk.step.toe_off),
+            *places.sharing_bounds(walk),
             *([FootForces(**ground, name=FOOT_FORCES)] if settings.weights.get("impact") else []),
         ]
     else:
@@ -260,10 +260,11 @@ def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
     ]
 
 
-def step_variables(step: Step) -> dict[str, Number]:
-    """Return the speed and width of a step as problem variables."""
-    nominal = step.nominal
-    return {SPEED: Number(nominal.speed, *step.bounds("speed")), WIDTH: Number(nominal.width, *step.bounds("width"))}
+def step_variables(walk: Walk) -> dict[str, Number]:
+    """Return the speed and width of the steps, and the length of the left one of two, as problem variables."""
+    step, nominal, names = walk.step, walk.step.nominal, {SPEED: "speed", WIDTH: "width"}
+    names |= {LEFT_STEP: "length"} if walk.steps == 2 else {}
+    return {name: Number(getattr(nominal, which), *step.bounds(which)) for name, which in names.items()}
 
 
 def repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "symmetry") -> Ends:
@@ -277,7 +278,7 @@ def repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "symm
     if walk.step.rise:
         ahead["ty"] = walk.steps * walk.step.rise
     if walk.steps == 2:
-        return Periodic(shifts=ahead, order=order, name="the next stride is the same")
+        return Periodic(shifts=ahead, order=order, name="the next stride is the same", **pace)
     others, signs = mirror(names)
     partners = {name: names[k] for name, k in zip(names, others, strict=True)}
     turned = dict(zip(names, signs.tolist(), strict=True))
@@ -465,7 +466,7 @@ def running(
 def _run_constraints(settings: RunSettings) -> list[Constraint | Ends]:
     version, habits, body, run = settings.version, settings.habits, settings.loaded, settings.run
     lower, upper = habits.bounds(body, list(settings.moving), 0.0, False)
-    variables = step_variables(run.step)
+    variables = step_variables(run)
     swing: dict[str, Any] = {"side": "left", "height": habits.clearance, "during": (SWING_MARGIN, 1 - SWING_MARGIN)}
     constraints: list[Constraint | Ends] = [
         repetition(settings.moving, run, version.order),

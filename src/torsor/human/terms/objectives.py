@@ -15,7 +15,7 @@ from torsor.base.checks import indices_of, number, positive
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.person import Person
 from torsor.human.body.strength import CURVED_JOINTS, StrengthCurves
-from torsor.human.contact.contact_forces import SharedContact, contact_as, contact_forces, heel_shift
+from torsor.human.contact.contact_forces import SharedContact, contact_as, contact_forces
 from torsor.human.contact.support import Foot
 from torsor.human.terms.forces import Curved, Driven, Grounded, metres, muscle_torques
 from torsor.motion import Node
@@ -294,13 +294,13 @@ def pendulum_rate(body: Robot) -> float:
 def margins(node: Node, rate: ca.SX) -> ca.SX:
     """Return the margins (2 x 1) (m) to the right edge of the right sole and to the left edge of the left sole.
 
-    The left margin is large after toe-off, when the left foot is unloaded.
+    The margin of an unloaded foot is large.
     """
     contact = contact_as(SharedContact, node)
     velocity = node.call("momentum", node.q, node.v)[3] / contact.mass
     xi = node.call("center_of_mass", node.q)[0] + velocity / rate
-    right = heel_shift(node, "right")[0] + contact.soles["right"][0]
-    left = heel_shift(node, "left")[0] + contact.soles["left"][1]
+    right = contact.heels["right"][0] + contact.soles["right"][0]
+    left = contact.heels["left"][0] + contact.soles["left"][1]
     distances: ca.SX = ca.vertcat(xi - right, left - xi)
     return distances
 

@@ -24,7 +24,7 @@ from torsor.human.contact.contact_forces import (
     OneFootContact,
     SharedContact,
     contact_as,
-    heel_shift,
+    heel_place,
 )
 from torsor.human.contact.schedule import Edge, Step, Walk, edges
 from torsor.human.contact.support import FORE, WHOLE, Foot, Rails, Stance, Support
@@ -87,7 +87,7 @@ class Flight(Grounded, Constraint):
 AXES = "xyz"
 POINTS = ("heel", "ball", "toe")
 PARTS: dict[tuple[tuple[str, str], ...], str] = {WHOLE: "foot", FORE: "forefoot"}  # parts of a foot by their points
-STANCE = VectorLayout(local=3, place=3)  # data of a point: its position on the link, and on the ground
+STANCE = VectorLayout(local=3, place=3, left_at=2)  # data of a point: its position on the link, and on the ground
 CLEARANCE = VectorLayout(local=3, height=1)
 
 
@@ -119,7 +119,8 @@ class Stands(Constraint):
             local = _local(self.body, f"{side}_{point}")[1]
             place = landmark(self.body, f"{side}_{point}") - landmark(self.body, f"{side}_heel")
             place = place + np.array([x, self.stance.height, z])
-            data_by_point[f"{self.title}: {point}"] = STANCE.pack(len(s), local=local, place=place)
+            stance = STANCE.pack(len(s), local=local, place=place, left_at=self.stance.left_at)
+            data_by_point[f"{self.title}: {point}"] = stance
         return data_by_point
 
     def rows(self, node: Node) -> Rows:
@@ -129,7 +130,9 @@ class Stands(Constraint):
             link, _ = _local(self.body, f"{self.stance.side}_{point}")
             values, pose = STANCE.unpack(node.data(f"{self.title}: {point}", STANCE.size)), node.pose(link)
             held, placed = ([AXES.index(axis) for axis in fixed if axis in allowed] for allowed in (AXES, self.axes))
-            place = values["place"] + heel_shift(node, self.stance.side) if self.is_relative else values["place"]
+            place = values["place"]
+            if self.is_relative:
+                place = place + heel_place(node, self.stance.side, values["left_at"])
             rows.append((pose[:3, :3] @ values["local"] + pose[:3, 3] - place)[placed])
             labels += [f"{AXES[k]} of {self.stance.side} {point}" for k in placed]
             if self.slip is not None:
@@ -320,7 +323,8 @@ class BothPress(Grounded, Constraint):
     def moments(self, phase: Phase) -> Array:
         """Return the nodes within double support, without its ends, where the fraction is fixed."""
         assert isinstance(self.support, Walk)
-        inside = (phase.nodes > TOUCHING) & (phase.nodes < self.support.step.toe_off - TOUCHING)
+        within, _ = self.support.within(phase.nodes)
+        inside = (within > TOUCHING) & (within < self.support.step.toe_off - TOUCHING)
         return np.asarray(phase.nodes[inside])
 
     def rows(self, node: Node) -> Rows:
@@ -348,13 +352,19 @@ class SharingBounds(Constraint):
         return Rows(ca.SX(0, 1), np.zeros(0), np.zeros(0), ())
 
 
-def sharing_bounds(toe_off: float) -> list[SharingBounds]:
-    """Return the bounds on the force sharing; after toe-off it is nominal, with an unloaded left foot."""
-    nothing = dict.fromkeys(PROFILES, (0.0, 0.0))
-    return [
-        SharingBounds(ways=DEVIATIONS, name="sharing"),
-        SharingBounds(ways=nothing, during=(toe_off, 1.0), name="trailing foot is off"),
-    ]
+def sharing_bounds(walk: Walk) -> list[SharingBounds]:
+    """Return the bounds on the force sharing; after toe-off it is nominal, with an unloaded trailing foot.
+
+    Before a second step, the places of the pressures return from their nominal values: they are free at heel strike.
+    """
+    nothing, bounds = dict.fromkeys(PROFILES, (0.0, 0.0)), [SharingBounds(ways=DEVIATIONS, name="sharing")]
+    for k in range(walk.steps):
+        off, end = walk.whole_s(k, walk.step.toe_off), walk.whole_s(k, 1.0)
+        which, name = (nothing, off), "trailing foot is off"
+        if end < 1:
+            bounds.append(SharingBounds(ways={FRACTION: (0.0, 0.0)}, during=(off, end), name=f"{name}, fraction"))
+        bounds.append(SharingBounds(ways=nothing, during=(off, off if end < 1 else 1.0), name=f"{name}, step {k + 1}"))
+    return bounds
 
 
 # Positions of hands, hips and a box, for lifting, reaching and standing up.

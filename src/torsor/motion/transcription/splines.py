@@ -25,7 +25,9 @@ DEGREES = range(3, 8)
 
 @dataclass(frozen=True, eq=False)
 class Spline:
-    """A basis of clamped B-splines: ``degree`` from 3 to 7, and increasing ``inner`` knots between 0 and 1.
+    """A basis of clamped B-splines: ``degree`` from 3 to 7, and sorted ``inner`` knots between 0 and 1.
+
+    At a knot that occurs m times, degree - m derivatives are continuous; m is at most the degree.
 
     Example:
         >>> spline = Spline.uniform(6)
@@ -41,8 +43,9 @@ class Spline:
     def __post_init__(self) -> None:
         degree = whole_number(self.degree, "spline", "degree", least=DEGREES.start, most=DEGREES.stop - 1)
         inner = finite_vector(self.inner)
-        if inner is None or not (np.diff(inner, prepend=0.0, append=1.0) > 0).all():
-            allowed = "increasing numbers between 0 and 1"
+        is_inside = inner is not None and ((inner > 0) & (inner < 1)).all()
+        if inner is None or not is_inside or (np.diff(inner) < 0).any() or (inner[degree:] == inner[:-degree]).any():
+            allowed = f"sorted numbers between 0 and 1, each at most {degree} times"
             raise ModelError(f"the knots are {self.inner!r}", value=self.inner, where="spline", allowed=allowed)
         inner.setflags(write=False)
         object.__setattr__(self, "degree", degree)
@@ -69,7 +72,8 @@ class Spline:
         D, knots, p = np.eye(self.count), self.knots, self.degree
         for _ in range(order):
             spans = knots[p + 1 : -1] - knots[1 : -p - 1]
-            D = (p / spans)[:, None] * np.diff(D, axis=0)
+            rates = np.divide(p, spans, out=np.zeros(len(spans)), where=spans > 0)  # no function is on an empty span
+            D = rates[:, None] * np.diff(D, axis=0)
             knots, p = knots[1:-1], p - 1
         return D
 
