@@ -136,7 +136,7 @@ _REGISTERED: dict[str, dict[str, tuple[str, ...]]] = {
         "torsor.simulation": ("trajectory", "rollout"),
         "torsor.motion": ("motion", "multistart", "sequence", "retimed"),
         "torsor.motion.inverse": ("weights",),
-        "torsor.human": ("near_optimal_walks", "stride", "printed_gait"),
+        "torsor.human": ("near_optimal_walks", "stride"),
         "torsor.human.measured": ("measured_gait",),
         "torsor.identification": ("identification", "excitation"),
         "torsor.robot.parallel": ("workspace",),

@@ -28,7 +28,6 @@ from torsor.human.gait.curves import CurveSpread, Energy, QuantitySpread
 from torsor.human.gait.figures import animate
 from torsor.human.gait.near_optimal import NearOptimalWalks, near_optimal_walks
 from torsor.human.gait.opensim import OpensimFiles, ground_forces, opensim_moments, opensim_motion, write_opensim
-from torsor.human.gait.printed import PrintedGait, printed_differences, printed_gait
 from torsor.human.gait.references import REFERENCES, Likeness, Reference, likeness
 from torsor.human.gait.stride import Stride, fatigued, joint_loads
 from torsor.human.gait.walking import bent_start, running, walking
@@ -41,12 +40,12 @@ from torsor.human.terms.problem import joint_torques
 __all__ = [
     "REFERENCES", "TASKS", "Backpack", "Box", "Carried", "Cohort", "Curve", "CurveLikeness", "CurveSpread", "Energy",
     "Fatigue", "Foot", "GroundReaction", "Habits", "HandForces", "JointLoads", "JointStrength", "LargestLift",
-    "Likeness", "LikenessTable", "NearOptimalWalks", "OpensimFiles", "Person", "PrintedGait", "QuantitySpread", "Rails",
+    "Likeness", "LikenessTable", "NearOptimalWalks", "OpensimFiles", "Person", "QuantitySpread", "Rails",
     "RecordedWalk", "Reference", "Sitting", "Stance", "Standing", "Step", "StrengthCurves", "Stride", "Support",
     "TrunkStrength", "Walk", "Weakness", "WorkShift", "animate", "bent_start", "cohort", "described_person", "draw",
     "fatigued", "froude_number", "ground_forces", "ground_reaction", "hand_wrenches", "joint_loads", "joint_strength",
     "joint_torques", "largest_lift", "leg_length", "lifting", "likeness", "near_optimal_walks", "opensim_moments",
-    "opensim_motion", "passive_torques", "person_of", "plot_task", "printed_differences", "printed_gait", "pulling",
+    "opensim_motion", "passive_torques", "person_of", "plot_task", "pulling",
     "pushing", "reaching", "recorded_walk", "running", "segment_lengths", "similar_step", "sitting_down",
     "size_of_percentile", "standing_up", "walking", "walking_limit", "weaknesses", "with_lengths", "with_strength",
     "write_opensim",

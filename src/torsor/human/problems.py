@@ -15,7 +15,7 @@ from torsor.human.body.person import described_person
 from torsor.human.body.work_shift import COUPLINGS, DURATIONS
 from torsor.human.contact.schedule import Step
 from torsor.human.contact.support import Rails
-from torsor.human.gait.settings import FREE_OBJECTIVES, OBJECTIVES, VERSIONS
+from torsor.human.gait.settings import OBJECTIVES
 from torsor.human.gait.stride import Stride, peaks
 from torsor.human.gait.walking import running, walking
 from torsor.human.tasks import lifting, pulling, pushing, reaching, sitting_down, standing_up
@@ -51,31 +51,18 @@ PERSON = (
 BOX = Argument("box", float, "mass of a box in the hands", "kg", "KG", bounds=_NOT_NEGATIVE)
 DURATION = Argument("duration", float, "duration of the motion", "s", "S")
 SPEED = Argument("speed", float, "walking or running speed", "m/s", "M/S")
-LENGTH = Argument("length", float, "step length. It is free with --formulation free", "m", "M")
-WIDTH = Argument("width", float, "step width", "m", "M")
+LENGTH = Argument("length", float, "step length (default: found)", "m", "M")
+WIDTH = Argument("width", float, "step width (default: found)", "m", "M")
 PLANAR = Argument("planar", bool, "freeze lateral motion")
 FRICTION = Argument("friction", float, "friction coefficient of the ground", "1", "MU")
 FROZEN = Argument("frozen", dict, "joints that do not move, with their angles (degrees)", "rad", _NAMED, degrees=True)
 
-_AIMS, _FREE_AIMS = (", ".join(name.replace(" ", "_") for name in names) for names in (OBJECTIVES, FREE_OBJECTIVES))
 _WEIGHTS = (
-    "weights of the objective (default: effort=1; for a run and with --formulation free: energy=1 effort=1 "
-    f"accelerations=1). Terms of a walk: {_AIMS}; with --formulation free: {_FREE_AIMS}; "
-    "of a run: energy, effort, accelerations"
+    "weights of the objective (default: energy=1 effort=1 accelerations=1). Terms of a walk: "
+    f"{', '.join(name.replace(' ', '_') for name in OBJECTIVES)}; of a run: energy, effort, accelerations"
 )
 OBJECTIVE = Argument("objective", dict, _WEIGHTS, "1", _NAMED)
-_VERSIONS = (
-    "problem formulation. Free: step length, width and contact times are optimised (default with --rise, and with "
-    "--speed but without --length, --box, --planar or --steps 2); "
-    "clean: 8 control points, continuous forces, foot slip up to 50 mm/s (default otherwise); "
-    "thesis: 6 control points, looser contact; "
-    "printed: Barman's equations, which no known motion satisfies; "
-    "nearest: these equations with contact within 2 mm and 2 mm/s"
-)
-_RISE = (
-    "rise of each stair, negative downstairs. The tread is --length (default: 0.29 m at 0.5 m/s), and the formulation "
-    "is free"
-)
+_RISE = "rise of each stair, negative downstairs. The tread is --length (default: 0.29 m at 0.5 m/s)"
 _SLOPE = Argument(
     "slope", float, "slope of the ground, positive uphill", "rad", "DEGREES", degrees=True,
     bounds={"above": -MAX_SLOPE, "below": MAX_SLOPE},
@@ -87,7 +74,6 @@ _RANGES = Argument(
 _WALK = (
     SPEED, LENGTH, WIDTH, _SLOPE, Argument("rise", float, _RISE, "m", "M"),
     Argument("backpack", float, "mass of a backpack", "kg", "KG", bounds=_NOT_NEGATIVE), BOX, FRICTION,
-    Argument("version", str, _VERSIONS, choices=tuple(VERSIONS), option="formulation"),
     Argument("steps", int, "number of steps. With 2, left and right may differ", choices=(1, 2)),
     PLANAR, FROZEN, _RANGES, OBJECTIVE,
 )  # fmt: skip
@@ -126,16 +112,16 @@ def body_of(**person: Any) -> Robot:
 
 def walk(
     body: Robot,
-    speed: float = 1.2,
-    length: float | str = 0.6,
-    width: float | str = 0.1,
+    speed: float = Step.speed,
+    length: float | str = Step.length,
+    width: float | str = Step.width,
     rise: float = 0.0,
-    timing: str | None = None,
+    timing: str = Step.timing,
     backpack: float = 0.0,
     box: float = 0.0,
     **settings: Any,
 ) -> MotionProblem:
-    """Return ``torsor.human.walking`` with a load (kg, 0 for none); length and width may be "free"."""
+    """Return ``torsor.human.walking`` with a load (kg, 0 for none)."""
     if backpack and box:
         raise ModelError("backpack and box are both given", where="walk", allowed="one of them")
     load = Backpack(backpack) if backpack else Box(box) if box else None

@@ -16,18 +16,15 @@ from torsor.cli.predictions.prediction import ERGONOMICS, MOVIES, Option, Predic
 from torsor.human import Stride, near_optimal_walks, recorded_walk, write_opensim
 from torsor.human.comparison.given import given_references
 from torsor.human.comparison.recorded import SUFFIXES
-from torsor.human.contact.schedule import FreeWalk
 from torsor.human.gait.near_optimal import MAX_STARTS
 from torsor.human.gait.stride import peaks_table
 from torsor.human.problems import PERSON, PROBLEMS, body_of
-from torsor.human.terms.problem import walk_of
-from torsor.motion import MotionError, MotionProblem, MotionResult
+from torsor.motion import MotionProblem, MotionResult
 
 ONE_START = (
     "This walk is a local minimum, found from one initial guess. Other walks may be nearly as good: --starts 4 shows "
     "how much they differ."
 )
-LET_FREE = "or --formulation free, which also optimises the contact times"
 TREAD, CLIMB = 0.29, 0.5  # m, m/s: stairs without --length and --speed
 
 COMPARE = "compare with a recording or a reference. A recording is one or more files with angles, moments and ground "
@@ -45,7 +42,7 @@ OPTIONS = (
 
 
 def _prepare_walk(given: Mapping[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of the arguments, after checking the options."""
+    """Return the values of the arguments, with those of stairs, after checking the options."""
     given_references(_references(given), "right", Stride)  # reports errors in a file before the search
     for name in ("starts", "workers"):
         if name in given:
@@ -54,19 +51,10 @@ def _prepare_walk(given: Mapping[str, Any], values: dict[str, Any]) -> dict[str,
         raise ModelError("--workers needs several initial guesses", where="walk", fix="add --starts 4")
     if "backpack" in given and "box" in given:
         raise ModelError("--backpack and --box are both given", where="walk", allowed="one of them")
-    return _free_step(values) | _checked_body("walk", given, values)
-
-
-def _free_step(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the values, with a free step on stairs, with --formulation free, and if only the speed is given."""
-    others = {"length", "version", "box", "planar"} & given.keys()
-    is_alone = "speed" in given and not others and given.get("steps") != 2
     if given.get("rise") == 0:
         raise ModelError("--rise is 0", where="walk", allowed="another number", fix="omit it for level ground")
-    if "rise" in given:
-        return {"length": TREAD, "speed": CLIMB, "width": "free", "timing": "free"} | given
-    is_free = given.get("version") == "free" or is_alone
-    return {"length": "free", "width": "free", "timing": "free"} | given if is_free else given
+    stairs = {"length": TREAD, "speed": CLIMB} if "rise" in given else {}
+    return stairs | values | _checked_body("walk", given, values)
 
 
 def _checked_body(where: str, given: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,16 +88,10 @@ def _search(
     problem: MotionProblem, given: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> tuple[MotionResult, Report]:
     """Return the walk and its report; with several initial guesses, the best walk and the spread of all."""
-    is_free = isinstance(walk_of(problem)[1], FreeWalk)
     if given.get("starts", 1) == 1:
-        try:
-            result = problem.solve(**settings)
-        except MotionError as error:
-            if not is_free:
-                error.fix = f"{error.fix}; {LET_FREE}" if error.fix else LET_FREE
-            raise
+        result = problem.solve(**settings)
         report = stride_report(result, given)
-        return result, replace(report, tables=(*report.tables, ONE_START)) if is_free else report
+        return result, replace(report, tables=(*report.tables, ONE_START))
     from torsor.motion.sweeps.executors import cores  # slow to import, and few searches have several starts
 
     walks = near_optimal_walks(problem, given["starts"], workers=given.get("workers", cores()), **settings)

@@ -401,7 +401,7 @@ class SharedContact(ContactForces):
 def heel_place(node: Node, side: str, left_at: ca.SX | None = None) -> ca.SX:
     """Return the position (3 x 1) of a heel, the right one at z = 0.
 
-    The left one is at z = a l + b d, with ``left_at`` = (a, b), the left step length l and the distance d of the motion.
+    The left one is at z = a l + b d with ``left_at`` = (a, b), the left step length l, and the distance d of the walk.
     """
     half = node.shared[WIDTH] / 2
     if side == "right" or left_at is None:

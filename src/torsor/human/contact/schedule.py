@@ -54,8 +54,7 @@ class PressurePath(NamedTuple):
     band: float = 0.147
 
 
-BARMAN = PressurePath()  # version "thesis": at heel strike the pressure may be behind the heel
-IN_SOLES = PressurePath(strike=0.10, tip=0.90, band=0.08)  # from 2 to 98 % of the length of each sole
+BARMAN = PressurePath()  # at heel strike the pressure may be behind the heel
 
 
 @dataclass(frozen=True)
@@ -69,35 +68,35 @@ class Step:
     support the trailing foot pushes forward and the leading foot brakes. With ``push=1`` their lines of force meet at
     about the height of the centre of mass; with ``push=0`` they are parallel.
 
-    ``length``, ``width`` and ``speed`` may be "free", or bounds (lower, upper). They are then results of the
-    optimisation. With ``timing="free"``, the default for a free length, the times are results too; "given" keeps them
-    fixed. At a given speed, a free length means a free duration.
+    ``length``, ``width`` and ``speed`` may be numbers, bounds (lower, upper), or "free", the default of length and
+    width. What is not a number is a result of the optimisation. The times are results too unless ``timing`` is "given".
+    At a given speed, a free length means a free duration.
 
     On stairs each foot lands a ``rise`` (m) higher than the other one, or lower if it is negative. The length is then
     the tread depth. ``landing`` is the part of the foot that touches the ground first: "heel", or "forefoot", the
     default on stairs (McFadyen and Winter 1988), where the leading foot stands on its ball and toes until ``flat``.
 
     Example:
-        >>> Step().duration
+        >>> Step(length=0.6, width=0.1, speed=1.2, timing="given").duration
         0.5
-        >>> Step(length="free", width=(0.05, 0.2), timing="free").is_free
-        True
+        >>> Step(speed=1.0, width=(0.05, 0.2)).bounds("width")
+        (0.05, 0.2)
         >>> Step(length=0.29, rise=0.17, speed=0.5).first_contact
         'forefoot'
         >>> Step().leading_fraction(np.array([0.0, 0.12, 0.24, 1.0])).tolist()
         [0.0, 0.5, 1.0, 1.0]
     """
 
-    length: Any = 0.6
-    width: Any = 0.1
-    speed: Any = 1.2
+    length: Any = "free"
+    width: Any = "free"
+    speed: Any = 1.25
     flat: float = 0.16
     toe_off: float = 0.24
     heel_off: float = 0.62
     knee: float = 0.42
     ball_off: float = 0.06
     push: float = 1.0
-    timing: str | None = None
+    timing: str = "free"
     rise: float = 0.0
     landing: str | None = None
 
@@ -112,8 +111,6 @@ class Step:
                 raise ModelError(argument=name, value=value, where="step", allowed=allowed)
             elif not isinstance(value, str):
                 object.__setattr__(self, name, positive(value, "step", name))  # also converts NumPy scalars
-        if self.timing is None:
-            object.__setattr__(self, "timing", "given" if isinstance(self.length, int | float) else "free")
         one_of(self.timing, ("given", "free"), "step", "timing")
         self._check_times()
         number(self.push, "step", "push", least=0.0)
@@ -149,7 +146,7 @@ class Step:
         """Return the bounds (lower, upper) of "length", "width" or "speed"; they are equal if it is a number.
 
         Example:
-            >>> Step(length="free").bounds("length"), Step(length="free").bounds("width")
+            >>> Step(width=0.1).bounds("length"), Step(width=0.1).bounds("width")
             ((0.2, 1.4), (0.1, 0.1))
         """
         value = getattr(self, name)
@@ -208,8 +205,9 @@ class Step:
             Stance("left", self.ball_off, self.toe_off, (("toe", "xyz"),), left, -self.rise),
         )
 
-    def carried(self, s: Array, foot: Foot, path: PressurePath = BARMAN) -> Carried:
+    def carried(self, s: Array, foot: Foot) -> Carried:
         """Return the force distribution between the feet at times s (K,) of the step."""
+        path = BARMAN
         fraction, x, long = self.leading_fraction(s), self.width / 2, foot.length
         ahead = (path.strike + (path.pressed - path.strike) * np.minimum(s / self.toe_off, 1.0)) * long
         behind = (path.forefoot + (path.tip - path.forefoot) * np.minimum(s / self.ball_off, 1.0)) * long - self.length
@@ -238,14 +236,13 @@ class Walk(Support):
     """One ``step``, or with ``steps=2`` the step and its mirror image: a stride, in which the sides may differ.
 
     Example:
-        >>> walk = Walk(steps=2)
+        >>> walk = Walk(Step(length=0.6, width=0.1, speed=1.2), steps=2)
         >>> walk.duration, [(each.side, each.heel) for each in walk.stances][5:7]
         (1.0, [('left', (0.05, 0.6)), ('left', (0.05, 0.6))])
     """
 
     step: Step = field(default_factory=Step)
     steps: int = 1
-    path: PressurePath = BARMAN
 
     def __post_init__(self) -> None:
         instance_of(self.step, Step, "walk", "step", allowed="a torsor.human.Step")
@@ -292,7 +289,7 @@ class Walk(Support):
     def carried(self, s: Array, foot: Foot) -> Carried:
         """Return the force distribution between the feet at times s (K,) of the walk."""
         (within, index), step = self.within(s), self.step.nominal
-        first = step.carried(within, foot, self.path)
+        first = step.carried(within, foot)
         if self.steps == 1:
             return first
         second = first.mirrored(step.length)
@@ -347,20 +344,25 @@ def walking_limit(body: Robot) -> float:
 def similar_step(body: Robot, step: Step | None = None) -> Step:
     """Return the step at which a body walks with the same Froude number as the default body with ``step``.
 
-    Lengths are proportional to the leg length, speeds to its square root. ``step`` must have a given length and speed.
+    Lengths are proportional to the leg length, speeds to its square root. What is free remains free.
 
     Example:
         >>> child = torsor.human.Person.of_percentile(age=6).body()
-        >>> step = similar_step(child)
+        >>> step = similar_step(child, Step(length=0.6, speed=1.2))
         >>> round(step.length, 3), round(step.speed, 3), round(froude_number(child, step.speed), 3)
         (0.398, 0.977, 0.156)
     """
     step = instance_of(Step() if step is None else step, Step, "similar step", "step")
-    if step.is_free:
-        raise ModelError("the step is free", where="similar step", allowed="a step with given length and speed")
     scale, weight = leg_length(body) / _default_leg(), math.hypot(*body.gravity) / GRAVITY
-    speed = math.sqrt(scale * weight) * step.speed
-    return replace(step, length=scale * step.length, width=scale * step.width, speed=speed)
+    scales = {"length": scale, "width": scale, "speed": math.sqrt(scale * weight)}
+    return replace(step, **{name: _scaled(getattr(step, name), each) for name, each in scales.items()})
+
+
+def _scaled(value: Any, scale: float) -> Any:
+    """Return a number or bounds times a scale; "free" remains."""
+    if isinstance(value, str):
+        return value
+    return tuple(scale * each for each in value) if isinstance(value, tuple) else scale * value
 
 
 @cache
@@ -573,7 +575,7 @@ class FreeWalk(Walk, SharedSupport):
         return np.array(sorted(knots)[1:-1])
 
     def splines(self) -> dict[str, Spline]:
-        """Return the splines of the force sharing, whose knots are in double support; slopes may jump at heel strike."""
+        """Return the splines of the force sharing, with knots in double support and corners at heel strike."""
         pieces = self.step.toe_off * np.arange(1, PIECES + 1) / PIECES
         knots = [np.append([k] * 3 * (k > 0), k + pieces) for k in range(self.steps)]
         return {name: Spline(3, np.concatenate(knots) / self.steps) for name in PROFILES}
@@ -661,7 +663,7 @@ class RunningStep(Step):
         points = (("heel", "xyz"),), WHOLE, FORE, (("toe", "xyz"),)
         return tuple(Stance("right", ends[k], ends[k + 1], contact, heel) for k, contact in enumerate(points))
 
-    def carried(self, s: Array, foot: Foot, path: PressurePath = BARMAN) -> Carried:
+    def carried(self, s: Array, foot: Foot) -> Carried:
         """Return the force distribution between the feet: the right foot carries the full force."""
         sole, x, ones = self.sole(s, foot), self.width / 2, np.ones(len(s))
         middle = np.stack([np.full(len(s), -x), sole[:, 2:].mean(axis=1)], axis=1)

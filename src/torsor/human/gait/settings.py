@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,9 +16,9 @@ from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.postures import landmark
 from torsor.human.body.strength import StrengthCurves
 from torsor.human.contact.contact_forces import LEGS, SPEED
-from torsor.human.contact.schedule import FreeWalk, Walk, check_stairs, check_step, warn_of_running
+from torsor.human.contact.schedule import FreeWalk, check_stairs, check_step, warn_of_running
 from torsor.human.contact.support import Rails
-from torsor.human.terms.forces import Driven, Effort, JointReactions, Slipping, Unbalance
+from torsor.human.terms.forces import Driven, JointReactions
 from torsor.human.terms.habits import Habits, Posture
 from torsor.human.terms.objectives import (
     ACTIVATION,
@@ -39,90 +39,49 @@ from torsor.motion.terms.term import Cost
 from torsor.robot.robot import Robot
 
 SIDEWAYS = ("tx", "yaw", "list", "adduction", "rotation", "inversion", "lateral", "axial", "pronation")
-WEIGHTS = {"effort": 1.0}  # default weights of objectives
-FREE_WEIGHTS = {"energy": 1.0, "effort": 1.0, "accelerations": 1.0}  # the same for free steps: no preference
-CLEARANCE = 0.005  # m: minimum ground clearance of the swing foot of a free step
+WEIGHTS = {"energy": 1.0, "effort": 1.0, "accelerations": 1.0}  # default weights of objectives: no preference
+CLEARANCE = 0.005  # m: minimum ground clearance of the swing foot without habits
 MAX_POINTS = 100  # control points of a step: a search takes minutes with 30
-MIN_POINTS = 8  # control points of a free step, which has a knot at each contact change
+MIN_POINTS = 8  # control points of a step, which has a knot at each contact change
 HARMONICS = 2  # of the clock: four variables, as many as events between heel strikes
 SECOND_STEP_START = 1e-6  # s of a second step at its first node, which differs from the last node of the first step
 
 
 @dataclass(frozen=True)
-class Version:
+class Mesh:
     """Discretisation and tolerances of a walk.
 
-    ``points`` is the number of control points per coordinate, and ``nodes`` the number of nodes per step or their times
-    s. ``slack`` (m) is the position tolerance and ``slip`` (m/s) the velocity tolerance of points in stance. ``order``
-    is the highest derivative that is continuous from one step to the next. With ``is_clean``, the centre of pressure of
-    each foot stays within its sole, and the ground power at slipping feet is penalised. With ``is_printed``, the
-    problem has exactly the objective and the constraints printed in Barman 2020; a tolerance of 0 is then an equation.
-    With ``is_free``, step lengths and times may be free, and the optimisation distributes the force between the feet.
+    ``points`` is the number of control points per coordinate and step, and ``nodes`` the number of nodes per step or
+    their times s. ``slack`` (m) is the position tolerance and ``slip`` (m/s) the velocity tolerance of points in
+    stance.
     """
 
-    points: int
-    nodes: int | Sequence[float]
-    slack: float
-    slip: float
-    order: int
-    is_clean: bool = False
-    is_printed: bool = False
-    is_free: bool = False
+    points: int = 10
+    nodes: int | Sequence[float] = 51
+    slack: float = 0.002
+    slip: float = 0.05
 
     def __post_init__(self) -> None:
         for name in ("slack", "slip"):
-            if self.is_printed:
-                number(getattr(self, name), "walk", name, least=0.0)
-            else:
-                positive(getattr(self, name), "walk", name)
-        whole_number(self.points, "walk", "points", most=MAX_POINTS)
-        whole_number(self.order, "walk", "order", least=0)
+            positive(getattr(self, name), "walk", name)
+        whole_number(self.points, "walk", "points", least=MIN_POINTS, most=MAX_POINTS)
         if not isinstance(self.nodes, (list, tuple, np.ndarray)):
             whole_number(self.nodes, "walk", "nodes", least=2, most=10 * MAX_POINTS)
 
-    def phase(self, walk: Walk) -> Phase:
+    def phase(self, walk: FreeWalk) -> Phase:
         """Return the motion phase of a walk; each step has nodes at its own start and end."""
-        count = self.nodes
+        count, step = self.nodes, walk.step
         s = np.linspace(0.0, 1.0, count) if isinstance(count, int | np.integer) else np.asarray(count, dtype=float)
         nodes = [(k + np.maximum(s, SECOND_STEP_START if k else 0.0)) / walk.steps for k in range(walk.steps)]
-        points = self.points + (walk.steps - 1) * (self.points - 1)
-        arguments: dict[str, Any] = {"points": points, "nodes": np.concatenate(nodes), "quadrature": "trapezoid"}
-        if not isinstance(walk, FreeWalk):
-            return Phase(walk.duration, **arguments)
-        lengths, speeds = (walk.step.bounds(name) for name in ("length", "speed"))
-        durations = walk.steps * lengths[0] / speeds[1], walk.steps * lengths[1] / speeds[0]
-        clock = walk.steps * HARMONICS if walk.step.timing == "free" else 0
-        arguments |= {"points": None, "knots": walk.knots(self.points)}
-        return Phase(durations, own=walk.splines(), clock=clock, **arguments)
-
-
-class VersionChanges(TypedDict, total=False):
-    """Changes to the fields of a version; None leaves a field unchanged."""
-
-    points: int | None
-    nodes: int | Sequence[float] | None
-    slack: float | None
-    slip: float | None
-    order: int | None
-
-
-VERSIONS: Mapping[str, Version] = {
-    "thesis": Version(points=6, nodes=31, slack=0.003, slip=0.25, order=1),
-    "clean": Version(points=8, nodes=41, slack=0.002, slip=0.05, order=2, is_clean=True),
-    "free": Version(points=10, nodes=51, slack=0.002, slip=0.05, order=2, is_free=True),
-    "printed": Version(points=6, nodes=19, slack=0.0, slip=0.0, order=1, is_printed=True),
-    "nearest": Version(points=6, nodes=19, slack=0.002, slip=0.002, order=1, is_printed=True),
-}
-
-
-def changed_version(name: str, changes: VersionChanges) -> Version:
-    """Return the version with a given name, with changes applied."""
-    known = VersionChanges.__annotations__
-    unknown = sorted(changes.keys() - known.keys())
-    if unknown:
-        raise TypeError(f"walking() has no argument {unknown[0]!r}; allowed: {', '.join(known)}")
-    fields: dict[str, Any] = {field: value for field, value in changes.items() if value is not None}
-    return replace(VERSIONS[one_of(name, tuple(VERSIONS), "walk", "version")], **fields)
+        lengths, speeds = step.bounds("length"), step.bounds("speed")
+        return Phase(
+            (walk.steps * lengths[0] / speeds[1], walk.steps * lengths[1] / speeds[0]),
+            knots=walk.knots(self.points).tolist(),
+            nodes=np.concatenate(nodes),
+            own=walk.splines(),
+            quadrature="trapezoid",
+            clock=walk.steps * HARMONICS if step.timing == "free" else 0,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,8 +91,8 @@ class WalkSettings:
     where: ClassVar[str] = "walk"
 
     body: Robot
-    walk: Walk
-    version: Version
+    walk: FreeWalk
+    mesh: Mesh
     load: Backpack | Box | None = None
     slope: float = 0.0
     frozen: Mapping[str, float] | None
@@ -148,13 +107,12 @@ class WalkSettings:
     @property
     def objectives(self) -> tuple[str, ...]:
         """Names of the objectives that may have weights."""
-        return tuple(FREE_OBJECTIVES if self.version.is_free else OBJECTIVES)
+        return tuple(OBJECTIVES)
 
     def check(self) -> None:
         """Raise ModelError for invalid settings, with a suggested fix."""
         instance_of(self.habits, Habits, self.where, "habits")
-        self._check_printed()
-        self._check_free()
+        self._check_walk()
         instance_of(self.planar, bool, self.where, "planar")
         if self.curves is not None:
             instance_of(self.curves, StrengthCurves, self.where, "curves", allowed="a torsor.human.StrengthCurves")
@@ -184,32 +142,9 @@ class WalkSettings:
         if self.where == "walk":
             warn_of_running(self.body, self.walk.step.bounds("speed")[0])
 
-    def _check_printed(self) -> None:
-        """Raise ModelError for settings that the printed problem does not support."""
-        if not self.version.is_printed:
-            return
-        used = {
-            "habits": self.given_habits is not None,
-            "objective": self.objective is not None,
-            "curves": self.curves is not None,
-            "a box": self.box is not None,
-            "`planar=True`": self.planar,
-            "`steps=2`": self.walk.steps == 2,
-        }
-        for name, is_used in used.items():
-            if is_used:
-                what = f"{name} cannot be used with a version that has only the printed objective and constraints"
-                raise ModelError(what, where=self.where, fix="omit it, or choose another version")
-
-    def _check_free(self) -> None:
-        """Raise ModelError for free steps in other versions, and for settings that free steps do not support."""
-        step, points = self.walk.step, self.version.points
-        if step.is_free and not self.version.is_free:
-            what = "the step has a free length, width, speed or timing"
-            raise ModelError(what, where=self.where, fix='use `version="free"`, or give numbers')
-        if step.rise and not self.version.is_free:
-            what = f"rise is {step.rise:g} m, but this version has habits of level walking"
-            raise ModelError(what, where="walk", fix='use `version="free"`')
+    def _check_walk(self) -> None:
+        """Raise ModelError for combinations of settings that a walk does not support."""
+        step = self.walk.step
         if step.rise and self.slope:
             what = f"rise is {step.rise:g} m and slope is {self.slope:g} rad"
             raise ModelError(what, where="walk", allowed="one of them")
@@ -217,24 +152,21 @@ class WalkSettings:
             check_stairs(step, self.body)
         if self.walk.rails is not None:
             self._check_rails(self.walk.rails)
-        is_lateral = self.planar and bool(self.weights.get("balance"))
         used = {
             "`steps=2` on stairs or with rails": self.walk.steps == 2 and bool(step.rise or self.walk.rails),
-            f"`points={points}`": points < MIN_POINTS,
-            "the objective 'balance', a lateral margin, and `planar=True`": is_lateral,
+            "the objective 'balance', a lateral margin, and `planar=True`": self.planar and self.weights.get("balance"),
             "a free speed and a given length": np.ptp(step.bounds("speed")) > 0 and step.length != "free",
         }
         for name, is_used in used.items():
-            if self.version.is_free and is_used:
-                fix = f"omit it, or choose another version (points: {MIN_POINTS} or more)"
-                raise ModelError(f"{name} cannot be used with the version 'free'", where=self.where, fix=fix)
+            if is_used:
+                raise ModelError(f"{name} cannot be used", where=self.where, fix="omit one of them")
 
     def _check_rails(self, rails: Rails) -> None:
         """Raise ModelError for rails that the hands cannot hold."""
         instance_of(rails, Rails, "walk", "rails", allowed="a torsor.human.Rails")
-        if not self.version.is_free:
-            what = "cannot be used with a version that has arm habits"
-            raise ModelError(what, argument="rails", where="walk", fix='use `version="free"`')
+        if self.habits.arms is not None:
+            what = "cannot be used with habits of the arms"
+            raise ModelError(what, argument="rails", where="walk", fix="use `habits=None`, or habits with `arms=None`")
         if self.box is not None:
             raise ModelError("and a box are both given", argument="rails", where="walk", allowed="one of them")
         x, y, _ = landmark(self.body, "right_upper_arm").tolist()
@@ -242,12 +174,10 @@ class WalkSettings:
 
     @cached_property
     def habits(self) -> Habits:
-        """The given or default habits; printed problems and free steps have none."""
-        if self.given_habits is not None:
-            return self.given_habits
-        if self.version.is_free:
-            return replace(Habits.none(), knee=None, clearance=CLEARANCE)
-        return Habits.none() if self.version.is_printed else Habits()
+        """The given habits, by default none."""
+        return (
+            replace(Habits.none(), knee=None, clearance=CLEARANCE) if self.given_habits is None else self.given_habits
+        )
 
     def _check_symmetry(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
         """Raise ModelError if the sides differ, because the second step is the mirror image of the first."""
@@ -271,7 +201,7 @@ class WalkSettings:
     def weights(self) -> dict[str, float]:
         """Weights of the objectives."""
         if self.objective is None:
-            return dict(FREE_WEIGHTS if self.version.is_free else WEIGHTS)
+            return dict(WEIGHTS)
         return table(self.objective, self.where, "objective")
 
     @cached_property
@@ -350,14 +280,10 @@ def _unlike(names: tuple[str, ...], values: Array, signs: Array) -> list[tuple[s
 # The walking objectives by name, and the terms of their weighted sum.
 #
 # One rule makes them comparable before any weight is chosen: each is made dimensionless by quantities of the body alone
-# (torques by strengths, forces by the weight, energies by the mass, lengths by the sole width), and for free steps it
-# is taken per metre walked. Equal weights of 1 express no preference.
+# (torques by strengths, forces by the weight, energies by the mass, lengths by the sole width), and is taken per metre
+# walked. Equal weights of 1 express no preference.
 
 OBJECTIVES: Mapping[str, Any] = {
-    "effort": Effort, "balance": Unbalance, "reaction": JointReactions,  # the older name of "joint loads"
-    "joint loads": JointReactions, "heat": Heat, "strength": RelativeStrength,
-}  # fmt: skip
-FREE_OBJECTIVES: Mapping[str, Any] = {
     "energy": MetabolicEnergy, "effort": MuscleEffort, "accelerations": Accelerations, "heat": Heat,
     "strength": RelativeStrength, "balance": Instability, "joint loads": JointReactions,
     "head stability": HeadStability, "passive torques": PassiveTorques, "impact": Rates,
@@ -369,7 +295,7 @@ ACTIVE = (*LEGS, "spine1_flexion", "spine1_lateral", "spine1_axial")  # joints w
 def weighted_terms(settings: WalkSettings) -> list[Cost]:
     """Return the objective terms in table order; additional effort terms come last."""
     costs, weights = list[Cost](), settings.weights
-    for name, kind in (FREE_OBJECTIVES if settings.version.is_free else OBJECTIVES).items():
+    for name, kind in OBJECTIVES.items():
         if weights.get(name) and kind is Rates:  # the time is that of the standing body as a pendulum
             weight = weights[name] / pendulum_rate(settings.loaded) ** 2
             costs.append(Rates(of=FOOT_FORCES, per=SPEED, weight=weight, name=name))
@@ -378,16 +304,14 @@ def weighted_terms(settings: WalkSettings) -> list[Cost]:
             if kind is RelativeStrength:
                 more["curves"] = settings.curves or StrengthCurves()
             costs.append(kind(weight=weights[name], **settings.ground, **more, name=name))
-    if settings.version.is_clean:
-        costs.append(Slipping(**settings.ground, name="slipping"))
     effort, posture = weights.get("effort", 0.0), settings.habits.posture
-    if effort and settings.version.is_free:
+    if effort:
         # With a = torque / strength and first-order activation dynamics, the excitation is u = a + t_a da/dt. Over a
         # periodic motion the mean of u^2 is that of a^2 plus t_a^2 times that of (da/dt)^2, the two parts of the
         # effort.
         weight = effort * ACTIVATION**2
         costs.append(Rates(of="torques", only=ACTIVE, per=SPEED, weight=weight, name="effort of activation"))
-    elif effort and posture:
+    if effort and posture:
         body, moving = settings.loaded, settings.moving
         costs.append(Posture(weight=effort, body=body, moving=moving, scale=posture, name="posture"))
     return costs

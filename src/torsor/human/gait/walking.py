@@ -6,9 +6,9 @@ written without division, as n_z - x f_y >= 0. ``bent_start`` returns alternativ
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,20 +22,11 @@ from torsor.human.body.person import person_of
 from torsor.human.body.postures import landmark
 from torsor.human.body.strength import StrengthCurves
 from torsor.human.contact.contact_forces import LEFT_STEP, SPEED, WIDTH
-from torsor.human.contact.schedule import BARMAN, IN_SOLES, FreeWalk, Run, RunningStep, Step, Walk
+from torsor.human.contact.schedule import FreeWalk, Run, RunningStep, Step, Walk
 from torsor.human.contact.support import Rails, smoothstep
-from torsor.human.gait.printed_constraints import PrintedWalk, printed_constraints
-from torsor.human.gait.settings import (
-    FOOT_FORCES,
-    HARMONICS,
-    Version,
-    VersionChanges,
-    WalkSettings,
-    changed_version,
-    weighted_terms,
-)
+from torsor.human.gait.settings import FOOT_FORCES, HARMONICS, Mesh, WalkSettings, weighted_terms
 from torsor.human.terms import places
-from torsor.human.terms.forces import Balance, Strengths, Torques
+from torsor.human.terms.forces import Strengths
 from torsor.human.terms.habits import Habits
 from torsor.human.terms.objectives import (
     EXTENSORS,
@@ -114,13 +105,13 @@ def _feet(step: Step, s: Array) -> tuple[dict[str, Array], dict[str, Array]]:
     return feet, {"right": right, "left": left}
 
 
+ORDER = 2  # accelerations are continuous from step to step
 SWING_MARGIN = 0.06  # of a step: the clearance holds from this time after toe-off to this time before heel strike
 
 
 def walking(
     body: Robot | None = None,
     step: Step | None = None,
-    version: str | None = None,
     *,
     load: Backpack | Box | None = None,
     slope: float = 0.0,
@@ -134,9 +125,12 @@ def walking(
     friction: float = 0.8,
     ranges: Mapping[str, tuple[float, float]] | None = None,
     rails: Rails | None = None,
-    **changes: Unpack[VersionChanges],
+    points: int = Mesh.points,
+    nodes: int | Sequence[float] = Mesh.nodes,
+    slack: float = Mesh.slack,
+    slip: float = Mesh.slip,
 ) -> MotionProblem:
-    """Return the problem of one walking step with minimum effort.
+    """Return the problem of one walking step: what ``step`` leaves open is found, and what it gives is held.
 
     Person: ``body`` is a ``library.human``, with a ``load``. ``frozen`` adds {coordinate: angle (rad)} to the joints
     that are frozen by default (clavicles, wrists, neck, head and the upper spine, so that 38 of the 55 coordinates
@@ -145,43 +139,29 @@ def walking(
     factors. ``ranges`` {coordinate: (lower, upper)} (rad or m) replaces the ranges of habits, within those of the
     joints; a name without a side applies to both. {"knee_flexion": (0.5, 2.0)} results in crouched walking.
 
-    Walk: ``step`` defines length, width, speed, contacts, and the rise of stairs; ``slope`` (rad) is positive uphill.
-    With ``steps=2``, left and right may differ: ``frozen``, ``strength`` and ``ranges`` may be one-sided, legs may have
-    different lengths, and accelerations are continuous. ``objective`` contains the weights of "effort", "balance"
-    (moments about the centre of the support), "joint loads" (forces in hips, knees and ankles; "reaction" is its older
-    name), "heat" and "strength" (docs/people/objectives.md). The default is {"effort": 1.0}. ``habits`` makes the walk
-    human-like. ``friction`` is the friction coefficient.
+    Walk: ``step`` gives the speed, 1.25 m/s by default. Length, width and times of the contacts are found unless it
+    gives them; it also describes stairs. ``slope`` (rad) is positive uphill. With ``steps=2``, both steps may differ in
+    length and times, and so may the sides of the body: ``frozen``, ``strength`` and ``ranges`` may be one-sided, and
+    legs may have different lengths. ``friction`` is the friction coefficient. The hands may hold ``rails`` in turn
+    (docs/people/stairs_and_rails.md).
 
-    Discretisation: the default ``version`` is "free" for a free step and on stairs, otherwise "clean". The version
-    "clean" has 8 cubic control points per coordinate, accelerations that are continuous from step to step, foot slip
-    up to 50 mm/s, and the centre of pressure of each foot within its sole. The version "thesis" has 6 control points
-    and none of these. ``changes`` replaces fields of the version (``settings.Version``): ``points``, ``nodes``,
-    ``slack`` (m), ``slip`` (m/s) and ``order``.
+    Objective: the weights of "energy" (metabolic), "effort" and "accelerations" per metre, all 1 by default. "heat",
+    "strength", "balance" (the margin of stability), "joint loads" (forces in hips, knees and ankles), "head stability",
+    "passive torques" and "impact" may be added to them or replace them (docs/people/objectives.md). There are no habits
+    unless ``habits`` are given, such as ``Habits()``.
 
-    Free steps: the version "free" also optimises the length, width and times of the step, unless ``step`` fixes them
-    (by default all are free). It has no habits, and minimises {"energy": 1.0, "effort": 1.0, "accelerations": 1.0} per
-    metre. "heat", "strength", "balance" (the margin of stability), "joint loads", "head stability", "passive torques"
-    and "impact" may be added to them or replace them (docs/people/free_steps.md, docs/people/objectives.md). The hands
-    may hold ``rails`` in turn, and stairs are possible (docs/people/stairs_and_rails.md). ``steps=2`` is not supported.
-
-    As printed: the version "printed" has exactly the objective and the constraints printed in Barman 2020 (eqs. 5.1 to
-    5.10); no motion is known that satisfies it. The version "nearest" adds tolerances for heights (2 mm) and velocities
-    (2 mm/s) of the points in contact (eq. 5.4). ``printed_gait`` shows the conflict, and ``printed_differences``
-    returns the differences between the versions. Neither version supports ``habits``, ``objective``, ``curves``, a box,
-    ``planar`` or ``steps=2``.
+    Discretisation: ``points`` control points per coordinate and ``nodes`` for each step. Points of the feet in stance
+    may move by ``slack`` (m) and at ``slip`` (m/s).
 
     Example:
         >>> problem = walking()
         >>> problem.program.n, len(problem.model.names)
-        (304, 38)
+        (420, 38)
     """
-    if version is None:
-        version = "free" if isinstance(step, Step) and (step.is_free or step.rise) else "clean"
-    chosen = changed_version(version, changes)
     settings = WalkSettings(
         body=checked_body(body, "walk"),
-        walk=_walk(step, steps, chosen, rails),
-        version=chosen,
+        walk=FreeWalk(Step() if step is None else step, steps, rails=rails),
+        mesh=Mesh(points, nodes, slack, slip),
         load=load,
         slope=slope,
         frozen=frozen,
@@ -199,61 +179,40 @@ def walking(
     # Groups of constraints in the order in which they may be relaxed.
     limits = ["torques"] if curves is None else ["torques", "strength curves"]
     feet = [term.title for term in constraints if isinstance(term, places.Stands | places.Clears)]
-    printed = [term.title for term in constraints if isinstance(term, places.Stands) and term.at is None]
-    kind = PrintedWalk if chosen.is_printed else StairProblem if settings.walk.step.rise else HumanProblem
+    kind = StairProblem if settings.walk.step.rise else HumanProblem
     return kind(
         model,
-        settings.version.phase(settings.walk),
+        settings.mesh.phase(settings.walk),
         weighted_terms(settings),
         constraints,
-        relaxation_order=(printed,) if chosen.is_printed else (limits, ["balance"], feet),
+        relaxation_order=(limits, ["balance"], feet),
         frozen=settings.held,
         numbers=numbers,
         name="walk",
-        settings={"solver": "condensed", "tolerance": 1e-4 if chosen.is_free else 1e-5},
+        settings={"solver": "condensed", "tolerance": 1e-4},
         load=settings.load,
     )
 
 
-def _walk(step: Step | None, steps: int, version: Version, rails: Rails | None) -> Walk:
-    """Return the walk of a step, or of the version's default step."""
-    if version.is_free:
-        free = Step(length="free", width="free", timing="free")
-        return FreeWalk(free if step is None else step, steps, rails=rails)
-    return Walk(Step() if step is None else step, steps, IN_SOLES if version.is_clean else BARMAN, rails=rails)
-
-
 def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
-    version, walk, ground, moving = settings.version, settings.walk, settings.ground, settings.moving
-    if version.is_printed:
-        return [repetition(moving, walk, version.order, "5.8 symmetry"), *printed_constraints(settings)]
+    mesh, walk, ground, moving = settings.mesh, settings.walk, settings.ground, settings.moving
     (lower, upper), lateral, rails = settings.bounds(), not settings.planar, walk.rails
-    order, forces, feet = max(version.order, walk.steps), list[Constraint](), dict[str, Any]()
-    if settings.curves is not None:
-        forces.append(Strengths(curves=settings.curves, **ground, name="strength curves"))
-    if version.is_free:
-        # The lowest ground: the left foot swings from one tread to another.
-        order, feet = version.order, {"is_relative": True, "floor": {"left": -abs(walk.step.rise)}}
-        forces = [
-            MuscleTorques(moving=moving, **ground, name="torques"),
-            *forces,
-            places.SharedBalance(variables=step_variables(walk), lateral=lateral, **ground, name="balance"),
-            places.BothPress(**ground, name="both feet press"),
-            *places.sharing_bounds(walk),
-            *([FootForces(**ground, name=FOOT_FORCES)] if settings.weights.get("impact") else []),
-        ]
-    else:
-        limits, balance = (
-            Torques(moving=moving, **ground, name="torques"),
-            Balance(lateral=lateral, **ground, name="balance"),
-        )
-        forces = [limits, *forces, balance]
+    strengths = [] if settings.curves is None else [Strengths(curves=settings.curves, **ground, name="strength curves")]
+    # The lowest ground: the left foot swings from one tread to another.
+    floor = {"left": -abs(walk.step.rise)}
     return [
-        repetition(moving, walk, order),
+        repetition(moving, walk),
         Positions(lower=lower, upper=upper, hull=True, name="ranges"),
-        *forces,
-        *places.contacts(settings.loaded, walk, version.slack, version.slip, "xyz" if lateral else "yz", **feet),
-        *_swing(settings),
+        MuscleTorques(moving=moving, **ground, name="torques"),
+        *strengths,
+        places.SharedBalance(variables=step_variables(walk), lateral=lateral, **ground, name="balance"),
+        places.BothPress(**ground, name="both feet press"),
+        *places.sharing_bounds(walk),
+        *([FootForces(**ground, name=FOOT_FORCES)] if settings.weights.get("impact") else []),
+        *places.contacts(
+            settings.loaded, walk, mesh.slack, mesh.slip, "xyz" if lateral else "yz", is_relative=True, floor=floor
+        ),
+        *swing(settings.loaded, walk, settings.habits, moving, mesh.slack),
         # The hand on the side of the swing leg is on its rail.
         *([] if rails is None else places.rail_constraints(ground, rails, sides=("left",), is_released=True)),
         *settings.habits.constraints(settings.loaded, settings.box, clear=lateral),
@@ -267,45 +226,38 @@ def step_variables(walk: Walk) -> dict[str, Number]:
     return {name: Number(getattr(nominal, which), *step.bounds(which)) for name, which in names.items()}
 
 
-def repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "symmetry") -> Ends:
+def repetition(names: tuple[str, ...], walk: FreeWalk) -> Ends:
     """Return the constraint that the walk ends in its initial state: mirrored after one step, identical after two."""
-    ahead, pace = dict[str, float](), dict[str, Any]()
-    if isinstance(walk, FreeWalk):
-        least, most = walk.step.bounds("speed")
-        pace = {"paces": {"tz": least}} if least == most else {"paces": {"tz": 1.0}, "paced_by": SPEED}
-    else:
-        ahead = {"tz": walk.steps * walk.step.length}
-    if walk.step.rise:
-        ahead["ty"] = walk.steps * walk.step.rise
+    least, most = walk.step.bounds("speed")
+    ends: dict[str, Any] = {"order": ORDER, "shifts": {"ty": walk.step.rise} if walk.step.rise else {}}
+    ends |= {"paces": {"tz": least}} if least == most else {"paces": {"tz": 1.0}, "paced_by": SPEED}
     if walk.steps == 2:
-        return Periodic(shifts=ahead, order=order, name="the next stride is the same", **pace)
+        return Periodic(name="the next stride is the same", **ends)
     others, signs = mirror(names)
     partners = {name: names[k] for name, k in zip(names, others, strict=True)}
     turned = dict(zip(names, signs.tolist(), strict=True))
-    return Symmetric(partners=partners, signs=turned, shifts=ahead, order=order, name=name, **pace)
+    return Symmetric(partners=partners, signs=turned, name="symmetry", **ends)
 
 
-def _swing(settings: WalkSettings) -> list[Constraint]:
+def swing(body: Robot, walk: Walk, habits: Habits, moving: Sequence[str], slack: float) -> list[Constraint]:
     """Return the constraints of each swing phase: knee flexion, foot clearance, pelvic drop."""
-    constraints, walk, step, habits = list[Constraint](), settings.walk, settings.walk.step, settings.habits
+    constraints, step = list[Constraint](), walk.step
     for index in range(walk.steps):
         side, which = SIDES[1 - index], "" if walk.steps == 1 else f", step {index + 1}"
         knee = f"{side}_knee_flexion"
-        if habits.knee is not None and knee in settings.moving:
+        if habits.knee is not None and knee in moving:
             low, high = (math.radians(degrees) for degrees in habits.knee)
             at = walk.whole_s(index, step.knee)
             constraints.append(Positions(only=[knee], lower=low, upper=high, at=at, name=f"knee bent in swing{which}"))
         if step.rise:
-            constraints += places.stair_clearance(
-                settings.loaded, step, side, habits.clearance, settings.version.slack, SWING_MARGIN
-            )
+            constraints += places.stair_clearance(body, step, side, habits.clearance, slack, SWING_MARGIN)
         elif habits.clearance:
             during = walk.whole_s(index, step.toe_off + SWING_MARGIN), walk.whole_s(index, 1.0 - SWING_MARGIN)
-            clear: dict[str, Any] = {"body": settings.loaded, "side": side, "height": habits.clearance}
+            clear: dict[str, Any] = {"body": body, "side": side, "height": habits.clearance}
             for point in ("heel", "ball", "toe"):
                 name = f"{side} {point} clears in swing{which}"
                 constraints.append(places.Clears(**clear, point=point, during=during, name=name))
-        if habits.drop is not None and "list" in settings.moving:
+        if habits.drop is not None and "list" in moving:
             angle, name = math.radians(habits.drop), f"hip drops in swing{which}"
             during = walk.whole_s(index, step.toe_off), walk.whole_s(index, step.heel_off)
             lower, upper = (-np.inf, -angle) if side == "left" else (angle, np.inf)
@@ -338,11 +290,11 @@ def bent_start(problem: MotionProblem, seed: int, offset: float = 0.2) -> Array:
 # Running: one human step with a flight phase, predicted from its speed alone by minimum energy and effort.
 #
 # The step is the stance of the right foot and a flight phase; the next step is its mirror image. In flight the six
-# global coordinates need no force (``Flight``). Length, width and times of the step are results, as in walking with
-# free steps, with the same objective (docs/people/running.md).
+# global coordinates need no force (``Flight``). Length, width and times of the step are results, as in walking, with
+# the same objective (docs/people/running.md).
 
 MIN_RUNNING_SPEED, MAX_RUNNING_SPEED = 2.0, 4.5  # m/s: people change from walking to running at 1.9 to 2.2 m/s
-RUN_VERSION = Version(points=13, nodes=33, slack=0.002, slip=0.05, order=2, is_free=True)
+RUN_MESH = Mesh(points=13, nodes=33)
 MIN_RUNNING_POINTS = 10  # control points: the splines have a knot at each contact change
 
 
@@ -366,7 +318,7 @@ class RunSettings(WalkSettings):
 
     def phase(self) -> Phase:
         """Return the motion phase; the pelvis has finer splines in flight, so that no residual force remains there."""
-        step, points = self.run.step, self.version.points
+        step, points = self.run.step, self.mesh.points
         lengths, speed, pelvis = step.bounds("length"), step.bounds("speed")[0], self.run.pelvis(points)
         nodes = self.run.nodes(points)
         splines = {name: pelvis for name in GLOBAL if name in self.moving}
@@ -405,7 +357,7 @@ def running(
     Length and width may also be given as numbers or as bounds (lower, upper). With ``timing="given"``, the foot is on
     the ground for 68 % of the step. For ``body``, ``frozen``, ``strength``, ``planar`` and ``friction`` see
     ``walking``. ``objective`` contains the weights of "energy", "effort" and "accelerations", all 1 by default, as in
-    walking with free steps. With ``tendons``, ankle and knee muscles act through springs (Geyer and Herr 2010), which
+    ``walking``. With ``tendons``, ankle and knee muscles act through springs (Geyer and Herr 2010), which
     store energy. ``points`` is the number of control points per joint (default 13). Only level ground without a
     ``load`` is supported: a ``slope`` other than 0 raises ModelError.
 
@@ -418,7 +370,7 @@ def running(
     """
     number(speed, "run", "speed")
     if not MIN_RUNNING_SPEED <= speed <= MAX_RUNNING_SPEED:
-        fix = 'use torsor.human.walking(version="free")' if speed < MIN_RUNNING_SPEED else "use a lower speed"
+        fix = "use torsor.human.walking" if speed < MIN_RUNNING_SPEED else "use a lower speed"
         allowed = f"{MIN_RUNNING_SPEED:g} to {MAX_RUNNING_SPEED:g} m/s"
         raise ModelError(f"is {speed:g} m/s", argument="speed", where="run", allowed=allowed, fix=fix)
     if load is not None:
@@ -431,7 +383,7 @@ def running(
     settings = RunSettings(
         body=checked_body(body, "run"),
         walk=Run(RunningStep(length=length, width=width, speed=float(speed), timing=timing)),
-        version=RUN_VERSION if points is None else replace(RUN_VERSION, points=points),
+        mesh=RUN_MESH if points is None else replace(RUN_MESH, points=points),
         frozen=frozen,
         strength=strength,
         planar=planar,
@@ -439,7 +391,7 @@ def running(
         friction=friction,
         tendons=tendons,
     )
-    if settings.version.points < MIN_RUNNING_POINTS:
+    if settings.mesh.points < MIN_RUNNING_POINTS:
         raise ModelError(
             f"is {points}", argument="points", value=points, where="run", allowed=f"{MIN_RUNNING_POINTS} or more"
         )
@@ -464,19 +416,19 @@ def running(
 
 
 def _run_constraints(settings: RunSettings) -> list[Constraint | Ends]:
-    version, habits, body, run = settings.version, settings.habits, settings.loaded, settings.run
+    mesh, habits, body, run = settings.mesh, settings.habits, settings.loaded, settings.run
     lower, upper = habits.bounds(body, list(settings.moving), 0.0, False)
     variables = step_variables(run)
-    swing: dict[str, Any] = {"side": "left", "height": habits.clearance, "during": (SWING_MARGIN, 1 - SWING_MARGIN)}
+    clear: dict[str, Any] = {"side": "left", "height": habits.clearance, "during": (SWING_MARGIN, 1 - SWING_MARGIN)}
     constraints: list[Constraint | Ends] = [
-        repetition(settings.moving, run, version.order),
+        repetition(settings.moving, run),
         Positions(lower=lower, upper=upper, hull=True, name="ranges"),
         MuscleTorques(moving=settings.moving, **settings.ground, name="torques"),
         places.OneFootBalance(variables=variables, lateral=not settings.planar, **settings.ground, name="balance"),
-        places.Flight(**settings.ground, at=run.flight(version.points).tolist(), name="flight"),
-        *places.contacts(body, run, version.slack, version.slip, "yz" if settings.planar else "xyz", is_relative=True),
+        places.Flight(**settings.ground, at=run.flight(mesh.points).tolist(), name="flight"),
+        *places.contacts(body, run, mesh.slack, mesh.slip, "yz" if settings.planar else "xyz", is_relative=True),
         *(
-            places.Clears(body=body, point=point, name=f"left {point} clears", **swing)
+            places.Clears(body=body, point=point, name=f"left {point} clears", **clear)
             for point in ("heel", "ball", "toe")
         ),
         *habits.constraints(body, None, clear=not settings.planar),

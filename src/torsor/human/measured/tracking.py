@@ -130,7 +130,7 @@ def measured_start(
 def check_even(node: Node, where: str) -> None:
     """Raise ModelError if the contact times of the phase are variables, because the data belong to given times."""
     if node.clock.harmonics:
-        fix = 'use a walk with given times: `version="clean"`, or Step(timing="given")'
+        fix = 'use a walk with given times: Step(timing="given")'
         raise ModelError("the phase has free contact times", where=where, allowed="given times", fix=fix)
 
 

@@ -32,18 +32,17 @@ from torsor.robot.robot import Robot
 def muscle_torques(node: Node) -> ca.SX:
     """Return the muscle torques at all joints, excluding the six global coordinates.
 
-    For free steps, the passive torques are subtracted from the joint torques. Other walks have no passive torques.
+    For walks and runs, the passive torques are subtracted from the joint torques. Tasks have no passive torques.
     """
     return contact_forces(node).muscle_torques
 
 
 def metres(node: Node) -> ca.SX:
-    """Return the length of a free step (m), by which objectives are divided; 1 for other motions."""
+    """Return the distance (m) of a walk, by which objectives are divided; 1 for tasks."""
     return node.shared[SPEED] * node.T if SPEED in node.shared else ca.SX(1)
 
 
 MIN_VERTICAL_FORCE = 0.05  # lower bound of the vertical force, as a fraction of the weight
-SLIP_SPEED = 0.03  # m/s: body weight on a foot that slips at this speed costs as much as a torque at its strength
 MOMENT_ARM = 0.1  # moment arm (m) that makes moments dimensionless together with the weight
 CURVED = tuple(f"{side}_{joint}" for side in SIDES for joint in CURVED_JOINTS)  # coordinates with strength curves
 CURVES = VectorLayout({f"{name} {way}": len(Curve._fields) for name in CURVED for way in JointStrength._fields})
@@ -194,39 +193,10 @@ class Balance(Grounded, Constraint):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Slipping(Grounded, Cost):
-    """The integral of the squared ratio of the ground power at slipping feet to body weight times 0.03 m/s.
-
-    Without this term, the ground could do work on slipping feet at no metabolic cost.
-    """
-
-    def squares(self, node: Node) -> ca.SX:
-        """Return the powers at both feet."""
-        contact = contact_forces(node)
-        return ca.vertcat(*(contact.ground_power(side) for side in SIDES)) / (SLIP_SPEED * contact.weight)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Unbalance(Grounded, Cost):
-    """The integral of the squared moments of the ground force about the centre of the pressure box.
-
-    Moments are divided by body weight times 0.1 m.
-    """
-
-    def squares(self, node: Node) -> ca.SX:
-        """Return the moments."""
-        contact = contact_forces(node)
-        (f, n), (left, right, back, front) = contact.level, ca.vertsplit(contact.box)
-        aside, ahead = n[2] - (left + right) / 2 * f[1], n[0] + (back + front) / 2 * f[1]
-        moments: ca.SX = ca.vertcat(aside, ahead) / (MOMENT_ARM * contact.weight)
-        return moments
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
 class JointReactions(Grounded, Cost):
-    """The integral of the squared ratios of forces in leg joints ("hip", "knee", "ankle") to body weight (s).
+    """The squared ratios of forces in leg joints to body weight, integrated over time, per metre (s/m).
 
-    For free steps it is per metre (s/m). Forces act between the links and exclude muscle forces.
+    ``joints`` are "hip", "knee" and "ankle". Forces act between the links and exclude muscle forces.
     """
 
     joints: tuple[str, ...] = tuple(REACTIONS)

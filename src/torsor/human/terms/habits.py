@@ -16,6 +16,7 @@ from torsor.base.checks import interval, number, table
 from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.loads import Box
+from torsor.human.terms.forces import metres
 from torsor.human.terms.places import Held
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import ExpressionConstraint, Node
@@ -81,6 +82,8 @@ def relaxed(name: str) -> Relaxed:
 class Posture(Cost):
     """The integral of squared deviations from the relaxed posture (rad^2), weighted by ``RELAXED`` and ``scale``.
 
+    In walks it is per metre.
+
     Some angles need almost no torque and would be undetermined without this term. Relaxed elbows flex as the arms swing
     forward. ``moving`` are the coordinates that are not frozen.
     """
@@ -109,7 +112,7 @@ class Posture(Cost):
                 rest = rest + entries["follows"][k] * node.profile(leader)
             deviation, rate = node.profile(name) - rest, node.profile(name, 1)
             total += entries["weight"][k] * deviation**2 + entries["drag"][k] * rate**2
-        return total
+        return total / metres(node)
 
 
 @dataclass(frozen=True)

@@ -187,7 +187,7 @@ def joint_rates(body: Robot) -> dict[str, float]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Heat(Driven, Cost):
-    """Metabolic energy from heat rates per kg (J/kg); for free steps, also per metre (J/(kg m)).
+    """Metabolic energy from heat rates per kg and metre (J/(kg m)).
 
     ``activation``, ``cocontraction``, ``shortening`` and ``lengthening`` are the dimensionless heat coefficients (Kim
     and Roberts 2015). ``basal`` (W/kg) is the power at rest. ``rates`` {coordinate: v_max (rad/s)} replaces
@@ -249,8 +249,8 @@ class RelativeStrength(Curved, Driven, Cost):
     """The squared ratios of muscle torques to the largest torques at the angle and velocity, integrated over time.
 
     Hip, knee and ankle flexion torques are divided by ``curves``: extension torques by the extension strength, flexion
-    torques by the flexion strength. All other torques are divided by the constant joint strengths. The unit is s. For
-    free steps, the integral is divided by the length of the step (s/m).
+    torques by the flexion strength. All other torques are divided by the constant joint strengths. The integral is
+    divided by the distance (s/m).
     """
 
     def squares(self, node: Node) -> ca.SX:

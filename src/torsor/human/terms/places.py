@@ -357,13 +357,12 @@ def sharing_bounds(walk: Walk) -> list[SharingBounds]:
 
     Before a second step, the places of the pressures return from their nominal values: they are free at heel strike.
     """
-    nothing, bounds = dict.fromkeys(PROFILES, (0.0, 0.0)), [SharingBounds(ways=DEVIATIONS, name="sharing")]
+    bounds, nothing = [SharingBounds(ways=DEVIATIONS, name="sharing")], (0.0, 0.0)
     for k in range(walk.steps):
-        off, end = walk.whole_s(k, walk.step.toe_off), walk.whole_s(k, 1.0)
-        which, name = (nothing, off), "trailing foot is off"
-        if end < 1:
-            bounds.append(SharingBounds(ways={FRACTION: (0.0, 0.0)}, during=(off, end), name=f"{name}, fraction"))
-        bounds.append(SharingBounds(ways=nothing, during=(off, off if end < 1 else 1.0), name=f"{name}, step {k + 1}"))
+        off, end, which = walk.whole_s(k, walk.step.toe_off), walk.whole_s(k, 1.0), f"step {k + 1}"
+        unloaded, rest = {FRACTION: nothing}, dict.fromkeys(PROFILES[1:], nothing)
+        bounds.append(SharingBounds(ways=unloaded, during=(off, end), name=f"trailing foot is off, {which}"))
+        bounds.append(SharingBounds(ways=rest, during=(off, off if end < 1 else end), name=f"sharing ends, {which}"))
     return bounds
 
 
