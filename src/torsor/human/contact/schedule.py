@@ -267,7 +267,7 @@ class Walk(Support):
     def _placed(self, stance: Stance, index: int) -> Stance:
         """Return a stance of the step at the place of the step with the given index."""
         x, z = stance.heel
-        return stance._replace(heel=(-x if index else x, z + index * self.step.length))
+        return stance._replace(heel=(-x if index else x, z + index * self.step.nominal.length))
 
     def within(self, s: Array) -> tuple[Array, Array]:
         """Return s (K,) within the step at each s (K,) of the whole walk, and the index of that step."""
