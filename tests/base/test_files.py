@@ -8,7 +8,6 @@ import sys
 import warnings
 import zipfile
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,9 @@ from torsor import human, motion
 from torsor.base.archive import FORMAT, Archive, result_kinds, write_archive
 from torsor.base.documents import schema_of
 from torsor.base.registry import registered
-from torsor.human.gait.printed_constraints import Stage
 from torsor.human.terms.problem import HumanProblem
 from torsor.motion.encoding import decoded, encoded
-from torsor.optimisation import Outcome
+from torsor.reproduce.documents.printed_walk import printed_problem
 
 from . import small as made
 from .schemas import faults
@@ -109,9 +107,7 @@ def test_problems_of_the_human_are_kept_whole() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "make", [human.lifting, human.standing_up, human.reaching, partial(human.walking, version="nearest")]
-)
+@pytest.mark.parametrize("make", [human.lifting, human.standing_up, human.reaching, printed_problem])
 def test_all_tasks_of_the_human_are_kept_whole(make: Callable[[], motion.MotionProblem]) -> None:
     problem = make()
     again = decoded(encoded(problem))
@@ -325,20 +321,6 @@ def test_walks_strides_and_lifts_read_back_equal(tmp_path: Path) -> None:
 def _saved(result: Any, folder: Path) -> Path:
     result.save(folder / "stride.npz")
     return folder / "stride.npz"
-
-
-@pytest.mark.slow
-def test_searches_for_the_printed_gait_read_back_equal(tmp_path: Path) -> None:
-    problem = human.walking(version="nearest")
-    program, x = problem.program, problem.guess()
-    by_hand = Outcome(x, np.zeros(program.m), np.zeros(program.n), 1.0, 3, "by hand", False, [], 0.0)
-    gait = human.PrintedGait((Stage(0.003, 0.25, by_hand),), motion.MotionResult(problem, by_hand, "condensed"))
-    gait.save(tmp_path / "gait.npz")
-    again = torsor.load_result(tmp_path / "gait.npz")
-    assert again.stages[0][:2] == (0.003, 0.25) and np.array_equal(again.stages[0].outcome.x, x)
-    assert np.array_equal(again.nearest.x, x) and again.nearest.problem.bands == problem.bands
-    gait.save(tmp_path / "gait.csv")
-    assert (tmp_path / "gait.csv").read_text().startswith("band of heights [m],band of velocities [m/s],effort [1],")
 
 
 def test_a_kind_that_no_package_knows_is_refused(tmp_path: Path) -> None:

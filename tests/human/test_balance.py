@@ -5,7 +5,8 @@ import pytest
 
 import torsor
 from refusals import refused
-from torsor.human import Backpack, Box, Foot, Step, ground_reaction, walking
+from torsor.human import Backpack, Box, Foot, Step, ground_reaction
+from torsor.reproduce.documents.printed_walk import STEP, habitual_problem
 from torsor.spatial import inverse_pose
 
 
@@ -95,7 +96,7 @@ def test_lines_of_force_of_both_feet_meet_that_of_their_sum(push: float) -> None
 
 @pytest.mark.slow
 def test_a_step_solved_from_standing_is_in_equilibrium_with_the_ground() -> None:
-    problem = walking(version="thesis")
+    problem = habitual_problem()
     result = problem.solve("condensed", tolerance=1e-5)
     assert result.is_solved and result.objective < 0.26
     body, q = result.robot, result.q
@@ -107,13 +108,13 @@ def test_a_step_solved_from_standing_is_in_equilibrium_with_the_ground() -> None
     # The step ends as it began, mirrored and one step length ahead.
     for name in ("heel", "toe", "wrist"):
         first, last = body.pose(q[0], f"right_{name}")[:3, 3], body.pose(q[-1], f"left_{name}")[:3, 3]
-        np.testing.assert_allclose(last, first * [-1, 1, 1] + [0, 0, Step().length], atol=1e-6)
+        np.testing.assert_allclose(last, first * [-1, 1, 1] + [0, 0, STEP.length], atol=1e-6)
 
 
 @pytest.mark.slow
 def test_torques_of_the_walking_problem_include_the_wrenches_on_the_feet() -> None:
-    problem, rng = walking(version="thesis"), np.random.default_rng(0)
-    program, step, foot = problem.program, Step(), Foot.of(torsor.library.human())
+    problem, rng = habitual_problem(), np.random.default_rng(0)
+    program, step, foot = problem.program, STEP, Foot.of(torsor.library.human())
     x = np.clip(problem.guess() + 0.05 * rng.normal(size=program.n), program.lower, program.upper)
     batch = next(each for each in program.batches if any(rows.title == "torques" for rows in each.kernels.constraints))
     names = [label for bound in batch.kernels.rows for label in bound.labels]

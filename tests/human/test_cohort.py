@@ -13,7 +13,6 @@ from torsor.motion import MotionProblem
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*between the nodes")]
 
-STEP = {"length": "free", "timing": "given"}
 MOVING = ("hip_flexion", "knee_flexion", "ankle_flexion", "toe_extension")
 
 
@@ -23,7 +22,7 @@ def _walks() -> list[MotionProblem]:
     for height, mass, speed in ((1.741, 73.0, 1.2), (1.65, 60.0, 1.3)):
         body = torsor.library.human(height, mass)
         still = {name: 0.0 for name in body.coordinate_names if name not in GLOBAL and not name.endswith(MOVING)}
-        made.append(walking(body, Step(speed=speed, **STEP), "free", planar=True, frozen=still))
+        made.append(walking(body, Step(speed=speed, timing="given"), planar=True, frozen=still))
     return made
 
 

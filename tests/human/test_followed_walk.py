@@ -21,6 +21,7 @@ from torsor.human.recordings import GroundForces, Markers, MotionTable
 from torsor.human.terms.problem import grounded_term
 
 T = np.arange(61) / 100
+STEP = human.Step(length=0.6, width=0.1, speed=1.2, timing="given")
 PARTS = ("ASI", "PSI", "KNE", "TIB", "ANK", "HEE", "TOE")
 
 
@@ -42,7 +43,7 @@ def feet(value: float = 350.0) -> GroundForces:
 
 @pytest.fixture(scope="module")
 def walk() -> motion.MotionProblem:
-    return human.walking()
+    return human.walking(step=STEP)
 
 
 def test_measured_forces_are_data_in_the_axes_of_the_body_and_gaps_do_not_count(walk: motion.MotionProblem) -> None:
@@ -76,7 +77,7 @@ def test_what_cannot_be_followed_is_named(walk: motion.MotionProblem) -> None:
 
 @pytest.mark.slow
 def test_a_measured_motion_is_the_start_of_a_free_walk_too() -> None:
-    problem = human.walking(version="free")
+    problem = human.walking()
     x = measured_start(problem, standing(), 0.0, 0.5)
     (layout,) = problem.program.layout.phases
     assert x.shape == (problem.program.n,) and layout.seconds(x) == pytest.approx(0.5)
@@ -96,8 +97,8 @@ def test_a_measured_motion_is_the_start_of_a_free_walk_too() -> None:
 @pytest.mark.filterwarnings("ignore:.*optimal at the nodes only")
 def test_a_walk_follows_the_forces_angles_and_markers_of_another_one() -> None:
     """The forces of a walk with another objective are followed more closely than the plain walk has them."""
-    other = human.Stride(human.walking(objective={"effort": 1.0, "balance": 3.0}).solve())
-    problem = human.walking()
+    other = human.Stride(human.walking(step=STEP, objective={"effort": 1.0, "balance": 3.0}).solve())
+    problem = human.walking(step=STEP)
     plain = problem.solve()
     half = other.duration / 2
     near = followed(problem, 0.0, half, forces=ground_forces(other), weights={"forces": 10.0}).solve(start=plain)

@@ -18,7 +18,7 @@ from torsor.optimisation.program import Outcome
 
 @pytest.fixture(scope="module")
 def problem():
-    return walking(step=Step(length="free", width="free", timing="free", speed=1.25), version="free")
+    return walking()
 
 
 def test_two_feet_carry_the_whole_wrench_at_their_centres_of_pressure(problem):
@@ -122,8 +122,8 @@ def test_passive_torques_of_ligaments_are_those_of_published_simulations(angles,
     np.testing.assert_allclose(torques[places], torque, rtol=1e-2)
 
 
-def test_a_given_step_of_a_free_version_has_its_numbers(problem):
-    given = walking(step=Step(length=0.6, width=0.12, speed=1.2), version="free")
+def test_a_given_step_has_its_numbers(problem):
+    given = walking(step=Step(length=0.6, width=0.12, speed=1.2))
     assert given.phases.bounds == (0.5, 0.5)
     assert given.held["step width"] == 0.12
     assert problem.phases.bounds == (0.2 / 1.25, 1.4 / 1.25)
@@ -133,14 +133,13 @@ def test_a_given_step_of_a_free_version_has_its_numbers(problem):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: walking(step=Step(length="free"), version="thesis"), 'version="free"'),
         (lambda: Step(length="any"), "length"),
         (lambda: Step(width=(0.2, 0.1)), "width"),
         (lambda: Step(timing="late"), "timing"),
-        (lambda: walking(version="free", steps=2), "steps=2"),
-        (lambda: walking(version="free", points=7), "points=7"),
-        (lambda: walking(version="free", step=Step(speed="free", length=0.6)), "a free speed and a given length"),
-        (lambda: walking(version="free", objective={"posture": 1.0}), "objective"),
+        (lambda: walking(step=Step(length=0.29, rise=0.17), steps=2), "steps=2"),
+        (lambda: walking(points=7), "points=7"),
+        (lambda: walking(step=Step(speed="free", length=0.6)), "a free speed and a given length"),
+        (lambda: walking(objective={"posture": 1.0}), "objective"),
     ],
 )
 def test_free_steps_that_cannot_be_are_refused(make, words):
@@ -149,7 +148,7 @@ def test_free_steps_that_cannot_be_are_refused(make, words):
 
 
 def test_a_free_speed_is_a_variable_that_paces_the_step():
-    free = walking(version="free", step=Step(speed="free", length="free"))
+    free = walking(step=Step(speed="free", length="free"))
     assert free.shared["speed"].lower < free.shared["speed"].start < free.shared["speed"].upper
     (row,) = [each for each in free.program.linear.equations if each.label == "q of tz"]
     assert (row.pace, row.paced_by) == (-1.0, "speed")
@@ -167,7 +166,5 @@ def test_a_free_walk_has_its_own_step_and_balances_its_energy(problem):
     assert heel > -1e-3
 
 
-def test_a_step_that_is_free_chooses_the_version_and_frees_its_times():
-    step = Step(speed=1.25, length="free")
-    assert step.timing == "free" and Step().timing == "given" and Step(length="free", timing="given").timing == "given"
-    assert walking(step=step).phases.clock and not walking(step=Step()).phases.clock
+def test_only_the_times_that_a_step_gives_are_held():
+    assert walking().phases.clock and not walking(step=Step(timing="given")).phases.clock

@@ -89,7 +89,7 @@ def test_a_crouched_walk_loads_the_knees():
 @pytest.mark.parametrize(
     "options",
     [
-        {"frozen": {"right_ankle_flexion": 0.0}, "version": "thesis"},
+        {"frozen": {"right_ankle_flexion": 0.0}},
         {"strength": {"right_knee_flexion": 0.3, "right_hip_flexion": 0.5}},
         {"body": short_leg()},
     ],

@@ -34,7 +34,6 @@ from torsor.optimisation.program import Outcome
         ({"body": "human"}, "body"),
         ({"body": human(gravity=(0.0, 0.0, -9.81))}, "gravity is [0.0, 0.0, -9.81]"),
         ({"body": human(gravity=(0.0, 0.0, 0.0))}, "a body that has weight"),
-        ({"version": ["thesis"]}, "version"),
         ({"steps": 2.0}, "steps"),
         ({"steps": True}, "steps"),
         ({"frozen": ["right_knee_flexion"]}, "frozen"),
@@ -156,14 +155,3 @@ def test_invalid_loads_and_laws_of_fatigue_raise() -> None:
         fatigued(3, 2)  # type: ignore[arg-type]
     with refused(argument="rest", allowed="a number, 0 or more"):
         fatigued(loads, 2, rest=-1)
-
-
-def test_a_version_has_no_other_fields() -> None:
-    with pytest.raises(TypeError, match="'knots'"):
-        walking(knots=5)  # type: ignore[call-arg]
-
-
-@pytest.mark.parametrize("value", [1, None])
-def test_walking_refuses_unknown_arguments_by_name(value: object) -> None:
-    with pytest.raises(TypeError, match=r"walking\(\) has no argument 'point'; allowed: points, nodes"):
-        walking(point=value)  # type: ignore[call-arg]

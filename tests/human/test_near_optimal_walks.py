@@ -15,8 +15,7 @@ from refusals import refused
 from torsor.base.documents import schema_of
 from torsor.cli.predictions.prediction import Report
 from torsor.cli.predictions.walk import ONE_START, WALK
-from torsor.human import NearOptimalWalks, Stride, bent_start, near_optimal_walks, walking
-from torsor.human.contact.schedule import Step
+from torsor.human import NearOptimalWalks, Step, Stride, bent_start, near_optimal_walks, walking
 from torsor.human.gait import figures
 from torsor.human.gait.curves import Energy, Work
 from torsor.human.terms.problem import Samples
@@ -206,7 +205,7 @@ def test_one_start_says_so_and_several_show_their_spread(
         lambda problem, starts, **given: asked.append((starts, given)) or found,
     )
     monkeypatch.setattr("torsor.motion.MotionProblem.solve", lambda self, **given: found.best)
-    free = walking(step=Step(length="free", width="free", timing="free"), version="free")
+    free = walking()
     for problem, tables in ((free, ("stride", ONE_START)), (found.best.problem, ("stride",))):
         assert WALK.solved(problem, {}, {"iterations": 3})[1].tables == tables
     result, report = WALK.solved(free, {"starts": 5, "workers": 2}, {"iterations": 3})
@@ -227,7 +226,7 @@ def test_options_of_starts_are_checked(given: Any, words: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*between the nodes")
-def test_two_starts_of_the_thesis_walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ctrl_c: Any) -> None:
+def test_two_starts_of_a_walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ctrl_c: Any) -> None:
     problem = walking()
     found = near_optimal_walks(problem, 2, workers=2)
     assert len(found) == 2 and sorted(found.seeds) == [0, 1]

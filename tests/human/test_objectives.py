@@ -11,10 +11,10 @@ import torsor
 from references.complex_steps import slopes_along
 from refusals import refused
 from torsor.cli.predictions.walk import WALK
-from torsor.human import Step, StrengthCurves, joint_strength, passive_torques, walking
+from torsor.human import Habits, Step, StrengthCurves, joint_strength, passive_torques, walking
 from torsor.human.body.coordinates import GLOBAL
 from torsor.human.contact.contact_forces import SharedContact, contact_as, contact_forces
-from torsor.human.gait.settings import FREE_OBJECTIVES, OBJECTIVES
+from torsor.human.gait.settings import OBJECTIVES
 from torsor.human.terms.forces import metres, muscle_torques
 from torsor.human.terms.objectives import (
     BASAL,
@@ -38,7 +38,7 @@ NEW = ("heat", "strength", "balance", "joint loads")
 
 @pytest.fixture(scope="module")
 def problem() -> MotionProblem:
-    return walking(BODY, version="free", frozen=FROZEN, objective=dict.fromkeys(FREE_OBJECTIVES, 1.0))
+    return walking(BODY, frozen=FROZEN, objective=dict.fromkeys(OBJECTIVES, 1.0))
 
 
 def _term(problem: MotionProblem, name: str) -> Cost:
@@ -164,17 +164,16 @@ def test_all_objectives_survive_a_file(problem: MotionProblem) -> None:
 
 
 def test_all_objectives_are_terms_of_the_problem(problem: MotionProblem) -> None:
-    assert [each.title for each in problem.costs] == [*FREE_OBJECTIVES, "effort of activation"]
-    fixed = walking(objective=dict.fromkeys(OBJECTIVES, 0.5))
-    assert [each.title for each in fixed.costs] == [*OBJECTIVES, "slipping", "posture"]
-    assert {each.weight for each in fixed.costs if each.title != "slipping"} == {0.5}
+    assert [each.title for each in problem.costs] == [*OBJECTIVES, "effort of activation"]
+    habitual = walking(objective=dict.fromkeys(OBJECTIVES, 0.5), habits=Habits())
+    assert [each.title for each in habitual.costs] == [*OBJECTIVES, "effort of activation", "posture"]
     loads, *_ = WALK.problem({"objective": [("joint_loads", 0.1)]}).costs  # a word of the command line
     assert (loads.title, loads.weight) == ("joint loads", 0.1)
 
 
 def test_strength_curves_limit_free_steps_and_divide_the_effort() -> None:
     women = StrengthCurves("female", "old")
-    problem = walking(version="free", objective={"strength": 2.0}, curves=women)
+    problem = walking(objective={"strength": 2.0}, curves=women)
     (term,) = problem.costs
     limits = next(each for each in problem.conditions if each.title == "strength curves")
     assert term.curves is women and limits.curves is women  # type: ignore[attr-defined,union-attr]
@@ -182,13 +181,13 @@ def test_strength_curves_limit_free_steps_and_divide_the_effort() -> None:
 
 def test_invalid_objectives_are_refused(problem: MotionProblem) -> None:
     with refused(argument="objective", allowed="'joint loads'"):
-        walking(version="free", objective={"speed": 1.0})
+        walking(objective={"speed": 1.0})
     with refused(argument="weight of 'heat'", allowed="a finite number, 0 or more"):
-        walking(version="free", objective={"heat": -1})
+        walking(objective={"heat": -1})
     with refused(what="no weight is above 0"):
-        walking(version="free", objective={"heat": 0.0, "balance": 0.0})
-    with refused(fix="omit it, or choose another version (points: 8 or more)"):
-        walking(version="free", objective={"energy": 1.0, "balance": 1.0}, planar=True)
+        walking(objective={"heat": 0.0, "balance": 0.0})
+    with refused(fix="omit one of them"):
+        walking(objective={"energy": 1.0, "balance": 1.0}, planar=True)
     heat = _term(problem, "heat")
     for wrong, words in (
         ({"shortening": -0.1}, "shortening"),
@@ -203,8 +202,8 @@ def test_invalid_objectives_are_refused(problem: MotionProblem) -> None:
 @pytest.mark.filterwarnings("ignore:.*between the nodes")
 def test_a_free_walk_weighs_heat_strength_and_joint_loads_within_strength_curves() -> None:
     stiff = {name: 0.0 for name in BODY.coordinate_names if any(part in name for part in (*STIFF, "adduction"))}
-    step, weights = Step(speed=1.25, length="free"), {"heat": 1.0, "strength": 1.0, "joint loads": 0.1}
-    given: dict[str, Any] = {"version": "free", "step": step, "planar": True, "frozen": stiff, "objective": weights}
+    step, weights = Step(), {"heat": 1.0, "strength": 1.0, "joint loads": 0.1}
+    given: dict[str, Any] = {"step": step, "planar": True, "frozen": stiff, "objective": weights}
     result = walking(BODY, curves=StrengthCurves(), **given).solve(tolerance=1e-5)
     assert result.is_solved and result.is_feasible
     assert {part.title: part.weight for part in result.parts} == weights

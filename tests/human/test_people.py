@@ -311,7 +311,7 @@ def test_children_and_older_people_walk() -> None:
     for person in people:
         body = person.body()
         curves = person.curves if person.age == 75 else None
-        found = walking(body, similar_step(body), "thesis", curves=curves).solve()
+        found = walking(body, similar_step(body), curves=curves).solve()
         costs.append(Stride(found).energy.cost_of_transport)
     assert costs[1:] == pytest.approx([costs[0]] * 2, rel=0.25)
 

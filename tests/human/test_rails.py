@@ -7,7 +7,7 @@ import pytest
 import torsor
 from refusals import refused
 from torsor.cli.predictions import NAMED
-from torsor.human import Box, Rails, Standing, Step, Stride, joint_torques, sitting_down, standing_up, walking
+from torsor.human import Box, Habits, Rails, Standing, Step, Stride, joint_torques, sitting_down, standing_up, walking
 from torsor.human.contact.contact_forces import RAILS, railed
 from torsor.human.terms.places import RailForces
 from torsor.human.terms.problem import hand_forces, sampled
@@ -97,16 +97,16 @@ def test_armrests_relieve_the_legs_and_keep_the_laws_of_mechanics(make):
 
 def test_one_hand_of_a_walk_holds_its_rail_while_the_other_moves_on():
     step = Step(length=0.29, rise=0.17, speed=0.5)
-    made = walking(step=step, version="free", rails=Rails(height=0.9, ahead=0.25, apart=0.8))
+    made = walking(step=step, rails=Rails(height=0.9, ahead=0.25, apart=0.8))
     titles = [each.title for each in made.terms]
     assert "left hand on the rail" in titles and "right hand on the rail" not in titles
     assert next(each for each in made.terms if isinstance(each, RailForces)).rows(made.node).labels[0] == (
         "share of left hand"
     )
     for options, words in (
-        ({"rails": Rails(), "version": "thesis"}, "rails"),
-        ({"rails": Rails(), "version": "free", "load": Box(5.0)}, "rails"),
-        ({"rails": Rails(height=0.3), "version": "free"}, "m from the shoulders"),
+        ({"rails": Rails(), "habits": Habits()}, "rails"),
+        ({"rails": Rails(), "load": Box(5.0)}, "rails"),
+        ({"rails": Rails(height=0.3)}, "m from the shoulders"),
     ):
         with refused(words):
             walking(**options)
@@ -115,9 +115,9 @@ def test_one_hand_of_a_walk_holds_its_rail_while_the_other_moves_on():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*between the nodes")
 def test_a_rail_on_stairs_carries_with_the_feet():
-    step = Step(length=0.29, rise=0.17, speed=0.5, width="free", timing="free")
+    step = Step(length=0.29, rise=0.17, speed=0.5)
     rails = Rails(height=0.9, ahead=0.25, apart=0.8, friction=None)
-    result = walking(step=step, version="free", rails=rails).solve(tolerance=1e-3, check=False)
+    result = walking(step=step, rails=rails).solve(tolerance=1e-3, check=False)
     stride = Stride(result)
     assert result.is_feasible
     assert stride.energy.change == pytest.approx(73.0 * 9.81 * 0.17, rel=1e-9)

@@ -18,8 +18,8 @@ RISE, LENGTH = 0.17, 0.29
 
 
 def stairs(rise: float = RISE, **more: object):
-    step = Step(length=LENGTH, rise=rise, width="free", timing="free", speed=0.5)
-    return walking(step=step, version="free", **more)  # type: ignore[arg-type]
+    step = Step(length=LENGTH, rise=rise, speed=0.5)
+    return walking(step=step, **more)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -122,15 +122,11 @@ def test_a_step_ends_a_rise_higher_with_the_soles_on_their_treads(problem):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: walking(step=Step(length=0.29, rise=0.17), version="clean"), 'version="free"'),
         (lambda: Step(rise=0.17, length="free"), "rise"),
         (lambda: Step(landing="toe"), "landing"),
         (lambda: stairs(0.7), "at most 0.532 m"),
         (lambda: stairs(slope=0.1), "rise is 0.17 m and slope is 0.1 rad"),
-        (
-            lambda: walking(step=Step(length=0.15, rise=0.17), version="free"),
-            "too short for the ball of a foot of 0.255 m",
-        ),
+        (lambda: walking(step=Step(length=0.15, rise=0.17)), "too short for the ball of a foot of 0.255 m"),
     ],
 )
 def test_stairs_that_cannot_be_climbed_are_refused(make, words):
@@ -140,7 +136,7 @@ def test_stairs_that_cannot_be_climbed_are_refused(make, words):
 
 def test_treads_shorter_than_the_foot_warn():
     with warned(fix="overhang of the heel"):
-        walking(step=Step(length=0.22, rise=0.17, speed=0.5), version="free")
+        walking(step=Step(length=0.22, rise=0.17, speed=0.5))
 
 
 def test_the_command_has_stairs():

@@ -10,20 +10,22 @@ import torsor
 from refusals import refused
 from torsor.base.summary import as_text
 from torsor.cli.predictions.walk import stride_report
-from torsor.human import REFERENCES, Standing, Step, Stride, Walk, animate, draw, likeness, walking
+from torsor.human import REFERENCES, Standing, Step, Stride, Walk, animate, draw, likeness
 from torsor.human.body.coordinates import FROZEN, mirror
 from torsor.human.gait.curves import Energy, Work
 from torsor.human.gait.references import SOURCES
-from torsor.human.terms.forces import Unbalance
+from torsor.human.terms.forces import Effort
 from torsor.human.terms.problem import REACTION_JOINTS, Samples, sampled
 from torsor.motion import MotionProblem, MotionResult, Phase, Positions
 from torsor.optimisation.program import Outcome
+from torsor.reproduce.documents.printed_walk import habitual_problem
 from torsor.spatial import inverse_pose
 
 # These problems have few nodes, so that they are solved fast; what happens between them is not the subject here.
 pytestmark = pytest.mark.filterwarnings("ignore:.*between the nodes")
 
 SAME = torsor.library.human().to(device="casadi")  # nothing is compiled
+STEP = Step(length=0.6, width=0.1, speed=1.2, timing="given")
 
 
 def _moved(steps: int, seed: int, like: MotionProblem | None = None) -> MotionResult:
@@ -31,12 +33,12 @@ def _moved(steps: int, seed: int, like: MotionProblem | None = None) -> MotionRe
 
     A traced problem ``like`` it is used again.
     """
-    body, support = torsor.library.human(), Walk(Step(), steps)
+    body, support = torsor.library.human(), Walk(STEP, steps)
     held = {name: 0.0 for name in body.coordinate_names if any(word in name for word in FROZEN)}
     problem = MotionProblem(
         body,
         Phase(support.duration, points=3 * steps + 3, nodes=5),
-        Unbalance(body=body, support=support),
+        Effort(body=body, support=support, moving=("right_ankle_flexion",)),
         [Positions(lower=-3.0, upper=3.0, hull=True)],
         frozen=held,
     )
@@ -213,14 +215,14 @@ def test_unknown_names_raise(one: Stride, tmp_path: Path) -> None:
         with refused(message):
             call()
     body = torsor.library.human()
-    still = MotionProblem(body, Phase(1.0), Unbalance(body=body, support=Standing()), name="standing")
+    still = MotionProblem(body, Phase(1.0), Effort(body=body, support=Standing(), moving=()), name="standing")
     with refused(value="standing", allowed="a result of torsor.human.walking"):
         Stride(MotionResult(still, one.result.outcome, "none"))
 
 
 @pytest.mark.slow
 def test_a_solved_step_is_like_that_of_people() -> None:
-    stride = Stride(walking(version="thesis").solve())
+    stride = Stride(habitual_problem().solve())
     alike = stride.likeness()
     for name, least in (
         ("hip_flexion", 0.95),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.human import Habits, Step, walking
+from torsor.human import Step, walking
 from torsor.motion import Measured, fit_weights
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*between the nodes")]
@@ -16,15 +16,20 @@ BODY = torsor.library.human()
 STIFF = ("spine", "shoulder", "elbow", "pronation", "adduction", "rotation", "inversion")
 FROZEN = {name: 0.0 for name in BODY.coordinate_names if any(part in name for part in STIFF)}
 ANGLES = [f"{side}_{joint}_flexion" for side in ("right", "left") for joint in ("hip", "knee", "ankle")]
-SMALL: Mapping[str, Any] = {"version": "thesis", "habits": Habits.none(), "points": 6, "nodes": 9, "slip": 0.5}
-FREE: Mapping[str, Any] = {"version": "free", "step": Step(speed=1.25, length="free", timing="given")}
+GIVEN = Step(length=0.6, width=0.1, speed=1.2, timing="given")
+SMALL: Mapping[str, Any] = {"step": GIVEN, "points": 8, "nodes": 13}
+FREE: Mapping[str, Any] = {"step": Step(speed=1.25, timing="given")}
 EFFORT = {"energy": ["energy"], "effort": ["effort", "effort of activation"]}  # the second is a cost of rates
 
 
 @pytest.mark.parametrize(
     ("settings", "weights", "groups"),
     [
-        (SMALL, {"effort": 0.6, "joint loads": 0.1, "heat": 0.3}, None),
+        (
+            SMALL,
+            {"effort": 0.6, "joint loads": 0.1, "heat": 0.3},
+            EFFORT | {"joint loads": ["joint loads"], "heat": ["heat"]},
+        ),
         (FREE, {"energy": 0.4, "effort": 0.6}, EFFORT),
     ],
 )

@@ -254,6 +254,6 @@ def test_robots_that_differ_in_more_than_payloads_have_their_own_kernels():
 
 def test_other_weights_of_a_walk_have_the_kernels_of_the_first():
     aims = {"energy": 1.0, "effort": 1.0, "accelerations": 1.0}
-    one, other = (human.walking(version="free", objective=aims | {"effort": w}).program for w in (1.0, 1.3))
+    one, other = (human.walking(objective=aims | {"effort": w}).program for w in (1.0, 1.3))
     assert [batch.kernels.identity for batch in one.batches] == [batch.kernels.identity for batch in other.batches]
     assert any((a.kernels.given != b.kernels.given).any() for a, b in zip(one.batches, other.batches, strict=True))
