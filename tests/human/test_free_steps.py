@@ -21,6 +21,11 @@ def problem():
     return walking()
 
 
+def node_place(node, symbol):
+    """Return the index of a symbol among those of a node."""
+    return int(np.flatnonzero(ca.DM(ca.jacobian(symbol, node.symbols)).full())[0])
+
+
 def test_two_feet_carry_the_whole_wrench_at_their_centres_of_pressure(problem):
     node = problem.node
     contact = contact_forces(node)
@@ -30,8 +35,9 @@ def test_two_feet_carry_the_whole_wrench_at_their_centres_of_pressure(problem):
     made = ca.Function("feet", [node.symbols], [ca.densify(each) for each in [*outputs, poses]])
     rng = np.random.default_rng(3)
     values = 0.2 * rng.normal(size=node.symbols.numel())
-    height = SHARED.unpack(node.data("shared ground", SHARED.size))["height"]
-    values[np.flatnonzero(ca.DM(ca.jacobian(height, node.symbols)).full())] = 0.0  # level ground; see test_stairs.py
+    given = SHARED.unpack(node.data("shared ground", SHARED.size))
+    for name, fixed in (("height", 0.0), ("left_at", [0.0, -1.0])):  # level ground (see test_stairs.py), and one step
+        values[[node_place(node, each) for each in ca.vertsplit(given[name])]] = fixed
     f_right, n_right, f_left, n_left, right, left, fraction, f, _ = (np.array(each).squeeze() for each in made(values))
     np.testing.assert_allclose(f_right + f_left, f, atol=1e-12)
     # Each foot's moment about its own centre of pressure has no horizontal part. Pressures are relative to the heel.
@@ -137,7 +143,7 @@ def test_a_given_step_has_its_numbers(problem):
         (lambda: Step(width=(0.2, 0.1)), "width"),
         (lambda: Step(timing="late"), "timing"),
         (lambda: walking(step=Step(length=0.29, rise=0.17), steps=2), "steps=2"),
-        (lambda: walking(points=7), "points=7"),
+        (lambda: walking(points=7), "points is 7"),
         (lambda: walking(step=Step(speed="free", length=0.6)), "a free speed and a given length"),
         (lambda: walking(objective={"posture": 1.0}), "objective"),
     ],

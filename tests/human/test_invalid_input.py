@@ -119,7 +119,7 @@ def test_invalid_results_and_bodies_raise() -> None:
 
 def test_a_walk_is_no_toml_file_but_its_result_keeps_the_problem(tmp_path: Path) -> None:
     problem = walking()
-    with refused(where="effort", what="Effort of torsor.human.terms.forces cannot be written to a file"):
+    with refused(where="energy", what="MetabolicEnergy of torsor.human.terms.objectives cannot be written to a file"):
         problem.save(tmp_path / "walk.toml")
     program, x = problem.program, problem.guess()
     none = np.zeros(program.m), np.zeros(program.n)

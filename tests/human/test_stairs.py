@@ -4,6 +4,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from human.test_free_steps import node_place
 from refusals import refused, warned
 from torsor.cli.predictions.walk import WALK
 from torsor.human import Foot, Step, Stride, walking
@@ -36,6 +37,7 @@ def test_each_foot_is_pressed_at_its_own_tread(problem):
     outputs += [given["height"], node.shared["step width"], node.shared["speed"] * node.T]
     made = ca.Function("feet", [node.symbols], [ca.densify(each) for each in outputs])
     values = 0.2 * np.random.default_rng(5).normal(size=node.symbols.numel())
+    values[[node_place(node, each) for each in ca.vertsplit(given["left_at"])]] = [0.0, -1.0]  # one step
     found = [np.array(each).squeeze() for each in made(values)]
     f_right, n_right, f_left, n_left, right, left, f, height, width, long = found
     np.testing.assert_allclose(f_right + f_left, f, atol=1e-12)

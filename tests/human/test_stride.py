@@ -38,7 +38,7 @@ def _moved(steps: int, seed: int, like: MotionProblem | None = None) -> MotionRe
     problem = MotionProblem(
         body,
         Phase(support.duration, points=3 * steps + 3, nodes=5),
-        Effort(body=body, support=support, moving=("right_ankle_flexion",)),
+        Effort(body=body, support=support, moving=tuple(name for name in body.coordinate_names if name not in held)),
         [Positions(lower=-3.0, upper=3.0, hull=True)],
         frozen=held,
     )

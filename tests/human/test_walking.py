@@ -20,8 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*between the nodes")
 
 
 STEP = Step(length=0.6, width=0.1, speed=1.2, timing="given")
-STIFF = ("spine", "shoulder", "elbow", "pronation")
-FROZEN = {name: 0.0 for name in human().coordinate_names if any(part in name for part in STIFF)}  # of smaller problems
+WEAK = {f"{side}_{joint}_flexion": 0.02 for side in ("right", "left") for joint in ("hip", "knee", "ankle")}
 
 
 @cache
@@ -122,10 +121,10 @@ def test_invalid_arguments_raise(options: dict[str, object], message: str) -> No
 
 @pytest.mark.slow
 def test_direct_and_two_phase_searches_and_other_starts_end_alike() -> None:
-    problem = walking(frozen=FROZEN)
-    direct, after = problem.solve(check=False), problem.solve(check=False, feasible_first=True)
+    problem = walking()
+    direct, after = problem.solve(), problem.solve(feasible_first=True)
     assert after.objective == pytest.approx(direct.objective, rel=5e-3)
-    other = problem.solve(start=bent_start(problem, 0), check=False)
+    other = problem.solve(start=bent_start(problem, 0))
     assert other.objective == pytest.approx(direct.objective, rel=5e-3)
 
 
@@ -137,8 +136,8 @@ def test_a_walk_is_like_that_of_people() -> None:
     early, late = vertical[:100].max(), vertical[100:260].max()
     assert 1.0 < early < 1.35 and 1.0 < late < 1.35 and vertical[100:160].min() < 0.9
     alike = stride.likeness()
-    for name in ("hip_flexion", "knee_flexion", "vertical"):
-        assert alike[name].correlation > 0.9
+    for name, least in (("hip_flexion", 0.95), ("knee_flexion", 0.95), ("vertical", 0.85)):
+        assert alike[name].correlation > least
 
 
 @pytest.mark.slow
@@ -172,7 +171,7 @@ def test_the_default_walk_neither_slips_nor_jumps(options: dict[str, object]) ->
 @pytest.mark.slow
 def test_symmetric_bodies_take_symmetric_steps() -> None:
     """Two steps that may differ cost as much per metre as one and its mirror image, and are alike."""
-    one, both = (walking(frozen=FROZEN, steps=steps).solve(check=False) for steps in (1, 2))
+    one, both = (walking(steps=steps).solve() for steps in (1, 2))
     assert both.objective == pytest.approx(one.objective, rel=1e-3)
     stride, other = Stride(one), Stride(both)
     assert [each.length for each in other.steps] == pytest.approx([stride.step.length] * 2, abs=5e-3)
@@ -184,7 +183,7 @@ def test_symmetric_bodies_take_symmetric_steps() -> None:
 def test_a_locked_ankle_makes_a_stride_of_two_unequal_steps() -> None:
     """The foot of the locked ankle does no work at the ankle; the steps differ, and energy is balanced."""
     locked = {"right_ankle_flexion": 0.0, "right_ankle_inversion": 0.0}
-    result = walking(step=Step(speed=1.1), steps=2, frozen=FROZEN | locked).solve(check=False)
+    result = walking(step=Step(speed=1.1), steps=2, frozen=locked).solve()
     right, left = Stride(result, "right"), Stride(result, "left")
     lengths = [each.length for each in right.steps]
     assert abs(lengths[0] - lengths[1]) > 0.02
@@ -207,7 +206,7 @@ def test_up_a_slope_work_is_done_against_gravity() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "names"),
-    [({"step": Step(length=1.7, speed=1.2)}, " stands"), ({"load": Backpack(400.0)}, "torques|balance")],
+    [({"step": Step(length=1.7, speed=1.2)}, "balance"), ({"strength": WEAK}, "torques")],
 )
 def test_an_infeasible_walk_names_the_constraint(options: dict[str, object], names: str) -> None:
     with pytest.raises(MotionError, match=names) as caught:
@@ -218,4 +217,4 @@ def test_an_infeasible_walk_names_the_constraint(options: dict[str, object], nam
 
 @pytest.mark.slow
 def test_habits_add_to_the_cost_of_a_walk() -> None:
-    assert walk(habits=Habits()).objective > walk().objective
+    assert walking(habits=Habits()).solve().objective > walk().objective

@@ -16,8 +16,7 @@ BODY = torsor.library.human()
 STIFF = ("spine", "shoulder", "elbow", "pronation", "adduction", "rotation", "inversion")
 FROZEN = {name: 0.0 for name in BODY.coordinate_names if any(part in name for part in STIFF)}
 ANGLES = [f"{side}_{joint}_flexion" for side in ("right", "left") for joint in ("hip", "knee", "ankle")]
-GIVEN = Step(length=0.6, width=0.1, speed=1.2, timing="given")
-SMALL: Mapping[str, Any] = {"step": GIVEN, "points": 8, "nodes": 13}
+SMALL: Mapping[str, Any] = {"step": Step(length=0.6, width=0.1, speed=1.2, timing="given")}
 FREE: Mapping[str, Any] = {"step": Step(speed=1.25, timing="given")}
 GROUPS = {"effort": ["effort", "effort of activation"]}  # the second is a cost of rates
 

@@ -530,7 +530,8 @@ class FreeWalk(Walk, SharedSupport):
     def _shared(self, s: Array, body: Robot, friction: float) -> dict[str, Any]:
         """Return the data of ``shared``, except the place of the left heel, at s (K,) of a step of the right foot."""
         step, foot, count = self.step, Foot.of(body), len(s)
-        is_landing, is_tip = s < step.flat - TOUCHING, s > step.ball_off + TOUCHING
+        # When a contact begins or ends, the smaller sole counts, so that the pressure does not jump between the nodes.
+        is_landing, is_tip = s <= step.flat + TOUCHING, s >= step.ball_off - TOUCHING
         is_heel, is_fore = is_landing & (step.first_contact == "heel"), step.on_forefoot(s)
         right = (
             np.where(is_fore, FORE_ENDS[0], 0.0),
@@ -562,10 +563,10 @@ class FreeWalk(Walk, SharedSupport):
 
     def knots(self, points: int) -> Array:
         """Return inner knots of cubic splines, with ``points`` control points in each step."""
-        inner = self._step_knots(points)
+        inner = self.step_knots(points)
         return np.concatenate([inner, *((k + np.array([0.0, *inner])) for k in range(1, self.steps))]) / self.steps
 
-    def _step_knots(self, points: int) -> Array:
+    def step_knots(self, points: int) -> Array:
         """Return inner knots (points - 4,) of a step: at contact changes, then in the largest gaps."""
         knots = [0.0, *(getattr(self.step, name) for name in EVENTS[:-1]), 1.0]
         while len(knots) < points - 2:

@@ -43,6 +43,7 @@ WEIGHTS = {"energy": 1.0, "effort": 1.0, "accelerations": 1.0}  # default weight
 CLEARANCE = 0.005  # m: minimum ground clearance of the swing foot without habits
 MAX_POINTS = 100  # control points of a step: a search takes minutes with 30
 MIN_POINTS = 8  # control points of a step, which has a knot at each contact change
+NODE_INTERVALS = 6  # between two knots: with five, the feet exceed their tolerances between the nodes
 HARMONICS = 2  # of the clock: four variables, as many as events between heel strikes
 SECOND_STEP_START = 1e-6  # s of a second step at its first node, which differs from the last node of the first step
 
@@ -51,13 +52,13 @@ SECOND_STEP_START = 1e-6  # s of a second step at its first node, which differs 
 class Mesh:
     """Discretisation and tolerances of a walk.
 
-    ``points`` is the number of control points per coordinate and step, and ``nodes`` the number of nodes per step or
-    their times s. ``slack`` (m) is the position tolerance and ``slip`` (m/s) the velocity tolerance of points in
-    stance.
+    ``points`` is the number of control points per coordinate and step. ``nodes`` is the number of nodes per step, which
+    divide all knot intervals equally, or their times s; the default is six intervals between nodes in each knot
+    interval. ``slack`` (m) is the position tolerance and ``slip`` (m/s) the velocity tolerance of points in stance.
     """
 
     points: int = 10
-    nodes: int | Sequence[float] = 51
+    nodes: int | Sequence[float] | None = None
     slack: float = 0.002
     slip: float = 0.05
 
@@ -65,13 +66,21 @@ class Mesh:
         for name in ("slack", "slip"):
             positive(getattr(self, name), "walk", name)
         whole_number(self.points, "walk", "points", least=MIN_POINTS, most=MAX_POINTS)
-        if not isinstance(self.nodes, (list, tuple, np.ndarray)):
+        if self.nodes is not None and not isinstance(self.nodes, (list, tuple, np.ndarray)):
             whole_number(self.nodes, "walk", "nodes", least=2, most=10 * MAX_POINTS)
+
+    def nodes_of(self, walk: FreeWalk) -> Array:
+        """Return the times s of the nodes of one step."""
+        if self.nodes is not None and np.ndim(self.nodes):
+            return np.asarray(self.nodes, dtype=float)
+        knots = np.array([0.0, *walk.step_knots(self.points), 1.0])
+        intervals = len(knots) - 1
+        count = NODE_INTERVALS * intervals + 1 if self.nodes is None else self.nodes
+        return np.interp(np.linspace(0, intervals, count), np.arange(intervals + 1), knots)
 
     def phase(self, walk: FreeWalk) -> Phase:
         """Return the motion phase of a walk; each step has nodes at its own start and end."""
-        count, step = self.nodes, walk.step
-        s = np.linspace(0.0, 1.0, count) if isinstance(count, int | np.integer) else np.asarray(count, dtype=float)
+        s, step = self.nodes_of(walk), walk.step
         nodes = [(k + np.maximum(s, SECOND_STEP_START if k else 0.0)) / walk.steps for k in range(walk.steps)]
         lengths, speeds = step.bounds("length"), step.bounds("speed")
         return Phase(

@@ -126,7 +126,7 @@ def walking(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     rails: Rails | None = None,
     points: int = Mesh.points,
-    nodes: int | Sequence[float] = Mesh.nodes,
+    nodes: int | Sequence[float] | None = Mesh.nodes,
     slack: float = Mesh.slack,
     slip: float = Mesh.slip,
 ) -> MotionProblem:
@@ -150,8 +150,9 @@ def walking(
     "passive torques" and "impact" may be added to them or replace them (docs/people/objectives.md). There are no habits
     unless ``habits`` are given, such as ``Habits()``.
 
-    Discretisation: ``points`` control points per coordinate and ``nodes`` for each step. Points of the feet in stance
-    may move by ``slack`` (m) and at ``slip`` (m/s).
+    Discretisation: ``points`` control points per coordinate, and ``nodes`` (their number or times s) for each step, by
+    default six intervals between two knots. Points of the feet in stance may move by ``slack`` (m) and at ``slip``
+    (m/s).
 
     Example:
         >>> problem = walking()
