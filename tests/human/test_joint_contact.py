@@ -67,7 +67,7 @@ def test_every_group_crosses_the_joints_that_it_moves() -> None:
 def test_contact_forces_of_the_default_walk_are_within_a_quarter_of_those_of_instrumented_joints() -> None:
     stride = torsor.human.Stride(torsor.human.walking().solve())
     found = torsor.human.ergonomics.joint_contact(stride)
-    missing = np.abs(found.missing).max(axis=0)  # the dorsiflexors of the set are too weak for a stiff heel that strikes
+    missing = np.abs(found.missing).max(axis=0)  # the set is too weak for a stiff heel that strikes
     assert missing[:3].max() < 1e-2 and missing[3] < 15.0
     for joint, (least, most) in IN_VIVO.items():
         assert 0.75 * least < found.peak(joint) < 1.25 * most
