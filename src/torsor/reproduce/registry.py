@@ -32,9 +32,9 @@ def percent(error: float) -> str:
 
 
 REASONS = {
-    Category.MISPRINT: "the printed form is wrong, the corrected form holds",
-    Category.OMISSION: "the document leaves out what the corrected form adds",
-    Category.EXTRACTION: "the copy that was read has lost marks, probably in the extraction of its text",
+    Category.MISPRINT: "the printed form is wrong, and the corrected form holds",
+    Category.OMISSION: "the corrected form adds what the document omits",
+    Category.EXTRACTION: "marks are missing from the copy used, probably lost when its text was extracted",
 }
 ERRATUM_ITEMS = [
     Item(

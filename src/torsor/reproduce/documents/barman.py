@@ -68,7 +68,7 @@ def _time() -> list[Row]:
     others = "times in the literature (Xiang et al. 2009a, Wang et al. 2005)"
     return [
         number("minimum time T", "0.392", best.T, "s"),
-        number("the same, 30 control points", "0.392", result.T, "s"),
+        number("minimum time T, 30 control points", "0.392", result.T, "s"),
         claim(others, "comparable: 0.393, 0.394 s", words, near),
     ]
 
@@ -95,7 +95,7 @@ def _torques() -> Outcome:
         _shift("link 2 returns to the lower bound", "after 0.25 s", 1, second[1]),
         number(f"minimum time with {SPLINE_POINTS} control points", "0.392", spline.T, "s"),
         only(
-            f"numbers of control points that yield both times (of {', '.join(map(str, OTHER_POINTS))})",
+            f"numbers of control points that give both times (tried: {', '.join(map(str, OTHER_POINTS))})",
             ", ".join(matching),
         ),
         claim("torque limits", "±10 N m", f"±{largest:.6g} N m, between nodes", largest < 10 * (1 + 1e-3)),
@@ -156,10 +156,10 @@ def _forces() -> Outcome:
     largest = ", ".join(f"{a:.3g} and {b:.3g} N" for a, b in high)
     (is_above, words), (is_heavy_above, _) = (_above(*each.T) for each in (norm, heavy))
     rows = [
-        claim("pattern of the norm of joint 1", "double peak", f"{count} peaks", count == 2),
-        claim("joint 1 above joint 2 in the peaks", "yes", largest, all(a > b for a, b in high)),
-        claim("both merge near the optimal time", "yes", f"{100 * apart:.1f} % of the peak apart", apart < 0.1),
-        claim("joint 1 above joint 2 before that", "yes", words, is_above, predicted=is_heavy_above),
+        claim("peaks of the force norm of joint 1", "double peak", f"{count} peaks", count == 2),
+        claim("force of joint 1 above that of joint 2 at the peaks", "yes", largest, all(a > b for a, b in high)),
+        claim("both forces merge near the optimal time", "yes", f"{100 * apart:.1f} % of the peak apart", apart < 0.1),
+        claim("force of joint 1 above that of joint 2 before that", "yes", words, is_above, predicted=is_heavy_above),
     ]
     title = "Figure 4.3: norm of the internal joint forces"
     return Outcome(rows, lambda figure: _with_weight(figure, title, result, names, norm, heavy))
@@ -215,7 +215,7 @@ BOUND, WEIGHT = 10.0, 0.01  # N and N m; u
 
 @cache
 def slide(ends: str = "as printed", is_scaled: bool = True, points: int = 5, nodes: int | None = None) -> Any:
-    """Return the motion for one interpretation of the problem; the default yields nearly the printed time.
+    """Return the motion for one interpretation of the problem; the default gives nearly the printed time.
 
     ``is_scaled`` divides force and torque in the objective by their bounds, as in eq. 5.1 of the thesis.
     """
@@ -243,7 +243,7 @@ def _slide_time() -> Outcome:
         rows.append(only(name, f"{plain} s; scaled effort: {scaled} s"))
     few = {nodes: slide(nodes=nodes).T for nodes in (10, 14, 18, 20)}
     words = ", ".join(f"{T:.4f} s ({nodes})" for nodes, T in few.items())
-    rows.append(only("the first row, with bounds at few times (number in brackets)", words))
+    rows.append(only("as in the first row, with bounds at few times (their number in brackets)", words))
     rows.append(only("objective as printed", f"{slide('as printed', False, 16).objective:.5f}"))
 
     def draw(figure: Any) -> None:
@@ -255,7 +255,7 @@ def _slide_time() -> Outcome:
                 numbers_of_points, times, "o-" if is_scaled else "s--", color=f"C{k // 2}", markersize=4, label=label
             )
         axes.axhline(0.5585, color="k", linewidth=1, label="printed")
-        tidy(axes, "travel time for readings of the problem", "control points", "s", beside=True)
+        tidy(axes, "travel time for interpretations of the problem", "control points", "s", beside=True)
 
     return Outcome(rows, draw, (9.5, 4.2))
 
@@ -286,8 +286,14 @@ def _slide_reactions() -> Outcome:
     (is_above, words), (is_heavy_above, _) = (_above(*each.T) for each in (norm, heavy))
     rows = [
         _duration(),
-        claim("pattern of the norms", "double peak", f"{count[0]} and {count[1]} peaks", min(count) >= 2),
-        claim("revolute below prismatic joint", "yes", words, is_above, predicted=is_heavy_above),
+        claim("peaks of the force norms", "double peak", f"{count[0]} and {count[1]} peaks", min(count) >= 2),
+        claim(
+            "force of the revolute joint below that of the prismatic joint",
+            "yes",
+            words,
+            is_above,
+            predicted=is_heavy_above,
+        ),
     ]
     title = "Figure 4.6: norm of the internal joint forces"
     return Outcome(rows, lambda figure: _with_weight(figure, title, result, names, norm, heavy))
@@ -307,15 +313,15 @@ def _slide_path() -> Outcome:
 
 
 OTHER = (
-    "the thesis does not state the number of control points, the times at which bounds hold, or whether force "
-    "and torque are divided by their bounds, as in eq. 5.1 (scaled effort). No choice tried yields all digits"
+    "the thesis does not state the number of control points, the times at which bounds are enforced, or whether force "
+    "and torque are divided by their bounds, as in eq. 5.1 (scaled effort). No choice tried gives all printed digits"
 )
-BELOW = f"{OTHER}. With link weights normal to the plane, the norms have the printed order"
+BELOW = f"{OTHER}. If gravity acts normal to the plane, the norms are in the printed order"
 SHIFTS = (
-    "the number of control points is not printed, and spline torques need time to switch. With 28 points, they "
-    "reach the lower bound at the printed times"
+    "the number of control points is not printed, and the torques of a spline cannot switch instantaneously. With 28 "
+    "points, they reach the lower bound at the printed times"
 )
-VALLEYS = "with link weights normal to the plane, joint 1 carries more than joint 2 throughout, as printed"
+VALLEYS = "if gravity acts normal to the plane, joint 1 carries more than joint 2 throughout, as printed"
 F, N = Kind.FIGURE, Kind.NUMBER
 SHORT: dict[str, Any] = {"seconds": 1, "first": 2}
 LONG: dict[str, Any] = {"seconds": 2, "first": 4}
@@ -368,7 +374,7 @@ def _sensitivities() -> list[Row]:
     loaded = barman.sensitivities(data, *state, standard().load).tau[1:]
     for k, (name, expected) in enumerate(zip(("q", "q'", "q''"), loaded, strict=True)):
         columns = [_loaded(k, unit) for unit in np.eye(len(data.m))]
-        rows.append(same(f"∂τ/∂{name} with a load, by differences", expected, np.array(columns).T, BY_DIFFERENCES))
+        rows.append(same(f"∂τ/∂{name} with a load (finite differences)", expected, np.array(columns).T, BY_DIFFERENCES))
     return rows
 
 

@@ -43,9 +43,9 @@ def _elastic() -> list[Row]:
     Gamma = np.where(ELASTIC > 0, -ELASTIC * BENT, result.Gamma)  # eq. 69
     direct = khalil.direct_dynamics(smooth, q, v, Gamma, tree().wrenches)
     return [
-        same("direct model, section 6.2", direct.qdd, accelerations),
+        same("forward dynamics, section 6.2", direct.qdd, accelerations),
         same("elastic accelerations, eq. 80", result.qdd[soft], accelerations[soft]),
-        same("the same by eq. 71", split, accelerations[soft]),
+        same("elastic accelerations, eq. 71", split, accelerations[soft]),
         same("rigid joint forces, eq. 82", result.Gamma[rigid], forces[rigid], unit="N m, N"),
     ]
 
@@ -184,7 +184,7 @@ BASE_ITEMS = [
     Item("khalil/elastic", "elastic joints", A, "section 6, eqs. 67 to 82", _elastic),
     Item("khalil/base-matrices", "moving base with A and H", A, "section 7.1, eqs. 83 to 88", _base_matrices),
     Item("khalil/base-inverse", "moving base, inverse dynamics", A, "section 7.2, eqs. 89 to 100", _base_inverse),
-    Item("khalil/base-direct", "moving base, direct dynamics", A, "section 7.3, eqs. 101 to 112", _base_direct),
+    Item("khalil/base-direct", "moving base, forward dynamics", A, "section 7.3, eqs. 101 to 112", _base_direct),
     Item("khalil/eel", "a bending eel", A, "section 7.2, last paragraph", _eel, seconds=4),
 ]
 
@@ -385,7 +385,11 @@ def _matrices() -> list[Row]:
     accelerations = robot.forward_dynamics(q, v, Gamma, external=tree().external)
     return [
         same(
-            "Γ of the Lagrangian, eq. 6, by differences", _of_lagrangian(data, q, v, a), free, BY_DIFFERENCES, "N m, N"
+            "Γ of the Lagrangian, eq. 6 (finite differences)",
+            _of_lagrangian(data, q, v, a),
+            free,
+            BY_DIFFERENCES,
+            "N m, N",
         ),
         same("A, section 3.3.1", A, robot.mass_matrix(q)),
         same("H, section 3.3.1", H, loads),
@@ -463,7 +467,7 @@ def _five_bar() -> Outcome:
         same("Γ_c, eq. 57", of_tree[bar.ACTIVE] + G[bar.PASSIVE].T @ of_tree[bar.PASSIVE], ours, unit="N m"),
         same("A_c, eq. 58", A_c, A_ours),
         same("H_c, eq. 58", H_c, H_ours, unit="N m"),
-        same("direct model, eq. 58", np.linalg.solve(A_c, ours - H_c), closed.forward_dynamics(q, v, ours)),
+        same("forward dynamics, eq. 58", np.linalg.solve(A_c, ours - H_c), closed.forward_dynamics(q, v, ours)),
     ]
 
     def draw(figure: Any) -> None:
@@ -491,7 +495,7 @@ ITEMS = [
     Item("khalil/frames", "frames of a tree in six parameters", A, "section 2.1, eq. 1", _frames),
     Item("khalil/cut-joint", "closed loops with a cut joint", A, "section 2.2, eqs. 2 to 5", _cut_joint, seconds=1),
     Item("khalil/inverse", "inverse dynamics of a tree", A, "section 3.2, eqs. 9 to 31", _inverse),
-    Item("khalil/matrices", "direct dynamics with A and H", A, "sections 3.1 and 3.3.1, eqs. 6 to 8", _matrices),
-    Item("khalil/direct", "recursive direct dynamics", A, "section 3.3.2, eqs. 32 to 54", _direct),
+    Item("khalil/matrices", "forward dynamics with A and H", A, "sections 3.1 and 3.3.1, eqs. 6 to 8", _matrices),
+    Item("khalil/direct", "recursive forward dynamics", A, "section 3.3.2, eqs. 32 to 54", _direct),
     Item("khalil/five-bar", "closed loops: a five-bar", A, "section 4, eqs. 55 to 58", _five_bar, seconds=2, first=5),
 ]

@@ -86,7 +86,7 @@ def rolling(robot: Robot, q: Array, v_active: Array, a_active: Array) -> list[Ro
         return np.asarray(robot.kinetic_energy(there, rate) + robot.potential_energy(there))
 
     rows = moving_base(robot, q, v, a, ground, held=PLANAR)
-    return [*rows, same("rate of energy, by differences", derivative(energy, 1e-3), drives @ v_active, 1e-8, "W")]
+    return [*rows, same("rate of energy (finite differences)", derivative(energy, 1e-3), drives @ v_active, 1e-8, "W")]
 
 
 def bones(axes: Any, robot: Robot, q: Array, colour: Any, plane: Sequence[int] = (0, 1, 2), first: int = 0) -> None:
@@ -206,8 +206,14 @@ def _snake() -> Outcome:
     ground = snake.closed.loop_forces(creep.q[k], creep.v[k], creep.tau[k], coordinates="all")
     rows = moving_base(snake, creep.q[k], creep.v[k], a, snake.closed.loop_loads(creep.q[k], ground), held=PLANAR)
     rows += [
-        claim("side slip of the path of each axle", "0", f"{side:.0e} of the speed", bool(side < 2e-3)),
-        same("kinetic energy, and the work done by bending", done, creep.energy[2::2] - creep.energy[0], 1e-3, "J"),
+        claim("lateral slip of each axle along its path", "0", f"{side:.0e} of the speed", bool(side < 2e-3)),
+        same(
+            "kinetic energy, compared with the work done by bending",
+            done,
+            creep.energy[2::2] - creep.energy[0],
+            1e-3,
+            "J",
+        ),
         only("distance travelled by the head in 4 s", f"{np.hypot(*(creep.q[-1, :2] - creep.q[0, :2])):.2f} m"),
     ]
 
@@ -259,8 +265,8 @@ def _flying() -> Outcome:
     rows = [
         *moving_base(robot, q, v, a, air),
         same("w' of a gyrostat", turned, a[:3], 1e-10, "rad/s²"),
-        same("lift over mass", [0, 0, lift * (speed**2).sum() / mass], moved, 1e-10, "m/s²"),
-        same("gyroscopic torque of the rotors, -w x h", gyro, inertia @ (a - slow)[:3], 1e-10, "N m"),
+        same("lift divided by mass", [0, 0, lift * (speed**2).sum() / mass], moved, 1e-10, "m/s²"),
+        same("gyroscopic torque of the rotors, -w × h", gyro, inertia @ (a - slow)[:3], 1e-10, "N m"),
     ]
     # Rotors that all turn one way, in hover: w precesses in the axes of the body at h / I.
     turns, hover = ca.SX.sym("t"), np.sqrt(9.81 * mass / (4 * lift))
@@ -362,9 +368,11 @@ def _walking() -> Outcome:
     mean = float(touch[100:, :, 2].sum(axis=1).mean())
     rows = [
         *moving_base(robot, q, v, a, loads),
-        same("rate of momentum, by differences", rate, touch[k].sum(axis=0) + robot.mass * robot.gravity, 1e-7, "N"),
-        only("mean ground force over weight", f"{mean / (robot.mass * 9.81):.3f}"),
-        only("way of the trunk in 2 s", f"{walk.q[-1, 0]:.2f} m"),
+        same(
+            "rate of momentum (finite differences)", rate, touch[k].sum(axis=0) + robot.mass * robot.gravity, 1e-7, "N"
+        ),
+        only("mean ground force divided by weight", f"{mean / (robot.mass * 9.81):.3f}"),
+        only("distance travelled by the trunk in 2 s", f"{walk.q[-1, 0]:.2f} m"),
     ]
 
     def draw(figure: Any) -> None:
@@ -429,7 +437,7 @@ def _humanoid() -> Outcome:
     weight = robot.mass * robot.gravity
     rate = derivative(momentum, 1e-3) - np.r_[np.cross(robot.center_of_mass(q), weight), weight]
     rows = moving_base(robot, q, v, a, loads, pelvis)
-    rows.append(same("rate of momentum less weight, by differences", rate, whole, 1e-7, "N m, N"))
+    rows.append(same("rate of momentum minus weight (finite differences)", rate, whole, 1e-7, "N m, N"))
     times = np.linspace(0.0, 2.0, 41)
     states = [[each.full().ravel() for each in squat(t)] for t in times]
     resultants = np.array([ground(*state)[1] for state in states])

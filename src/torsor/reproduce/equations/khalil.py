@@ -2,7 +2,7 @@
 
 The notation follows W. Khalil, "Dynamic modeling of robots using recursive Newton-Euler techniques", ICINCO 2010
 (equation numbers in comments; a ``Form`` names those evaluated as printed). The module contains the inverse model, the
-direct model by matrices and by recursion, elastic joints, and a moving base.
+forward dynamics by matrices and by recursion, elastic joints, and a moving base.
 
 Frame j is on the axis of joint j. Inertial parameters M, MS, J are about O_j, in the axes of frame j. Twists are
 (V, w), wrenches (f, m).
