@@ -305,7 +305,7 @@ class _Reader:
     def _stacks(self) -> dict[str, list[UsdJoint]]:
         """Combine joints between the same two bodies into one chain, as Newton does. The first joint holds the others.
 
-        The chain goes from the first end of the first joint to its second end. The ends of other joints may be exchanged.
+        The chain goes from the first end of the first joint to its second end. Ends of other joints may be exchanged.
         """
         stacks = dict[frozenset[str], list[UsdJoint]]()
         for joint in (item for item in self.joints if not item.excluded):
