@@ -110,7 +110,7 @@ def is_quick(item: Item) -> bool:
 
 
 def find(names: Sequence[str], kind: str | None = None) -> list[Item]:
-    """Return items by name, or all items of a document by its name; without names, all items.
+    """Return items by name, all items of a document by its name, or all items if there are no names.
 
     Example:
         >>> [each.title for each in find(["khalil-2010/five-bar"])]

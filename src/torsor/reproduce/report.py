@@ -220,7 +220,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def _markdown(results: Sequence[Result], folder: str, beside: Collection[str]) -> str:
-    def link(text: str, page: str) -> str:  # if the page lies beside the report, as in the folder of the docs
+    def link(text: str, page: str) -> str:  # if the page is next to the report, as in docs/theory
         return f"[{text}]({page})" if page in beside else text
 
     lines = [f"# {TITLE}", "", f"{INTRODUCTION} {AGREEING}", ""]
@@ -245,7 +245,7 @@ def _markdown(results: Sequence[Result], folder: str, beside: Collection[str]) -
 
 
 def _item_lines(result: Result, first: dict[str, Result]) -> Iterator[str]:
-    """Yield the lines of an item. ``first`` has the first result with each reason; it is extended.
+    """Yield the lines of an item. ``first`` contains the first result with each reason, and is extended.
 
     Items with the same reason refer to the first of them, and omit its rows.
     """
@@ -359,7 +359,7 @@ def errata_page() -> str:
 
 
 def _erratum_cells(erratum: Erratum) -> list[str]:
-    """Return the cells of an erratum; its place is omitted where the name states it: "khalil/eq-57"."""
+    """Return the cells of an erratum, without its place if the name contains it, as in "khalil/eq-57"."""
     short = erratum.name.partition("/")[2].replace("-", " ", 1).replace("eq ", "eq. ")
     place = erratum.place.removeprefix(short).lstrip(", ")
     category = "" if erratum.category is Category.MISPRINT else f"({erratum.category.value})"

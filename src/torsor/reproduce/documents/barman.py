@@ -53,7 +53,7 @@ def two_link(points: int = 30) -> Any:
 
 @cache
 def bang_bang() -> Any:
-    """Return the motion with discontinuous torques, which is the true optimum."""
+    """Return the motion with discontinuous torques, which is the exact optimum."""
     return motion.switching(two_link())
 
 
@@ -73,7 +73,7 @@ def _time() -> list[Row]:
     ]
 
 
-SPLINE_POINTS = 28  # control points with which the printed time and the printed switching times are found
+SPLINE_POINTS = 28  # control points with which the printed time and the printed switching times are obtained
 OTHER_POINTS = (28, 30, 32, 34, 36)  # all have the printed time
 LATE = (0.2, 0.21), (0.25, 0.27)  # s: "just over 0.2" and "after 0.25"
 
@@ -138,7 +138,7 @@ def _above(upper: Array, lower: Array) -> tuple[bool, str]:
 
 
 def _with_weight(figure: Any, title: str, result: Any, names: tuple[str, str], norm: Array, heavy: Array) -> None:
-    """Draw norms of joint forces without and with the weight of the links."""
+    """Draw the norms of joint forces with and without the weight of the links."""
     axes = figure.subplots()
     curves(axes, result.times, norm, names)
     for k, column in enumerate(heavy.T):
@@ -186,7 +186,7 @@ def printed_arm() -> barman.Robot:
 
 
 def _moved_by(best: Any) -> Array:
-    """Return q(T) and q'(T) from q(0) of eq. 4.17, by the torques of a motion and the equations of the thesis."""
+    """Return q(T) and q'(T) for q(0) of eq. 4.17, from the torques of a motion and the equations of the thesis."""
     arm = printed_arm()
 
     def rate(t: float, y: Array, tau: Array) -> Array:
@@ -204,7 +204,7 @@ def _moved_by(best: Any) -> Array:
 # Section 4.2: a slide and a revolute joint
 
 
-ENDS = {  # readings of the four boundary values: (q1, q2) at the start and at the end
+ENDS = {  # interpretations of the four boundary values: (q1, q2) at the start and at the end
     "as printed": ((0.1, 0.6), (QUARTER / 2, -QUARTER / 2)),
     "q1 from 0.1 to 0.6, q2 from π/4 to -π/4": ((0.1, QUARTER / 2), (0.6, -QUARTER / 2)),
     "θ_2 = q_2": ((0.1, 0.6 - QUARTER), (QUARTER / 2, -1.5 * QUARTER)),
@@ -225,7 +225,7 @@ def slide(ends: str = "as printed", is_scaled: bool = True, points: int = 5, nod
     phase = motion.Phase((0.1, 2.0), points=points, nodes=nodes)
     problem = motion.MotionProblem(library.slide_link(), phase, costs, limits, name="slide-link")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)  # few nodes, as in one of the readings
+        warnings.simplefilter("ignore", ModelWarning)  # few nodes, as in one of the interpretations
         return problem.solve(tolerance=1e-9)
 
 
@@ -401,7 +401,7 @@ CENTRES = {"two_link": (("-0.2", "0"), ("-0.2", "0")), "slide_link": (("0", "-0.
 
 
 def _table(name: str) -> list[Row]:
-    """Compare a printed table (in quarter turns and links) with the parameters of a library robot, from its poses."""
+    """Compare a printed table (in quarter turns and link lengths) with the parameters of a library robot."""
     robot, size = getattr(library, name)(), {"0": 0.0, "L1": LENGTH, "L2": LENGTH, "π/2": QUARTER}
     poses, before, rows = robot.poses(robot.neutral()), np.eye(4), list[Row]()
     for k, row in enumerate(PRINTED[name]):
@@ -438,7 +438,7 @@ def _basis(s: Array, knots: Array, degree: int, order: int = 0) -> Array:
 
 
 def _splines() -> list[Row]:
-    """Compare torques of splines and their derivatives in control points and duration, eqs. 4.13 to 4.15."""
+    """Compare spline torques and their derivatives with respect to control points and duration, eqs. 4.13 to 4.15."""
     problem, arm = two_link_time(points=8), printed_arm()
     program, phase = problem.program, problem.program.layout.phases[0]
     x = problem.guess() + 0.1 * np.random.default_rng(2).normal(size=program.n)

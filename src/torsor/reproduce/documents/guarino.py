@@ -103,7 +103,8 @@ def _recursion() -> list[Row]:
 def _tip_load(robot: Robot, q: Array, v: Array) -> tuple[guarino.Tip, list[Array]]:
     """Return a load at the tip and its rate, in the forms of the paper and of the library.
 
-    The paper's load acts on the environment and its rate is seen at rest; the library's load acts on the robot.
+    The paper's load acts on the environment, and its rate is relative to the base. The library's load acts on the
+    robot.
     """
     R, p = guarino.placement(0.2, 0.5, 0.7, 0.3)
     tip, w = guarino.Tip(R, p, *10 * np.random.default_rng(7).normal(size=(4, 3))), robot.velocities(q, v)[-1, :3]
@@ -168,7 +169,7 @@ def _ends() -> Outcome:
 def _end_jerk(degree: int) -> float:
     """Return the end jerk of a polynomial from 0 to 1 whose derivatives up to the third are to vanish at both ends.
 
-    The conditions are met in the sense of least squares: exactly, if the polynomial has enough coefficients.
+    The conditions are satisfied in the least-squares sense: exactly, if the polynomial has enough coefficients.
     """
     powers = [np.polynomial.polynomial.polyvander([0.0, 1.0], degree)]
     for k in range(1, 4):  # row: a derivative at an end
@@ -227,8 +228,8 @@ def _other_signs() -> Robot:
 def _sign_choices() -> dict[tuple[int, ...], float]:
     """Return the difference for joint 1 with each choice of the signs of theta_3 and of the centres of mass.
 
-    The choices are signs of theta_3 and of six coordinates; those of link 1 have no influence. The difference is the
-    one at the time at which it is largest with the printed signs.
+    The choices are the signs of theta_3 and of six coordinates; those of link 1 have no influence. The difference is
+    evaluated at the time at which it is largest with the printed signs.
     """
     times, distance = differences(1e-4)
     late = times[np.argmax(distance[:, 0])]
@@ -266,8 +267,8 @@ def _general(n: int, is_modified: bool = True) -> Robot:
 def as_written(n: int, is_general: bool = False) -> OperationCount:
     """Return the operations of (3) to (21) for n revolute joints, with full vectors and matrices.
 
-    The base is at rest and gravity is parallel to the first axis, so that the acceleration of the first link is -g. The
-    load is given in frame N. With ``is_general``, the first axis and the frame of the load are arbitrary.
+    The base is at rest and gravity is parallel to the first axis, so the acceleration of the first link is -g. The load
+    is given in frame N. With ``is_general``, the first axis and the frame of the load are arbitrary.
     """
     rng = np.random.default_rng(n)
     R, p, m, c, inertia = (rng.uniform(2, 3, shape) for shape in ((n, 3, 3), (n, 3), n, (n, 3), (n, 3, 3)))

@@ -178,7 +178,7 @@ def _table() -> list[Row]:
         ours = [links[k].mass, *np.diag(J), J[0, 1], J[0, 2], J[1, 2]]
         rows.append(numbers(f"link {k + 1}: m, Ixx, Iyy, Izz, Ixy, Ixz, Iyz", [mass, *moments], ours, "kg, kg m²"))
     rows.append(numbers("link 1 with two motors of 1 kg: m", ["4.5"], [links[0].mass], "kg"))
-    # Link 1 is its own body and two motors at O_2: what the motors add is known, the rest is the printed inertia.
+    # Link 1 consists of a body and two motors at O_2. The contribution of the motors is known; the rest is printed.
     centre, motors = np.array([0.0, 0.15, 0.0]), np.array([0.0, 0.3, 0.0])
     J = np.asarray(links[0].inertia) - 2 * np.diag([0.006, 0.006, 0.004])
     for mass_, place in ((2.5, centre), (1.0, motors), (1.0, motors)):

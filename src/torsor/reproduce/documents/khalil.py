@@ -51,7 +51,7 @@ def _elastic() -> list[Row]:
 
 
 def _matrices_of_free_base() -> tuple[Array, Array]:
-    """Return (A, H) of eq. 83 from the inverse model, extended to the base (section 7.1, first method)."""
+    """Return (A, H) of eq. 83 from inverse dynamics, extended to the base (section 7.1, first method)."""
     data, _, (q, v, _), fe, me, base, _ = tree()
     n = len(q)
     calm = data._replace(Fs=np.zeros(n), Fv=np.zeros(n))
@@ -149,7 +149,7 @@ def _swim(step: float = 0.005) -> tuple[Robot, Array, Array]:
 
 
 def _drift(path: Array) -> float:
-    """Return the largest distance (m) of the eel's centre of mass from where it began."""
+    """Return the largest distance (m) of the eel's centre of mass from its initial position."""
     centre = _swim()[0].center_of_mass(path)
     return float(np.linalg.norm(centre - centre[0], axis=1).max())
 
@@ -206,7 +206,7 @@ def _rotation(pose: Array) -> Array:
 
 
 class Moved(NamedTuple):
-    """The motion of a body: its angular velocity and acceleration, and the acceleration of its origin minus gravity."""
+    """The motion of a body: angular velocity and acceleration, and acceleration of the origin minus gravity."""
 
     w: Array
     wd: Array
@@ -218,7 +218,7 @@ class Moved(NamedTuple):
 
 
 def _leg_tip(q: Array) -> tuple[Array, Array]:
-    """Return the place of the tip of a leg and J_i (63): a swing about x, a tilt about y, and a stretch along z."""
+    """Return the position of a leg tip and J_i (63). A leg rotates about x, then about y, and extends along z."""
     (s1, c1), (s2, c2), r = *((np.sin(x), np.cos(x)) for x in q[:2]), q[2]
     along = np.array([s2, -s1 * c2, c1 * c2])
     swing, tilt = np.array([0 * s1, -c1 * c2, -s1 * c2]), np.array([c2, s1 * s2, -c1 * s2])
@@ -413,7 +413,7 @@ def _direct() -> list[Row]:
 
 
 def _cut_joint() -> list[Row]:
-    """Describe the five-bar in table rows, two for the cut joint, and test the motion of the library."""
+    """Describe the five-bar in table rows, with two for the cut joint, and check the library's motion."""
     bar, rotors = FiveBar(), (0.01, 0.0, 0.02, 0.0)
     columns = zip(bar.tree.antecedent.tolist(), bar.tree.d, bar.robot.links, rotors, strict=True)
     rows = [

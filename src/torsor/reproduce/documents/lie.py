@@ -59,7 +59,7 @@ def _two_link() -> list[Row]:
 
 
 def _robot(data: lie.Robot) -> Robot:
-    """Return the library robot of a chain in screws."""
+    """Return the library robot of a chain described by screws."""
     none = np.zeros((3, 3))
     G = [np.block([[J, none], [none, m * np.eye(3)]]) for m, J in zip(data.m, data.I, strict=True)]
     return from_screws(list(data.M), list(data.S), G, gravity=data.g).to(device="casadi")
@@ -110,7 +110,7 @@ def _expanded() -> list[Row]:
         "θ'_1 θ'_2": cross(x.Rz1, x.b2) + cross(x.z2, cross(x.p, x.Rz1)) + cross(x.z2, x.R @ x.b1),
         "θ'_2²": cross(x.z2, x.b2),
     }
-    # One rate alone, then both: what is left of the product ω × v has both rates.
+    # Set one rate at a time, then both: the remaining part of the product ω × v contains both rates.
     rates = {"θ'_1²": (one, 0.0), "θ'_2²": (0.0, two)}
     alone = {name: robot.velocities(theta, np.array(each))[1] for name, each in rates.items()}
     ours = {name: cross(V[:3], V[3:]) for name, V in alone.items()}
