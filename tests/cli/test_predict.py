@@ -100,7 +100,7 @@ def test_the_help_lists_the_exit_statuses(command: list[str], capsys: pytest.Cap
     for words in (
         "0    success",
         "3    the motion problem is infeasible" if command else "3    infeasible problem",
-        "4    the solver stopped",
+        "4    the solver did not reach an optimum",
         "5    the motion is optimal at the nodes",
         "violates a constraint between them" + (" by more than 0.05 of its scale" if command else ""),
     ):
