@@ -1,21 +1,21 @@
 """Hybrid dynamics: each coordinate is driven by motion (its acceleration is given) or by force (its force is given).
 
-If all are driven by force, this is forward dynamics (Khalil calls it direct dynamics). If the base is driven by force
-and the joints by motion, it is the inverse dynamics of a moving base. If all are driven by motion, it is inverse
-dynamics. The equations are always linear in the unknowns:
+If all coordinates are driven by force, this is forward dynamics (direct dynamics in Khalil's terms). If the base is
+driven by force and the joints by motion, it is the inverse dynamics of a moving base. If all are driven by motion, it
+is inverse dynamics. The equations are always linear in the unknowns:
 
     1. inverse dynamics with the unknown accelerations at zero computes the forces tau0;
     2. the unknown accelerations x solve M_ff x = tau_f - tau0_f, by elimination from the tips to the root (articulated
-       bodies, Khalil 2010, eqs. 36-54, without velocities, which step 1 includes):
+       bodies, Khalil 2010, eqs. 36-54, without velocity terms, which step 1 includes):
 
            U = I S,  D = S^T U + Ia,  u = r - S^T p      I, p: articulated inertia and force of the body
            passed to the parent:  I - U U^T / D  and  p + U u / D
 
-    3. and from the root to the tips  x = (u - U^T A) / D,  A <- A + S x;
+    3. from the root to the tips,  x = (u - U^T A) / D,  A <- A + S x;
     4. the forces of coordinates driven by motion are tau0 + S^T (I A + p).
 
-``elimination`` performs steps 2 to 4. A body whose motion is expressed in few coordinates keeps its wrench from step 1
-in p, so that the wrench is projected onto the coordinates once.
+``elimination`` performs steps 2 to 4. If the motion of a body is expressed in few coordinates, its wrench from step 1
+remains in p and is projected onto these coordinates once.
 """
 
 import casadi as ca
