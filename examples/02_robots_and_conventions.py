@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 2. Robots from files, tables and screws
 #
-# This tutorial shows how to use your own robot. You can load it from a file (URDF, MJCF, TOML or another format), or
-# define it in Python by a Denavit-Hartenberg table, by screw axes, or by links and joints. The result is always an
-# immutable `Robot` with SI units and radians.
+# This tutorial shows how to use your own robot. Load it from a file (URDF, MJCF, TOML or another format), or define it
+# in Python by a Denavit-Hartenberg table, screw axes, or links and joints. The result is an immutable `Robot` in SI
+# units and radians.
 
 # %%
 import tempfile
@@ -16,8 +16,8 @@ import torsor
 # %% [markdown]
 # ## One arm, three descriptions
 #
-# The arm consists of two rods that move in a vertical plane. Each rod is 1 m long and has a mass of 2 kg. `from_screws`
-# takes the home poses and spatial inertias of the links, and the screw axes in the space frame.
+# The arm consists of two rods (each 1 m long, 2 kg) that move in a vertical plane. `from_screws` takes the links' home
+# poses, screw axes in the space frame, and spatial inertias.
 
 # %%
 inertia = np.diag([0.0, 1 / 6, 1 / 6])

@@ -3,8 +3,8 @@
 #
 # This tutorial is for engineers whose robots have elastic gears, belts or series elastic actuators. A joint with an
 # elastic transmission has two coordinates, one for the motor and one for the link. The motor may be mounted on any
-# link, and its spinning rotor exerts gyroscopic moments on that link. All algorithms include the elasticity and these
-# moments (Khalil 2010, Hua et al. 2022).
+# link, where its spinning rotor causes gyroscopic moments. All algorithms include elasticity and gyroscopic moments
+# (Khalil 2010, Hua et al. 2022).
 
 # %%
 import numpy as np
@@ -18,9 +18,8 @@ elastic = rigid.with_motor("joint3", carrier="link1", **drive)
 print(rigid.nv, elastic.nv, elastic.coordinate_names[-1])
 
 # %% [markdown]
-# The motor starts at 0.2 rad/s, which makes the joint oscillate. The frequency depends on the spring stiffness and on
-# the inertias on both sides of the spring. This code compares the simulated frequency with that of the linearised
-# model.
+# The motor starts at 0.2 rad/s, so the joint oscillates. The frequency depends on the spring stiffness and on the
+# inertias on both sides. This code compares the simulated frequency with that of the linearised model.
 
 # %%
 q0 = np.zeros(7)

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 6. Closed loops and parallel robots
 #
-# This tutorial computes the bearing forces of a four-bar linkage, simulates a slider-crank through its dead points, and
-# computes the leg forces of a Gough-Stewart platform. The tutorial is for designers of linkages and parallel robots.
+# This tutorial is for designers of linkages and parallel robots. It computes the bearing forces of a four-bar linkage,
+# simulates a slider-crank through its dead points, and computes the leg forces of a Gough-Stewart platform.
 
 # %%
 import numpy as np

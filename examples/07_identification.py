@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 7. Parameter identification
 #
-# This tutorial designs an excitation trajectory, simulates measurements with sensor noise, and identifies physically
-# consistent masses, inertias and friction. A second motion validates the result. The tutorial is for engineers who need
-# an accurate model of a real robot.
+# This tutorial is for engineers who need an accurate model of a real robot. It designs an excitation trajectory,
+# simulates measurements with sensor noise, and identifies physically consistent masses, inertias and friction. A second
+# motion validates the result.
 
 # %%
 import numpy as np

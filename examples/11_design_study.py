@@ -26,7 +26,7 @@ arm = arm.with_payload("link2", 1.0, com=(FOREARM, 0, 0))
 # %% [markdown]
 # The arm moves a payload of 1 kg from one point to another with bounded torques and velocities. Often, only one joint
 # limits the duration. A small effort term in the objective makes the torques of the other joint unique. On the 10 x 10
-# grid, it makes the motion at most 1.6 % slower.
+# grid, it slows motions by at most 1.6 %.
 
 
 # %%
