@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 1. A first robot
 #
-# This tutorial loads a robot arm, prints its data, draws a posture and computes the torques for a motion.
+# This tutorial loads a robot arm, prints its data, draws a posture and computes joint torques.
 
 # %%
 import numpy as np

@@ -76,7 +76,7 @@ def speed(facts: Facts, _: str) -> str:
         (row["name"], f"{row['peer']}, {row['peer_call']}", *cells(facts, row, "x86"), *cells(facts, row, "arm"))
         for row in facts["speed"]
     )
-    head = "| one core, float64 | compared with | x86-64 | ratio | AArch64 | ratio |"
+    head = "| one core, float64 | compared with | x86-64 | speed ratio | AArch64 | speed ratio |"
     machines = facts["machines"]
     return f"{table(head, rows)}\n\nx86-64: {machines['x86']}. AArch64: {machines['arm']}."
 
