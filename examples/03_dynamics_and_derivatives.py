@@ -31,7 +31,7 @@ print(robot.inverse_dynamics(*states).shape)
 # ## Derivatives
 #
 # A single recursion computes exact derivatives with respect to q, v and a. A linear prediction based on them has a
-# second-order error: a step ten times smaller makes the error a hundred times smaller.
+# second-order error: reducing the step by a factor of 10 reduces the error by a factor of 100.
 
 # %%
 dq, dv, da = robot.derivatives.inverse_dynamics(q, v, a)
