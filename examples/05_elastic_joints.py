@@ -32,7 +32,7 @@ measured = 1 / (2 * np.mean(np.diff(crossings)))
 M = elastic.mass_matrix(q0)
 direction = np.zeros(7)
 direction[[2, 6]] = 1.0, -1.0
-mobility = direction @ np.linalg.solve(M, direction)  # inverse effective inertia of the spring
+mobility = direction @ np.linalg.solve(M, direction)  # inverse of the effective inertia at the spring
 print(f"simulated {measured:.2f} Hz, linear model {np.sqrt(8e3 * mobility) / (2 * np.pi):.2f} Hz")
 
 # %%

@@ -26,7 +26,7 @@ states = np.random.default_rng(0).normal(size=(3, 50_000, 6))
 threaded = robot.to(threads="auto")
 single = robot.to(dtype="float32")
 tau = robot.inverse_dynamics(*states)
-print(bool((threaded.inverse_dynamics(*states) == tau).all()))  # the same bits for any number of threads
+print(bool((threaded.inverse_dynamics(*states) == tau).all()))  # bit-identical for any number of threads
 error = np.abs(single.inverse_dynamics(*states.astype(np.float32)) - tau).max() / np.abs(tau).max()
 print(f"float32: {error:.0e} of the largest torque")
 

@@ -90,7 +90,7 @@ ratio = results["Torques.upper"] / TORQUE
 loss = results["objective.Effort"] / EFFORT / (ratio * CONSTANT) ** 2
 order = np.argsort(seconds)
 least = np.fmin.accumulate([np.inf, *loss[order][:-1]])
-front = order[loss[order] < least]  # NaN (not solved) is never less
+front = order[loss[order] < least]  # comparisons with NaN (not solved) are false
 print(f"{len(front)} designs are on the front, including:")
 for k in front[:: max(1, len(front) // 5)]:
     print(f"{seconds[k]:.3f} s  {loss[k]:5.2f} J  {length[k]:.3f} m  ratio {ratio[k]:5.1f}")
