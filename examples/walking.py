@@ -1,8 +1,8 @@
-"""Predict two walks with 55 degrees of freedom: one from its speed alone, and the tuned default (Barman 2020).
+"""Predict a walk with 55 degrees of freedom from its speed alone, and compare it with the walk of Barman 2020.
 
 The program prints tables of both strides, compared with measured people, and draws their moments and powers. In the
 same folder it writes their leg angles (walking_curves.png), three views of the body (human.png) and an animation of
-the walk with free steps (.gif):
+the predicted walk (.gif):
 
     python examples/walking.py walking.png
 """
@@ -15,7 +15,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import torsor
-from torsor.human import REFERENCES, Step, Stride, animate, draw, walking
+from torsor.human import REFERENCES, Stride, animate, draw, walking
+from torsor.reproduce.documents.printed_walk import habitual_walk
 
 ANGLES = "hip_flexion", "knee_flexion", "ankle_flexion", "vertical"
 MOMENTS = "hip_extension", "knee_extension", "ankle_plantarflexion", "hip_power", "knee_power", "ankle_power"
@@ -54,14 +55,14 @@ def draw_curves(strides: Mapping[str, Stride], names: tuple[str, ...], columns: 
 
 def main(path: Path) -> None:
     """Print the tables and draw the pictures."""
-    free = walking(step=Step(speed=1.25, length="free", width="free")).solve(progress=True)
-    strides = {"free, 1.25 m/s": Stride(free), "default (tuned), 1.2 m/s": Stride(walking().solve(progress=True))}
+    result = walking().solve(progress=True)
+    strides = {"predicted, 1.25 m/s": Stride(result), "Barman 2020 with habits, 1.2 m/s": habitual_walk()}
     for stride in strides.values():
         print(stride.report())
     draw_curves(strides, ANGLES, 4, path.with_name("walking_curves.png"))
     draw_curves(strides, MOMENTS, 3, path)
     draw(torsor.library.human(), path=path.with_name("human.png"))
-    animate(free, path.with_suffix(".gif"))
+    animate(result, path.with_suffix(".gif"))
 
 
 if __name__ == "__main__":
