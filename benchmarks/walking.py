@@ -7,7 +7,8 @@ warm cache.
 
 ``--quick`` solves the default walk once and stops after the times of evaluations. The peer (``--peer``) solves the
 walk with habits of Barman 2020 (one spline basis, a given duration) by IPOPT with MUMPS in a few minutes. CasADi
-differentiates the function of a node, maps it over the nodes, and evaluates it on its virtual machine. ``--cold`` measures the first walk with an empty cache.
+differentiates the function of a node, maps it over the nodes, and evaluates it on its virtual machine. ``--cold``
+measures the first walk with an empty cache.
 """
 
 import argparse

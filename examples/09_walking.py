@@ -21,8 +21,8 @@ torsor.human.draw(body)
 # ## Walking
 #
 # The motion, the ground reaction forces, and the length, width and timing of the step are computed together from the
-# walking speed, 1.25 m/s by default. The first run on a machine takes one to two minutes, mostly for compilation. No weight
-# was fitted to the measured curves below.
+# walking speed, 1.25 m/s by default. The first run on a machine takes one to two minutes, mostly for
+# compilation. No weight was fitted to the measured curves below.
 
 # %%
 result = walking(body).solve()
