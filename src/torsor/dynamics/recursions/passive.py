@@ -14,6 +14,10 @@ import casadi as ca
 from torsor.dynamics.trees.tree import Passive, Tree
 from torsor.mechanism.drives import energy_at, friction_at, stiffness_at
 
+# Rate (rad/s or m/s) below which the chord of discontinuous friction, F / rate, does not become steeper: a sticking
+# joint creeps at less than this rate.
+REST = 1e-6
+
 
 def gather(nv: int, forces: Iterable[tuple[int, ca.SX]]) -> ca.SX:
     """Return the sum (nv x 1) of generalised forces, given as (coordinate, force)."""
@@ -78,6 +82,8 @@ def _friction_slope(passive: Passive, rate: ca.SX, chord: bool) -> ca.SX:
             ends = (ca.substitute(force, x, at) for at in (rate, ca.SX(0)))
             further = ca.fmax(ca.if_else(near, further, operator.sub(*ends) / ca.if_else(near, 1.0, rate)), 0)
     if not passive.smooth:
+        if chord and _acts(passive.coulomb):
+            further = further + passive.coulomb / ca.fmax(ca.fabs(rate), REST)
         return passive.damping + further
     s = rate / passive.smooth
     tanh = ca.tanh(s)
