@@ -27,8 +27,8 @@ from torsor.control.whole_body.tasks import (
 
 __all__ = [
     "AngularMomentum", "CenterOfMass", "Controller", "Drives", "FrameDirection", "FrameOrientation", "FramePose",
-    "FramePosition", "MomentumObserver", "OnlineScaling", "PointContact", "Posture", "Reference", "SurfaceContact", "Timing",
-    "WholeBody", "WholeBodyResult", "computed_torque", "drives", "elastic_feed_forward", "elastic_tracking",
+    "FramePosition", "MomentumObserver", "OnlineScaling", "PointContact", "Posture", "Reference", "SurfaceContact",
+    "Timing", "WholeBody", "WholeBodyResult", "computed_torque", "drives", "elastic_feed_forward", "elastic_tracking",
     "feedback_linearization", "gravity_compensation", "gravity_pd", "mixed", "motor_equilibrium", "operational_space",
     "reference",
 ]  # fmt: skip

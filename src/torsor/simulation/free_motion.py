@@ -1,40 +1,45 @@
 """The motion in a step without hard contact: rigid bodies of order 2, with springs, friction and drives implicit.
 
-A force F that resists the motion of one coordinate (a spring, a damper, friction, a joint stop, a drive) is taken at
-the end of the step, where it is linearised about the state ahead, (t + h, q + h v, v), with K = -dF/dq and D = -dF/dv:
+A force F that resists the motion of one coordinate (a spring, a damper, friction, a joint stop, a drive) is linearised
+in the velocity at the end of the step, with K = -dF/dq and D = -dF/dv:
 
-    F(end) = F - (h D + h^2 K) a                            q(end) = q + h v + h^2 a,  v(end) = v + h a
+    F(end) = u - z a,    u = F + X (F_ahead - F),    z = h D + X h^2 K
 
-Its impedance h D + h^2 K is therefore added to the mass matrix (to the inertia of the joint in the articulated-body
-recursion), and F acts as a given force. This is the implicit Euler method for these forces: stable for any K and D, of
-order 1, and without iterations. D of friction is the slope of the chord from rest, so that friction stops a joint but
-never reverses it. All other forces f are explicit. With the acceleration a(t, q, v) that solves
+F_ahead is the force at (t + h, q + h v, v). The impedance z is added to the mass matrix (in the articulated-body
+recursion to the inertia of the joint), and u acts as a given force, so that no iterations are needed. The number X is
+0 where the damping D suffices for stability (from 2 h K on) and 1 where it does not (up to h K), and linear in
+between. X = 0 leaves a spring undamped: F(end) is the force at the start position and the end velocity. X = 1 is the
+implicit Euler method. Springs, dampers and friction never increase the energy if M is constant, for any K, D and h:
 
-    (M(q) + h D + h^2 K) a = f(t, q, v) + F - C v - g
+    E(end) - E(start) = -h v*^T (z/h - h K/2) v* - w^T M w / 2,        z/h >= h K
+
+All other forces f are explicit. With the acceleration a(t, q, v) that solves
+
+    (M(q) + z) a = f(t, q, v) + u - C v - g
 
 and local coordinates about q (``chart``), the step is
 
     q_m = q + h/2 v,  v_m = v + h/2 a(t, q, v),  w = h a(t + h/2, q_m, v_m),  v* = v + w,  q* = q + h (v + w/2)
 
-but q* = q + h v* for coordinates with a stiffness K. Without implicit forces, this is the Störmer-Verlet method with
-velocity products at a predicted velocity, which is of order 2 and symplectic where forces do not depend on velocities.
-If M is constant, springs, dampers and friction never increase the energy:
+but q* = q + h v* for coordinates with a stiffness K. It is of order 1 with implicit forces. Without them, it is the
+Störmer-Verlet method with velocity products at a predicted velocity, which is of order 2 and symplectic where forces do
+not depend on velocities.
 
-    E(end) - E(start) = -h v*^T D v* - w^T M w / 2 - h^2 v*^T K v* / 2
+Saturation is exact. A drive with the limit L either applies exactly L or -L and has no impedance, or applies u - z a.
+It is saturated where |u| > L. Without hard contact, this is decided again with the first of the two accelerations: a
+saturated drive is released unless u - z a is still beyond the same limit, and another drive is saturated if
+|u - z a| > L. A drive exceeds L only if other loads change which drives are saturated, and only for one step.
 
-Saturation is exact. With its law u at the state ahead, its impedance z = h D + h^2 K and its limit L, a drive either
-applies exactly L or -L and has no impedance, or applies u - z a. It is saturated where |u| > L. Without hard contact,
-this is decided again with the first of the two accelerations: a saturated drive is released unless u - z a is still
-beyond the same limit, and another drive is saturated if |u - z a| > L. The force of a step is then that of the
-saturated law at its end. It differs only if other loads change which drives are saturated: a drive may exceed L for
-one step.
+Coulomb friction Fs tanh(v / s) is a drive with the limit Fs, and D is the slope of its chord from rest: it stops a
+joint but never reverses it. Without s, s is 1e-6 rad/s or m/s. Springs of elastic joints and flexible links, which act
+on several coordinates, have X = 1.
 
 The linear velocity of a free body is in its own axes. It is added in the axes at the start and rotated afterwards, so
 that a spinning body keeps its momentum to rounding.
 """
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -42,10 +47,15 @@ import numpy as np
 from torsor.dynamics import Body, Tree, lean
 from torsor.dynamics.recursions.elimination import Stiffness
 from torsor.dynamics.recursions.hybrid import forward_dynamics
-from torsor.dynamics.recursions.passive import passive_force, passive_jacobians
+from torsor.dynamics.recursions.passive import acts, passive_force, passive_jacobians
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import acted, step_inputs, symbols
 from torsor.spatial import cross
+
+# rad/s or m/s: the slip speed of Coulomb friction without one, a regularisation that sticking joints do not show.
+REST = 1e-6
+# Divisor in the place of a stiffness of 0.
+TINY = 1e-30
 
 
 class FreeMotion(NamedTuple):
@@ -64,14 +74,14 @@ class FreeMotion(NamedTuple):
 
 
 class Limited(NamedTuple):
-    """The drive of a coordinate: its law u at the state ahead, its impedance z, and its limit L."""
+    """A force u - z a of a coordinate with the limit L."""
 
     u: ca.SX
     z: ca.SX
-    L: float
+    L: float | ca.SX
 
     def saturated(self, a: ca.SX | None) -> tuple[ca.SX, ca.SX]:
-        """Return the force and the impedance of the drive, which is saturated at u and, if a is given, at u - z a."""
+        """Return the force and the impedance, saturated where |u| > L; given a, where |u - z a| > L."""
         side, is_saturated = ca.if_else(self.u > 0, 1, -1), ca.fabs(self.u) > self.L
         if a is not None:
             end = self.u - self.z * a
@@ -81,21 +91,21 @@ class Limited(NamedTuple):
 
 
 class Implicit(NamedTuple):
-    """Implicit forces: F (nv x 1) and its impedance, without the ``limited`` drives, by coordinate.
+    """Implicit forces: u (nv x 1) and its impedance, without the ``limited`` forces (coordinate, force).
 
     ``rows`` are the coordinates on which acting forces are implicit, and ``stiff`` those with a stiffness.
     """
 
     force: ca.SX
     impedance: Stiffness
-    limited: dict[int, Limited]
+    limited: list[tuple[int, Limited]]
     rows: list[int]
     stiff: list[int]
 
     def saturated(self, a: ca.SX | None = None) -> tuple[ca.SX, Stiffness]:
-        """Return F (nv x 1) and the impedance of all forces, given the first accelerations a or None."""
+        """Return the forces (nv x 1) and the impedance of all, given the first accelerations a or None."""
         force, impedance = ca.SX(self.force), dict(self.impedance)
-        for k, drive in self.limited.items():
+        for k, drive in self.limited:
             tau, z = drive.saturated(None if a is None else a[k])
             force[k] += tau
             impedance[k, k] = impedance.get((k, k), ca.SX(0)) + z
@@ -160,32 +170,48 @@ def implicit_forces(robot: Robot, acting: ca.Function, inputs: dict[str, ca.SX])
     ahead = ca.SX(q)
     for k, i in own.items():
         ahead[i] += h * v[k]
-    result = Implicit(-passive_force(tree, ahead, v), {}, {}, _separate(acting, own), [])
-    stiff = set[int]()
+    passives = [replace(each, smooth=each.smooth or REST) for each in tree.passives]
+    coupled = {k for each in passives if len(each.v) > 1 for k in each.v}
+    several = replace(tree, passives=tuple(each for each in passives if coupled & set(each.v)))
+    impedance = {place: h * D + h**2 * K for place, (K, D) in passive_jacobians(several, ahead, v, chord=True).items()}
+    result = Implicit(-passive_force(several, ahead, v), impedance, [], _separate(acting, own), sorted(coupled))
 
-    def add(place: tuple[int, int], K: ca.SX, D: ca.SX) -> None:
-        if not (K.is_zero() and D.is_zero()):
-            result.impedance[place] = result.impedance.get(place, ca.SX(0)) + h * D + h**2 * K
-            stiff.update(() if K.is_zero() else place)
+    def add(k: int, forces: tuple[ca.SX, ca.SX], K: ca.SX, D: ca.SX, limit: Any = np.inf) -> None:
+        """Add a force (now, ahead) to coordinate k."""
+        u, z = forces[1], h * D
+        if not K.is_zero():
+            more = ca.fmin(h * K, ca.fmax(2 * h * K - D, 0))
+            u, z = forces[0] + more / ca.fmax(h * K, TINY) * (forces[1] - forces[0]), z + h * more
+            result.stiff.append(k)
+        if isinstance(limit, ca.SX) or np.isfinite(limit):
+            result.limited.append((k, Limited(u, z, limit)))
+            return
+        result.force[k] += u
+        if not z.is_zero():
+            result.impedance[k, k] = result.impedance.get((k, k), ca.SX(0)) + z
 
-    for place, (K, D) in passive_jacobians(tree, ahead, v, chord=True).items():
-        add(place, ca.SX(K), ca.SX(D))
-    at = [t + h, ahead, v, *held]
-    limits = dict(zip(acting.name_out(), acting.call(at), strict=True)).get("limit", ca.SX.inf(robot.nv, 1))
-    for name in [*({"drive_tau", "added_tau"} & set(acting.name_out()) or ["acting_tau"])] if result.rows else ():
-        tau, K, D = _slopes(acting, name, result.rows, own, at)
+    for k in {k for each in passives for k in each.v} - coupled:
+        group = [each for each in passives if each.v == (k,)]
+        rubbing = [replace(each, stiffness=0.0, damping=0.0, model="") for each in group if acts(each.coulomb)]
+        parts: list[tuple[Any, Any]] = [(tuple(replace(each, coulomb=0.0) for each in group), np.inf)]
+        for those, limit in parts + [((each,), abs(each.c[0]) * each.coulomb) for each in rubbing]:
+            alone = replace(tree, passives=those)
+            forces = -passive_force(alone, q, v)[k], -passive_force(alone, ahead, v)[k]
+            add(k, forces, *map(_resisting, passive_jacobians(alone, ahead, v, chord=True)[k, k]), limit)
+    limits = dict(zip(acting.name_out(), acting.call([t, q, v, *held]), strict=True)).get("limit")
+    names = ["acting_tau"] if limits is None else ["drive_tau", "added_tau"]
+    for name in names if result.rows else ():
+        law = _slopes(acting, name, result.rows, own)
+        now, _, _ = law.call([t, q, v, *held])
+        then, K, D = law.call([t + h, ahead, v, *held])
         for k in result.rows:
-            if name == "drive_tau" and np.isfinite(float(limits[k])):
-                result.limited[k] = Limited(tau[k], h * D[k] + h**2 * K[k], float(limits[k]))
-                stiff.update(() if K[k].is_zero() else (k,))
-            else:
-                result.force[k] += tau[k]
-                add((k, k), K[k], D[k])
-    return result._replace(stiff=sorted(stiff))
+            limit = float(limits[k]) if limits is not None and name == "drive_tau" else np.inf
+            add(k, (now[k], then[k]), K[k], D[k], limit)
+    return result._replace(stiff=sorted(set(result.stiff)))
 
 
-def _slopes(acting: ca.Function, name: str, rows: list[int], own: dict[int, int], at: list[ca.SX]) -> list[ca.SX]:
-    """Return an acting force, K and D (nv x 1 each) at some inputs; the force is separate in the ``rows``."""
+def _slopes(acting: ca.Function, name: str, rows: list[int], own: dict[int, int]) -> ca.Function:
+    """Return an acting force with K and D (nv x 1 each) as a function; the force is separate in the ``rows``."""
     inputs = symbols(acting)
     tau = acting.call(inputs)[acting.index_out(name)]
     by_q, by_v = ca.SX.zeros(inputs[1].numel(), 1), ca.SX.zeros(inputs[2].numel(), 1)
@@ -195,7 +221,7 @@ def _slopes(acting: ca.Function, name: str, rows: list[int], own: dict[int, int]
             by_q[own[k]] = 1
     K, D = (-ca.densify(ca.jtimes(tau, x, seed)) for x, seed in zip(inputs[1:3], (by_q, by_v), strict=True))
     slopes = [ca.vertcat(*map(_resisting, ca.vertsplit(each))) for each in (K, D)]
-    return list(ca.Function("law", inputs, [tau, *slopes]).call(at))
+    return ca.Function("law", inputs, [tau, *slopes])
 
 
 def _separate(acting: ca.Function, own: dict[int, int]) -> list[int]:
@@ -210,6 +236,7 @@ def _separate(acting: ca.Function, own: dict[int, int]) -> list[int]:
 
 def _resisting(slope: ca.SX) -> ca.SX:
     """Return a slope, or 0 where it is negative: such a force drives the motion, and is explicit."""
+    slope = ca.SX(slope)
     return slope if slope.is_constant() and float(slope) >= 0 else ca.fmax(slope, 0)
 
 
