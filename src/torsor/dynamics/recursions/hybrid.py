@@ -20,18 +20,28 @@ remains in p and is projected onto these coordinates once.
 
 import casadi as ca
 
-from torsor.dynamics.recursions.elimination import Elimination
+from torsor.dynamics.recursions.elimination import Elimination, Stiffness
 from torsor.dynamics.recursions.kinematics import moves
 from torsor.dynamics.recursions.newton_euler import inverse_dynamics_with_cuts
 from torsor.dynamics.trees.tree import Tree
 
 
 def hybrid_dynamics(
-    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, tau: ca.SX, forced: frozenset[int], external: ca.SX | None = None
+    tree: Tree,
+    q: ca.SX,
+    v: ca.SX,
+    a: ca.SX,
+    tau: ca.SX,
+    forced: frozenset[int],
+    external: ca.SX | None = None,
+    impedance: Stiffness | None = None,
 ) -> tuple[ca.SX, ca.SX]:
-    """Return (a, tau) of all coordinates; tau is given for the coordinates in ``forced``, a for the others."""
+    """Return (a, tau) of all coordinates; tau is given for the coordinates in ``forced``, a for the others.
+
+    The entries (i, j), i <= j, of ``impedance`` are added to the mass matrix of the coordinates in ``forced``.
+    """
     known = ca.vertcat(ca.SX.zeros(0, 1), *(ca.SX(0) if k in forced else a[k] for k in range(tree.nv)))
-    elimination = Elimination(tree, moves(tree, q), forced, {})
+    elimination = Elimination(tree, moves(tree, q), forced, impedance or {})
     tau0, wrenches = inverse_dynamics_with_cuts(tree, q, v, known, external, elimination.few)
     result, extra = elimination.solve({k: tau[k] - tau0[k] for k in forced}, wrenches)
     all_a = [result[k] if k in forced else a[k] for k in range(tree.nv)]
@@ -39,6 +49,14 @@ def hybrid_dynamics(
     return ca.vertcat(ca.SX.zeros(0, 1), *all_a), ca.vertcat(ca.SX.zeros(0, 1), *all_tau)
 
 
-def forward_dynamics(tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, external: ca.SX | None = None) -> ca.SX:
-    """Return a = M^-1 (tau - C v - g - friction + J^T external) (nv x 1), in O(n)."""
-    return hybrid_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), tau, frozenset(range(tree.nv)), external)[0]
+def forward_dynamics(
+    tree: Tree,
+    q: ca.SX,
+    v: ca.SX,
+    tau: ca.SX,
+    external: ca.SX | None = None,
+    impedance: Stiffness | None = None,
+) -> ca.SX:
+    """Return a = (M + impedance)^-1 (tau - C v - g - friction + J^T external) (nv x 1), in O(n)."""
+    forced = frozenset(range(tree.nv))
+    return hybrid_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), tau, forced, external, impedance)[0]

@@ -23,7 +23,7 @@ def gather(nv: int, forces: Iterable[tuple[int, ca.SX]]) -> ca.SX:
     return ca.vertcat(ca.SX.zeros(0, 1), *tau)
 
 
-def _acts(strength: float | str | ca.SX) -> bool:
+def acts(strength: float | str | ca.SX) -> bool:
     """Return whether a stiffness, damping or friction is nonzero; inputs are treated as nonzero."""
     return isinstance(strength, ca.SX) or bool(strength)
 
@@ -46,7 +46,7 @@ def friction_force(tree: Tree, v: ca.SX) -> ca.SX:
 
     The forces of friction models are added.
     """
-    rubbing = (item for item in tree.passives if _acts(item.coulomb) or _acts(item.damping) or item.model)
+    rubbing = (item for item in tree.passives if acts(item.coulomb) or acts(item.damping) or item.model)
     return _onto_coordinates(tree, ((item, _friction(item, _along(item, item.v, v))) for item in rubbing))
 
 
@@ -58,7 +58,7 @@ def _friction(passive: Passive, rate: ca.SX) -> ca.SX:
 
 def spring_force(tree: Tree, q: ca.SX) -> ca.SX:
     """Return K(x) x of the springs for each coordinate (nv x 1)."""
-    springs = (passive for passive in tree.passives if _acts(passive.stiffness))
+    springs = (passive for passive in tree.passives if acts(passive.stiffness))
     return _onto_coordinates(tree, ((spring, _spring(spring, _deflection(spring, q))) for spring in springs))
 
 
@@ -96,7 +96,7 @@ def passive_jacobians(
     x = ca.SX.sym("x")
     result: dict[tuple[int, int], tuple[ca.SX, ca.SX]] = {}
     for passive in tree.passives:
-        deflection = _deflection(passive, q) if _acts(passive.stiffness) else 0
+        deflection = _deflection(passive, q) if acts(passive.stiffness) else 0
         K = ca.substitute(ca.gradient(_spring(passive, x), x), x, deflection)
         D = _friction_slope(passive, _along(passive, passive.v, v), chord)
         for (i, j), c in _pairs(passive):
@@ -119,7 +119,7 @@ def passive_hessians(
     x = ca.SX.sym("x")
     for passive in tree.passives:
         laws = _spring(passive, x), _friction(passive, x)
-        at = _deflection(passive, q) if _acts(passive.stiffness) else 0, _along(passive, passive.v, v)
+        at = _deflection(passive, q) if acts(passive.stiffness) else 0, _along(passive, passive.v, v)
         along = _along(passive, passive.v, weight)
         curvature = [along * ca.substitute(ca.hessian(law, x)[0], x, here) for law, here in zip(laws, at, strict=True)]
         if not all(change.is_zero() for change in curvature):
@@ -132,6 +132,6 @@ def passive_force(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
 
 
 def spring_energy(tree: Tree, q: ca.SX) -> ca.SX:
-    """Return the energy (J) of the springs, which is the sum of the integrals of K(x) x."""
-    springs = (passive for passive in tree.passives if _acts(passive.stiffness))
+def acts(strength: float | str | ca.SX) -> bool:
+    """Return whether a stiffness, damping or friction is nonzero; inputs are treated as nonzero."""
     return sum((energy_at(spring.stiffness, _deflection(spring, q)) for spring in springs), start=ca.SX(0))
