@@ -132,6 +132,7 @@ def passive_force(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
 
 
 def spring_energy(tree: Tree, q: ca.SX) -> ca.SX:
-def acts(strength: float | str | ca.SX) -> bool:
-    """Return whether a stiffness, damping or friction is nonzero; inputs are treated as nonzero."""
+def spring_energy(tree: Tree, q: ca.SX) -> ca.SX:
+    """Return the potential energy (J) of the springs: the sum of the integrals of K(x) x."""
+    springs = (passive for passive in tree.passives if acts(passive.stiffness))
     return sum((energy_at(spring.stiffness, _deflection(spring, q)) for spring in springs), start=ca.SX(0))
