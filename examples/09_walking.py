@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 9. Human walking
 #
-# This tutorial is for biomechanists and ergonomists. It predicts a minimum-effort walking step for a skeleton with 55
+# This tutorial is for biomechanists and ergonomists. It predicts a walking step for a skeleton with 55
 # degrees of freedom, of which 38 move (after Barman 2020, chapter V). The prediction is compared with measured human
 # gait. The same model then lifts a box.
 

@@ -132,7 +132,6 @@ def passive_force(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
 
 
 def spring_energy(tree: Tree, q: ca.SX) -> ca.SX:
-def spring_energy(tree: Tree, q: ca.SX) -> ca.SX:
-    """Return the potential energy (J) of the springs: the sum of the integrals of K(x) x."""
+    """Return the energy (J) of the springs, which is the sum of the integrals of K(x) x."""
     springs = (passive for passive in tree.passives if acts(passive.stiffness))
     return sum((energy_at(spring.stiffness, _deflection(spring, q)) for spring in springs), start=ca.SX(0))
