@@ -178,7 +178,7 @@ def _report(error: Exception, arguments: argparse.Namespace, errors: "Console") 
 
 
 def _is_mistake(error: Exception) -> bool:
-    """Return whether an error is due to the input; any other error is a bug in Torsor."""
+    """Return whether an error is due to the input. Any other error is a bug in Torsor."""
     if isinstance(error, OSError):
         if error.filename is None:
             return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EPIPE)

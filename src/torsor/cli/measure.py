@@ -131,7 +131,7 @@ def _strides(gait: Any, walk: RecordedWalk) -> str:
 
 
 def _recordings(arguments: Namespace) -> tuple[Markers, GroundForces | None]:
-    """Return the markers and the forces of the files; quality checks follow later."""
+    """Return the markers and the forces of the files. Quality checks follow later."""
     markers, forces = list[Markers](), list[GroundForces]()
     for name in arguments.files:
         recording = load(name, unit=_unit(arguments, name), axes=arguments.axes, check=False)

@@ -211,7 +211,7 @@ def write_files(console: Console, *files: tuple[Path | None, Callable[[Path], ob
 
 
 def write_json(arguments: Namespace, console: Console, content: Mapping[str, Any]) -> None:
-    """Write a result to the path of ``--json`` (- is standard output), if given; NaN becomes null."""
+    """Write a result to the path of ``--json`` (- is standard output), if given. NaN becomes null."""
     path: Path | None = arguments.json
     if path is None:
         return
@@ -229,7 +229,7 @@ def add_motion(parser: Any, columns: str, limits: str) -> None:
 
 
 def write_motion(arguments: Namespace, console: Console, motion: Any) -> None:
-    """Write a motion to its outputs and print their paths; tables have ``--rate`` rows per second."""
+    """Write a motion to its outputs and print their paths. Tables have ``--rate`` rows per second."""
     write_json(arguments, console, motion.to_dict())
     rate = arguments.rate if is_table(arguments.output) else None
     table = (arguments.output, lambda path: motion.save(path, rate))

@@ -117,7 +117,7 @@ _WRENCH = (("mx", "N.m"), ("my", "N.m"), ("mz", "N.m"), ("fx", "N"), ("fy", "N")
 
 
 def variables_of(robot: Robot, settings: Settings) -> tuple[Variable, ...]:
-    """Return all variables in the order of value references; raise ModelError for duplicate names."""
+    """Return all variables in the order of value references. Raise ModelError for duplicate names."""
     variables = [Variable("time", "time", "s", "time")]
     if not settings.inverse:
         what = "maximum integrator step in co-simulation"
