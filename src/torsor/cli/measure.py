@@ -155,7 +155,7 @@ def _recordings(arguments: Namespace) -> tuple[Markers, GroundForces | None]:
 
 
 def _unit(arguments: Namespace, name: Any) -> str | None:
-    """Return ``--unit`` for a file with markers."""
+    """Return the value of ``--unit`` if a file contains markers, otherwise None."""
     unit: str | None = arguments.unit
     return unit if Path(name).suffix.lower() in (".trc", ".c3d", ".csv") else None
 

@@ -105,7 +105,7 @@ def _warn(motion: Retimed, arguments: Namespace) -> None:
 
 
 def _path(file: Path, robot: Robot) -> Any:
-    """Return the path in a file, with its times if it has any."""
+    """Return the path in a file, and its times if the file contains them."""
     check_file(file, "a table of waypoints (.csv), a trajectory (.npz, .json)")
     if file.suffix.lower() == ".json":
         try:

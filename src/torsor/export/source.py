@@ -1,4 +1,4 @@
-"""Robot algorithms as source code: C99 and C++ for controllers, JavaScript for web pages."""
+"""Robot algorithms as source code: C99 and C++ for controllers, and JavaScript for web pages."""
 
 import re
 from collections.abc import Sequence

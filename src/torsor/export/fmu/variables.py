@@ -76,14 +76,14 @@ class Variable:
 
     @property
     def causality(self) -> str:
-        """The causality; states and accelerations are also outputs."""
+        """The causality. States and accelerations are also outputs."""
         if self.kind in ("rate", "state"):
             return "local" if self.name.startswith("der(") else "output"
         return {"time": "independent"}.get(self.kind, self.kind)
 
     @property
     def variability(self) -> str:
-        """The variability; parameters may change between steps."""
+        """The variability. Parameters may change between steps."""
         return "tunable" if self.kind == "parameter" else "continuous"
 
     @property
