@@ -140,7 +140,7 @@ def _parser(wanted: str) -> argparse.ArgumentParser:
 def _add_command(parser: CommandParser, own: Command) -> None:
     parser._negative_number_matcher = NEGATIVE_NUMBER
     own.add_arguments(parser)
-    add_option(parser, "--json", ". Tables then go to standard error", action=OutputFile)
+    add_option(parser, "--json", ". With -, tables go to standard error", action=OutputFile)
     add_option(parser, "--force", action="store_true")
     add_option(parser, "--debug", action="store_true")
     parser.complete(own)

@@ -222,7 +222,8 @@ def write_json(arguments: Namespace, console: Console, content: Mapping[str, Any
 
 def add_motion(parser: Any, columns: str, limits: str) -> None:
     """Declare the outputs of a motion: a table with ``columns``, a ROS message, and a figure with the ``limits``."""
-    add_output(parser, f"a table (.csv) or everything (.npz). The table has the columns {columns}", (".csv", ".npz"))
+    details = f"a table (.csv) or the complete result (.npz). The table has the columns {columns}"
+    add_output(parser, details, (".csv", ".npz"))
     add_option(parser, "--joint-trajectory", action=OutputFile, suffixes=POINT_SUFFIXES)
     add_option(parser, "--rate", " (default: 100)", type=float, default=100.0)
     add_plot(parser, f". It shows the motion and its {limits}")
