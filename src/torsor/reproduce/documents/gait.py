@@ -334,9 +334,9 @@ DATA = (
     "limits, an upright chest, a posture term, feet that slip at up to 0.25 m/s)"
 )
 COUNTED = (
-    "the thesis does not state which constraints it counts, or at how many instants. CPU times are not comparable, "
-    "because the body, the contacts, the tolerance (1e-5; thesis: 1e-3), the derivatives (second; thesis: first), the "
-    "solver (interior point; thesis: SNOPT) and the computer differ"
+    "the thesis does not state which constraints it counts, or at how many instants. CPU times are not comparable: "
+    "body, contacts, tolerance (1e-5; thesis: 1e-3), derivatives (second; thesis: first), solver (interior point; "
+    "thesis: SNOPT) and computer differ"
 )
 A, F, N, PLACE = Kind.ALGORITHM, Kind.FIGURE, Kind.NUMBER, "eqs. 5.1 to 5.10"
 LONG: dict[str, Any] = {"seconds": 15.0, "first": 100.0}
