@@ -214,7 +214,7 @@ def test_ctrl_c_twice_stops_the_command_and_writes_nothing(
     monkeypatch.setattr("torsor.cli.reproduce.sleep", lambda seconds: ctrl_c())  # type: ignore[operator]
     assert main(["reproduce", "--all", "--report", str(tmp_path / "page.html")]) == 130
     shown = capsys.readouterr().out
-    assert shown.count("skipped") == 1 and "Ctrl-C again stops" in shown and not list(tmp_path.iterdir())
+    assert shown.count("skipped") == 1 and "Press Ctrl-C again to stop" in shown and not list(tmp_path.iterdir())
 
 
 def test_wrong_arguments_are_refused_before_anything_is_written(

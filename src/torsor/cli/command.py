@@ -52,7 +52,7 @@ GENERAL = ("--base", "--strict", "--snap", "--search", "--xacro", "--force", "--
 
 
 def statuses_help(statuses: Mapping[int, str]) -> str:
-    """Return the list of exit statuses: those of all commands and those of one command, by number."""
+    """Return the list of the exit statuses common to all commands and of those of one command, in order."""
     texts = sorted((_EVERYWHERE | dict(statuses)).items())
     lines = [fill(f"  {status:<4} {text}", WIDTH - 1, subsequent_indent=" " * 7) for status, text in texts]
     return "\n".join(["exit status:", *lines, ""])

@@ -39,8 +39,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text = "identify physically consistent parameters. -o and --total-mass imply this option"
     parser.add_argument("--physical", action="store_true", help=text)
     add_option(parser, "--among", " (default: all)", nargs="+", default=["*"])
-    text = "friction models in addition to Coulomb and viscous friction, none, or auto (selection by cross-validation, "
-    text += "the default). Models: "
+    text = "friction models in addition to Coulomb and viscous friction, none, or auto, which selects models by "
+    text += "cross-validation (default: auto). Models: "
     text += ", ".join(OFFERED)
     parser.add_argument("--friction-models", nargs="+", default=[AUTO], dest="friction", metavar="MODEL", help=text)
     text = "ignore inertia and friction of motors that drive several joints (drives.coupling of the map)"

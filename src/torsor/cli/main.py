@@ -140,7 +140,7 @@ def _parser(wanted: str) -> argparse.ArgumentParser:
 def _add_command(parser: CommandParser, own: Command) -> None:
     parser._negative_number_matcher = NEGATIVE_NUMBER
     own.add_arguments(parser)
-    add_option(parser, "--json", ". Tables then go to standard error", action=OutputFile)
+    add_option(parser, "--json", ". With -, tables go to standard error", action=OutputFile)
     add_option(parser, "--force", action="store_true")
     add_option(parser, "--debug", action="store_true")
     parser.complete(own)
@@ -178,7 +178,7 @@ def _report(error: Exception, arguments: argparse.Namespace, errors: "Console") 
 
 
 def _is_mistake(error: Exception) -> bool:
-    """Return whether an error is due to the input; any other error is a bug in Torsor."""
+    """Return whether an error is due to the input. Any other error is a bug in Torsor."""
     if isinstance(error, OSError):
         if error.filename is None:
             return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EPIPE)

@@ -26,7 +26,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("files", nargs="*", metavar="FILE", help=text)
     text = "use the recording that ships with Torsor: a man of 85.3 kg (OpenSim Moco's example3DWalking)"
     parser.add_argument("--example", action="store_true", help=text)
-    add_option(parser, "--mass", ", needed without --model", type=float)
+    add_option(parser, "--mass", ", required without --model", type=float)
     add_option(parser, "--height", " (default: 1.741)", type=float)
     add_option(parser, "--sex", " (default: male)", choices=("male", "female"), default="male")
     text = "recording of quiet standing, used to calibrate marker positions, mainly on the feet"
@@ -41,7 +41,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_option(parser, "--force-cutoff", " (default: as --cutoff; inf: no filter)", type=float)
     text = "estimate segment masses from the ground forces. Anthropometric tables are the prior"
     parser.add_argument("--segments", action="store_true", help=text)
-    details = "all curves (.csv), the angles (.mot, .sto) or the complete result, such as for torsor view (.npz)"
+    details = "all curves (.csv), the angles (.mot, .sto) or the complete result (.npz)"
     add_output(parser, details, FORMATS, repeat=True)
     add_plot(parser)
     text = "write a figure of the right and left gait cycles, with reference curves as bands"
@@ -131,7 +131,7 @@ def _strides(gait: Any, walk: RecordedWalk) -> str:
 
 
 def _recordings(arguments: Namespace) -> tuple[Markers, GroundForces | None]:
-    """Return the markers and the forces of the files; quality checks follow later."""
+    """Return the markers and the forces of the files. Quality checks follow later."""
     markers, forces = list[Markers](), list[GroundForces]()
     for name in arguments.files:
         recording = load(name, unit=_unit(arguments, name), axes=arguments.axes, check=False)
@@ -155,7 +155,7 @@ def _recordings(arguments: Namespace) -> tuple[Markers, GroundForces | None]:
 
 
 def _unit(arguments: Namespace, name: Any) -> str | None:
-    """Return ``--unit`` for a file with markers."""
+    """Return the value of ``--unit`` if a file contains markers, otherwise None."""
     unit: str | None = arguments.unit
     return unit if Path(name).suffix.lower() in (".trc", ".c3d", ".csv") else None
 

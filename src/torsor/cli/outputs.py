@@ -211,7 +211,7 @@ def write_files(console: Console, *files: tuple[Path | None, Callable[[Path], ob
 
 
 def write_json(arguments: Namespace, console: Console, content: Mapping[str, Any]) -> None:
-    """Write a result to the path of ``--json`` (- is standard output), if given; NaN becomes null."""
+    """Write a result to the path of ``--json`` (- is standard output), if given. NaN becomes null."""
     path: Path | None = arguments.json
     if path is None:
         return
@@ -222,14 +222,15 @@ def write_json(arguments: Namespace, console: Console, content: Mapping[str, Any
 
 def add_motion(parser: Any, columns: str, limits: str) -> None:
     """Declare the outputs of a motion: a table with ``columns``, a ROS message, and a figure with the ``limits``."""
-    add_output(parser, f"a table (.csv) or everything (.npz). The table has the columns {columns}", (".csv", ".npz"))
+    details = f"a table (.csv) or the complete result (.npz). The table has the columns {columns}"
+    add_output(parser, details, (".csv", ".npz"))
     add_option(parser, "--joint-trajectory", action=OutputFile, suffixes=POINT_SUFFIXES)
     add_option(parser, "--rate", " (default: 100)", type=float, default=100.0)
     add_plot(parser, f". It shows the motion and its {limits}")
 
 
 def write_motion(arguments: Namespace, console: Console, motion: Any) -> None:
-    """Write a motion to its outputs and print their paths; tables have ``--rate`` rows per second."""
+    """Write a motion to its outputs and print their paths. Tables have ``--rate`` rows per second."""
     write_json(arguments, console, motion.to_dict())
     rate = arguments.rate if is_table(arguments.output) else None
     table = (arguments.output, lambda path: motion.save(path, rate))

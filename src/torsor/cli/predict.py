@@ -120,7 +120,7 @@ def _given_start(problem: MotionProblem, path: Path | None, times: list[float] |
 
 
 def _prediction(name: str) -> Prediction:
-    """Return the named prediction; a file takes precedence over a built-in problem."""
+    """Return the named prediction. A file takes precedence over a built-in problem."""
     if Path(name).is_file():
         return Prediction(name, lambda given: load_problem(name))
     if name in NAMED:
@@ -154,7 +154,7 @@ def _defaults(option: Option, owners: list[str]) -> str:
 
 
 def _options_of(prediction: Prediction, arguments: Namespace) -> dict[str, Any]:
-    """Return the options of a prediction; raise ModelError for an option of another prediction."""
+    """Return the options of a prediction. Raise ModelError for an option of another prediction."""
     values = {}
     for option, owners in _owners().items():
         value = getattr(arguments, option.name)
@@ -198,7 +198,7 @@ def _write(arguments: Namespace, result: MotionResult, report: Report, console: 
 
 
 def _save(path: Path, result: MotionResult, report: Report, console: Console) -> None:
-    """Write one output file; movies and OpenSim files need a feasible motion."""
+    """Write one output file. Movies and OpenSim files require a feasible motion."""
     suffix = path.suffix.lower()
     if suffix == ".npz":
         result.save(path)

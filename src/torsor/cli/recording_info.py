@@ -17,7 +17,7 @@ MAX_ROWS = 40  # of a table
 
 
 def show_recording(name: str, console: Console) -> dict[str, Any]:
-    """Print the content of a file and return it as plain values; failed quality checks cause warnings."""
+    """Print the content of a file and return it as plain values. Failed quality checks cause warnings."""
     if Path(name).suffix.lower() == ".osim":
         return _skeleton(read_osim(name), console)
     recording = load(name)

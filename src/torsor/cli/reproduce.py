@@ -33,11 +33,12 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=text)
     add_option(parser, "--all", " items", action="store_true")
     parser.add_argument("--quick", action="store_true", help="skip items that take more than a few seconds")
-    text = f"only items of one kind. Kinds: {', '.join(KINDS)}"
+    text = f"select items of one kind. Kinds: {', '.join(KINDS)}"
     parser.add_argument("--kind", choices=KINDS, metavar="KIND", help=text)
     details = ": a folder for the figures (.png)"
     add_option(parser, "--output", details, action=OutputFile, kind="folder", metavar="FOLDER")
-    add_option(parser, "--report", "; also .md and .json", action=OutputFile, suffixes=(".html", ".md", ".json"))
+    details = ". The formats .md and .json are also supported"
+    add_option(parser, "--report", details, action=OutputFile, suffixes=(".html", ".md", ".json"))
     text = "write the list of errata (.md)"
     parser.add_argument("--errata", action=OutputFile, suffixes=(".md",), metavar="FILE", help=text)
 

@@ -23,10 +23,10 @@ from torsor.robot.robot import Robot
 from torsor.robot.state_tables import read_states
 
 UNITS = {
-    "velocity": "rad/s, m/s; default: the limits of the robot",
+    "velocity": "rad/s, m/s; default: the robot's limits",
     "acceleration": "rad/s^2, m/s^2; default: none",
     "jerk": "rad/s^3, m/s^3; default: none",
-    "torque": "N m, N; default: the limits of the robot",
+    "torque": "N m, N; default: the robot's limits",
     "torque_rate": "N m/s, N/s; default: none",
 }
 
@@ -105,7 +105,7 @@ def _warn(motion: Retimed, arguments: Namespace) -> None:
 
 
 def _path(file: Path, robot: Robot) -> Any:
-    """Return the path in a file, with its times if it has any."""
+    """Return the path in a file, and its times if the file contains them."""
     check_file(file, "a table of waypoints (.csv), a trajectory (.npz, .json)")
     if file.suffix.lower() == ".json":
         try:

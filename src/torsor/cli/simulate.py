@@ -48,7 +48,7 @@ def add_controller(parser: ArgumentParser) -> None:
     for name, text in texts.items():
         metavar = "Q" if name == "setpoint" else "NUMBER"
         group.add_argument(f"--{name}", type=float, nargs="+", metavar=metavar, help=text)
-    text = ": a result of simulate, predict or retime (.npz, .csv), or a table with 'time' and 'q NAME'"
+    text = ": a result of simulate, predict or retime (.npz, .csv), or a table with columns 'time' and 'q NAME'"
     add_option(group, "--reference", text, type=Path)
     text = "sampling time of the controller (default: continuous)"
     group.add_argument("--control-period", type=float, metavar="S", help=text)
@@ -108,10 +108,10 @@ _TEXTS = {
     "stiffness": "stiffness of a contact point in N/m^exponent, or in N/m for hard contact (default: 1e6)",
     "friction": " of all contacts (default: 0.8)",
     "dissipation": "compliant contact: dissipation in s/m (default: 1)",
-    "exponent": "compliant contact: exponent of the depth, 1 to 3 (default: 1.5)",
-    "slip": "compliant contact: speed in m/s below which friction is smooth (default: 0.01)",
-    "relaxation": "hard contact: time constant in s of penetration decay (default: 0.02)",
-    "sweeps": "hard contact: projected Gauss-Seidel sweeps (default: 10)",
+    "exponent": "compliant contact: exponent of the penetration depth, 1 to 3 (default: 1.5)",
+    "slip": "compliant contact: slip speed in m/s below which friction is smoothed (default: 0.01)",
+    "relaxation": "hard contact: time constant in s for the decay of penetration (default: 0.02)",
+    "sweeps": "hard contact: number of projected Gauss-Seidel sweeps (default: 10)",
 }
 
 

@@ -27,7 +27,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text = "dask.distributed scheduler, such as tcp://host:8786"
     parser.add_argument("--cluster", metavar="ADDRESS", help=text)
     parser.add_argument("--resume", action="store_true", help="continue with existing results")
-    parser.add_argument("--retry-failed", action="store_true", help="with --resume, solve failed cases again")
+    parser.add_argument("--retry-failed", action="store_true", help="solve failed cases again (requires --resume)")
     text = "also write the table as .csv"
     parser.add_argument("--csv", action=OutputFile, suffixes=(".csv",), metavar="FILE", help=text)
 

@@ -103,7 +103,7 @@ def no_rule(title: str, code: int) -> str:
         f"CasADi's operation {operation_name(code)} has no rule",
         "the operations in the table of rules",
     )
-    fix = "remove printme" if code == ca.OP_PRINTME else "write a rule for it, or the function without it"
+    fix = "remove printme" if code == ca.OP_PRINTME else "add a rule for it, or rewrite the function without it"
     if code == ca.OP_CALL:
         fix = "create the called function without never_inline, so that its operations are copied into this one"
     return f"{title}: {message}; allowed: {allowed}; fix: {fix}"

@@ -74,7 +74,7 @@ def ros2(robot: Robot, path: str | Path, name: str | None = None, overwrite: boo
 
 
 def _remove_earlier(folder: Path, written: Sequence[Path]) -> None:
-    """Remove files of an earlier export under another package name; other files are kept."""
+    """Remove files of an earlier export under another package name. Other files are kept."""
     for file in [*folder.glob("include/*/*.h*"), *folder.glob("src/*_kernels.c")]:
         if file not in written and is_own(file):
             file.unlink()

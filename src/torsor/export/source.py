@@ -1,4 +1,4 @@
-"""Robot algorithms as source code: C99 and C++ for controllers, JavaScript for web pages."""
+"""Robot algorithms as source code: C99 and C++ for controllers, and JavaScript for web pages."""
 
 import re
 from collections.abc import Sequence
@@ -153,7 +153,7 @@ Named = dict[str, tuple[str, ca.Function]]
 
 
 def _with_prefix(where: str, functions: Sequence[tuple[str, str, ca.Function]], allowed: str, prefix: str) -> Named:
-    """Return the functions (name, algorithm, function) by prefixed name; there must be at least one."""
+    """Return the functions (name, algorithm, function) by prefixed name. There must be at least one."""
     if not isinstance(prefix, str) or not re.fullmatch(r"([A-Za-z][A-Za-z0-9_]*)?", prefix):
         raise ModelError(
             argument="prefix", value=prefix, where=where, allowed="letters, digits and _, starting with a letter"

@@ -1,4 +1,4 @@
-"""Resolution of ``package://`` and ``model://`` in given folders, environment folders, and the folder of the file."""
+"""Resolution of ``package://`` and ``model://`` names in given folders, in the environment and next to the file."""
 
 import os
 from collections.abc import Iterator, Sequence

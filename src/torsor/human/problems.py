@@ -51,11 +51,11 @@ PERSON = (
 BOX = Argument("box", float, "mass of a box in the hands", "kg", "KG", bounds=_NOT_NEGATIVE)
 DURATION = Argument("duration", float, "duration of the motion", "s", "S")
 SPEED = Argument("speed", float, "walking or running speed", "m/s", "M/S")
-LENGTH = Argument("length", float, "step length (default: found)", "m", "M")
-WIDTH = Argument("width", float, "step width (default: found)", "m", "M")
+LENGTH = Argument("length", float, "step length (default: optimised)", "m", "M")
+WIDTH = Argument("width", float, "step width (default: optimised)", "m", "M")
 PLANAR = Argument("planar", bool, "freeze lateral motion")
 FRICTION = Argument("friction", float, "friction coefficient of the ground", "1", "MU")
-FROZEN = Argument("frozen", dict, "joints that do not move, with their angles (degrees)", "rad", _NAMED, degrees=True)
+FROZEN = Argument("frozen", dict, "joints to freeze, with their angles (degrees)", "rad", _NAMED, degrees=True)
 
 _WEIGHTS = (
     "weights of the objective (default: energy=1 effort=1 accelerations=1). Terms of a walk: "
@@ -74,10 +74,10 @@ _RANGES = Argument(
 _WALK = (
     SPEED, LENGTH, WIDTH, _SLOPE, Argument("rise", float, _RISE, "m", "M"),
     Argument("backpack", float, "mass of a backpack", "kg", "KG", bounds=_NOT_NEGATIVE), BOX, FRICTION,
-    Argument("steps", int, "number of steps. With 2, left and right may differ", choices=(1, 2)),
+    Argument("steps", int, "number of steps. With 2, the left and right steps may differ", choices=(1, 2)),
     PLANAR, FROZEN, _RANGES, OBJECTIVE,
 )  # fmt: skip
-_TENDONS = Argument("tendons", bool, "muscles of ankle and knee act through tendons")
+_TENDONS = Argument("tendons", bool, "let the muscles of ankle and knee act through tendons")
 _TURN = Argument("turn", float, "initial direction of the box, positive to the left", "degrees", "DEGREES")
 _PLACE: dict[str, Any] = {"unit": "m", "metavar": ("HEIGHT", "AHEAD"), "count": 2}
 _FROM = Argument(
@@ -86,15 +86,15 @@ _FROM = Argument(
 _TO = Argument("to", float, "final height (m) of the box centre and its distance ahead of the heels", **_PLACE)
 _LEAN = Argument("lean", float, "largest forward lean of the chest", "degrees", "DEGREES")
 _REPEATED = (
-    Argument("frequency", float, "lifts per minute (default: 0.2, more if --repetitions need it)", "1/min", "LIFTS"),
+    Argument("frequency", float, "lifts per minute (default: 0.2, or more for --repetitions)", "1/min", "LIFTS"),
     Argument("repetitions", float, "lifts per shift", "1", "LIFTS", bounds=_POSITIVE),
     Argument("coupling", str, "coupling between hands and box", choices=COUPLINGS),
-    Argument("work_duration", str, "up to 1, 2 or 8 hours (default: by the repetitions)", choices=tuple(DURATIONS)),
+    Argument("work_duration", str, "up to 1, 2 or 8 hours (default: from --repetitions)", choices=tuple(DURATIONS)),
 )
 _FORCE = Argument("push_force", float, "force of both hands on the handle", "N", "N", bounds=_POSITIVE)
 _HANDLE = Argument("handle", float, "height of the handle", "m", "M", bounds=_POSITIVE)
 _TARGET = Argument(
-    "target", float, "target position (m) of the hand, from the middle between the heels", "m",
+    "target", float, "target position (m) of the hand, relative to the midpoint between the heels", "m",
     ("LEFT", "UP", "AHEAD"), count=3,
 )  # fmt: skip
 _HAND = Argument("hand", str, "reaching hand", choices=SIDES)

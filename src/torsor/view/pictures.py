@@ -91,7 +91,7 @@ def animate(
     ``result`` is a trajectory, a motion, a stride or an identification. ``rate`` is the number of frames per second,
     and ``slower`` the slow-motion factor. ``progress`` is True, False, or None to show a progress bar only in a
     terminal. ``elevation`` and ``azimuth`` are the camera angles, in degrees. Human motions are drawn from the side
-    and the front, as by ``torsor.human.animate``.
+    and the front, as with ``torsor.human.animate``.
 
     Example:
         >>> import tempfile

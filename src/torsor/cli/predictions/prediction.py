@@ -117,7 +117,7 @@ class Prediction:
 
 
 def by_name(flag: str, given: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the values of an option by name; raise ModelError if a name is given twice.
+    """Return the values of an option by name. Raise ModelError if a name is given twice.
 
     Example:
         >>> by_name("--strength", [("left", 0.5), ("knee_flexion", 0.8)])

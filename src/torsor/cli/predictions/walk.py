@@ -58,7 +58,7 @@ def _prepare_walk(given: Mapping[str, Any], values: dict[str, Any]) -> dict[str,
 
 
 def _checked_body(where: str, given: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body; errors about the ranges of frozen joints are in degrees, like the option."""
+    """Return the body. Errors about the ranges of frozen joints are in degrees, like the option."""
     body = body_of(**{argument.name: values[argument.name] for argument in PERSON if argument.name in values})
     degrees = dict(given.get("frozen", ()))
     for k, name in enumerate(body.coordinate_names):
@@ -70,7 +70,7 @@ def _checked_body(where: str, given: Mapping[str, Any], values: Mapping[str, Any
 
 
 def _references(given: Mapping[str, Any]) -> list[Any] | None:
-    """Return the references of --compare, None if it is not given; several files are one recording."""
+    """Return the references of ``--compare``, or None if it is not given. Several files are one recording."""
     named, mass = given.get("compare"), given.get("compare_mass")
     recorded = [names for names in named or () if Path(names[0]).suffix.lower() in SUFFIXES]
     if mass is not None and not recorded:
@@ -87,7 +87,7 @@ def _references(given: Mapping[str, Any]) -> list[Any] | None:
 def _search(
     problem: MotionProblem, given: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> tuple[MotionResult, Report]:
-    """Return the walk and its report; with several initial guesses, the best walk and the spread of all."""
+    """Return the walk and its report or, with several initial guesses, the best walk and the spread of all."""
     if given.get("starts", 1) == 1:
         result = problem.solve(**settings)
         report = stride_report(result, given)

@@ -236,7 +236,7 @@ def source_files(model: Model, identifier: str, token: str, fmi: int, about: Abo
 
 
 def _kernels(model: Model, fmi: int) -> list[str]:
-    """Return the function names; FMI 2 has no adjoint derivatives."""
+    """Return the function names. FMI 2 has no adjoint derivatives."""
     return [name for name in model.functions if name != "adjoint" or fmi > 2]
 
 
@@ -363,7 +363,7 @@ def _members(model: Model, fmi: int, binary: bool) -> dict[str, bytes]:
 
 
 def _checked_path(path: str | Path, overwrite: bool) -> Path:
-    """Return the path if the file can be written; raise ModelError otherwise."""
+    """Return the path if the file can be written. Raise ModelError otherwise."""
     if not isinstance(path, (str, Path)):
         raise ModelError(argument="path", value=path, where="export.fmi", allowed=f"the path of a {_SUFFIX} file")
     file = Path(path)

@@ -160,7 +160,7 @@ class Model:
         return arguments | {"external": loads}
 
     def _call(self, given: Mapping[str, ca.SX], name: str, place: str | None = None) -> ca.SX:
-        """Return the result of an algorithm; with closed loops, dynamics and reactions are constrained."""
+        """Return the result of an algorithm. With closed loops, dynamics and reactions are constrained."""
         if self.loops is not None and name in ("forward_dynamics", "joint_wrenches"):
             return self.loops.joint_wrenches(given) if name == "joint_wrenches" else self.loops.acceleration(given)
         robot = self.robot.parametric(self.settings.paths) if self.settings.free else self.robot

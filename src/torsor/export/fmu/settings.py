@@ -128,7 +128,7 @@ class Settings:
         v0: ArrayLike | None,
         step: float,
     ) -> "Settings":
-        """Return the settings; raise ModelError if one is invalid or the robot is not supported."""
+        """Return the settings. Raise ModelError if one is invalid or the robot is not supported."""
         where = robot.name
         if robot.loops and inverse:
             message = "`inverse=True` is not supported with closed loops"

@@ -76,14 +76,14 @@ class Variable:
 
     @property
     def causality(self) -> str:
-        """The causality; states and accelerations are also outputs."""
+        """The causality. States and accelerations are also outputs."""
         if self.kind in ("rate", "state"):
             return "local" if self.name.startswith("der(") else "output"
         return {"time": "independent"}.get(self.kind, self.kind)
 
     @property
     def variability(self) -> str:
-        """The variability; parameters may change between steps."""
+        """The variability. Parameters may change between steps."""
         return "tunable" if self.kind == "parameter" else "continuous"
 
     @property
@@ -117,7 +117,7 @@ _WRENCH = (("mx", "N.m"), ("my", "N.m"), ("mz", "N.m"), ("fx", "N"), ("fy", "N")
 
 
 def variables_of(robot: Robot, settings: Settings) -> tuple[Variable, ...]:
-    """Return all variables in the order of value references; raise ModelError for duplicate names."""
+    """Return all variables in the order of value references. Raise ModelError for duplicate names."""
     variables = [Variable("time", "time", "s", "time")]
     if not settings.inverse:
         what = "maximum integrator step in co-simulation"

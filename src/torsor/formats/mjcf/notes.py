@@ -56,7 +56,7 @@ def write_note(root: ET.Element, base: str, links: dict[str, Any], meshes: list[
 
 
 def read_note(data: str, path: Path) -> Note:
-    """Return the content of a note; warn if it cannot be read, for example because another program wrote it."""
+    """Return the content of a note. Warn if it cannot be read, for example because another program wrote it."""
     finder, visuals, shapes = Finder(path), list[tuple[str, Visual]](), list[tuple[str, Shape]]()
     try:
         content = json.loads(data)

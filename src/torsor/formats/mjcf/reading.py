@@ -240,7 +240,7 @@ class _Reader:
         self.gravity = np.zeros(3) if self._is_disabled("GRAVITY") else np.array(self.model.opt.gravity)
 
     def _names(self, what: str, count: int) -> list[str]:
-        """Return the names of all objects of a kind; unnamed objects are numbered."""
+        """Return the names of all objects of a kind. Unnamed objects are numbered."""
         raw_names = [self._name(what, i) for i in range(count)]
         taken = {name for name in raw_names if name}
         return [name or claim_name(f"{what}{i}", taken) for i, name in enumerate(raw_names)]

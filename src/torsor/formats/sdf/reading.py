@@ -1,6 +1,6 @@
 """Reading SDFormat, the Gazebo format, versions 1.2 and later.
 
-A model is a graph of links at poses, with joints between them. Its positions are zero at the poses of the file.
+A model consists of links at poses, connected by joints. Joint positions are zero if the links have these poses.
 """
 
 import math
@@ -410,7 +410,7 @@ class _JointReader:
         self.loops.append(Loop(name, ends[0], ends[1], _CUTS[kind], source=part.element.source))
 
     def _gearbox(self, part: Part) -> None:
-        """Add theta_2 = -ratio theta_1: the angles of child and parent about the axes, from the reference body."""
+        """Add theta_2 = -ratio theta_1 for the angles of child and parent about the axes from the reference body."""
         where = part.frame.where
         reference = part.scope.find(text_of(part.element, "gearbox_reference_body"), where).carrier()
         ratio = number_of(part.element, "gearbox_ratio", 1.0, part.owner)

@@ -145,7 +145,7 @@ class _Writer:
         return self.moved_world if link == WORLD else link
 
     def _base(self) -> str:
-        """Add the base, welded to the world, and return its name, or return the world if the base is the world."""
+        """Add the base welded to the world and return its name, or return the world if it is the base."""
         m = self.mechanism
         if m.base.name == WORLD and not self._has_body(m.base) and all(frame.link != WORLD for frame in m.frames):
             return WORLD

@@ -75,7 +75,7 @@ _EXPECTED |= {f"motor.{key}": ([()], "a finite number") for key in ("inertia", "
 
 
 def some(table: Table, *keys: str) -> Table:
-    """Return the entries of a table whose keys are in ``keys``."""
+    """Return the entries of a table with keys in ``keys``."""
     return {key: table[key] for key in keys if key in table}
 
 

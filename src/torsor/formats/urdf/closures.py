@@ -1,6 +1,6 @@
 """Loop closures of a URDF in a YAML file next to it, as in ``example-parallel-robots``.
 
-Standard URDF has no loops. The YAML file lists them, with the motors and the joints that URDF cannot express:
+Standard URDF has no loops. The YAML file lists the loops, the motors and the joints that URDF cannot express:
 
 | key | value |
 |---|---|

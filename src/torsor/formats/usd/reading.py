@@ -443,7 +443,7 @@ class _Reader:
         return steps if sign > 0 else steps[::-1]
 
     def _frames(self) -> list[Frame]:
-        """Return the frames that Torsor wrote, on their links."""
+        """Return the frames written by Torsor, on their links."""
         result = []
         for prim in self.scene.prims:
             body = self.scene.body_of(prim) if own_data(prim).get("frame") else None
@@ -465,7 +465,7 @@ class _Reader:
                     yield loop
 
     def _active(self, loops: list[Closure], joints: list[Joint]) -> list[str]:
-        """Return the driven coordinates of a robot with loops: those that Torsor wrote, or all with a drive."""
+        """Return the driven coordinates of a robot with loops: those written by Torsor, or all with a drive."""
         if "active" in self.data:
             return [str(item) for item in self.data["active"]]
         schemas = {joint.name: joint.prim.GetAppliedSchemas() for joint in self.joints}
@@ -473,7 +473,7 @@ class _Reader:
         return [joint.name for joint in joints if joint.name in driven and not joint.follows] if loops else []
 
     def _allowed(self) -> list[tuple[str, str, str]]:
-        """Return the link pairs that may touch: those that Torsor wrote, or the filtered pairs of the bodies."""
+        """Return the link pairs that may touch: those written by Torsor, or the filtered pairs of the bodies."""
         if "allowed" in self.data:
             return [(a, b, why) for a, b, why in json.loads(str(self.data["allowed"]))]
         scene, api, result = self.scene, self.scene.pxr.UsdPhysics.FilteredPairsAPI, dict[tuple[str, str], None]()

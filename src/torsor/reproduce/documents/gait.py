@@ -83,7 +83,7 @@ def _numbers() -> list[Row]:
 
 
 def _both(what: str, printed: str, judge: Callable[[Stride], tuple[str, bool]]) -> list[Row]:
-    """Return the rows of a statement about the printed walk, which the data that the thesis lacks may explain.
+    """Return the rows of a statement about the printed walk, which data missing in the thesis may explain.
 
     The walk with habits has other data, such as narrower joint limits. If the statement holds for it, such data explain
     why it does not hold for the printed walk.
@@ -178,7 +178,7 @@ def _forces() -> Outcome:
         *_both("vertical force", "double peak", vertical),
         *_both("fore-aft force", "decelerating and accelerating", forward),
         *_both("lateral force", "during the entire stance", lateral),
-        only("jump of the vertical force between steps (eq. 5.8 omits accelerations)", "; ".join(jumps)),
+        only("jump of the vertical force between steps (eq. 5.8 does not include accelerations)", "; ".join(jumps)),
     ]
     titles = [f"{axis} ground force" for axis in AXES]
     return Outcome(
@@ -202,7 +202,7 @@ def _reactions() -> Outcome:
     rows = list[Row]()
     for k, joint in enumerate(JOINTS):
         rows += _both(f"{joint}, stance phase", "similar to the vertical force", partial(similar, k))
-    rows += _both("mean in swing", "different at hip, knee and ankle", swing)
+    rows += _both("mean force in swing", "different at hip, knee and ankle", swing)
     return Outcome(
         rows, _three_panels(norms, [f"force in the {each}" for each in JOINTS], "5.5", "% of the weight"), (11.0, 3.6)
     )
@@ -231,7 +231,7 @@ def _equations() -> Outcome:
         _within("5.2: coordinates within their limits", np.maximum(body.lower - at.q, at.q - body.upper).max()),
         _within("5.3: torques of active joints within their limits", used[:, active].max() - 1),
         _within("5.4: heights and velocities, relative to the norm of the variables", contact, TOLERANCE),
-        only("the same, with habits", power(others)),
+        only("5.4 for the walk with habits", power(others)),
         only("5.4 between the nodes", f"{1e3 * fine['height'].max():.0f} mm, {1e3 * fine['speed'].max():.0f} mm/s"),
         _within("5.4: other points above the ground", -_lowest(walk)),
         _within("5.5: zero-moment point within the support", _outside(walk)),
@@ -248,20 +248,20 @@ def _equations() -> Outcome:
 
 
 def _nodes(walk: Stride) -> Array:
-    """Return the times s at which the constraints hold."""
+    """Return the times s at which the constraints are imposed."""
     phase = walk.result.problem.phases
     assert isinstance(phase, Phase)
     return np.asarray(phase.nodes)
 
 
 def _within(what: str, excess: float, limit: float = 1e-6) -> Row:
-    """Return the row of an equation that holds up to a limit."""
+    """Return the row of an equation that must hold to within a limit."""
     words = f"below {power(limit)}" if excess <= limit else f"violated by {power(excess)}"
     return claim(what, "yes" if limit < TOLERANCE else f"{limit:g}", words, bool(excess <= limit))
 
 
 def _contact(walk: Stride, s: Array) -> dict[str, Array]:
-    """Return the largest height (m) and velocity (m/s) of points in contact at times s (K,), (K,) each.
+    """Return the largest height (m) and velocity (m/s) of points in contact, each (K,), at times s (K,).
 
     The velocities are the independent ones, six for a foot that stands on several points.
     """
@@ -330,13 +330,13 @@ FINE = 181  # instants of a step, ten times the intervals between nodes
 STRAIGHT, SAME_SIDE, STANCE = 15.0, 0.95, 0.01  # degrees; fraction of the stance; vertical force in body weights
 DATA = (
     "inertias, lengths, limits, strengths, contact points and contact times are not printed. Those of de Leva (1996) "
-    "and Torsor are used. Statements that differ hold for the walk with habits (narrower joint limits, an upright "
-    "chest, a posture weight, feet that slip at up to 0.25 m/s)"
+    "and Torsor are used. The statements that do not hold for this walk hold for the walk with habits (narrower joint "
+    "limits, an upright chest, a posture term, feet that slip at up to 0.25 m/s)"
 )
 COUNTED = (
-    "the thesis does not state which constraints it counts, or at how many instants. CPU times are not comparable, "
-    "because body, contacts, tolerance (1e-5; thesis: 1e-3), derivatives (second; thesis: first), solver (interior "
-    "point; thesis: SNOPT) and computer differ"
+    "the thesis does not state which constraints it counts, or at how many instants. CPU times are not comparable: "
+    "body, contacts, tolerance (1e-5; thesis: 1e-3), derivatives (second; thesis: first), solver (interior point; "
+    "thesis: SNOPT) and computer differ"
 )
 A, F, N, PLACE = Kind.ALGORITHM, Kind.FIGURE, Kind.NUMBER, "eqs. 5.1 to 5.10"
 LONG: dict[str, Any] = {"seconds": 15.0, "first": 100.0}

@@ -40,10 +40,10 @@ INSTANTS = (0.03, 0.1, 0.2, 0.5, 0.8, 0.97)  # fractions of the step: three in d
 
 
 def equilibrium(body: Robot, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
-    """Return the force and the moment about the origin that a moving body needs, from the poses of its links alone.
+    """Return the force and the moment about the origin that a moving body requires, computed from link poses alone.
 
     They are the sums of m (c'' - g) and of c x m (c'' - g) + the integral of (R r) x (R r)'' dm over all links. The
-    accelerations are differences of poses, so that no recursion, Jacobian or velocity is used.
+    accelerations are finite differences of poses, so no recursion, Jacobian or velocity is used.
     """
     t = STEP * np.arange(-3, 4)[:, None]
     poses = body.poses(q + v * t + a * t**2 / 2)

@@ -167,7 +167,7 @@ def _ends() -> Outcome:
 
 
 def _end_jerk(degree: int) -> float:
-    """Return the end jerk of a polynomial from 0 to 1 whose derivatives up to the third are to vanish at both ends.
+    """Return the end jerk of a polynomial from 0 to 1 that should have zero derivatives up to the third at both ends.
 
     The conditions are satisfied in the least-squares sense: exactly, if the polynomial has enough coefficients.
     """

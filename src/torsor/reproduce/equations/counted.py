@@ -1,4 +1,4 @@
-"""Operation counts of a document's equations as written, obtained with a placeholder for numbers that counts them."""
+"""Operation counts of a document's equations as written, by placeholders for numbers that count operations."""
 
 from collections.abc import Callable
 from typing import Any

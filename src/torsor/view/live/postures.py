@@ -175,7 +175,7 @@ class Posture:
         return float(np.clip(min(fast, np.fmin.reduce(strong[room > 0], axis=None, initial=np.inf)), MIN_PACE, 1.0))
 
     def _rates_at(self, time: float) -> tuple[Array, Array]:
-        """Return velocities and accelerations of the swing, with loops only those of the active coordinates."""
+        """Return the velocities and accelerations of the swing (with loops, those of the active coordinates)."""
         values = [np.array(self._swung(time + step)) for step in (-STEP, 0.0, STEP)]
         if self.robot.loops:
             before, after = values[1] - values[0], values[2] - values[1]
