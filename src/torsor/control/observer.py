@@ -75,7 +75,7 @@ class MomentumObserver:
         self._state = self._kernel(self.start_function)(q, v)
 
     def step(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, h: ArrayLike) -> Array:
-        """Return the estimate r (..., nv) after a step of h seconds, during which tau acted, that ended at q, v."""
+        """Return the estimate r (..., nv) at the end (q, v) of a step of h seconds during which tau acted."""
         if self._state is None:
             raise ModelError("step was called before start", where=repr(self), fix="call start(q, v) first")
         if not (real_array(h, repr(self), "h") > 0).all():

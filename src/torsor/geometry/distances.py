@@ -95,7 +95,7 @@ class DistanceModel:
     """Distances between given pairs of shapes, prepared once; ``model(q)`` accepts any number of postures.
 
     ``pairs`` are pairs of indices into ``shapes``. If the bounding spheres of a pair without a closed form are farther
-    apart than ``within`` (m), its result is the distance between these spheres, a lower bound that is much faster to
+    apart than ``within`` (m), its result is the distance between these spheres. This lower bound is much faster to
     compute. Normal, points and gradient then refer to the spheres.
     """
 

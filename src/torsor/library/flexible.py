@@ -45,8 +45,8 @@ def flexible_arm(modes: Any = (2, 0), payload: float = 0.5, damping: float = 0.0
 def segmented_arm(segments: int = 10, payload: float = 0.5, spatial: bool = False) -> Robot:
     """Return the arm of ``flexible_arm`` with each link modelled as a chain of rigid segments and springs.
 
-    The first and last segments of a link are half as long as the others. If ``spatial`` is True, they also bend about
-    y.
+    The first and last segments of a link are half as long as the others. With ``spatial=True``, segments also bend
+    about y.
 
     Example:
         >>> arm = segmented_arm()

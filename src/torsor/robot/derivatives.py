@@ -164,9 +164,9 @@ class Derivatives(Accessor):
         """Return the derivatives (dq, dv, da) of tau = ID(q, v, a), each (..., nv, nv), one row per force.
 
         da is the mass matrix. External wrenches are in link axes at link origins. While q changes, they are constant in
-        the link (``fixed_in="link"``) or in the world (``fixed_in="world"``). A force that is constant in the world
-        acts at the link's origin or at the point ``points`` (..., L, 3) in link axes, for example a centre of mass. The
-        remaining moment is a couple.
+        the link (``fixed_in="link"``) or in the world (``fixed_in="world"``). In the world, the force acts at the
+        link's origin or at ``points`` (..., L, 3) in link axes, such as centres of mass. The remaining moment is a
+        couple.
 
         The recursion takes O(n x depth) operations. It covers every joint type, rotors, springs and friction except
         the jump of Coulomb friction at rest. See Barman 2020, chapter III, and Singh, Russell and Wensing 2022.

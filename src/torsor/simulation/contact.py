@@ -148,7 +148,7 @@ class Contact:
         return tuple(found)
 
     def _ground(self, robot: Robot, fixed: Sequence[Placed]) -> list[Placed]:
-        """Return the ground, unless there is none or the base has one: a plane that faces up."""
+        """Return the ground to add: none if there is no ground, or if the base has a plane that faces up."""
         floors = [each for each in fixed if each.shape.shape == "plane" and each.shape.pose[2, 2] > STEEPEST]
         if not self.ground or (isinstance(self.ground, bool) and floors):
             return []
@@ -395,7 +395,7 @@ def check_start(robot: Robot, contact: Contact, q: Array, step: float | None) ->
 
 
 def warn_of_long_step(robot: Robot, step: float, longest: float, stiff: str, fix: str) -> None:
-    """Warn that a ``step`` (s) is longer than the ``longest`` stable one for what is ``stiff``."""
+    """Warn that a ``step`` (s) exceeds the ``longest`` stable one (s); ``stiff`` names the cause."""
     text = f"the step of {step:.3g} s is too long for {stiff}: the largest stable step is about {longest:.2g} s"
     warn(text, where=robot.name, fix=fix)
 

@@ -27,7 +27,7 @@ several points of one body is not unique. The guess is therefore repeated with s
 impulses, and without points that pull, so that all points are equally far from their cones. Otherwise, points with
 little weight would slip, sweeps would redistribute their load slowly, and bodies near tipping would creep. Projected
 Gauss-Seidel sweeps over the points follow. At each point, the normal impulse is updated, then the tangential impulse,
-with a step of 1 over the larger eigenvalue of its block of G, projected onto the disc mu p_n. Every subproblem is
+with a step of 1 over the larger eigenvalue of its block of G and a projection onto the disc mu p_n. Every subproblem is
 convex, and the method is a fixed sequence of operations, for batches and for single motions.
 """
 

@@ -270,7 +270,7 @@ class Prescribed:
         return found
 
     def stages(self, t: float, h: float) -> Array:
-        """Return ``at`` (9, nv) at the start, the middle and the end of a step; warn if a motion jumps."""
+        """Return ``at`` for the start, middle and end of a step, stacked (9, nv); warn if a motion jumps."""
         found = np.concatenate([self.at(t), self.at(t + h / 2), self.at(t + h)])
         if len(self.jumped) < len(self.v):
             self._warn_of_jumps(t, h, found[:, self.v].reshape(3, 3, -1))

@@ -21,9 +21,9 @@ _WHERE = "limits"
 class Limits:
     """Limits that a simulation enforces: ``efforts`` of drives, and ``stops`` at the position limits of joints.
 
-    Drive forces saturate at ``effort_limit``. A joint that is x (rad or m) beyond a position limit and moves further at
-    the rate x' is pushed back with k x max(0, 1 + d x'), where k is the ``stiffness`` (N m/rad, N/m) and d the
-    ``dissipation`` (s/rad, s/m). As in the model of Hunt and Crossley (1975), this never adds energy.
+    Drive forces saturate at ``effort_limit``. If a joint is x (rad or m) beyond a position limit and moves further at
+    the rate x', a stop pushes it back with the force k x max(0, 1 + d x'). Here k is the ``stiffness`` (N m/rad, N/m)
+    and d the ``dissipation`` (s/rad, s/m). As in the model of Hunt and Crossley (1975), this never adds energy.
 
     Example:
         >>> Limits(stops=False).efforts

@@ -141,7 +141,7 @@ class Closer:
         return result, well
 
     def accepted(self, q: Array, there: Array, side: Array, beyond: Array) -> Flags:
-        """Return which steps are accepted: those that do not jump, and neither cross nor approach a singularity."""
+        """Return a mask of accepted steps: those that do not jump, and neither cross nor approach a singularity."""
         gone = (there - q) / self.q_units
         least = MIN_REMAINING_FRACTION * np.abs(side)  # not a quotient: both sides may be 0 at a dead point
         return np.asarray((np.einsum("ij,ij->i", gone, gone) < JUMP_LENGTH**2) & (beyond * np.sign(side) > least))
