@@ -378,7 +378,7 @@ class Derivatives(Accessor):
         There is one gradient per input. ``cotangents`` has the shape of the result, or is a tuple for several results.
         The gradient with respect to q is (..., nv), along ``integrate``, or (..., nq) if ``components=True``. This is
         the adjoint of ``jvp`` and takes the same options. ``out`` lists arrays for the values, then for the gradients.
-        Reverse mode takes about four times as many operations as the method.
+        Reverse mode takes about four times as many operations as the method itself.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -397,7 +397,7 @@ class Derivatives(Accessor):
         """Return the matrix or matrices that the algorithm ``name`` computes, without structural zeros.
 
         Forces do not depend on the motion of other branches of the tree, so the matrices of large robots have many
-        structural zeros. Sparse solvers take such values and patterns. For the options see ``jvp``.
+        structural zeros. Sparse solvers use the values and their pattern. For the options see ``jvp``.
 
         Example:
             >>> robot = torsor.library.random_tree(20, seed=2, types=("revolute",), extras=False)

@@ -128,7 +128,7 @@ class Setup:
 
     @property
     def batch(self) -> tuple[int, ...]:
-        """The leading axes."""
+        """Leading axes of the rollouts."""
         return self.v.shape[:-1]
 
     @property
