@@ -54,7 +54,7 @@ def feedback_linearization(robot: Robot, reference: JointReference | Reference, 
         fix = "put the motors on the base, or use control.mixed"
         raise ModelError(message, where=where, allowed="no inertia between joints and motors", fix=fix)
     desired = make_reference(robot, reference)
-    gains = np.poly(-positive_vector(poles, 4, where, "poles"))[:0:-1]  # of e, e', e'', e'''
+    gains = np.poly(-positive_vector(poles, 4, where, "poles"))[:0:-1]  # gains of e, e', e'', e'''
 
     def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
         (q, theta), (v, w) = drives.split(q), drives.split(v)

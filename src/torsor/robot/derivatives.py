@@ -149,7 +149,7 @@ class Derivatives(Accessor):
     """
 
     _closure: LoopClosure
-    _free: tuple[Free, ...] = ()  # of a parametric robot: parameters that are the last input of jvp, vjp and sparse
+    _free: tuple[Free, ...] = ()  # parameters of a parametric robot, the last input of jvp, vjp and sparse
 
     def inverse_dynamics(
         self,

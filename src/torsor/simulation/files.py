@@ -1,4 +1,4 @@
-"""Trajectories on disk: the contents of .npz and .csv files, and reading with checks."""
+"""Trajectories on disk: writing of .npz and .csv files, and reading with checks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -282,7 +282,7 @@ def divergence(setup: Setup, t: float, v: Array) -> SimulationError | None:
         found += f" after the step to t = {t:.6g} s" + ": a wheel that lies flat cannot roll" * wheels
         if setup.prescribed is not None:
             found += ": the prescribed motion may be out of their reach"
-    others = None if method == "adaptive" else '`method="adaptive"`'  # which chooses its own step
+    others = None if method == "adaptive" else '`method="adaptive"`'  # "adaptive" chooses its own step
     if method == "rk4" and setup.prescribed is None:
         others = '`method="implicit"` or "adaptive"'
     if setup.hard is not None:

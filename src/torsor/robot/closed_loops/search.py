@@ -37,7 +37,7 @@ MIN_SINGULAR_DISTANCE = 1e-4
 # closure error, so rounding would decide the assembly mode.
 DEAD_POINT_DISTANCE = 1e-5
 DEAD_POINT_OFFSET = 1e-2  # rad or sizes: distance from a dead point at which the search begins
-MAX_SEARCH_STEPS = 200  # of the search for the smallest closure error
+MAX_SEARCH_STEPS = 200  # maximum number of steps to the smallest closure error
 SMALLEST_VALUE = 1e-12  # singular values below this fraction of the largest are rounding errors
 # Slope of the error, relative to the steepest possible slope, below which a search has ended with open loops. Where
 # closure equations lose rank, the slope vanishes only together with the error.

@@ -208,7 +208,7 @@ class Position(Target, title="position", kinds="p", numbers="position"):
 
     @property
     def form(self) -> tuple[Any, ...]:
-        """The form of the target, with the point."""
+        """Form of the target, including the point."""
         point = near_enough(frozen_array(self.point, (3,), self.label, "point"), self.label)
         return (*super().form, *point.tolist())
 
