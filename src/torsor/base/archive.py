@@ -1,7 +1,7 @@
 """Results on disk: self-contained .npz files (arrays, robot, settings) with a format version.
 
 Files are not trusted: nothing is unpickled or decompressed, and the class that reads a file checks the names, shapes
-and types of its arrays. The robot is stored in full, as TOML text.
+and types of its arrays. The complete robot is stored as TOML text.
 """
 
 import json
@@ -19,9 +19,9 @@ from torsor.base.errors import ModelError, listing, warn
 from torsor.base.files import check_array, check_target, reading_npz, write_npz
 from torsor.base.registry import names, register, registered
 
-FORMAT = 2  # 1: trajectories and motions, without a header
+FORMAT = 2  # format 1: trajectories and motions without a header
 _HEADER, _VERSION = "header", "torsor"
-_FIGURES = ("figures", "seconds")  # single numbers, such as the objective of a motion that has none
+_FIGURES = ("figures", "seconds")  # scalars, which may be NaN: for example, a motion may have no objective
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -31,7 +31,7 @@ def register_result(kind: str, cls: type, words: str) -> None:
 
 
 def result_kinds() -> tuple[str, ...]:
-    """Return the result kinds that a file can have.
+    """Return the kinds of results that a file can contain.
 
     Example:
         >>> "trajectory" in result_kinds()
@@ -40,11 +40,11 @@ def result_kinds() -> tuple[str, ...]:
     return names("result")
 
 
-# Text as arrays
+# Conversion of text to arrays
 
 
 def as_bytes(text: str | bytes) -> NDArray[np.uint8]:
-    """Return text as an array of bytes, which can be stored without pickle.
+    """Return text as an array of bytes, which can be stored without pickling.
 
     Example:
         >>> as_bytes("arm").tolist()
@@ -54,7 +54,7 @@ def as_bytes(text: str | bytes) -> NDArray[np.uint8]:
 
 
 def as_text(array: NDArray[Any]) -> str:
-    """Return the text of an array of bytes.
+    """Return the text in an array of bytes.
 
     Example:
         >>> as_text(as_bytes("arm"))
@@ -70,9 +70,9 @@ def as_text(array: NDArray[Any]) -> str:
 
 @dataclass(frozen=True)
 class Archive:
-    """The content of a file: its ``kind``, ``arrays`` by name with their ``units``, and ``settings``.
+    """The content of a file: its ``kind``, ``arrays`` and their ``units`` by name, and ``settings``.
 
-    ``format`` is the version of the format.
+    ``format`` is the format version.
 
     Example:
         >>> inner = Archive("trajectory", {"q": np.zeros(2)}, {}).within("first/")
@@ -87,13 +87,13 @@ class Archive:
     format: int = FORMAT
 
     def within(self, prefix: str = "") -> dict[str, Any]:
-        """Return all arrays, including the header, with a prefix before their names."""
+        """Return all arrays, including the header, with a prefix added to their names."""
         header = {"kind": self.kind, "version": __version__, "settings": dict(self.settings), "units": dict(self.units)}
         named = {_HEADER: as_bytes(json.dumps(header)), **self.arrays}
         return {prefix + name: value for name, value in named.items()}
 
     def part(self, prefix: str) -> "Archive":
-        """Return the archive of the arrays whose names begin with a prefix."""
+        """Return an archive of the arrays whose names begin with a prefix."""
         own = {name.removeprefix(prefix): array for name, array in self.arrays.items() if name.startswith(prefix)}
         return _archive(own, self.format)
 
@@ -106,7 +106,7 @@ def write_archive(path: Path, archive: Archive) -> None:
 
 @contextmanager
 def reading_archive(path: Path, kind: str = "") -> Iterator[Archive]:
-    """Yield the archive in a file, which must be of ``kind`` if given; errors within the block name the file."""
+    """Yield the archive in a file, which must be of ``kind`` if given; errors raised in the block name the file."""
     what = registered("result", kind)[1] if kind else "a Torsor result"
     with reading_npz(path, what) as result:
         check_array(result[_VERSION], (), "the format version", "iu")
@@ -138,7 +138,7 @@ def _warn_of_nan(path: Path, archive: Archive) -> None:
 
 
 def _archive(content: Arrays, format: int) -> Archive:
-    if format == 1:  # the kind is known from the arrays
+    if format == 1:  # the kind follows from the arrays
         return Archive("motion" if "x" in content else "trajectory", content, {}, format=format)
     header = json.loads(as_text(content[_HEADER]))
     kinds = {"kind": str, "settings": dict}
@@ -154,10 +154,10 @@ def _archive(content: Arrays, format: int) -> Archive:
 def load_result(path: str | Path, **given: Any) -> Any:
     """Load a result from an .npz file that ``save`` wrote, with its robot, problem and settings.
 
-    The file is self-contained: it needs no robot file and no meshes, and it can be read on any machine. ``given`` holds
-    extra arguments for the result class: ``problem=`` for a motion whose problem contains Python functions, ``robot=``
-    for a trajectory that should use a given robot object. A ``ModelWarning`` names arrays with NaN. Files are not
-    trusted: see docs/contribute/security.md.
+    The file is self-contained: it needs no robot file or meshes, and can be read on any machine. ``given`` contains
+    extra arguments for the result class: ``problem=`` for a motion whose problem contains Python functions, or
+    ``robot=`` for a trajectory that should use an existing robot object. A ``ModelWarning`` names arrays that contain
+    NaN. Files are not trusted; see docs/contribute/security.md.
 
     Example:
         >>> import tempfile

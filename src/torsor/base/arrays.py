@@ -1,4 +1,4 @@
-"""Array types (real numbers, indices, flags, shapes), and the definition of a real array."""
+"""Array types (real numbers, indices, flags, shapes), and conversion to real arrays."""
 
 from typing import Any
 
@@ -10,15 +10,15 @@ Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 Shape = tuple[int, ...]
 Maybe = ArrayLike | None  # an optional argument
-IDENTITY: Array = np.eye(4)  # pose of most shapes in their links: one shared read-only array
+IDENTITY: Array = np.eye(4)  # read-only array shared by the poses of most shapes
 IDENTITY.setflags(write=False)
 
 
 def real_numbers(value: Any) -> NDArray[Any] | None:
-    """Return a plain array of real numbers, at most float64, or None.
+    """Return a value as a plain array of real numbers, at most float64, or None if it does not contain real numbers.
 
-    Text, booleans, complex numbers and ragged lists are not real numbers. Neither are masked entries, whose value is
-    unknown, nor tensors that do not convert to arrays by themselves.
+    Text, booleans, complex numbers and ragged lists are not real numbers. Neither are masked entries, whose values are
+    unknown, and tensors without automatic conversion to arrays.
 
     Example:
         >>> real_numbers(np.ma.array([1.0, 2.0])), real_numbers(np.ma.array([1.0, 2.0], mask=[True, False]))
@@ -26,11 +26,11 @@ def real_numbers(value: Any) -> NDArray[Any] | None:
     """
     if type(value) is not np.ndarray:
         try:
-            # NumPy imports its masked arrays, 30 ms, when they are first used.
+            # NumPy imports its masked arrays on first use, which takes 30 ms.
             if isinstance(value, np.ndarray) and isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
                 return None
             value = np.asarray(value)
-        except Exception:  # other frameworks raise errors of all kinds
+        except Exception:  # other frameworks may raise any error
             return None
     array: NDArray[Any] = value
     if array.dtype.kind not in "iuf":

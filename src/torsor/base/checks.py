@@ -1,8 +1,8 @@
 """Input validation for all user arguments.
 
-Each function returns the value in the type that the code works with, or raises a ``ModelError`` that states the place,
-the argument, the value and what is allowed. Booleans, text and complex numbers are not numbers. ``where`` is the object
-that the argument belongs to (a robot, a file, a term), and ``what`` is the argument.
+Each function returns the value converted to the type that the code uses, or raises a ``ModelError`` that states the
+place, the argument, the value and the allowed values. Booleans, text and complex numbers are not accepted as numbers.
+``where`` is the object to which the argument belongs (a robot, a file, a term), and ``what`` is the argument.
 """
 
 import math
@@ -19,15 +19,15 @@ from torsor.base.errors import ModelError, listing, shown
 
 Kind = TypeVar("Kind")
 
-# Orthonormality tolerance of a rotation matrix: larger errors are mistakes, not rounding.
+# Orthonormality tolerance for rotation matrices; larger errors are mistakes, not rounding.
 ROTATION_TOLERANCE = 1e-6
-# Largest number of a mechanism, in SI units: forces and inertias are products of up to six of them and remain finite.
+# Largest number in a mechanism, in SI units: products of up to six such numbers, such as forces, remain finite.
 MAX_NUMBER = 1e50
 _FINITE = sys.float_info.max
-SMALL_ARRAY = 16  # entries up to which floats take less time than the calls of NumPy
+SMALL_ARRAY = 16  # number of entries up to which Python floats are faster than NumPy calls
 
 
-# One number
+# Single numbers
 
 
 def number(
@@ -68,7 +68,7 @@ def number(
 
 
 def positive(value: object, where: str, what: str) -> float:
-    """Return one finite number above 0.
+    """Return a finite number above 0.
 
     Example:
         >>> positive(2, "effort", "width")
@@ -91,7 +91,7 @@ def whole_number(value: object, where: str, what: str, *, least: int = 1, most: 
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Return whether a value is an integer; booleans do not count.
+    """Return whether a value is an integer; booleans are not integers.
 
     Example:
         >>> is_whole(3), is_whole(True), is_whole(3.0)
@@ -161,7 +161,7 @@ def vectors(value: ArrayLike, count: int, where: str, what: str) -> Array:
 
 
 def finite_vector(value: object) -> Array | None:
-    """Return a finite number or a list of finite numbers as an array (K,), or None for other values.
+    """Return a finite number, or a list of finite numbers, as an array (K,); return None for other values.
 
     Example:
         >>> finite_vector((1, 2.5)), finite_vector("2"), finite_vector([1.0, np.nan])
@@ -174,7 +174,7 @@ def finite_vector(value: object) -> Array | None:
 
 
 def positive_vector(value: ArrayLike, count: int, where: str, what: str, *, or_zero: bool = False) -> Array:
-    """Return ``count`` finite positive numbers (count,), from one shared number or one per entry.
+    """Return finite positive numbers (count,), from a single number or one per entry.
 
     Example:
         >>> positive_vector(3.0, 2, "arm", "kp").tolist()
@@ -209,9 +209,9 @@ def frozen_array(
         raise ModelError(f"has shape {array.shape}", argument=what, value=value, where=where, allowed=allowed)
     bound = most if finite else math.inf
     entries = array.ravel().tolist() if array.size <= SMALL_ARRAY else []
-    # The sum of few finite numbers is finite, and it is not if NaN or infinity is among them.
+    # The sum of a few finite numbers is finite, unless NaN or infinity is among them.
     inside = bool(entries) and math.isfinite(sum(entries)) and max(entries) <= bound and min(entries) >= -bound
-    if not inside and not (np.abs(array) <= bound).all():  # NaN fails the comparison too
+    if not inside and not (np.abs(array) <= bound).all():  # NaN also fails the comparison
         allowed = "finite numbers" if bound > MAX_NUMBER else f"finite numbers up to {most:g}"
         raise ModelError(argument=what, value=array, where=where, allowed=allowed)
     array.setflags(write=False)
@@ -219,7 +219,7 @@ def frozen_array(
 
 
 def frozen_pose(value: ArrayLike, where: str, what: str, *, most: float = _FINITE) -> Array:
-    """Return a read-only pose (4 x 4), [[R, p], [0, 0, 0, 1]], with a rotation matrix R and no number above ``most``.
+    """Return a read-only pose [[R, p], [0, 0, 0, 1]] (4 x 4) with a rotation matrix R and no number above ``most``.
 
     Example:
         >>> frozen_pose(2 * np.eye(4), "frame 'tool'", "pose")
@@ -230,7 +230,7 @@ allowed: [[R, p], [0, 0, 0, 1]] with R a rotation matrix
     if value is IDENTITY:  # read-only and valid
         return IDENTITY
     T = frozen_array(value, (4, 4), where, what, most=most)
-    # In floats: for the sixteen numbers of a pose, the calls of NumPy would take ten times as long.
+    # For the sixteen numbers of a pose, NumPy calls would take ten times as long as Python floats.
     (a, b, c, _), (d, e, f, _), (g, h, i, _), (x, y, z, w) = T.tolist()
     squares = (a * a + b * b + c * c - 1, d * d + e * e + f * f - 1, g * g + h * h + i * i - 1)
     products = (a * d + b * e + c * f, a * g + b * h + c * i, d * g + e * h + f * i)
@@ -244,7 +244,7 @@ allowed: [[R, p], [0, 0, 0, 1]] with R a rotation matrix
 
 
 def direction(value: ArrayLike, where: str, what: str) -> Array:
-    """Return a read-only unit vector (3,) along a vector of any length.
+    """Return a read-only unit vector (3,) along a vector of any nonzero length.
 
     Example:
         >>> direction([0, 3e200, 0], "loop 'pin'", "axis").tolist()
@@ -261,12 +261,12 @@ def direction(value: ArrayLike, where: str, what: str) -> Array:
     if length < 1e-9:
         fix = f"give the direction of the {what}, for example [0, 0, 1]"
         raise ModelError(argument=what, value=vector, where=where, allowed="a direction", fix=fix)
-    # A unit vector keeps its bits, so that a saved file reads back as equal.
+    # A unit vector keeps its bits, so that reading a saved file restores an equal vector.
     unit = scaled / length if abs(length - 1) > 1e-15 else scaled
     return vector if unit is vector else frozen_array(unit, (3,), where, what)
 
 
-@lru_cache(maxsize=256)  # files have few axes
+@lru_cache(maxsize=256)  # files contain few different axes
 def _unit_vector(x: float, y: float, z: float) -> Array | None:
     """Return the direction of a vector, or None if its length is 0."""
     try:
@@ -291,7 +291,7 @@ def common_shape(where: str, **shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def arrays(value: ArrayLike, core: tuple[int, ...], where: str, what: str) -> Array:
-    """Return finite arrays (..., *core) with any leading axes.
+    """Return a finite array (..., *core) with any leading axes.
 
     Example:
         >>> arrays(np.zeros((5, 2, 6)), (2, 6), "robot", "external").shape
@@ -315,7 +315,7 @@ def arrays(value: ArrayLike, core: tuple[int, ...], where: str, what: str) -> Ar
 
 
 def name_of(value: object, what: str, where: str = "") -> str:
-    """Return the name of a part, which must be a non-empty string because a number could be mistaken for an index.
+    """Return the name of a part, which must be a non-empty string, because a number could be mistaken for an index.
 
     Example:
         >>> name_of("hand", "link")
@@ -327,7 +327,7 @@ def name_of(value: object, what: str, where: str = "") -> str:
 
 
 def one_of(value: object, allowed: Sequence[str], where: str, what: str) -> str:
-    """Return a word if it is allowed.
+    """Return a word if it is one of ``allowed``; otherwise raise ModelError.
 
     Example:
         >>> one_of("mean", ["mean", "peak"], "reaction", "kind")
@@ -339,7 +339,7 @@ def one_of(value: object, allowed: Sequence[str], where: str, what: str) -> str:
 
 
 def known_name(name: Any, names: Collection[str], where: str, what: str) -> str:
-    """Return a name if it is one of ``names``; ``what`` is the kind of thing that they name.
+    """Return a name if it is one of ``names``; ``what`` is the kind of object that they name.
 
     Example:
         >>> known_name("elbwo", ["shoulder", "elbow"], "arm", "joint")
@@ -369,7 +369,7 @@ def indices_of(
 
 
 def by_name(value: Any, names: Sequence[str], missing: float, where: str) -> Array:
-    """Return numbers (names,) from one shared number, one per name, or {name: number} with ``missing`` for the others.
+    """Return numbers (names,) from a single number, one per name, or {name: number} with ``missing`` for other names.
 
     Infinity is allowed; NaN is not.
 
@@ -388,7 +388,7 @@ def by_name(value: Any, names: Sequence[str], missing: float, where: str) -> Arr
 
 
 def several(value: Any) -> tuple[Any, ...]:
-    """Return the elements of an iterable as a tuple, or a tuple with one object; text is one object.
+    """Return the elements of an iterable as a tuple, or a tuple with a single object; text is a single object.
 
     Example:
         >>> several("one"), several(["one", "two"])
@@ -398,7 +398,7 @@ def several(value: Any) -> tuple[Any, ...]:
 
 
 def table(value: object, where: str, what: str) -> dict[str, Any]:
-    """Return a mapping as a new dictionary; None becomes an empty one.
+    """Return a mapping as a new dictionary; None becomes an empty dictionary.
 
     Example:
         >>> table(None, "walk", "frozen")

@@ -1,4 +1,4 @@
-"""Decimal numbers in text, converted between units without rounding errors."""
+"""Decimal numbers in text, and their conversion between units with a single rounding."""
 
 from decimal import Decimal, InvalidOperation
 
@@ -6,9 +6,9 @@ from torsor.base.checks import MAX_NUMBER
 
 
 def number_in(text: str, power: int = 0) -> float:
-    """Return a number times 10**power, rounded once: "652.63" mm is the float64 nearest to 0.65263 m."""
+    """Return the number in a text times 10**power, rounded once: "652.63" mm is the float64 nearest to 0.65263 m."""
     try:
-        # float() also reads "1_000" and digits of other scripts, which no other program accepts.
+        # float() also accepts "1_000" and digits of other scripts, which other programs do not accept.
         if "_" in text or not text.isascii():
             raise ValueError
         if not power:
@@ -22,7 +22,7 @@ def number_in(text: str, power: int = 0) -> float:
 
 
 def text_of(value: float, power: int = 0) -> str:
-    """Return the shortest text that ``number_in(text, -power)`` reads as the same number; "NaN" for NaN.
+    """Return the shortest text for which ``number_in(text, -power)`` returns the same number; "NaN" for NaN.
 
     Example:
         >>> text_of(0.65263, 3), text_of(0.1), text_of(float("nan"))

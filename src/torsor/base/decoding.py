@@ -17,8 +17,8 @@ from torsor.base.files import read_limited
 
 Table = dict[str, Any]
 Kind = TypeVar("Kind")
-MAX_TABLE_BYTES = 8_000_000  # of a file, unless its format needs more
-# Parts of a dotted key. The parser's work grows with the square of their number: 20,000 take 14 s and 1.7 GB.
+MAX_TABLE_BYTES = 8_000_000  # largest file size, unless the format needs more
+# Largest number of parts in a dotted key. Parsing time is quadratic in this number: 20,000 parts take 14 s and 1.7 GB.
 MAX_KEY_PARTS = 100
 # A dotted key with more parts: bare or quoted words separated by dots, from the beginning of a word.
 _KEY_PART = r"""(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+)"""
@@ -30,12 +30,12 @@ _hints: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
 
 
 def error(where: str, what: str, allowed: str = "", fix: str = "") -> ModelError:
-    """Return a file error: the place, what is wrong, what is allowed, and the fix."""
+    """Return an error for a file: the place, the problem, the allowed values and the fix."""
     return ModelError(what, where=where, allowed=allowed, fix=fix)
 
 
 def file_table(path: Path, max_bytes: int = MAX_TABLE_BYTES) -> Table:
-    """Return the tables of a file: .json, .yaml, .yml, or TOML for any other suffix.
+    """Return the tables in a file: .json, .yaml, .yml, or TOML for any other suffix.
 
     Example:
         >>> import tempfile
@@ -69,7 +69,7 @@ def file_table(path: Path, max_bytes: int = MAX_TABLE_BYTES) -> Table:
 
 
 def toml_data(content: bytes, source: str) -> Table:
-    """Return the tables of a TOML file; the cost of parsing is limited beforehand.
+    """Return the tables in a TOML file, after checks that limit the cost of parsing.
 
     Example:
         >>> toml_data(b"units.angle = 'deg'", "arm.toml")
@@ -82,7 +82,7 @@ def toml_data(content: bytes, source: str) -> Table:
             line, allowed = text.count("\n", 0, long.start()) + 1, f"up to {MAX_KEY_PARTS} parts"
             raise error(f"{source}: line {line}", "a key has too many dots", allowed, "shorten it")
         data = tomllib.loads(text)
-        repr(data)  # fails for integers that are too long to print, before a message has to print them
+        repr(data)  # raises ValueError now for integers that are too long to print in a message
     except ModelError:
         raise
     except (ValueError, RecursionError) as wrong:
@@ -91,7 +91,7 @@ def toml_data(content: bytes, source: str) -> Table:
 
 
 def parse_yaml(text: str, where: str, instead: str = "") -> Any:
-    r"""Return the content of YAML text from the file ``where``; ``instead`` is an alternative to the extra ``yaml``.
+    r"""Return the content of YAML text from the file ``where``; ``instead`` is a fix that avoids the extra ``yaml``.
 
     Example:
         >>> parse_yaml("rate: 100\ncolumns: {q: [0]}", "map.yaml")
@@ -109,11 +109,11 @@ def parse_yaml(text: str, where: str, instead: str = "") -> Any:
     try:
         loader = kind(text)
         node = loader.get_single_node()
-        _check_yaml_keys(node, where)  # before merge keys (<<) add theirs, which the table's own keys override
+        _check_yaml_keys(node, where)  # before merge keys (<<) add keys that the table's own keys override
         return None if node is None else loader.construct_document(node)
-    except ModelError:  # for a duplicate key
+    except ModelError:  # duplicate key
         raise
-    except (yaml.YAMLError, ValueError, KeyError, AttributeError, RecursionError) as error:  # of odd scalars
+    except (yaml.YAMLError, ValueError, KeyError, AttributeError, RecursionError) as error:  # for unusual scalars
         raise ModelError(f"not valid YAML: {' '.join(str(error).split())}", where=where) from None
 
 
@@ -125,7 +125,7 @@ def _check_yaml_keys(root: Any, where: str) -> None:
         kind = type(node).__name__
         if id(node) in seen or kind not in ("MappingNode", "SequenceNode"):
             continue
-        seen.add(id(node))  # anchors (&) may refer to the table that contains them
+        seen.add(id(node))  # an anchor (&) may refer to the table that contains it
         if kind == "SequenceNode":
             waiting += node.value
             continue
@@ -164,7 +164,7 @@ def check_version(data: Table, version: int, source: str) -> None:
 
 
 def known_word(known: Iterable[str], word: Any, what: str, where: str) -> str:
-    """Return a word if it is known; otherwise raise an error that names the closest known one.
+    """Return a word if it is known; otherwise raise an error that names the closest known word.
 
     Example:
         >>> known_word(("mass", "com"), "mas", "key", "arm.toml")
@@ -182,7 +182,7 @@ def known_word(known: Iterable[str], word: Any, what: str, where: str) -> str:
 def check_keys(
     table: Mapping[str, Any], known: Iterable[str], where: str, required: Iterable[str] | Mapping[str, str] = ()
 ) -> None:
-    """Raise ModelError for unknown keys of a table and for missing required ones, which may have descriptions.
+    """Raise ModelError for unknown keys in a table, and for missing required keys, which may have descriptions.
 
     Example:
         >>> check_keys({"stiffness": 1.0}, ("stiffness", "rest"), "spring", required=["rest"])
@@ -209,8 +209,8 @@ def filled(
 ) -> Kind:
     """Return an instance of a dataclass or named tuple from the entries of a table and further fields ``more``.
 
-    ``keys`` {field: key} lists fields whose keys have other names. If ``typed``, values are converted to the types of
-    their fields; otherwise the class checks them.
+    ``keys`` {field: key} lists fields whose keys have other names. If ``typed`` is True, values are converted to the
+    types of their fields; otherwise the class checks them.
 
     Example:
         >>> from typing import NamedTuple
@@ -236,7 +236,7 @@ def filled(
 
 
 def _needed(cls: Any) -> dict[str, bool]:
-    """Return the constructor fields of a class, and whether each is required."""
+    """Return {field: whether it is required} for the constructor of a class."""
     if not is_dataclass(cls):
         return {name: name not in cls._field_defaults for name in cls._fields}
     made = [field for field in fields(cls) if field.init]
@@ -244,7 +244,7 @@ def _needed(cls: Any) -> dict[str, bool]:
 
 
 def fitted(value: Any, hint: Any, where: str) -> Any:
-    """Return a file value converted to the type of a field; raise ModelError if it does not fit.
+    """Return a value from a file converted to the type of a field; raise ModelError if it does not fit.
 
     Example:
         >>> fitted([0, 1], tuple[float, float], "during")
@@ -291,7 +291,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Return whether a value is a number, a string, a boolean, or lists and tables of these."""
+    """Return whether a value is a number, a string, a boolean, or a list or table of these."""
     if type(value) in (list, dict):
         parts = value.values() if type(value) is dict else value
         return all(_is_plain(part) and type(part) is not bool for part in parts)
@@ -299,7 +299,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _words(hint: Any) -> str:
-    """Describe the allowed values of a type, for an error message."""
+    """Describe the allowed values of a type for an error message."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return ", or ".join(dict.fromkeys(_words(item) for item in inner if item is not type(None)))

@@ -1,4 +1,4 @@
-"""Results as JSON: plain values with a header, units, and a schema for each kind in ``schemas/``."""
+"""Results as JSON: plain values with a header and units; ``schemas/`` contains a schema for each kind."""
 
 import json
 import math
@@ -19,7 +19,7 @@ TABLES = ("bench", "reproduce")  # document kinds that are not robot results
 
 
 def header(kind: str) -> dict[str, Any]:
-    """Return the value of the key ``torsor`` of every document: format version, kind, and Torsor version.
+    """Return the header of a document, the value of its key ``torsor``: format version, kind and Torsor version.
 
     Example:
         >>> header("trajectory")["kind"]
@@ -55,7 +55,7 @@ def write_document(path: Path, document: Mapping[str, Any]) -> None:
     """Write a document as JSON atomically, or to standard output if the path is ``-``."""
     text = json.dumps(plain(document), allow_nan=False)
     if path == STANDARD_OUTPUT:
-        print(text, flush=True)  # a command may continue, as the viewer does
+        print(text, flush=True)  # because some commands, such as the viewer, continue
         return
     check_target(path)
     write_text(path, f"{text}\n")

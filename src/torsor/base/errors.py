@@ -15,25 +15,26 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Self
 
-# A warning is attributed to the line that called Torsor; cached properties and context managers call it through others.
+# A warning is attributed to the line that called Torsor, which may do so through the standard library's cached
+# properties and context managers.
 _OWN_FILES = str(Path(__file__).parents[1]), functools.__file__, contextlib.__file__
 _PENDING: ContextVar["list[ModelWarning] | None"] = ContextVar("warnings", default=None)
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'")
 _NAME_OR_NUMBER = re.compile(_QUOTED.pattern + r"|[-+]?\b[\d.]+(?:e[-+]?\d+)?|[-+]")
-# Control characters, which a terminal obeys (including U+009B), and those that change the text direction. Line feeds
-# are kept, because some messages are lists. Names are shown by repr, which escapes them.
+# Control characters that terminals interpret (including U+009B), and characters that change the text direction. Line
+# feeds are kept, because some messages are lists; names are shown by repr, which escapes them.
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-MAX_VALUES_SHOWN = 16  # numbers that a message shows in full: those of a pose
+MAX_VALUES_SHOWN = 16  # maximum number of values that a message shows in full, enough for a pose
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 80
 _REPR.maxlist = _REPR.maxtuple = MAX_VALUES_SHOWN
 
 
 class Message(Exception):  # noqa: N818 - the base of errors and of warnings
-    """The fields of an error or a warning; ``str`` joins them: ``where: what; allowed: ...; fix: ...``.
+    """The fields of an error or warning; ``str`` joins them: ``where: what; allowed: ...; fix: ...``.
 
-    If ``argument`` is given, ``what`` is the clause that follows its name; the default is "is ``value``". ``value`` is
-    ``...`` if there is none.
+    If ``argument`` is given, ``what`` is the clause that follows its name, by default "is ``value``". ``value`` is
+    ``...`` (Ellipsis) if there is none.
 
     Example:
         >>> error = ModelError(argument="mass", value=-1.0, where="arm.toml: link 'hand'", allowed="0 or more")
@@ -79,14 +80,14 @@ class Message(Exception):  # noqa: N818 - the base of errors and of warnings
 class ModelError(Message, ValueError):
     """Invalid input: an impossible mechanism, an unknown name, or an array of the wrong shape."""
 
-    __module__ = "torsor"  # a traceback shows the public name
+    __module__ = "torsor"  # tracebacks show the public name
 
 
 class MotionError(Message, RuntimeError):
     """An infeasible problem; ``result`` is the motion with the smallest maximum violation, or None.
 
-    ``conflict`` holds the names of the constraints that contradict each other. ``violation`` is the smallest amount by
-    which all bounds would have to be relaxed, relative to their sizes.
+    ``conflict`` contains the names of constraints that contradict each other. ``violation`` is the smallest relative
+    amount by which all bounds would have to be relaxed.
 
     Example:
         >>> from torsor import motion
@@ -108,14 +109,14 @@ class MotionError(Message, RuntimeError):
 
 
 class SimulationError(Message, RuntimeError):
-    """A simulation that cannot continue; ``trajectory`` is the ``Trajectory`` so far, or None if it has no samples."""
+    """A simulation that cannot continue; ``trajectory`` is its ``Trajectory`` so far, or None without samples."""
 
     __module__ = "torsor"
     trajectory: Any = None
 
 
 class ModelWarning(Message, UserWarning):
-    """Input that can be used, but is probably wrong or is not used completely."""
+    """Input that is probably wrong, or is only partly used."""
 
     __module__ = "torsor"
 
@@ -136,7 +137,7 @@ def describe(what: str, *, where: str = "", allowed: str = "", fix: str = "") ->
 
 
 def missing(what: str, extra: str, *, where: str = "", instead: str = "") -> ImportError:
-    """Return the error for a missing package; ``extra`` installs it; ``instead`` is an alternative without it.
+    """Return the error for a missing package that ``extra`` installs; ``instead`` is an alternative without it.
 
     Example:
         >>> print(missing("Parquet files need pyarrow", "parquet", instead="write .sqlite"))
@@ -157,7 +158,7 @@ def printable(text: str) -> str:
 
 
 def shortened(values: Any, most: int = MAX_VALUES_SHOWN) -> str:
-    """Format numbers, an array or nested lists as a list: the first few entries and the total count.
+    """Format numbers, an array or nested lists as a list; long ones show the first entries and the total count.
 
     Example:
         >>> shortened([0.5, -1.0])
@@ -177,7 +178,7 @@ def shortened(values: Any, most: int = MAX_VALUES_SHOWN) -> str:
 
 
 def shown(value: Any) -> str:
-    """Format a value for a message: arrays as lists, long values shortened.
+    """Format a value for a message, with arrays as lists and long values shortened.
 
     Example:
         >>> shown("panda"), shown(np.float64(0.5)), shown(range(3))
@@ -187,7 +188,7 @@ def shown(value: Any) -> str:
 
 
 def listing(names: Iterable[str], most: int = 12, like: str = "") -> str:
-    """Join the first names for a message, with the total count; names that resemble ``like`` come first.
+    """Join names for a message, up to ``most`` and the total count; names similar to ``like`` come first.
 
     Example:
         >>> listing(["hip", "knee", "ankle"], most=2, like="ankel")
@@ -233,9 +234,9 @@ def warn(what: str = "", **fields: Any) -> None:
 
 @contextmanager
 def gathered_warnings() -> Iterator[None]:
-    """Issue the warnings of the block at its end; warnings of one kind become one, which names all places.
+    """Issue the warnings of a block at its end; similar warnings are combined into one that names all places.
 
-    Warnings are of one kind if they differ only in names and numbers.
+    Warnings are similar if they differ only in names and numbers.
 
     Example:
         >>> with warnings.catch_warnings(record=True) as caught:
@@ -263,7 +264,7 @@ def gathered_warnings() -> Iterator[None]:
 
 
 def _place(message: ModelWarning, first: ModelWarning) -> str:
-    """Return the text that distinguishes a warning from others of its kind: its place without the file, or its name."""
+    """Return the text that distinguishes a warning from similar ones: its place without the file, or its name."""
     if message.where != first.where:
         return message.where.removeprefix(first.where.partition(": ")[0] + ": ")
     names = _QUOTED.findall(message.what)

@@ -1,4 +1,4 @@
-"""Strict reading: all faults of a file are collected in one error."""
+"""Strict reading: all faults in a file are collected in one error."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,18 +6,18 @@ from contextvars import ContextVar
 
 from torsor.base.errors import ModelError, gathered_warnings, warn
 
-MAX_FAULTS = 20  # that an error shows
+MAX_FAULTS = 20  # maximum number of faults that an error shows
 _FAULTS: ContextVar[list[ModelError] | None] = ContextVar("faults", default=None)
 
 
 class StopReadingError(ModelError):
-    """The end of reading, after faults that make it impossible to continue."""
+    """Exception that ends reading after faults that make it impossible to continue."""
 
 
 def refuse_or_warn(fault: ModelError, strict: bool, effect: str = "") -> None:
     """Raise a ``ModelError`` if reading is strict; otherwise issue a ``ModelWarning`` that states the ``effect``.
 
-    Inside ``all_faults`` the error is raised at the end of reading.
+    Inside ``all_faults``, the error is raised at the end of reading.
 
     Example:
         >>> refuse_or_warn(ModelError("no mass", where="arm.urdf"), strict=True)
@@ -35,7 +35,7 @@ def refuse_or_warn(fault: ModelError, strict: bool, effect: str = "") -> None:
 
 
 def stop_reading() -> None:
-    """Stop reading inside ``all_faults``; the error then contains the faults found so far.
+    """Stop reading inside ``all_faults``, whose error then contains the faults found so far.
 
     Example:
         >>> with all_faults():
@@ -51,7 +51,7 @@ def stop_reading() -> None:
 def all_faults() -> Iterator[None]:
     """Raise one ``ModelError`` with all faults found inside the block, including the error that ends it.
 
-    Warnings of one kind are issued as one (``gathered_warnings``).
+    Similar warnings are combined (``gathered_warnings``).
 
     Example:
         >>> with all_faults():

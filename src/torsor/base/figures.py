@@ -1,6 +1,6 @@
-"""Figures of curves over time (matplotlib, the extra ``plot``): panels by unit, one colour per name, bounds, jumps.
+"""Figures of curves over time (matplotlib, the extra ``plot``), with panels by unit, bounds and jumps.
 
-All figures of the library are drawn here, or take their colours, units and axes from here.
+All figures are drawn by this module or use its colours, units and axes.
 """
 
 import colorsys
@@ -21,11 +21,11 @@ from torsor.base.files import check_suffix, check_target, replacing
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MAX_CURVES = 8  # curves in a panel: more cannot be told apart
-MAX_ROLLOUTS = 50  # curves that are drawn
+MAX_CURVES = 8  # curves in a panel; more cannot be told apart
+MAX_ROLLOUTS = 50  # maximum number of rollouts that are drawn
 MAX_LABEL_LENGTH = 26  # characters of a name in a legend
 DPI = 130
-MAX_DEFAULT_COLOURS = 10  # up to this many names use the ten default colours; more use a circle of hues
+MAX_DEFAULT_COLOURS = 10  # maximum number of names that use the ten default colours; more names use a circle of hues
 MAX_BOUND_DISTANCE = 1.0  # limits farther from the curves than this multiple of their span are not drawn
 JUMPS = "dotted jumps: Coulomb friction acts against the velocity, and is zero at rest"
 HOUSE = {"alpha": 0.3}
@@ -33,7 +33,7 @@ SIZES = {"wide": 9.0, "column": 6.2, "row": 2.5, "head": 0.7}
 
 
 class Bound(NamedTuple):
-    """Bounds ``lower`` and ``upper`` (K,) of the curves of a quantity, from the time ``first`` to ``last`` (s)."""
+    """Bounds ``lower`` and ``upper`` (K,) of a quantity's curves, from the time ``first`` to ``last`` (s)."""
 
     first: float
     last: float
@@ -45,8 +45,8 @@ class Bound(NamedTuple):
 class Quantity:
     """The curves of a quantity: ``values`` (..., T, K) with names and units (K); leading axes are rollouts.
 
-    ``jumps`` (..., T - 1, K) marks intervals in which a curve jumps; they are dotted. If ``fits``, the axes include
-    all bounds; otherwise distant bounds are not drawn.
+    ``jumps`` (..., T - 1, K) marks intervals in which a curve jumps; they are dotted. If ``fits`` is True, the axes
+    include all bounds; otherwise distant bounds are not drawn.
 
     Example:
         >>> Quantity("Positions", ["a", "b"], ["rad", "m"], np.zeros((5, 2))).panels
@@ -77,10 +77,10 @@ class Quantity:
 
 @cache
 def shown_figure() -> "type[Figure]":
-    """Return the figure class that a notebook shows if it is the last expression of a cell.
+    """Return a figure class whose instances a notebook displays if they are the last expression of a cell.
 
-    A bare matplotlib ``Figure`` is shown only after pyplot has been imported or ``%matplotlib inline`` has been run;
-    otherwise a notebook prints its size. The extra ``plot`` (matplotlib) is required.
+    A plain matplotlib ``Figure`` is displayed only after importing pyplot or running ``%matplotlib inline``; otherwise
+    a notebook prints its size. The extra ``plot`` (matplotlib) is required.
 
     Example:
         >>> shown_figure()(figsize=(1, 1))._repr_png_()[1:4]
@@ -100,7 +100,7 @@ def shown_figure() -> "type[Figure]":
 
 
 def new_figure(width: float, height: float, tidy: bool = True) -> "Figure":
-    """Return an empty figure of a given size (inches); ``tidy`` leaves room for labels between its panels.
+    """Return an empty figure of a given size (inches); ``tidy`` leaves space for labels between its panels.
 
     Example:
         >>> float(new_figure(4.0, 3.0).get_figwidth())
@@ -114,7 +114,7 @@ def new_figure(width: float, height: float, tidy: bool = True) -> "Figure":
 
 
 def saved(figure: "Figure", path: str | Path | None, dpi: int = DPI) -> "Figure":
-    """Return a figure; if a path is given, save it atomically, as .png by default.
+    """Return a figure, and save it atomically (as .png by default) if a path is given.
 
     Example:
         >>> saved(new_figure(4.0, 3.0), "no/such.png")
@@ -136,8 +136,8 @@ def saved(figure: "Figure", path: str | Path | None, dpi: int = DPI) -> "Figure"
 def colours_of(*panels: Iterable[str]) -> dict[str, str]:
     """Return distinct colours for the names in several panels, far apart within each panel.
 
-    Up to ten names get the ten default colours. More names get hues from a circle: eight slots, in which hue and
-    lightness change from name to name.
+    Up to ten names get the ten default colours. More names get hues from a circle with eight slots, in which hue and
+    lightness vary from name to name.
 
     Example:
         >>> colours_of(["hip", "knee"], ["hip", "toe"])
@@ -149,7 +149,7 @@ def colours_of(*panels: Iterable[str]) -> dict[str, str]:
     names = list(dict.fromkeys(name for group in groups for name in group))
     if len(names) <= MAX_DEFAULT_COLOURS:
         return {name: f"C{k}" for k, name in enumerate(names)}
-    slots = dict[str, tuple[int, int]]()  # the slot of each name, and its turn in the slot
+    slots = dict[str, tuple[int, int]]()  # the slot of each name, and its position in the slot
     used = [0] * MAX_CURVES
     for group in groups:
         taken = [slots[name][0] for name in group if name in slots]
@@ -168,7 +168,7 @@ def colours_of(*panels: Iterable[str]) -> dict[str, str]:
 
 
 def label(name: str) -> str:
-    r"""Return a name as literal matplotlib text: dollar signs start no formula, and a leading underscore hides nothing.
+    r"""Return a name as literal matplotlib text, in which dollar signs and leading underscores have no effect.
 
     Example:
         >>> label("_x$y"), label("joint1")
@@ -179,14 +179,14 @@ def label(name: str) -> str:
 
 
 def styled(axes: Any, title: str = "", unit: str = "") -> None:
-    """Format a panel: title, unit of the vertical axis, grid, and no frame at the top and right."""
+    """Format a panel with a title, the unit of the vertical axis and a grid, without a frame at the top and right."""
     axes.set(title=title, ylabel=unit)
     axes.grid(**HOUSE)
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def checked_what(what: str | Sequence[str], known: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of the quantities to draw; raise ModelError for an unknown one.
+    """Return the names of the quantities to draw; raise ModelError for an unknown name.
 
     Example:
         >>> checked_what("q", ["q", "v"])
@@ -207,13 +207,13 @@ def checked_what(what: str | Sequence[str], known: Iterable[str]) -> tuple[str, 
 def plot_quantities(
     quantities: Sequence[Quantity], times: Array, title: str, path: str | Path | None = None, marks: Array | None = None
 ) -> "Figure":
-    """Return a figure of quantities over ``times`` (T,): panels by unit with up to eight curves, with legends.
+    """Return a figure of quantities over ``times`` (T,), with panels by unit of up to eight curves, and legends.
 
-    Each name has one colour in all panels. Dashed vertical lines are drawn at the times ``marks`` (s).
+    A name has the same colour in all panels. Dashed vertical lines are drawn at the times ``marks`` (s).
     """
     counts = [len(item.panels) for item in quantities]
     most = max(counts)
-    beside = most <= 2  # the panels of a quantity are side by side; otherwise stacked
+    beside = most <= 2  # the panels of a quantity are side by side, otherwise stacked
     rows, columns = (len(quantities), most) if beside else (most, len(quantities))
     colours = colours_of(*([item.names[i] for i in own] for item in quantities for _, own in item.panels))
     width = SIZES["wide"] if columns == 1 else SIZES["column"] * columns
@@ -252,7 +252,7 @@ def label_of_title(title: str) -> str:
 def draw_panel(
     axes: Any, quantity: Quantity, times: Array, colours: Mapping[str, str] | None = None, own: list[int] | None = None
 ) -> bool:
-    """Draw the curves of a quantity, or only the curves ``own``, in one panel, with a legend beside it.
+    """Draw the curves of a quantity, or only those in ``own``, in one panel with a legend beside it.
 
     Return whether bounds were close enough to be drawn.
     """
@@ -275,7 +275,7 @@ def draw_panel(
 
 
 def _curve(axes: Any, times: Array, values: Array, jumps: Flags | None, style: Mapping[str, Any]) -> None:
-    """Draw a curve: solid, and dotted where it jumps."""
+    """Draw a curve with a solid line, dotted where it jumps."""
     if jumps is None or not jumps.any():
         axes.plot(times, values, linewidth=1.3, **style)
         return
@@ -287,7 +287,7 @@ def _curve(axes: Any, times: Array, values: Array, jumps: Flags | None, style: M
 
 
 def _bounds(axes: Any, quantity: Quantity, curves: list[int], colours: Mapping[str, str]) -> bool:
-    """Draw the bounds of each curve while they hold, and shade the region beyond the bounds of all curves."""
+    """Draw the bounds of each curve while they apply, and shade the region beyond the bounds of all curves."""
     low, high = axes.get_ylim()
     span = high - low
     known = [(entry, entry.lower[curves], entry.upper[curves]) for entry in quantity.bounds]

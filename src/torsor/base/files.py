@@ -24,12 +24,12 @@ from torsor.base.errors import ModelError
 # Errors that a damaged or malicious file may cause during decoding.
 _DECODING_ERRORS: tuple[type[Exception], ...] = (ValueError, TypeError, ArithmeticError, AttributeError, IndexError)
 _DECODING_ERRORS += (MemoryError, EOFError, OSError, RuntimeError)
-_DECODING_ERRORS += (SyntaxError,)  # NumPy parses the headers of arrays as Python
+_DECODING_ERRORS += (SyntaxError,)  # NumPy parses array headers as Python
 _DECODING_ERRORS += (tokenize.TokenError, struct.error, zipfile.BadZipFile, zlib.error)
-LARGEST_FILE = 16_000_000  # bytes; published robots need less than a tenth of it
-LARGEST_VARIABLE = "TORSOR_LARGEST_FILE"  # the environment variable that changes it
-LONGEST_NAME = 60  # characters of a file name that an error shows
-_MAX_NAME_KEPT = 40  # characters of a file name that its temporary name keeps
+LARGEST_FILE = 16_000_000  # bytes; files of published robots are less than a tenth of this
+LARGEST_VARIABLE = "TORSOR_LARGEST_FILE"  # environment variable that changes this limit
+LONGEST_NAME = 60  # maximum number of characters of a file name in an error
+_MAX_NAME_KEPT = 40  # maximum number of characters of a file name in its temporary name
 _KINDS = {"f": "real numbers", "iu": "integers", "b": "booleans"}
 
 
@@ -57,7 +57,7 @@ def read_limited(path: Path, largest: int = LARGEST_FILE) -> bytes:
 
 
 def data_of(module: str) -> dict[str, Any]:
-    """Return the tables of published numbers that belong to a module (its ``__name__``): the .toml file next to it."""
+    """Return the tables of published numbers in the .toml file next to a module, given by its ``__name__``."""
     package, _, name = module.rpartition(".")
     return tomllib.loads(resources.files(package).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
 
@@ -72,7 +72,7 @@ def check_file(path: Path, allowed: str, fix: str = "") -> None:
     """
     try:
         is_file, is_folder, exists = path.is_file(), path.is_dir(), path.exists()
-    except (OSError, ValueError):  # no file can have such a name
+    except (OSError, ValueError):  # the name is impossible
         is_file = is_folder = exists = False
     if not is_file:
         message = "a folder" if is_folder else "it is a device or a pipe" if exists else "no such file"
@@ -88,7 +88,7 @@ def check_suffix(path: Path, allowed: Iterable[str], where: str = "") -> None:
 
 
 def check_name(path: Path) -> None:
-    """Raise ModelError if no file can have this name, because it is too long or contains a null character.
+    """Raise ModelError if a file name is impossible because it is too long or contains a null character.
 
     Example:
         >>> check_name(Path("a" * 300 + ".xml"))
@@ -107,7 +107,7 @@ def check_name(path: Path) -> None:
 def check_target(path: Path) -> None:
     """Raise ModelError if a file cannot be written: it is a folder, its folder is missing, or permission is denied.
 
-    An existing file is opened and left unchanged. A new one is created and removed again.
+    An existing file is opened and left unchanged. A new file is created and removed again.
 
     Example:
         >>> check_target(Path("no", "such.csv"))
@@ -127,7 +127,7 @@ def check_opened(path: Path, where: str) -> None:
     """Raise ModelError, with the system's message, if a file cannot be opened for writing."""
     is_new = not path.exists()
     if not (is_new or path.is_file()):
-        return  # a device, or a pipe that would wait for its reader
+        return  # opening a device or pipe might wait for its reader
     try:
         path.open("xb" if is_new else "ab").close()
     except OSError as error:
@@ -138,9 +138,9 @@ def check_opened(path: Path, where: str) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path that replaces ``path`` at the end of the block; after an error the old file is unchanged.
+    """Yield a temporary path that replaces ``path`` at the end of the block; after an error, the old file is unchanged.
 
-    The new file has the permissions of the old one. Devices and pipes, such as /dev/null, are written to directly.
+    The new file has the permissions of the old file. Devices and pipes, such as /dev/null, are written to directly.
 
     Example:
         >>> import tempfile
@@ -151,23 +151,23 @@ def replacing(path: Path) -> Iterator[Path]:
         ['note.txt']
     """
     check_name(path)
-    target = Path(os.path.realpath(path)) if path.is_symlink() else path  # the link is kept, its file is replaced
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path  # keep the link and replace its file
     if target.exists() and not (target.is_file() or target.is_dir()):
-        with tempfile.TemporaryDirectory() as folder:  # a device or a pipe is not replaced
+        with tempfile.TemporaryDirectory() as folder:  # devices and pipes are not replaced
             part = Path(folder, target.name)
             yield part
             with part.open("rb") as source, target.open("wb") as sink:
                 shutil.copyfileobj(source, sink)
         return
-    # In the same folder, so that replace is one operation; short, because a name has at most 255 bytes.
+    # The same folder makes replacing atomic; the name is short, because names have at most 255 bytes.
     part = target.with_name(f".{target.name[:_MAX_NAME_KEPT]}.{secrets.token_hex(4)}.part")
     try:
         yield part
         if target.is_file():
-            shutil.copymode(target, part)  # the new file is as private as the old one
+            shutil.copymode(target, part)  # the new file is as private as the old file
         part.replace(target)
     except OSError as error:
-        # Report the file by the name that the user passed.
+        # Report the file name that the user passed.
         if error.errno is not None and error.filename in (None, part, str(part)):
             raise OSError(error.errno, error.strerror, str(path)) from None
         raise
@@ -177,7 +177,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a UTF-8 text file atomically, with the same line ends on all systems."""
+    """Write a UTF-8 text file atomically, with the same line endings on all systems."""
     with replacing(path) as part:
         part.write_text(text, encoding="utf-8", newline="\n")
 
@@ -199,11 +199,11 @@ def write_npz(path: Path, arrays: Mapping[str, Any]) -> None:
 
 @contextmanager
 def reading_npz(path: Path, what: str) -> Iterator[dict[str, NDArray[Any]]]:
-    """Yield the arrays of an .npz file by name; raise ModelError for any error in their content, even within the block.
+    """Yield the arrays in an .npz file by name; raise ModelError for errors in the content, even within the block.
 
-    ``what`` names the expected content, such as "a trajectory". Pickled objects and compressed members are rejected,
-    because the former run code and the latter may decompress to terabytes. OSError is raised if a file does not exist
-    or is not readable, ModelError for a folder or an impossible file name.
+    ``what`` names the expected content, such as "a trajectory". Pickled objects are rejected because they can run code,
+    and compressed members because they may decompress to terabytes. OSError is raised if a file does not exist or is
+    not readable, and ModelError for a folder or an impossible file name.
 
     Example:
         >>> import tempfile
@@ -247,7 +247,7 @@ def _opened(path: Path, what: str) -> BinaryIO:
         return path.open("rb")
     except (FileNotFoundError, PermissionError):
         raise
-    except (OSError, ValueError) as error:  # a folder, a name that is too long, or one with a null character
+    except (OSError, ValueError) as error:  # a folder, or a name that is too long or contains a null character
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         name = path.name if len(path.name) <= LONGEST_NAME else f"{path.name[:LONGEST_NAME]}..."
         raise ModelError(f"not {what}: {reason}", where=name.replace("\0", "\\0")) from None

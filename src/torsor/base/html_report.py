@@ -1,4 +1,4 @@
-"""Reports as one offline HTML file: tables, lists, figures and 3D motions."""
+"""Reports as a single offline HTML file with tables, lists, figures and 3D motions."""
 
 import base64
 import io
@@ -17,7 +17,7 @@ from torsor.base.errors import printable
 from torsor.base.files import write_text
 from torsor.base.registry import registered
 
-WIDTH = 118  # characters of a table
+WIDTH = 118  # characters per line of a table
 STYLE = (
     "body{font-family:system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em;color:#222;background:#fff}"
     "h1{font-size:1.5em}h2{font-size:1.1em;margin-top:2em}pre{font-size:12px;line-height:1.25;overflow-x:auto}"
@@ -35,7 +35,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-s
 
 
 def write_html(target: Path, name: str, parts: Iterable[str]) -> Path:
-    """Write a page with a title and parts (HTML with escaped names) atomically."""
+    """Write a page with a title and ``parts`` (HTML with escaped names) atomically."""
     policy = f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">'
     head = f'<meta charset="utf-8">{policy}<style>{STYLE}</style>'
     body = "\n".join(parts)
@@ -47,7 +47,7 @@ def write_html(target: Path, name: str, parts: Iterable[str]) -> Path:
 def html_table(
     head: Sequence[str], rows: Sequence[Sequence[str]], marked: Sequence[bool] = (), words: bool = False
 ) -> str:
-    """Return an HTML table of numbers, or of text if ``words``; cells are HTML with escaped names.
+    """Return an HTML table of numbers, or of text if ``words`` is True; cells are HTML with escaped names.
 
     Example:
         >>> html_table(["link", "kg"], [["arm", "2"]])
@@ -73,12 +73,12 @@ def html_text(text: str) -> str:
 
 
 def html_list(lines: Iterable[str]) -> str:
-    """Return lines as a list, with escaped names."""
+    """Return lines as an HTML list with escaped names."""
     return f"<ul>{''.join(f'<li>{html_text(line)}</li>' for line in lines)}</ul>"
 
 
 def terminal_table(content: RenderableType) -> str:
-    """Return terminal output as HTML: Rich tables as tables, text as paragraphs, with all text escaped.
+    """Return terminal output as HTML with all text escaped; Rich tables become tables, text becomes paragraphs.
 
     Example:
         >>> from rich.table import Table
@@ -105,7 +105,7 @@ def terminal_table(content: RenderableType) -> str:
 
 
 def _plain_text(content: RenderableType | None) -> str:
-    """Return the text of a cell or a title without its markup."""
+    """Return the text of a cell or title without markup."""
     return content.plain if isinstance(content, Text) else Text.from_markup(str(content or "")).plain
 
 

@@ -1,8 +1,8 @@
 """Reliable Ctrl-C during long work in foreign code.
 
-CasADi's conversions discard a KeyboardInterrupt raised inside them, and the work would continue. Inside ``Stoppable``,
-an interrupt is repeated until it takes effect, at the latest when the work ends. A time limit interrupts the work
-in the same way.
+CasADi's conversions discard a KeyboardInterrupt that is raised inside them, so the work would continue. Inside
+``Stoppable``, an interrupt is repeated until it takes effect, at the latest when the work ends. A time limit interrupts
+the work in the same way.
 """
 
 import _thread
@@ -16,11 +16,11 @@ from typing import Any, Self
 REPEAT_INTERVAL = 0.05  # seconds after which a lost interrupt is repeated
 
 _active: list["Stoppable"] = []
-_limits = threading.local()  # ``at``: the time (s) at which the work of this thread ends
+_limits = threading.local()  # ``at``: the time (s) at which the work of this thread must end
 
 
 class OutOfTimeError(Exception):
-    """The time limit of a ``Stoppable``, reached before its work was done."""
+    """Error for work that reached the time limit of its ``Stoppable``."""
 
 
 def is_stoppable() -> bool:
@@ -34,14 +34,14 @@ def is_stoppable() -> bool:
 
 
 class Stoppable:
-    """Work in the main thread that Ctrl-C stops, even if foreign code discards the exception.
+    """Context for work in the main thread that Ctrl-C stops, even if foreign code discards the exception.
 
-    SIGINT calls the previously installed handler. If that raises an exception, KeyboardInterrupt is raised again
-    every ``REPEAT_INTERVAL`` seconds until the work ends. Nothing changes in other threads, inside another
+    SIGINT calls the previously installed handler. If the handler raises an exception, KeyboardInterrupt is raised again
+    every ``REPEAT_INTERVAL`` seconds until the work ends. The context has no effect in other threads, inside another
     ``Stoppable``, or if SIGINT is ignored or ends the process.
 
-    After ``seconds`` the work is interrupted as by Ctrl-C and ends with ``OutOfTimeError``. In other threads, and if
-    SIGINT ends the process, this happens only at the start of an inner ``Stoppable``, such as each compiled function.
+    After ``seconds``, the work is interrupted as by Ctrl-C and ends with ``OutOfTimeError``. In other threads, or if
+    SIGINT ends the process, this happens only at the start of an inner ``Stoppable``, such as a compiled function.
 
     Example:
         >>> with Stoppable():
@@ -63,7 +63,7 @@ class Stoppable:
         if threading.current_thread() is threading.main_thread() and not _active:
             before = signal.getsignal(signal.SIGINT)
             timed = math.isfinite(self._seconds)
-            # Otherwise it is ignored, ends the process, or was not installed by Python.
+            # Other handlers ignore the signal, end the process, or were not installed by Python.
             if callable(before) or (timed and before is signal.SIG_IGN):
                 _active.append(self)
                 self._before = before
@@ -80,7 +80,7 @@ class Stoppable:
         _limits.at = self._outer
         if self._before is None:
             return
-        self._ended = True  # from here on, the handler raises nothing
+        self._ended = True  # from now on, the handler does not raise
         self._end.set()
         if self._repeating is not None:
             self._repeating.join()
@@ -89,7 +89,7 @@ class Stoppable:
         if self._stopped and (kind is None or not issubclass(kind, KeyboardInterrupt)):
             raise KeyboardInterrupt from None
         if self._late and not self._stopped and (kind is None or issubclass(kind, (KeyboardInterrupt, Exception))):
-            raise OutOfTimeError from None  # also for an error that the interrupt caused in foreign code
+            raise OutOfTimeError from None  # also replaces an error that the interrupt caused in foreign code
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self._ended:
@@ -102,16 +102,16 @@ class Stoppable:
             except BaseException:
                 self._stopped = True
             else:
-                return  # the user's handler chose not to stop
+                return  # the user's handler does not stop the work
             if self._repeating is None:
                 self._repeating = threading.Thread(target=self._repeat, daemon=True)
                 self._repeating.start()
-        # Entering and leaving must be complete: the interrupt is repeated, or raised at the end.
+        # Entering and leaving must not be interrupted: the interrupt is repeated, or raised at the end.
         if self._entered and (frame is None or frame.f_code not in (_ENTER, _EXIT)) and not _is_deleting(frame):
             raise KeyboardInterrupt
 
     def _repeat(self, seconds: float = REPEAT_INTERVAL) -> None:
-        """Interrupt the main thread repeatedly: after Ctrl-C, or at the limit of ``seconds``."""
+        """Interrupt the main thread repeatedly, after Ctrl-C or at the limit of ``seconds``."""
         ends = perf_counter() + seconds
         while not self._end.wait(REPEAT_INTERVAL):
             self._late = self._late or (perf_counter() >= ends and not self._stopped)
@@ -126,7 +126,7 @@ class Stoppable:
 def _is_deleting(frame: FrameType | None) -> bool:
     """Return whether a frame is inside ``__del__`` or the callback of a weak reference.
 
-    Python discards an exception there and prints its traceback.
+    Python discards exceptions there and prints a traceback.
     """
     while frame is not None:
         code = frame.f_code

@@ -1,4 +1,4 @@
-"""Number tables in text files: lines, headers, separators and numbers; errors name file, line and column."""
+"""Reading of number tables in text files, with errors that name the file, line and column."""
 
 import csv
 import math
@@ -18,21 +18,21 @@ from torsor.base.decimals import number_in
 from torsor.base.errors import ModelError, listing
 from torsor.base.files import read_limited
 
-MAX_BYTES = 1_000_000_000  # of a file
+MAX_BYTES = 1_000_000_000  # largest file
 MAX_LINES = 50_000_000
-MAX_NUMBERS = 100_000_000  # of a table: 800 MB
+MAX_NUMBERS = 100_000_000  # largest table (800 MB)
 MAX_COLUMNS = 20_000
 MISSING = {"", "nan", "na", "n/a", "#n/a", "null", "none", "-nan", "+nan"}  # cells without a number, in lower case
 INFINITE = {sign + word for sign in ("", "+", "-") for word in ("inf", "infinity")}
 TABS_OR_BLANKS = ""  # separator: tabs if a line has any, so that empty cells keep their places, otherwise blanks
 Head = str | int
-PROBED_ROWS = 100  # in which decimal commas are looked for
+PROBED_ROWS = 100  # number of rows that are checked for decimal commas
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _DECIMAL_COMMA = re.compile(r"(?:^|;)\s*([+-]?\d+,\d+(?:[eE][+-]?\d+)?)\s*(?:;|$)")
 
 
 class Columns(NamedTuple):
-    """Columns of a table: ``values`` (N, k) for each name, and the file ``lines`` (N,) of the rows."""
+    """Columns of a table: ``values`` (N, k) by name, and the line numbers ``lines`` (N,) of the rows in the file."""
 
     values: dict[str, Array]
     lines: NDArray[np.intp]
@@ -47,7 +47,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class NumberTable:
-    """The rows of numbers in a text file: ``width`` columns between separators, with ``heads`` if there are any.
+    """The rows of numbers in a text file, with ``width`` columns, and the headers ``heads`` if there are any.
 
     Example:
         >>> rows = [Row(7, "0;1,5"), Row(8, "1;")]
@@ -77,9 +77,9 @@ class NumberTable:
     ) -> Array:
         """Return the numbers (N, columns) at ``places`` (default: all columns), times 10**power of each column.
 
-        If ``missing``, cells without a number become NaN, and infinities are kept; otherwise they raise ModelError.
-        Rows with too few cells raise ModelError, or are padded with NaN if ``short``. ``names`` and ``fix`` are for
-        messages.
+        If ``missing`` is True, cells without a number become NaN and infinities are kept; otherwise they raise
+        ModelError. Rows with too few cells raise ModelError, or are padded with NaN if ``short`` is True. ``names`` and
+        ``fix`` are used in messages.
         """
         places = range(self.width) if places is None else places
         names = (self.heads or places) if names is None else names
@@ -116,7 +116,7 @@ class NumberTable:
         return table
 
     def cells(self, row: Row) -> list[str]:
-        """Return the cells of a row, without surrounding blanks."""
+        """Return the cells of a row without surrounding blanks."""
         cells = cells_of(row, self.separator, self.where)
         if self.separator == TABS_OR_BLANKS:
             while len(cells) > self.width and not cells[-1]:
@@ -135,7 +135,7 @@ class NumberTable:
             return None
         try:
             return np.loadtxt(lines, delimiter=None if by_blanks else separator, usecols=places, ndmin=2, comments=None)
-        except ValueError:  # a cell is not a number: reading cell by cell finds it
+        except ValueError:  # a cell is not a number; reading cell by cell will find it
             return None
 
     def _number(self, cell: str, power: int, line: int, name: Head, missing: bool, fix: str) -> float:
@@ -157,7 +157,7 @@ class NumberTable:
 
 
 def _quick_numbers(cells: Sequence[str], suffixes: Sequence[str]) -> list[float] | None:
-    """Return finite numbers from cells with exponents appended, or None if a cell needs individual treatment."""
+    """Return finite numbers from cells with exponents appended, or None if a cell must be read individually."""
     try:
         numbers = [*map(float, map(add, cells, suffixes))]
     except ValueError:
@@ -173,11 +173,11 @@ def read_columns(
     missing: bool = False,
     fix: str = "complete or remove the line",
 ) -> Columns:
-    r"""Return columns of a text file; ``wanted`` has column headers, or column numbers from 0, for each name.
+    r"""Return columns of a text file; ``wanted`` maps names to column headers, or column numbers from 0.
 
-    The default ``delimiter`` is detected in the first line. Lines that begin with # are comments; the header before the
-    numbers may also begin with #. All rows must have the same number of cells. Cells without a number raise
-    ModelError, or become NaN if ``missing``.
+    By default, the ``delimiter`` is detected from the first line. Lines that begin with # are comments, but the header
+    before the numbers may also begin with #. All rows must have the same number of cells. Cells without a number raise
+    ModelError, or become NaN if ``missing`` is True.
 
     Example:
         >>> import tempfile
@@ -203,7 +203,7 @@ def read_columns(
 def read_table(path: Path, delimiter: str | None = None, wanted: Sequence[Head] = ()) -> NumberTable:
     r"""Return the table of a text file whose header contains the ``wanted`` columns.
 
-    The header is the first line that is not a comment, or a comment before it if that line has numbers.
+    The header is the first line that is not a comment or, if that line contains numbers, a comment before it.
 
     Example:
         >>> import tempfile
@@ -237,7 +237,7 @@ def read_table(path: Path, delimiter: str | None = None, wanted: Sequence[Head] 
 def text_rows(
     path: Path, where: str, what: str, *, max_bytes: int = MAX_BYTES, other_encoding: str | None = None
 ) -> list[Row]:
-    """Return the lines of a UTF-8 file that are not blank; ``what`` describes the expected content.
+    """Return the nonblank lines of a UTF-8 file; ``what`` describes the expected content.
 
     Files that are not UTF-8 raise ModelError, unless ``other_encoding`` is given.
 
@@ -272,7 +272,7 @@ again as text, or save it as UTF-8
 
 
 def separator_of(line: str, given: str | None = None, where: str = "", *, otherwise: str = " ") -> str:
-    r"""Return the separator of a line: the given one, a semicolon, tab or comma that it contains, or ``otherwise``.
+    r"""Return the separator of a line: ``given``, a semicolon, tab or comma that it contains, or ``otherwise``.
 
     Example:
         >>> separator_of("t;q"), separator_of("t, q"), separator_of("t q")
@@ -286,7 +286,7 @@ def separator_of(line: str, given: str | None = None, where: str = "", *, otherw
 
 
 def cells_of(row: Row, separator: str, where: str) -> list[str]:
-    r"""Return the cells of a line, without surrounding blanks.
+    r"""Return the cells of a line without surrounding blanks.
 
     Example:
         >>> cells_of(Row(1, "1\t0.5\t\t2 "), TABS_OR_BLANKS, ""), cells_of(Row(1, "1   0.5 2"), TABS_OR_BLANKS, "")
@@ -305,7 +305,7 @@ def cells_of(row: Row, separator: str, where: str) -> list[str]:
 
 
 def check_size(rows: int, columns: int, where: str) -> None:
-    """Raise ModelError if a table has too many columns or numbers: a damaged file, or one made to exhaust memory.
+    """Raise ModelError if a table has too many columns or numbers, as in a damaged or malicious file.
 
     Example:
         >>> check_size(10, 10**6, "walk.mot")
@@ -323,10 +323,10 @@ def _is_comment(row: Row) -> bool:
 
 
 def _has_numbers(cells: list[str], columns: Sequence[Head]) -> bool:
-    """Return whether the first line is a row of numbers, in the requested columns or in all."""
+    """Return whether the first line is a row of numbers, in the requested columns or in all columns."""
     if {name for name in columns if isinstance(name, str)} & set(cells):
         return False
-    if cells == ["", *map(str, range(len(cells) - 1))]:  # headers of a table with an index, as pandas writes them
+    if cells == ["", *map(str, range(len(cells) - 1))]:  # headers of a table with an index, as written by pandas
         return False
     numbered = [cells[name] for name in columns if isinstance(name, int) and 0 <= name < len(cells)]
     return any(_is_number(cell) or cell.lower() in MISSING - {""} for cell in numbered or cells)

@@ -1,4 +1,4 @@
-"""Progress of long computations on standard error: a bar, a status line, live text from a solver.
+"""Progress of long computations on standard error: a bar, a status line or live text from a solver.
 
 By default, a display appears only on a terminal, and only after a second. Rich is imported when the first display
 appears. The command line also prints the status as plain lines if standard error is not a terminal.
@@ -20,11 +20,11 @@ PATIENCE = 1.0  # seconds before a display appears
 LINE_PATIENCE = 2.0  # seconds before a plain line appears
 PAUSE = 0.1  # seconds between two updates of a display
 _is_silent = False
-_has_lines = False  # print plain lines if standard error is not a terminal
+_has_lines = False  # whether to print plain lines if standard error is not a terminal
 
 
 def _is_terminal() -> bool:
-    # sys.stderr is None in a program without a console on Windows
+    # sys.stderr is None in Windows programs without a console
     return not _is_silent and sys.stderr is not None and sys.stderr.isatty()
 
 
@@ -36,18 +36,18 @@ class _Message:
 
 
 class _Status:
-    """The status line: the newest message, after some seconds without any other output.
+    """The status line, which shows the newest message after some seconds without other output.
 
-    A message is drawn when it begins, if it is due by then, and otherwise by a thread. Calls that block other threads,
-    as CasADi's do, then still show their message.
+    If a message is already due when it begins, it is drawn at once, otherwise by a thread. Calls that block other
+    threads, such as CasADi's, can therefore still show their message.
     """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._messages: list[_Message] = []
         self._live: Live | None = None
-        self._displays = 0  # others that are on the screen
-        self.quiet_since: float | None = None  # None: nothing is expected on the screen
+        self._displays = 0  # number of other displays on the screen
+        self.quiet_since: float | None = None  # None: no output is expected
 
     def begin(self, text: str) -> _Message:
         """Add a message, and draw it if it is due."""
@@ -62,7 +62,7 @@ class _Status:
         return message
 
     def end(self, message: _Message) -> None:
-        """Remove a message; the previous one appears again."""
+        """Remove a message, and show the previous one again."""
         with self._lock:
             self._messages.remove(message)
             if self._messages:
@@ -80,7 +80,7 @@ class _Status:
             self._clear()
 
     def take_over(self) -> None:
-        """Continue after another display."""
+        """Resume the status line after another display."""
         with self._lock:
             self._displays -= 1
             self.quiet_since = time.monotonic()
@@ -121,8 +121,8 @@ _status = _Status()
 
 
 def _new_live(keep: bool = False, redirects: bool = True) -> "Live":
-    """Return a live display; one that ``redirects`` shows text printed meanwhile above itself."""
-    from rich.console import Console  # slow to import, and few computations take long
+    """Return a live display; if it ``redirects``, text printed meanwhile appears above it."""
+    from rich.console import Console  # slow to import, and rarely needed
     from rich.live import Live
 
     console = Console(stderr=True)
@@ -135,8 +135,8 @@ def _new_live(keep: bool = False, redirects: bool = True) -> "Live":
 class Display:
     """Content on standard error that is replaced while a computation runs.
 
-    ``shown`` is True, False, or None to show it on a terminal after ``patience`` seconds. At the end it disappears from
-    a terminal, unless ``keep`` is True.
+    ``shown`` is True, False, or None to show the content on a terminal after ``patience`` seconds. At the end, it
+    disappears from a terminal unless ``keep`` is True.
     """
 
     def __init__(self, shown: bool | None = None, patience: float = PATIENCE, keep: bool = False) -> None:
@@ -151,7 +151,7 @@ class Display:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if self._live is not None:
             self._live.stop()
-            if not self._live.console.is_terminal:  # there the content has no final line break
+            if not self._live.console.is_terminal:  # other outputs have no final line break
                 self._live.console.line()
             _status.take_over()
 
@@ -161,7 +161,7 @@ class Display:
         return time.monotonic() >= self._due
 
     def show(self, content: Any) -> None:
-        """Replace the content with text or another object that Rich can show."""
+        """Replace the content with text or another object that Rich can display."""
         if self._live is None:
             _status.give_way()
             self._live = _new_live(self._keep)
@@ -182,7 +182,7 @@ class Bar(Display):
         super().__exit__(kind, error, trace)
 
     def at(self, t: float) -> None:
-        """Set the progress to ``t``, in the unit of the duration; the call is cheap enough for every step."""
+        """Set the progress to ``t``, in the unit of the duration; the method is fast enough to be called every step."""
         if time.monotonic() < self._due:
             return
         if self._progress is None:
@@ -215,7 +215,7 @@ def working(text: str) -> Iterator[None]:
 
 
 def compiling(what: str) -> AbstractContextManager[None]:
-    """Show a message while the function ``what`` compiles, because a first call takes time.
+    """Return a context that shows a message while the function ``what`` compiles.
 
     Example:
         >>> with compiling("inverse_dynamics"):
@@ -226,13 +226,13 @@ def compiling(what: str) -> AbstractContextManager[None]:
 
 
 def print_lines() -> None:
-    """Print the status as plain lines from now on if standard error is not a terminal (for the command line)."""
+    """Print the status as plain lines from now on if standard error is not a terminal; used by the command line."""
     global _has_lines
     _has_lines = True
     _status.quiet_since = time.monotonic()
 
 
 def be_silent() -> None:
-    """Disable all displays of this process, because its parent process uses the terminal."""
+    """Disable all displays of this process, for use if its parent process controls the terminal."""
     global _is_silent
     _is_silent = True

@@ -1,6 +1,6 @@
-"""Registry of named objects, through which lower packages use higher ones without importing them.
+"""Registry of named objects, through which lower packages use higher packages without importing them.
 
-``torsor/__init__.py`` declares which package registers a name. That package is imported when the name is first used.
+``torsor/__init__.py`` declares which package registers a name. This package is imported when the name is first used.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ def register(what: str, name: str, value: Any) -> None:
 
 
 def names(what: str) -> tuple[str, ...]:
-    """Return the names of a group, declared and registered.
+    """Return the declared and registered names of a group.
 
     Example:
         >>> register("colour", "red", 0xFF0000)

@@ -1,4 +1,4 @@
-"""The base class of results: saving, exporting and plotting."""
+"""Base class of results: saving, exporting and plotting."""
 
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,11 +11,11 @@ from torsor.base.tables import Column, write_table
 
 
 class Result:
-    """The result of a computation: ``save`` writes it, ``to_dict`` returns plain values, and ``plot`` draws it.
+    """Base class of the results of computations, with ``save``, ``to_dict`` and ``plot``.
 
-    Notebooks show it as a short table. File formats are .npz (the complete result with robot and settings, for
+    Notebooks display a result as a short table. File formats are .npz (the complete result with robot and settings, for
     ``torsor.load_result``), .json (plain values with units, for other programs) and, for tables, .csv. ``undefined``
-    lists the arrays that are NaN where a quantity is not defined.
+    lists the arrays that are NaN where a quantity is undefined.
 
     Example:
         >>> isinstance(torsor.simulate(torsor.library.planar_chain(1), duration=0.01), Result)
@@ -52,22 +52,22 @@ class Result:
         return {"torsor": header(self.kind), **self._content()}
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """Draw the result, save it if ``path`` is given, and return the matplotlib figure."""
+        """Return a matplotlib figure of the result, and save it if ``path`` is given."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
         return self._summary().html()
 
     def _archive(self) -> Archive:
-        """Return everything that ``load`` needs."""
+        """Return all data that ``load`` needs."""
         raise NotImplementedError
 
     def _columns(self) -> list[Column]:
-        """Return the table of the .csv file."""
+        """Return the columns of the .csv file."""
         raise NotImplementedError
 
     def _content(self) -> dict[str, Any]:
-        """Return the plain values of the document, without its header."""
+        """Return the plain values of the JSON document without its header."""
         raise NotImplementedError
 
     def _summary(self) -> Summary:

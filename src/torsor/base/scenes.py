@@ -1,4 +1,4 @@
-"""Objects added to the view of a robot, as plain data: solids that are fixed or move with the links."""
+"""Objects in the view of a robot, as plain data: solids that are fixed or move with links."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ Color = tuple[float, float, float, float]
 
 @dataclass(frozen=True, eq=False)
 class Solid:
-    """A box, ball or cylinder of size 1, scaled by ``size`` (3,) along its axes and moved by ``pose`` (4 x 4).
+    """A unit box, ball or cylinder, scaled by ``size`` (3,), in m, along its axes and placed at ``pose`` (4 x 4).
 
     A box has edges of length 1, a ball a radius of 1, and a cylinder a radius of 1 and a length of 1 along z.
 
@@ -27,10 +27,10 @@ class Solid:
 
 @dataclass(frozen=True)
 class Thing:
-    """An object next to a robot: a load, a seat, stairs. ``solids`` are in base axes, or in the axes of ``pose``.
+    """An object such as a load, seat or stairs, with ``solids`` in base axes or in the axes of ``pose``.
 
-    ``pose`` returns the poses (..., 4, 4) of a moving object from the link poses (..., L, 4, 4). Objects compare
-    equal if their ``source`` is equal.
+    ``pose`` returns the poses (..., 4, 4) of a moving object from the link poses (..., L, 4, 4). Objects are equal if
+    their ``source`` is equal.
     """
 
     name: str

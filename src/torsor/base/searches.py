@@ -1,4 +1,4 @@
-"""Batched searches: unfinished ones take steps together, and finished ones are set aside."""
+"""Batched searches: unfinished searches step together, and finished searches are set aside."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -20,13 +20,13 @@ def advance(
     ends: Mapping[int, NDArray[Any]],
     leaving: float = 0.0,
 ) -> Flags:
-    """Advance searches by up to ``most`` steps, and return which (K,) are finished.
+    """Advance searches by up to ``most`` steps, and return a mask (K,) of those that are finished.
 
-    The arrays of a ``state`` have one entry per search. ``step(state, todo)`` returns the next state of the searches
-    ``todo``. ``finished(k, state, todo)`` returns which of them are finished after step k, or None; it may replace
-    arrays of the state. State arrays whose indices are keys of ``ends`` are written to its arrays. Finished searches
-    are set aside when they exceed a fraction ``leaving`` of the remaining ones, because selection is slower than a few
-    more steps.
+    The arrays in ``state`` have one entry per search. ``step(state, todo)`` returns the next state of the searches
+    ``todo``. ``finished(k, state, todo)`` returns a mask of those that are finished after step k, or None; it may
+    replace arrays in the state. ``ends`` maps indices of state arrays to arrays for their final values. Finished
+    searches are set aside once they exceed a fraction ``leaving`` of the remaining ones, because selection is slower
+    than a few more steps.
 
     Example:
         >>> end = np.zeros(2)

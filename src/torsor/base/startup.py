@@ -1,31 +1,31 @@
-"""Ctrl-C while the ``torsor`` command imports its packages: a one-line message and exit status 130.
+"""Handling of Ctrl-C while the ``torsor`` command imports its packages: a one-line message and exit status 130.
 
-This file is imported first, and imports nothing slow. In programs that import Torsor it does nothing.
+This file is imported first and must import quickly. It has no effect in programs that import Torsor.
 """
 
 import os
 import sys
 from types import TracebackType
 
-STOPPED = 130  # the exit status of programs that Ctrl-C stopped
+STOPPED = 130  # exit status of programs stopped by Ctrl-C
 WORDS = "stopped by Ctrl-C before there was a result"
 
 
 def is_command() -> bool:
-    """Return whether this process is the command ``torsor`` or ``python -m torsor``.
+    """Return whether this process runs the command ``torsor`` or ``python -m torsor``.
 
     Example:
         >>> is_command()
         False
     """
-    if sys.argv[:1] == ["-m"]:  # while Python looks for the module
+    if sys.argv[:1] == ["-m"]:  # while Python locates the module
         return sys.orig_argv[1:3] == ["-m", "torsor"]
     name = sys.argv[0] if sys.argv else ""
     return name.replace("\\", "/").rpartition("/")[2] in ("torsor", "torsor.exe")
 
 
 def end_in_words() -> None:
-    """Make an uncaught interrupt end the process with a one-line message."""
+    """Install a hook that ends the process with a one-line message after an uncaught interrupt."""
     before = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -1,4 +1,4 @@
-"""Short tables of an object, as text for ``print`` and as HTML for notebooks. Names from files are escaped."""
+"""Short tables that describe an object, as text for ``print`` and as HTML for notebooks, with escaped names."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -10,13 +10,13 @@ from torsor.base.errors import printable
 if TYPE_CHECKING:
     from rich.table import Table
 
-MAX_ROWS, FIRST, LAST = 16, 10, 3  # a longer table shows its first and last rows
+MAX_ROWS, FIRST, LAST = 16, 10, 3  # longer tables show only their first and last rows
 STYLE = "border-collapse:collapse;margin:.4em 0"
 CELL = "padding:.15em .7em;text-align:left;border-bottom:1px solid #ddd"
 
 
 def as_text(*tables: Any, width: int, separator: str = " ") -> str:
-    """Return Rich tables as text, even in a notebook, where Rich would display them instead.
+    """Return Rich tables as text, even in a notebook, where Rich would otherwise display them.
 
     Example:
         >>> as_text("one", "two", width=20).strip()
@@ -30,10 +30,10 @@ def as_text(*tables: Any, width: int, separator: str = " ") -> str:
 
 
 def titled_table(title: str, *columns: str, overflow: Any = "ellipsis", words: bool = False) -> "Table":
-    """Return an empty Rich table with a left-aligned first column; the others are left-aligned if ``words``.
+    """Return an empty Rich table with a left-aligned first column; ``words`` also left-aligns the others.
 
-    Long names in the first column are folded, because truncated names could be ambiguous. ``overflow`` applies to
-    the other columns.
+    Long names in the first column are wrapped, because truncated names could be ambiguous. ``overflow`` applies to the
+    other columns.
     """
     from rich.table import Table
 
@@ -44,7 +44,7 @@ def titled_table(title: str, *columns: str, overflow: Any = "ellipsis", words: b
 
 
 class Summary(NamedTuple):
-    """A ``title``, ``facts`` about the whole, and the ``rows`` of a table with its ``head``, all as text.
+    """A ``title``, ``facts`` about an object, and a table with a ``head`` and ``rows``, all as text.
 
     Example:
         >>> print(Summary("arm", {"mass": "2 kg"}, ("joint", "type"), [("elbow", "revolute")]).text())

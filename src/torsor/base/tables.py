@@ -1,4 +1,4 @@
-"""Results as CSV tables, and motions as ROS JointTrajectory messages in JSON or YAML."""
+"""Export of results as CSV tables, and of motions as ROS JointTrajectory messages in JSON or YAML."""
 
 import csv
 import json
@@ -28,7 +28,7 @@ class Column(NamedTuple):
 
     @property
     def head(self) -> str:
-        """Header of the column."""
+        """The header of the column."""
         return f"{self.name} [{self.unit}]" if self.unit else self.name
 
 
@@ -63,11 +63,11 @@ def write_table(path: Path, columns: Sequence[Column]) -> None:
 
 POINT_SUFFIXES = (".json", ".yaml", ".yml")
 NANO = 1_000_000_000
-MAX_INSTANTS = 10_000_000  # of a file
+MAX_INSTANTS = 10_000_000  # maximum number of instants in a file
 
 
 def instants(duration: float, rate: float) -> Array:
-    """Return times (N,) in s from 0 to the end of a motion, 1 / rate (Hz) apart; the last step may be shorter.
+    """Return times (N,), in s, from 0 to ``duration`` in steps of 1 / rate; the last step may be shorter.
 
     Example:
         >>> instants(1.0, 4.0).tolist(), instants(0.5, 4.5).round(3).tolist()
@@ -79,7 +79,7 @@ def instants(duration: float, rate: float) -> Array:
 
 
 def check_rate(rate: float, duration: float, where: str) -> float:
-    """Return a rate (Hz); raise ModelError if it results in more samples than a file can hold.
+    """Return a rate (Hz); raise ModelError if it results in too many samples for a file.
 
     Example:
         >>> check_rate(1e12, 2.0, "motion.csv")
@@ -98,7 +98,7 @@ or fewer; fix: lower the rate to 5e+06 Hz or less
 def write_points(path: Path, names: Sequence[str], times: Array, motion: tuple[Array, Array, Array]) -> None:
     """Write q, v, a (N, n) at ``times`` (N,), in s, to a .json or .yaml file atomically.
 
-    Numbers have nine decimal places. The text is JSON in both cases, which YAML readers accept too.
+    Numbers have nine decimal places. Both files contain JSON, which YAML readers also accept.
 
     Example:
         >>> import tempfile

@@ -1,8 +1,8 @@
-"""Motions over time: the contract of ``result.at(t)``, interval search, and interpolation between samples.
+"""Motions over time: the interface of ``result.at(t)``, interval search, and interpolation between samples.
 
-``at`` takes one time or an array of times (...), in s, and returns ``Instants``. The axes of its arrays are the axes of
-a batch of motions, if the result has one, then the axes of t, then the coordinates. Times outside the motion and NaN
-raise ModelError. A time that exceeds the end by rounding, up to 1e-9 of the duration, counts as the end.
+``at`` takes one time or an array of times (...), in s, and returns ``Instants``. The axes of its arrays are those of a
+batch of motions, if the result has one, then those of t, then the coordinates. Times outside the motion and NaN raise
+ModelError. A time that exceeds the end by a rounding error, up to 1e-9 of the duration, is taken as the end.
 """
 
 from bisect import bisect_right
@@ -16,14 +16,14 @@ from torsor.base.arrays import Array, Indices
 from torsor.base.checks import real_array
 from torsor.base.errors import ModelError
 
-ROUNDING = 1e-9  # of the duration
-_NUMBERS = frozenset((float, int, np.float64))  # one time, which needs no array
+ROUNDING = 1e-9  # largest rounding error of a time, relative to the duration
+_NUMBERS = frozenset((float, int, np.float64))  # types of a single time, which needs no array
 
 
 class Instants(Protocol):
-    """A motion at ``times`` (...): ``q`` (..., nq), ``v``, ``a``, ``tau`` (..., nv), if the result has them.
+    """A motion at ``times`` (...): ``q`` (..., nq), and ``v``, ``a``, ``tau`` (..., nv) if the result has them.
 
-    Each is computed on first use. The axes of a batch of motions come before the axes of the times.
+    Each array is computed on first use. The axes of a batch of motions come before those of the times.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(1), np.zeros((5, 1)), duration=0.5)
@@ -53,9 +53,9 @@ class Instants(Protocol):
 
 
 class TimeAxis:
-    """The times of a motion: increasing ``knots`` (T,), and ``last``, the start index of the last interval.
+    """The times of a motion: increasing ``knots`` (T,), in s, and the start index ``last`` of the last interval.
 
-    For samples this is T - 1, an interval of zero length, so that each sample has its own interval.
+    For samples, ``last`` is T - 1, an interval of zero length, so that each sample has its own interval.
 
     Example:
         >>> axis = TimeAxis(np.array([0.0, 1.0, 3.0]), "arm", last=1)
@@ -83,7 +83,7 @@ class TimeAxis:
         return times, self.interval(times)
 
     def interval(self, t: Any) -> Any:
-        """Return the interval indices (...) of times (...); times outside get the first or last interval."""
+        """Return the interval indices (...) of times (...); times outside the range get the first or last interval."""
         if type(t) in _NUMBERS:
             return min(max(bisect_right(self.knots, t) - 1, 0), self.last)
         return np.clip(np.searchsorted(self.array, t, side="right") - 1, 0, self.last)
@@ -111,7 +111,7 @@ def derivative_factors(count: int, orders: int) -> Array:
 
 
 def polynomials(coefficients: Array, x: Any, orders: int) -> Array:
-    """Return polynomials and their derivatives (..., orders, n) at x (...), with ``coefficients`` (..., powers, n).
+    """Return polynomials with ``coefficients`` (..., powers, n) and their derivatives (..., orders, n) at x (...).
 
     Example:
         >>> polynomials(np.array([[0.0], [0.0], [1.0]]), 3.0, 3)[:, 0].tolist()
@@ -125,8 +125,8 @@ def polynomials(coefficients: Array, x: Any, orders: int) -> Array:
 class Series(NamedTuple):
     """Samples of a motion: ``q`` (..., T, nq), and ``v``, ``a`` and ``tau`` (..., T, nv) if known.
 
-    Forces are ``held`` until the next sample, or change linearly. ``group`` provides ``integrate`` and ``difference``
-    for positions that are not vectors.
+    If ``held`` is True, forces are constant until the next sample; otherwise they change linearly. ``group`` provides
+    ``integrate`` and ``difference`` for positions that are not vectors.
     """
 
     axis: TimeAxis
@@ -147,8 +147,8 @@ class Series(NamedTuple):
 class SampledInstants:
     """Interpolation of a motion between samples.
 
-    Positions follow the cubic through the neighbouring samples and their velocities (on the group, by de Casteljau's
-    algorithm). Velocities follow the cubic through the samples and their accelerations, and accelerations are its
+    Positions follow the cubic defined by the neighbouring samples and their velocities (on the group, by de Casteljau's
+    algorithm). Velocities follow the cubic defined by the samples and their accelerations, and accelerations are its
     derivative. If these rates are missing, positions and velocities change linearly between samples.
 
     Example:
@@ -194,7 +194,7 @@ class SampledInstants:
 
     @cached_property
     def _accelerations(self) -> tuple[Array, Array]:
-        """Accelerations at the start and the end of the interval."""
+        """Return the accelerations at the start and end of the interval."""
         assert self._series.a is not None
         return self._ends(self._series.a)
 

@@ -1,4 +1,4 @@
-"""Controllers: pure functions (t, q, v) -> tau of CasADi symbols that compile to machine code, and their references."""
+"""Controllers, which are compilable pure functions (t, q, v) -> tau of CasADi symbols, and their references."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MOTIONS = "constants, a function of a CasADi time, a result (MotionResult, Retim
 
 
 class Motion(Protocol):
-    """A result with a time axis: ``at(t)`` returns q, v and a at times t from the first to the last of ``times``."""
+    """A result with a time axis: ``at(t)`` returns q, v and a at times t between the first and last of ``times``."""
 
     @property
     def times(self) -> Any:
@@ -53,7 +53,7 @@ class Reference:
     """Desired values over time: ``function`` is a ``casadi.Function`` t -> values.
 
     The reference of a sampled motion has a ``signal``. Its function is (t, window) -> values, where ``window(t)``
-    returns the polynomials of the interval that contains t. Controllers with such a reference are therefore compiled
+    returns the polynomials of the interval that contains t. A controller with such a reference is therefore compiled
     once for all motions.
     """
 
@@ -62,13 +62,13 @@ class Reference:
 
     @cached_property
     def inputs(self) -> list[ca.SX]:
-        """The symbol of the window if the motion is sampled; otherwise none."""
+        """The symbol of the window if the motion is sampled, otherwise no symbol."""
         return [] if self.signal is None else [ca.SX.sym("window", *self.signal.size)]
 
     def window(self, start: Any, end: Any = None) -> Array:
         """Return the polynomials (..., 7, n) of a sampled motion from ``start`` (...) to ``end`` (...), in s.
 
-        The first row is the start time of the polynomials; the other six are their coefficients.
+        The first row is the start time of the polynomials, and the other six rows are their coefficients.
 
         Example:
             >>> law = torsor.control.reference(torsor.library.planar_chain(1), ([0.0, 2.0], [[0.0], [4.0]]))
@@ -80,7 +80,7 @@ class Reference:
         return self.signal.window(start, start if end is None else end)
 
     def rates(self, t: ca.SX, order: int) -> list[ca.SX]:
-        """Return the values and their time derivatives up to an order, as expressions of t.
+        """Return the values and their time derivatives up to an order, as expressions in t.
 
         Example:
             >>> law = torsor.control.reference(torsor.library.planar_chain(1), lambda t: [t**2])
@@ -100,7 +100,7 @@ class Reference:
         return compile(ca.Function("reference", [t], [ca.densify(rate) for rate in self.rates(t, 2)]))
 
     def __call__(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Return (values, rates, second rates) at times t (...): for positions q_d, v_d, a_d, each (..., n)."""
+        """Return (values, rates, second rates) at times t (...): (q_d, v_d, a_d), each (..., n), for positions."""
         if self.signal is not None:
             q, v, a = np.moveaxis(self.signal.at(real_array(t, "reference", "t")), -2, 0)
             return q, v, a
@@ -109,19 +109,19 @@ class Reference:
 
 
 def reference(robot: Robot, law: JointReference | Reference) -> Reference:
-    """Return a joint reference: desired joint positions over time, in the order of q, without motors of elastic joints.
+    """Return a joint reference: desired joint positions over time, in the order of q, without elastic joints' motors.
 
     ``law`` is one of the following:
 
     - an array of constants (rad or m);
-    - a function of a CasADi time t (s) that returns the positions (a list or SX). v_d, a_d and higher derivatives are
-      obtained by differentiation with respect to t;
+    - a function of a CasADi time t (s) that returns the positions (a list or SX), which are differentiated to obtain
+      v_d, a_d and higher derivatives;
     - a result with ``at(t)`` and ``times`` (``Motion``): a ``MotionResult``, ``Retimed`` or ``Trajectory``;
     - samples (times, q), for a cubic spline, or (times, q, v, a), for quintics between the samples;
     - a file: a saved result (.npz), or a table (.csv) with the columns "time" and "q NAME", and optionally "v NAME"
       and "a NAME". The motion begins with the first row.
 
-    Before and after a sampled motion, its first and last positions are held.
+    Before and after a sampled motion, the reference is its first and last position.
 
     Example:
         >>> law = reference(torsor.library.elastic_arm(), lambda t: [0.5 * ca.sin(2 * t), t, 0.1])
@@ -166,16 +166,16 @@ def joint_reference(robot: Robot, law: JointReference | Reference) -> Reference:
 
 
 def _joints(values: Any, robot: Robot, count: int) -> Any:
-    """Return the joint columns of samples that may also contain columns of the motors of elastic joints."""
+    """Return the joint columns of samples, which may also contain columns for the motors of elastic joints."""
     return values[:, :count] if np.shape(values)[1:] == (robot.nq,) else values
 
 
-# Fraction of an interval: end values are taken this much before its end, because accelerations may jump there.
+# Fraction of an interval by which end values are taken before its end, because accelerations may jump there.
 BEFORE = 1e-9
 
 
 def _of_result(robot: Robot, result: Any, count: int, where: str, start: bool = False) -> Signal:
-    """Return the motion of a result with ``at``, by quintics between its times; with ``start``, it begins at 0 s."""
+    """Return the motion of a result with ``at`` as quintics between its times; ``start`` shifts it to begin at 0 s."""
     times = sampled_times(result.times, where)
     ends = times, times[1:] - BEFORE * np.diff(times)
     left, right = (result.at(each) for each in ends)
@@ -198,7 +198,7 @@ def _of_result(robot: Robot, result: Any, count: int, where: str, start: bool = 
 
 
 def _of_file(robot: Robot, path: Path, count: int) -> Signal:
-    """Return the motion of a saved result or a table."""
+    """Return the motion in a file: a saved result or a table."""
     where = path.name
     check_file(path, "a saved result (.npz) or a table (.csv)")
     if path.suffix.lower() == ".npz":
@@ -217,7 +217,7 @@ def _of_file(robot: Robot, path: Path, count: int) -> Signal:
 
 
 def _of_samples(given: tuple[Any, ...], count: int, where: str) -> Signal:
-    """Return the motion through samples; warn if its rates belong to another motion."""
+    """Return the motion through samples; warn if v or a do not match the positions."""
     signal = motion_signal(given, count, where)
     if len(given) > 2:
         warn_of_rates(signal.breaks, [np.reshape(each, (len(signal.breaks), count)) for each in given[1:]], where)
@@ -228,7 +228,7 @@ LAWS = "constants, or a function of a CasADi time"
 
 
 def law_function(law: Law, shape: tuple[int, ...], where: str, allowed: str = LAWS) -> ca.Function:
-    """Return a function of time or constants, of a given shape, as a CasADi function of t."""
+    """Return a law (constants or a function of time) with the given shape as a CasADi function of t."""
     t = ca.SX.sym("t")
     rows, columns = (*shape, 1)[:2]
     if not callable(law):
@@ -256,7 +256,7 @@ def law_function(law: Law, shape: tuple[int, ...], where: str, allowed: str = LA
 
 
 def _as_sx(value: Any, where: str) -> ca.SX:
-    """Return the result of a law as SX; rows of a matrix may be lists."""
+    """Return the result of a law as SX; a matrix may be a list of rows."""
     try:
         if isinstance(value, Sequence | np.ndarray):
             rows = [ca.horzcat(*row) if isinstance(row, Sequence | np.ndarray) else row for row in value]
@@ -272,9 +272,9 @@ class Controller:
     """A control law for one robot.
 
     ``function`` is the law as an SX ``casadi.Function``: time t (s), positions q (nq), velocities v (nv) -> generalised
-    forces tau (nv) in N m and N. It has no state, so a simulation can trace it into its step. ``reference`` is the
-    desired motion; if it is sampled, the function has a fourth input, ``reference.window(t)``. Calling the controller
-    runs compiled code over any leading axes, on the robot's target (``robot.to``).
+    forces tau (nv) in N m and N. It has no state, so a simulation can include it in its compiled step. ``reference`` is
+    the desired motion; if it is sampled, the function has a fourth input, ``reference.window(t)``. A call evaluates
+    compiled code for any leading axes, on the robot's target (``robot.to``).
 
     Example:
         >>> law = torsor.control.computed_torque(torsor.library.two_link(), [0.0, 0.5], bandwidth=10.0)
@@ -293,7 +293,7 @@ class Controller:
 
     @property
     def window(self) -> Callable[[Any, Any], Array] | None:
-        """The function (start, end) -> window of a sampled reference, for simulations; otherwise None."""
+        """The function (start, end) -> window of a sampled reference, for simulations, or None."""
         sampled = self.reference is not None and self.reference.signal is not None
         return self.reference.window if self.reference is not None and sampled else None
 
@@ -314,7 +314,7 @@ class Controller:
     def saturated(self, limit: Maybe = None) -> Controller:
         """Return the law with forces limited to [-limit, limit] (N m, N), by default the robot's effort limits.
 
-        ``limit`` is one number, or one per coordinate (nv); inf means no limit. Forces that are NaN stay NaN.
+        ``limit`` is one number, or one per coordinate (nv); inf means no limit. NaN forces remain NaN.
 
         Example:
             >>> law = torsor.control.computed_torque(torsor.library.two_link(), [0.0, 3.0], bandwidth=10.0)
@@ -331,8 +331,8 @@ class Controller:
     def sampled(self, period: float) -> ca.Function:
         """Return the discrete-time law (k, q, v) -> tau: forces from t = k period (s), held constant for one period.
 
-        Because a law has no state, its discrete form is the law evaluated at the samples. A simulation holds the forces
-        in the same way with ``simulate(..., control_period=period)``.
+        Because a law has no state, its discrete form is the law evaluated at the samples. In a simulation, use
+        ``simulate(..., control_period=period)`` to hold the forces in the same way.
 
         Example:
             >>> law = torsor.control.gravity_compensation(torsor.library.two_link())
@@ -356,10 +356,10 @@ class Controller:
     ) -> list[Path]:
         """Write the law as self-contained C99 to a folder and return the paths of its files.
 
-        The files are the header, the source and CMakeLists.txt. The function is named after the law, preceded by
-        ``prefix``. It takes (t, q, v), or (k, q, v) if ``period`` is given (see ``sampled``), and the window of a
+        The files are the header, the source and CMakeLists.txt. The function name is that of the law, preceded by
+        ``prefix``. It takes (t, q, v), or (k, q, v) if ``period`` (s) is given (see ``sampled``), and the window of a
         sampled reference (``reference.window``). It allocates no memory, has no state and calls only libm. The header
-        states the robot, the order and units of q, v and tau, the period and the precision.
+        documents the robot, the order and units of q, v and tau, the period and the precision.
 
         Example:
             >>> import tempfile
@@ -400,7 +400,7 @@ def force_limits(robot: Robot, limit: Maybe) -> Array:
 def traced(
     name: str, robot: Robot, law: Callable[[ca.SX, ca.SX, ca.SX], ca.SX], reference: Reference | None
 ) -> Controller:
-    """Return the controller of a law that is traced over symbols (t, q, v)."""
+    """Return the controller for a law, which is traced with symbols (t, q, v)."""
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     tau, parts = ca.cse(ca.densify(law(t, q, v))), _inputs(reference)
     names = ["t", "q", "v", *["window"] * len(parts)]
@@ -413,7 +413,7 @@ def _inputs(reference: Reference | None) -> list[ca.SX]:
 
 
 def pd_gains(n: int, where: str, kp: Maybe, kd: Maybe, bandwidth: Maybe, damping: ArrayLike) -> tuple[Array, Array]:
-    """Return (kp, kd), each (n,), of e'' + kd e' + kp e = 0: as given, or bandwidth^2 and 2 damping bandwidth."""
+    """Return (kp, kd), each (n,), for e'' + kd e' + kp e = 0: as given, or bandwidth^2 and 2 damping bandwidth."""
     if bandwidth is not None and kp is None and kd is None:
         rate = positive_vector(bandwidth, n, where, "bandwidth")
         return rate**2, 2 * positive_vector(damping, n, where, "damping") * rate

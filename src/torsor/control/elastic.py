@@ -6,7 +6,7 @@ elastic joints are
     ratio F = M q'' + S theta'' + c(q, q', theta') + g(q) + friction and springs of the joints
 
 so the deflection d follows from the joint motion, except for D d' and the coupling S theta'' + c(theta') with rotors on
-moving links. Both terms are taken from the previous pass and differentiated exactly in time.
+moving links. Both terms are taken from the previous pass, and their time derivatives are exact.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from torsor.robot.robot import Robot
 
 
 def feedback_linearization(robot: Robot, reference: JointReference | Reference, poles: ArrayLike) -> Controller:
-    """Return a controller that makes the error of each elastic joint obey a linear fourth-order equation.
+    """Return a controller for which the error of each elastic joint satisfies a linear fourth-order equation.
 
     ``poles`` p (1/s) is one positive number, for four poles at -p, or four numbers, shared by all joints. The error
-    e = q_d - q obeys (d/dt + p1)(d/dt + p2)(d/dt + p3)(d/dt + p4) e = 0. The joints' q'' and q''' are computed from the
-    state by the model, M q'' + C q' + g = K (theta - q) and its rate, and the motor torques from q'''' = u (Spong
-    1987). All joints must be elastic, with linear undamped springs, and no link may rotate a rotor about its own axis
-    (the inertia between joints and motors is zero: the reduced model). The reference is differentiated four times.
+    e = q_d - q satisfies (d/dt + p1)(d/dt + p2)(d/dt + p3)(d/dt + p4) e = 0. The model, M q'' + C q' + g =
+    K (theta - q) and its rate, gives q'' and q''' from the state, and the motor torques from q'''' = u (Spong 1987).
+    All joints must be elastic, with linear undamped springs, and no link may rotate a rotor about its spin axis (the
+    reduced model, without inertia between joints and motors). The reference is differentiated four times.
 
     Example:
         >>> arm = torsor.library.planar_chain(1).with_motor("joint1", 1e-3, ratio=10, carrier="base", stiffness=200.0)
@@ -54,7 +54,7 @@ def feedback_linearization(robot: Robot, reference: JointReference | Reference, 
         fix = "put the motors on the base, or use control.mixed"
         raise ModelError(message, where=where, allowed="no inertia between joints and motors", fix=fix)
     desired = make_reference(robot, reference)
-    gains = np.poly(-positive_vector(poles, 4, where, "poles"))[:0:-1]  # of e, e', e'', e'''
+    gains = np.poly(-positive_vector(poles, 4, where, "poles"))[:0:-1]  # gains of e, e', e'', e'''
 
     def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
         (q, theta), (v, w) = drives.split(q), drives.split(v)
@@ -80,9 +80,9 @@ def feedback_linearization(robot: Robot, reference: JointReference | Reference, 
 
 # Inverse-dynamics control for any mix of rigid and elastic joints: Hua et al. 2022, section IV.
 #
-# There are two control loops. The outer loop computes the load torques tau_c. In elastic joints the springs transmit
-# them, so tau_c determines the desired motor angles theta_d, which the inner loop tracks. The rates of theta_d are
-# exact: they are differentiated through the model, with the accelerations of the closed loop.
+# There are two control loops. The outer loop computes the load torques tau_c. In elastic joints, the springs transmit
+# these torques, so tau_c determines the desired motor angles theta_d, which the inner loop tracks. The rates of theta_d
+# are exact, because they are computed by the model with the closed-loop accelerations.
 
 
 def mixed(
@@ -96,23 +96,23 @@ def mixed(
     """Return the inverse-dynamics controller of Hua et al. 2022 (eqs. 37-49), for rigid and elastic joints.
 
     ``K_D`` (N m s/rad) and ``Lambda`` (1/s) are one number or one per joint; ``K_D_motor`` and ``Lambda_motor`` are one
-    number or one per elastic joint. tau (nv) is zero at elastic joints, which their springs drive. With e = q_d - q,
-    q_r' = q_d' + Lambda e, sigma = q_r' - q' and M, C, g of the load (g includes friction and springs of the joints):
+    number or one per elastic joint. tau (nv) is zero at elastic joints, which are driven by their springs. With e =
+    q_d - q, q_r' = q_d' + Lambda e, sigma = q_r' - q', and M, C, g of the load (g includes joint friction and springs):
 
-        tau_c = M q_r'' + C q_r' + g + K_D sigma,   theta_d = q + tau_c / K  of the elastic joints
+        tau_c = M q_r'' + C q_r' + g + K_D sigma,   theta_d = q + tau_c / K  for the elastic joints
         theta_r' = theta_d' + Lambda_motor (theta_d - theta) + sigma,   sigma_m = theta_r' - theta'
         tau_m = S^T q'' + B theta_r'' + C_2 q' + K (theta_d - q) + K_D_motor sigma_m + the motor's friction
 
     Then M sigma' + C sigma + K_D sigma = K (theta_d - theta), which is zero in rigid rows, and B sigma_m' + K_D_motor
-    sigma_m + K (theta_d - theta) = 0. Stability follows from the Lyapunov function of eq. 51. The accelerations q'' and
-    theta'' of the closed loop are known functions of the state, so theta_d' and theta_d'' are exact and no filter is
+    sigma_m + K (theta_d - theta) = 0. Stability follows from the Lyapunov function in eq. 51. The closed-loop
+    accelerations q'' and theta'' are known functions of the state, so theta_d' and theta_d'' are exact and no filter is
     needed.
 
-    Rigid rows contain S theta'' + C_1 theta' in full. In elastic rows these terms (the coupling of rotor spin with the
-    rotation of the carrier) are neglected in theta_d, because theta_d would otherwise require the fourth derivative of
-    theta. They are zero if no elastic joint moves the motor of an elastic joint, as in the robot of Hua et al.
-    Otherwise a warning is issued, and the equations above hold only if these terms are small compared with the inertia
-    of the links. The springs must be linear and undamped.
+    Rigid rows include S theta'' + C_1 theta'. In elastic rows, theta_d neglects these terms (the coupling of rotor spin
+    with the rotation of the carrier), because it would otherwise require the fourth derivative of theta. They are zero
+    if no elastic joint moves the motor of an elastic joint, as in the robot of Hua et al. Otherwise a warning is
+    issued, and the equations above are valid only if these terms are small compared with the inertia of the links. The
+    springs must be linear and undamped.
 
     Example:
         >>> arm = torsor.library.elastic_arm()
@@ -143,7 +143,7 @@ def mixed(
         deflection = drives.of_elastic(tau_c) / (drives.ratio * drives.K)
         theta_d = drives.unloaded(q) + deflection
         e = theta_d - theta
-        # Forces on the load: tau_c in rigid joints, spring forces in elastic ones.
+        # Forces on the load: tau_c in rigid joints, spring forces in elastic joints.
         joint_force = ca.SX(tau_c)
         joint_force[drives.elastic] = drives.ratio * drives.K * (theta - drives.unloaded(q))
         a = drives.forward(q, v, joint_force)
@@ -170,9 +170,9 @@ MAX_PASSES = 6  # each pass differentiates the forces of the previous pass once 
 
 
 def motor_equilibrium(robot: Robot, q: ArrayLike) -> Array:
-    """Return the equilibrium positions (nq) for joints at q (n): motor angles at which the springs carry the load.
+    """Return the equilibrium positions (nq) for joint positions q (n), with motor angles that hold the load.
 
-    The springs of the elastic joints, which must be linear, carry gravity and the joint springs.
+    The springs of the elastic joints, which must be linear, balance gravity and the joint springs.
 
     Example:
         >>> arm = torsor.library.planar_chain(1).with_motor("joint1", 1e-3, carrier="base", stiffness=100.0)
@@ -191,10 +191,10 @@ def elastic_feed_forward(robot: Robot, reference: JointReference | Reference, pa
     """Return the full motion of an elastic robot whose joints follow a reference: t -> (q, v, a, tau, residual).
 
     q (nq), v and a (nv) include the motors. tau (nv) is the inverse dynamics. At elastic joints it is zero up to
-    ``residual`` (N m), its largest entry there. Without damping and coupling, one pass is exact. With rotors on links
-    that elastic joints move, the number of passes needed is the number of such joints in series plus one. With damping
-    D, each pass reduces the residual by a factor of about D / K times the frequency of the motion. The reference is
-    differentiated three times, and up to twice more per pass. With a sampled motion, ``window(t)`` of
+    ``residual`` (N m), its largest entry there. Without damping and coupling, one pass is exact. If rotors are on links
+    that elastic joints move, the required number of passes is one more than the number of such joints in series. With
+    damping D, each pass multiplies the residual by about D / K times the frequency of the motion. The reference is
+    differentiated three times, and up to twice more per pass. For a sampled motion, ``window(t)`` of
     ``control.reference`` is a second argument.
 
     Example:
@@ -223,7 +223,7 @@ def elastic_feed_forward(robot: Robot, reference: JointReference | Reference, pa
     motors = free
     for _ in range(passes if drives.elastic else 0):
         q, v, a = motion(motors)
-        # Inverse dynamics includes the spring forces, so those of this pass are removed.
+        # Inverse dynamics includes spring forces, so those of this pass are removed.
         spring = drives.K * (motors - free) + damping * rate(motors - free)
         load = drives.of_elastic(inverse(q, v, a)[: drives.n]) / drives.ratio + spring
         motors = ca.cse(free + (load - damping * rate(motors - free)) / drives.K)
@@ -248,10 +248,10 @@ def elastic_tracking(
 
         tau_m = tau_d + kp (theta_d - theta) + kd (theta_d' - theta')
 
-    ``kp`` (N m/rad) and ``kd`` (N m s/rad) are one number or one per joint. Elastic joints need no sensor except that
-    of the motor. At the reference the feedback is zero. Near it the loop acts as a spring kp in series with the joint
-    spring. It is stable if the two springs together, kp K / (kp + K), exceed the norm of dg/dq (Tomei 1991), and spring
-    damping helps. All springs must be linear. For ``passes`` see ``elastic_feed_forward``.
+    ``kp`` (N m/rad) and ``kd`` (N m s/rad) are one number or one per joint. Elastic joints need only a motor sensor. At
+    the reference, the feedback is zero. Near it, the loop acts like a spring kp in series with the joint spring. It is
+    stable if the stiffness of both, kp K / (kp + K), exceeds the norm of dg/dq (Tomei 1991); spring damping improves
+    stability. All springs must be linear. For ``passes`` see ``elastic_feed_forward``.
 
     Example:
         >>> arm = torsor.library.planar_chain(1).with_motor("joint1", 1e-3, 10, "base", stiffness=200.0, damping=0.5)

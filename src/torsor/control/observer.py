@@ -22,12 +22,12 @@ class MomentumObserver:
 
         r = K_O (p - p(0) - integral of (tau + C^T v - g - friction - springs + r)),   so r' = K_O (tau_ext - r)
 
-    ``gain`` K_O (1/s) is the bandwidth of this filter, one number or one per coordinate. The observer works for all
+    ``gain`` K_O (1/s) is the bandwidth of this filter, one number or one per coordinate. The observer supports all
     trees, including floating bases and elastic joints, and needs no accelerations.
 
-    ``function`` is one step as a pure ``casadi.Function``: (state (3 nv), q, v, tau, h) -> (state, r). q and v are at
-    the end of a step of h seconds, and tau (nv) acted during it. The filter is exact for a constant force; the integral
-    uses the trapezoidal rule. ``start`` and ``step`` store the state. Arrays may have leading axes.
+    ``function`` is one step as a pure ``casadi.Function``: (state (3 nv), q, v, tau, h) -> (state, r). q and v are the
+    state at the end of a step of h seconds, during which tau (nv) acted. The filter is exact for a constant force; the
+    integral uses the trapezoidal rule. ``start`` and ``step`` store the state. Arrays may have leading axes.
 
     Example:
         >>> robot = torsor.library.planar_chain(1, gravity=(0, 0, 0))
@@ -71,11 +71,11 @@ class MomentumObserver:
         return self._kernels[name]
 
     def start(self, q: ArrayLike, v: ArrayLike) -> None:
-        """Start at a state q (..., nq), v (..., nv) with a zero estimate."""
+        """Start the observer at a state q (..., nq), v (..., nv) with a zero estimate."""
         self._state = self._kernel(self.start_function)(q, v)
 
     def step(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, h: ArrayLike) -> Array:
-        """Return the estimate r (..., nv) at q, v, the end of a step of h seconds during which tau acted."""
+        """Return the estimate r (..., nv) at the end (q, v) of a step of h seconds during which tau acted."""
         if self._state is None:
             raise ModelError("step was called before start", where=repr(self), fix="call start(q, v) first")
         if not (real_array(h, repr(self), "h") > 0).all():

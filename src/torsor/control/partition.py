@@ -1,8 +1,7 @@
-"""The partition of the coordinates into joints and motors of elastic joints, and the dynamics of the load alone.
+"""Partition of the coordinates into joints and motors of elastic joints, and the dynamics of the load.
 
-The load is the robot without the springs of its elastic joints: the springs are unloaded, theta = ratio q + offset, and
-the motors are at rest, theta' = theta'' = 0. Its dynamics are the joint rows M(q) q'' + C(q, q') q' + g(q) + joint
-springs and friction.
+The load is the robot with unloaded springs in its elastic joints, theta = ratio q + offset, and with motors at rest,
+theta' = theta'' = 0. Its dynamics are the joint rows M(q) q'' + C(q, q') q' + g(q) + joint springs and friction.
 """
 
 import reprlib
@@ -21,7 +20,7 @@ def check_tree(robot: object, name: str, *, flexible: bool = False) -> None:
     """Raise ModelError unless the robot is a tree and, if ``flexible`` is False, has no flexible links."""
     if not isinstance(robot, Robot):
         raise ModelError(f"{name} got {reprlib.repr(robot)}", allowed="a torsor.Robot", fix="use torsor.load(path)")
-    if robot.loops:  # the laws would drive all joints of the tree, including those without a drive
+    if robot.loops:  # the laws would also drive joints without a drive
         fix = "pass simulate a controller function (t, q, v) based on robot.closed.inverse_dynamics"
         raise ModelError(f"{name} does not support robots with loops", where=robot.name, allowed="trees", fix=fix)
     bent = [joint.name for joint in robot.joints if joint.flexible is not None and not isinstance(joint.flexible, Cam)]
@@ -32,7 +31,7 @@ def check_tree(robot: object, name: str, *, flexible: bool = False) -> None:
 
 
 def check_vector_space(robot: Robot, name: str) -> None:
-    """Raise ModelError if a robot has flexible links, or quaternions (velocities are not position rates)."""
+    """Raise ModelError if a robot has flexible links, or quaternions (whose rates are not the velocities)."""
     check_tree(robot, name)
     if robot.nq != robot.nv:
         odd = [joint.name for joint in robot.joints if joint.nq != joint.nv]
@@ -60,8 +59,8 @@ def check_rigid(robot: Robot, name: str, fix: str) -> None:
 class Partition:
     """The partition of q into joints (n) and motors of elastic joints, with springs F = K (theta - ratio q - offset).
 
-    ``elastic`` contains the indices of the elastic joints; ``K``, ``ratio`` and ``offset`` are their values.
-    The spring exerts ratio F on the joint and -F on the motor.
+    ``elastic`` contains the indices of the elastic joints; ``K``, ``ratio`` and ``offset`` are their parameters. The
+    spring exerts ratio F on the joint and -F on the motor.
     """
 
     robot: Robot
@@ -95,7 +94,7 @@ class Partition:
 
     @property
     def driven(self) -> list[int]:
-        """The coordinate that drives each joint (n): the motor of an elastic joint, else the joint itself."""
+        """Index of the coordinate that drives each joint (n): the motor of an elastic joint, otherwise the joint."""
         motors = {joint: self.n + k for k, joint in enumerate(self.elastic)}
         return [motors.get(k, k) for k in range(self.n)]
 
@@ -133,7 +132,7 @@ class Partition:
         return hybrid(self._complete(q), self._still(v), still, self._still(tau))[0][: self.n]
 
     def coriolis(self, q: ca.SX, v: ca.SX) -> ca.SX:
-        """Return C(q, v) (n x n) of the load, with M' - 2 C skew-symmetric."""
+        """Return C(q, v) (n x n) of the load, where M' - 2 C is skew-symmetric."""
         return self.robot.function("coriolis_matrix")(self._complete(q), self._still(v))[: self.n, : self.n]
 
     def mass(self, q: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:

@@ -1,4 +1,4 @@
-"""Control of robots with rigid joints: PD with gravity compensation, computed torque and operational space."""
+"""Control of robots with rigid joints: PD with gravity compensation, computed torque, and operational space."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from torsor.spatial import skew
 def gravity_pd(robot: Robot, reference: JointReference | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
     """Return a PD controller that compensates gravity and the joint springs.
 
-    ``reference`` is a motion, samples, a function of time or constants (see ``control.reference``). ``kp`` (N m/rad or
-    N/m) and ``kd`` (N m s/rad or N s/m) are one number or one per joint velocity. For rigid robots with a fixed or
-    floating base (if it floats, the reference is a constant q_d (nq), and all nv coordinates are driven), the law is
+    ``reference`` is a motion, samples, a function of time, or constants (see ``control.reference``). ``kp`` (N m/rad or
+    N/m) and ``kd`` (N m s/rad or N s/m) are one number or one per joint velocity. If the base floats, the reference
+    must be a constant q_d (nq), and all nv coordinates are driven. For rigid robots, the law is
 
         tau = kp (q_d - q) + kd (v_d - v) + g(q) + springs(q)                  Takegaki and Arimoto 1981
 
@@ -28,7 +28,8 @@ def gravity_pd(robot: Robot, reference: JointReference | Reference, kp: ArrayLik
 
         tau_m = kp (theta_d - theta) + kd (theta_d' - theta') + g(q_d),  theta_d = q_d + g(q_d) / K        Tomei 1991
 
-    Rigid rows have the same form. The law is stable if kp and K in series, kp K / (kp + K), exceed the norm of dg/dq.
+    Rigid rows have the same form. The law is stable if the stiffness of kp and K in series, kp K / (kp + K), exceeds
+    the norm of dg/dq.
 
     Example:
         >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0)
@@ -63,7 +64,7 @@ def gravity_compensation(robot: Robot, kd: ArrayLike = 0.0) -> Controller:
     """Return a controller that compensates gravity and joint springs and adds damping.
 
     A robot at rest then stays in its posture. The law is tau = g(q) + springs(q) - kd v, for robots with rigid joints
-    and a fixed or floating base (if it floats, all nv coordinates are driven). ``kd`` (N m s/rad or N s/m) is one
+    and a fixed or floating base. If the base floats, all nv coordinates are driven. ``kd`` (N m s/rad or N s/m) is one
     number or one per velocity.
 
     Example:
@@ -115,18 +116,18 @@ def operational_space(
 ) -> Controller:
     """Return an operational-space controller of a link or frame (Khatib 1987), for robots with rigid joints.
 
-    Give either ``position``, the desired position (3) of the frame's origin in base axes, or ``pose``, its desired pose
-    (4 x 4). Both are constants or functions of a CasADi time t. Gains are one number or one per error component (3, or
+    Pass either ``position``, the desired position (3) of the frame's origin in base axes, or ``pose``, the desired pose
+    (4 x 4). Either is constant or a function of a CasADi time t. Gains are one number or one per error component (3, or
     6 with the orientation first): ``kp`` (1/s^2) and ``kd`` (1/s), or ``bandwidth`` (rad/s) and ``damping``.
     ``null_damping`` (N m s/rad), one number or one per coordinate, damps the motion in the null space of the task. If
-    it exceeds 2 inertia / period, a sampled controller with that period is unstable.
+    it exceeds 2 inertia / period, a controller sampled with that period is unstable.
 
         x''_c = the acceleration for which e'' + kd e' + kp e = 0
         tau = J^T L (x''_c - J' v) + C v + g + friction - N^T null_damping N v
         L = (J M^-1 J^T)^-1,  N = 1 - M^-1 J^T L J
 
-    The orientation error is e = 2 tan(angle / 2) axis of R_d R^T, in base axes. It obeys its equation exactly for any
-    error below half a turn. L is unbounded where J loses rank.
+    The orientation error is e = 2 tan(angle / 2) axis of R_d R^T, in base axes. It satisfies its equation exactly for
+    errors below half a turn. L is unbounded where J loses rank.
 
     Example:
         >>> arm = torsor.library.seven_axis_arm()
@@ -168,7 +169,7 @@ def operational_space(
         inverse = _solve(robot.function("mass_matrix")(q), J.T)  # M^-1 J^T
         mobility = J @ inverse  # the inverse of L, the inertia of the task
         free = -brake * (v - inverse @ _solve(mobility, J @ v))
-        # The task force also cancels the effect of the damping on the task.
+        # The task force also cancels the effect of null-space damping on the task.
         force = _solve(mobility, desired_acceleration - drift - inverse.T @ free)
         return ca.SX(J.T @ force + free + robot.function("bias_force")(q, v))
 
@@ -176,7 +177,7 @@ def operational_space(
 
 
 def _turn(R: ca.SX, w: ca.SX, desired: list[ca.SX], kp: Array, kd: Array) -> ca.SX:
-    """Return the angular acceleration (3) for which the error e of R_d R^T obeys e'' + kd e' + kp e = 0."""
+    """Return the angular acceleration (3) for which the error e of R_d R^T satisfies e'' + kd e' + kp e = 0."""
     rotation, rate = ca.SX.sym("R", 3, 3), ca.SX.sym("w", 3)
     desired_rotations = [ca.SX.sym(name, 3, 3) for name in ("R_d", "R_d1", "R_d2")]
     E = desired_rotations[0] @ rotation.T
@@ -191,7 +192,7 @@ def _turn(R: ca.SX, w: ca.SX, desired: list[ca.SX], kp: Array, kd: Array) -> ca.
 
 
 def _solve(matrix: ca.SX, b: ca.SX) -> ca.SX:
-    """Return the solution x of matrix x = b, for a symmetric positive definite matrix."""
+    """Return the solution x of matrix x = b for a symmetric positive definite matrix."""
     return ca.ldl_solve(b, *ca.ldl(matrix))
 
 
@@ -204,12 +205,12 @@ def computed_torque(
     bandwidth: Maybe = None,
     damping: ArrayLike = 1.0,
 ) -> Controller:
-    """Return a computed-torque (inverse-dynamics) controller of a robot with rigid joints.
+    """Return a computed-torque (inverse-dynamics) controller for a robot with rigid joints.
 
     With e = q_d - q, tau = ID(q, v, a_d + kd e' + kp e), so that e'' + kd e' + kp e = 0 (Luh, Walker and Paul 1980).
-    ``reference`` is a motion, samples, a function of time or constants (see ``control.reference``). ``kp`` (1/s^2) and
-    ``kd`` (1/s) are one number or one per coordinate. Alternatively, ``bandwidth`` w (rad/s) and
-    ``damping`` d determine kp = w^2, kd = 2 d w. Friction, springs and rotors of the model are cancelled too.
+    ``reference`` is a motion, samples, a function of time, or constants (see ``control.reference``). ``kp`` (1/s^2) and
+    ``kd`` (1/s) are one number or one per coordinate. Alternatively, ``bandwidth`` w (rad/s) and ``damping`` d
+    determine kp = w^2 and kd = 2 d w. Modelled friction, springs and rotors are also cancelled.
 
     Example:
         >>> arm = torsor.library.two_link()

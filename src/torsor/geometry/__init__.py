@@ -1,4 +1,4 @@
-"""Collision shapes: distances with gradients, checked pairs, contact points. See docs/compute/shapes.md."""
+"""Collision shapes: distances with gradients, checked pairs and contact points. See docs/compute/shapes.md."""
 
 from torsor.geometry.allowed import AllowedCollisions, default_matrix, read_srdf
 from torsor.geometry.closed_forms import Closest, closest, is_closed

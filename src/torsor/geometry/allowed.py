@@ -1,4 +1,4 @@
-"""The allowed collision matrix: which parts of a robot may touch, and why. It is saved as SRDF for MoveIt."""
+"""Allowed collision matrices: pairs of robot parts that may touch, with reasons, saved as SRDF for MoveIt."""
 
 import xml.etree.ElementTree as ET
 from collections import defaultdict
@@ -30,11 +30,11 @@ def _key(a: str, b: str) -> Pair:
 
 @dataclass(frozen=True, eq=False)
 class AllowedCollisions:
-    """An allowed collision matrix: pairs of ``parts`` of a robot that are not checked, each with its reason.
+    """An allowed collision matrix: pairs of robot ``parts`` that are not checked, each with a reason.
 
-    A part is a link of the description with shapes. Reasons are the same as in MoveIt: "adjacent" (a joint connects
-    both), "never" and "always" (they never or always overlapped in sampled postures), "excluded" (by the file), "user"
-    (by the user), or any other word. The matrix is immutable: ``allow`` and ``check`` return a new one.
+    A part is a link of the description with shapes. The reasons are those of MoveIt: "adjacent" (a joint connects the
+    parts), "never" or "always" (they never or always overlap in sampled postures), "excluded" (by the file), "user" (by
+    the user), or any other word. The matrix is immutable: ``allow`` and ``check`` return a new matrix.
 
     Example:
         >>> matrix = AllowedCollisions("arm", ("base", "arm", "hand"), {("base", "arm"): "adjacent"})
@@ -70,7 +70,7 @@ class AllowedCollisions:
         return "\n".join([f"{self.robot}: {len(lines)} pairs of {len(self.parts)} parts may touch", *lines])
 
     def reason(self, a: str, b: str) -> str | None:
-        """Return why two parts may touch; None if the pair is checked."""
+        """Return the reason why two parts may touch, or None if the pair is checked."""
         return self.reasons.get(self._checked(a, b))
 
     def allow(self, a: str, b: str, reason: str = "user") -> "AllowedCollisions":
@@ -83,7 +83,7 @@ class AllowedCollisions:
         return replace(self, reasons={key: reason for key, reason in self.reasons.items() if key != pair})
 
     def matrix(self) -> NDArray[np.bool_]:
-        """Return the matrix (parts, parts): True where two parts may touch, and on its diagonal.
+        """Return the matrix (parts, parts), which is True where two parts may touch and on its diagonal.
 
         Example:
             >>> AllowedCollisions("arm", ("base", "arm"), {("base", "arm"): "adjacent"}).matrix().all()
@@ -103,7 +103,7 @@ class AllowedCollisions:
 
 
 def read_srdf(path: str | Path) -> list[tuple[str, str, str]]:
-    """Return (link, link, reason) for each <disable_collisions> element of an SRDF file; other elements are ignored.
+    """Return (link, link, reason) for each <disable_collisions> element in an SRDF file; other elements are ignored.
 
     Example:
         >>> import tempfile
@@ -136,14 +136,14 @@ def read_srdf(path: str | Path) -> list[tuple[str, str, str]]:
 
 
 def matrix_of(robot: str, parts: Iterable[str], pairs: Iterable[tuple[str, str, str]]) -> AllowedCollisions:
-    """Return the matrix of pairs with reasons, without parts that have no shapes."""
+    """Return the matrix of (part, part, reason) pairs, without parts that have no shapes."""
     known = tuple(dict.fromkeys(parts))
     return AllowedCollisions(robot, known, {(a, b): why for a, b, why in pairs if a in known and b in known})
 
 
 # Parts of a robot that may touch by default: those that a joint connects, and those that always or never overlap.
 
-CHUNK = 50  # postures after which decided pairs leave the search
+CHUNK = 50  # number of postures after which pairs that were both apart and overlapping are no longer sampled
 SAMPLING_RANGE = {True: np.pi, False: 1.0}  # rad or m: sampling range of coordinates without limits
 
 
@@ -153,13 +153,13 @@ def default_matrix(robot: Mechanism, samples: int = 1000, seed: int = 0) -> Allo
     start = whole_number(seed, robot.name, "seed", least=0)
     allowed = list(robot.allowed_collisions) + [(*pair, "adjacent") for pair in _adjacent(robot, shapes)]
     parts = (shape.part for shape in shapes)
-    matrix = matrix_of(robot.name, parts, reversed(allowed))  # the reasons of the file are kept
+    matrix = matrix_of(robot.name, parts, reversed(allowed))  # reasons from the file take precedence
     result = _sampled(robot, shapes, shape_pairs(shapes, matrix), count, np.random.default_rng(start)) if count else []
     return matrix_of(robot.name, matrix.parts, [*((*pair, why) for pair, why in matrix.reasons.items()), *result])
 
 
 def shape_pairs(shapes: Sequence[Placed], matrix: AllowedCollisions) -> list[tuple[int, int]]:
-    """Return the pairs of shape indices to check: on different links, not allowed to touch, with matching masks."""
+    """Return the pairs of shape indices to check: on different links, with matching masks, and not allowed to touch."""
     return [
         (i, j)
         for i, a in enumerate(shapes)
@@ -172,9 +172,9 @@ def shape_pairs(shapes: Sequence[Placed], matrix: AllowedCollisions) -> list[tup
 
 
 def _adjacent(robot: Mechanism, shapes: Sequence[Placed]) -> Iterable[Pair]:
-    """Yield the pairs of parts whose links are connected by a joint; free joints and base planes do not count.
+    """Yield the pairs of parts whose links are connected by a joint, except by free joints and with base planes.
 
-    A chain of links without shapes or mass between two parts counts as one joint with several axes.
+    A chain of links without shapes or mass between two parts is treated as one joint with several axes.
     """
     solid = {item.link for item in shapes} | {k for k, link in enumerate(robot.links) if link.mass > 0} | {-1}
     by_link = defaultdict[int, list[Placed]](list)
@@ -214,7 +214,7 @@ def _sampled(
 
 
 def _unbounded(robot: Mechanism, a: int, b: int) -> bool:
-    """Return whether two links can move arbitrarily far apart, which would make samples meaningless."""
+    """Return whether two links can move arbitrarily far apart, which makes samples meaningless."""
     between = set(lineage(robot, a)) ^ set(lineage(robot, b))
     for joint in (robot.joints[index] for index in between):
         limits = np.concatenate([np.atleast_1d(joint.lower), np.atleast_1d(joint.upper)])
@@ -236,7 +236,7 @@ def random_postures(robot: Mechanism, count: int, rng: np.random.Generator) -> A
     high = np.where(np.isfinite(robot.upper), robot.upper, np.maximum(wide, low))
     q = rng.uniform(np.minimum(low, high), high, size=(count, robot.nq))
     for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
-        if joint.nq > joint.nv:  # the last four are a quaternion
+        if joint.nq > joint.nv:  # the last four positions are a quaternion
             quaternions = rng.normal(size=(count, 4))
             q[:, slices.q.stop - 4 : slices.q.stop] = quaternions / np.linalg.norm(quaternions, axis=1, keepdims=True)
     return q

@@ -1,8 +1,8 @@
-"""Closed-form distances between simple shapes in CasADi symbols, shared by distances, motion terms and contact.
+"""Closed-form distances between simple shapes in CasADi symbols, for distances, motion terms and contact.
 
-A shape is given by its pose, [R, p] (3 x 4, or 4 x 4), and its size, as in ``torsor.Shape``. Each function returns the
+A shape is given by its pose [R, p] (3 x 4 or 4 x 4) and its size, as in ``torsor.Shape``. Each function returns the
 signed distance (negative if the shapes overlap), the unit normal from the first shape to the second, and the nearest
-points, all in the parent axes of the poses. The derivative of the distance is normal . (velocity of the second point -
+points, in the parent axes of the poses. The time derivative of the distance is normal . (velocity of the second point -
 velocity of the first), which is exact if the nearest points are unique.
 """
 
@@ -16,16 +16,16 @@ import numpy as np
 
 from torsor.base.arrays import Array
 
-# Nearest points of segments, the axes of capsules, over CasADi symbols.
+# Nearest points of segments, such as the axes of capsules, in CasADi symbols.
 #
-# Distances are exact; their squares have continuous first derivatives wherever the nearest points are unique (not for
-# parallel segments that overlap).
+# Distances are exact. Their squares have continuous first derivatives where the nearest points are unique, which
+# excludes parallel segments that overlap.
 
-PARALLEL_TOLERANCE = 1e-9  # squared sine of the angle below which segments count as parallel
+PARALLEL_TOLERANCE = 1e-9  # squared sine of the angle below which segments are treated as parallel
 
 
 def on_segment(point: ca.SX, start: ca.SX, end: ca.SX) -> ca.SX:
-    """Return the point (3 x 1) on a segment that is nearest to a point; the ends may coincide."""
+    """Return the point (3 x 1) on a segment that is nearest to ``point``; the ends may coincide."""
     along = end - start
     square = ca.sumsqr(along)
     share = ca.dot(point - start, along) / ca.if_else(square > 0, square, 1)
@@ -42,9 +42,9 @@ def nearest_points(first: Sequence[ca.SX], second: Sequence[ca.SX]) -> tuple[ca.
     aa, bb, ab, ar, br = ca.sumsqr(a), ca.sumsqr(b), ca.dot(a, b), ca.dot(a, r), ca.dot(b, r)
     area = aa * bb - ab * ab
     apart = area > PARALLEL_TOLERANCE * aa * bb
-    # The fraction along the first segment that is nearest to the line of the second; any for parallel lines.
+    # Fraction along the first segment that is nearest to the line of the second; arbitrary for parallel lines.
     s = ca.if_else(apart, _clamped((ab * br - bb * ar) / ca.if_else(apart, area, 1)), 0)
-    # The nearest point of the second segment to that, and then that of the first one to it: they are the nearest pair.
+    # The point of the second segment nearest to it, and the point of the first nearest to that one, are the result.
     t = _clamped((ab * s + br) / ca.if_else(bb > 0, bb, 1))
     s = _clamped((ab * t - ar) / ca.if_else(aa > 0, aa, 1))
     return first[0] + s * a, second[0] + t * b
@@ -61,14 +61,14 @@ def segment_distance(first: Sequence[ca.SX], second: Sequence[ca.SX]) -> ca.SX:
     return ca.sumsqr(p - q)
 
 
-MIN_DIRECTION_LENGTH = 1e-12  # m: below it, the direction between two points is rounding
+MIN_DIRECTION_LENGTH = 1e-12  # m: distance below which the direction between two points is rounding error
 Size = Any  # a row of numbers or symbols
 
 
 class Closest(NamedTuple):
-    """The nearest points of two shapes: signed ``distance`` (m) and ``normal`` (3) from the first to the second shape.
+    """The nearest points of two shapes, with the signed ``distance`` (m) and the ``normal`` (3) from first to second.
 
-    ``first`` and ``second`` (3) are the points on the two surfaces; second = first + distance * normal.
+    ``first`` and ``second`` (3) are points on the two surfaces, with second = first + distance * normal.
     """
 
     distance: Any
@@ -96,7 +96,7 @@ def axis_ends(shape: str, pose: ca.SX, size: Size) -> list[ca.SX]:
 
 
 def _between(p: ca.SX, q: ca.SX, r: Any, s: Any, otherwise: ca.SX) -> Closest:
-    """Return the nearest points of spheres of radii r and s; if the centres coincide, the normal is ``otherwise``."""
+    """Return the nearest points of spheres with radii r and s; if the centres coincide, the normal is ``otherwise``."""
     apart = q - p
     length = ca.sqrt(ca.sumsqr(apart))
     known = length > MIN_DIRECTION_LENGTH
@@ -108,7 +108,7 @@ def _perpendicular(a: ca.SX, b: ca.SX) -> ca.SX:
     """Return a unit vector perpendicular to two unit vectors, or only to the first if they are parallel."""
     across = ca.cross(a, b)
     length = ca.sqrt(ca.sumsqr(across))
-    small = ca.fabs(a[0]) < 0.6  # some component of a unit vector is small: that axis is not parallel to it
+    small = ca.fabs(a[0]) < 0.6  # a coordinate axis along which a unit vector is small is not parallel to it
     other = ca.cross(a, ca.if_else(small, ca.SX([1, 0, 0]), ca.SX([0, 1, 0])))
     apart = length > MIN_DIRECTION_LENGTH
     return ca.if_else(apart, across / ca.if_else(apart, length, 1), other / ca.sqrt(ca.sumsqr(other)))
@@ -124,14 +124,14 @@ def _round_pair(kinds: tuple[str, str], A: ca.SX, a: Size, B: ca.SX, b: Size) ->
 
 
 def on_plane(A: ca.SX, lowest: ca.SX) -> Closest:
-    """Return the distance of a point from the plane z = 0 of a pose, with the normal of the plane."""
+    """Return the distance of a point from the plane z = 0 of a pose, with the plane's normal."""
     normal = _column(A, 2)
     height = ca.dot(normal, lowest - _column(A, 3))
     return Closest(height, normal, lowest - height * normal, lowest)
 
 
 def lowest_point(shape: str, pose: ca.SX, size: Size, up: ca.SX) -> ca.SX:
-    """Return the lowest point (3 x 1) of a shape along the unit vector ``up``; any of them if there are several."""
+    """Return the lowest point (3 x 1) of a shape along the unit vector ``up``, or one of them if there are several."""
     center, R = _column(pose, 3), pose[:3, :3]
     down = -(R.T @ up)
     if shape == "sphere":
@@ -146,7 +146,7 @@ def lowest_point(shape: str, pose: ca.SX, size: Size, up: ca.SX) -> ca.SX:
     if shape == "capsule":
         return ca.SX(center + signs[2] * size[1] / 2 * _column(pose, 2) - size[0] * up)
     across = ca.sqrt(down[0] ** 2 + down[1] ** 2)
-    tilted = across > MIN_DIRECTION_LENGTH  # else all points of the disc are equally low
+    tilted = across > MIN_DIRECTION_LENGTH  # otherwise all points of the disc are equally low
     rim = ca.if_else(tilted, down[:2] / ca.if_else(tilted, across, 1), ca.SX([1, 0]))
     return ca.SX(center + R @ ca.vertcat(size[0] * rim, signs[2] * size[1] / 2))
 
@@ -163,7 +163,7 @@ def _plane_pair(kind: str, A: ca.SX, a: Size, B: ca.SX, b: Size) -> Closest:
 def _from_solid(A: ca.SX, a: Size, B: ca.SX, b: Size, beyond: Callable[[ca.SX, Size], tuple[ca.SX, ca.SX]]) -> Closest:
     """Return the nearest points of a sphere A and a solid B.
 
-    ``beyond`` takes the sphere's centre in the solid's axes, and returns the outward direction and the signed distance.
+    ``beyond`` maps the sphere's centre in the solid's axes to the outward direction and the signed distance.
     """
     center, R = _column(A, 3), B[:3, :3]
     outward, signed = beyond(R.T @ (center - _column(B, 3)), b)
@@ -172,26 +172,26 @@ def _from_solid(A: ca.SX, a: Size, B: ca.SX, b: Size, beyond: Callable[[ca.SX, S
 
 
 def _beyond_box(local: ca.SX, size: Size) -> tuple[ca.SX, ca.SX]:
-    """Return the outward unit direction and the signed distance of a point from a box, in its axes."""
+    """Return the outward unit direction and the signed distance of a point from a box, in box axes."""
     excess = ca.fabs(local) - _stack(size) / 2
     out = ca.fmax(excess, 0)
     length = ca.sqrt(ca.sumsqr(out))
     outside = length > 0
     side = ca.if_else(local >= 0, 1, -1)
-    nearest = largest(*ca.vertsplit(excess))  # the face nearest to a point inside
+    nearest = largest(*ca.vertsplit(excess))  # the nearest face, for a point inside
     direction = ca.if_else(outside, out / ca.if_else(outside, length, 1), nearest)
     return side * direction, ca.if_else(outside, length, ca.mmax(excess))
 
 
 def largest(x: ca.SX, y: ca.SX, z: ca.SX) -> ca.SX:
-    """Return a vector (3 x 1) with 1 at the first maximum of three numbers, else 0."""
+    """Return a vector (3 x 1) that is 1 at the first maximum of three numbers and 0 elsewhere."""
     first = ca.logic_and(x >= y, x >= z)
     second = ca.logic_and(ca.logic_not(first), y >= z)
     return ca.vertcat(first, second, ca.logic_not(ca.logic_or(first, second)))
 
 
 def _beyond_cylinder(local: ca.SX, size: Size) -> tuple[ca.SX, ca.SX]:
-    """Return the outward unit direction and the signed distance of a point from a cylinder, in its axes."""
+    """Return the outward unit direction and the signed distance of a point from a cylinder, in cylinder axes."""
     across = ca.sqrt(local[0] ** 2 + local[1] ** 2)
     known = across > MIN_DIRECTION_LENGTH
     radial = ca.if_else(known, local[:2] / ca.if_else(known, across, 1), ca.SX([1, 0]))
@@ -211,7 +211,7 @@ CLOSED_FORMS: dict[tuple[str, str], Callable[[ca.SX, Size, ca.SX, Size], Closest
     ("sphere", "box"): partial(_from_solid, beyond=_beyond_box),
     ("sphere", "cylinder"): partial(_from_solid, beyond=_beyond_cylinder),
 }
-"""The closed forms, by shape kinds; those of exchanged kinds follow from ``closest``."""
+"""Closed forms by shape kinds; ``closest`` also covers exchanged kinds."""
 
 
 def is_closed(a: str, b: str) -> bool:

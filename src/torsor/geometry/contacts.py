@@ -1,9 +1,9 @@
 """Contact points of two shapes in CasADi symbols, for simulations with contact.
 
-Contact between two resting bodies needs several points: both ends of a capsule on a plane, the corners of a box, or
-three points on each rim of a cylinder. Each point has its own signed distance, and a contact model acts where it is
-negative. All points have closed forms that require no search. Their positions change continuously as the shapes move,
-except for the rim of a cylinder that is exactly upright.
+A body at rest needs several contact points: both ends of a capsule on a plane, the corners of a box, or three points on
+each rim of a cylinder. Each point has its own signed distance, and a contact force acts where it is negative. All
+points have closed forms that require no search. They move continuously with the shapes, except on the rims of a
+cylinder that is exactly upright.
 """
 
 from typing import NamedTuple
@@ -18,17 +18,17 @@ from torsor.geometry.closed_forms import Closest, Size, closest, largest
 from torsor.geometry.convex import hull_of
 from torsor.mechanism import Shape
 
-# Points of contact of two boxes over CasADi symbols: the clipped face of one on a face of the other, or two edges.
+# Contact points of two boxes in CasADi symbols: the clipped face of one on a face of the other, or two edges.
 #
-# The normal is the axis along which the boxes overlap least, or are farthest apart, of 15: three of each box, and the
-# cross products of their edges (the separating axes of Gottschalk, Lin and Manocha 1996). For an axis of a box, the
-# nearest face of the other, the incident one, is clipped by the reference face (Sutherland and Hodgman 1974): both ends
-# of what is left of its four edges, and the corners of the reference face below it, 12 points of which 8 at most touch.
-# For a cross product it is one point, where two edges are nearest.
+# The normal is one of 15 axes: three of each box, and the cross products of their edges (the separating axes of
+# Gottschalk, Lin and Manocha 1996). It is the axis along which the boxes overlap least, or are farthest apart. For an
+# axis of a box, the nearest face of the other box (the incident face) is clipped by the reference face (Sutherland and
+# Hodgman 1974). The points are both ends of each clipped edge, and the corners of the reference face below it: 12
+# points, of which at most 8 touch. For a cross product, there is one point, where the two edges are nearest.
 
-_BORDER_TOLERANCE = 1e-9  # m: points on the border of a face are on the face
-_PARALLEL_TOLERANCE = 1e-6  # sine of the angle between edges below which a cross product is not an axis
-# An axis of a box is preferred, unless edges are apart by this much more (m): face contacts have several points.
+_BORDER_TOLERANCE = 1e-9  # m: distance from the border of a face within which points are on the face
+_PARALLEL_TOLERANCE = 1e-6  # sine of the angle between edges below which their cross product is not an axis
+# Separation (m) by which a cross product must exceed the axes of boxes, because face contacts have several points.
 _EDGES = 1e-5
 _SIDES = ((-1, -1), (-1, 1), (1, 1), (1, -1))  # corners of a face, in order
 
@@ -41,7 +41,7 @@ class _Box(NamedTuple):
     half: ca.SX
 
     def reach(self, axis: ca.SX) -> ca.SX:
-        """Return half of the extent along an axis."""
+        """Return half the extent of the box along an axis."""
         return ca.dot(ca.fabs(self.R.T @ axis), self.half)
 
 
@@ -63,7 +63,7 @@ def box_contacts(A: ca.SX, a: Size, B: ca.SX, b: Size) -> list[Closest]:
         for box, other in ((first, second), (second, first))
     ]
     best = [ca.fmax(ca.fmax(*item[:2]), item[2]) for item in gaps]
-    is_first = best[0] >= best[1] - _BORDER_TOLERANCE  # whether the reference face is one of the first box
+    is_first = best[0] >= best[1] - _BORDER_TOLERANCE  # whether the reference face belongs to the first box
 
     def either(x: ca.SX, y: ca.SX) -> ca.SX:
         return ca.if_else(is_first, x, y)
@@ -83,7 +83,7 @@ def box_contacts(A: ca.SX, a: Size, B: ca.SX, b: Size) -> list[Closest]:
 
 
 def _face(box: _Box, which: ca.SX, toward: ca.SX) -> _Face:
-    """Return the face of a box normal to the axis that ``which`` (3 x 1) selects, on the side of a direction."""
+    """Return the face of a box normal to the axis selected by ``which`` (3 x 1), on the side of ``toward``."""
     axis = box.R @ which
     normal = ca.if_else(ca.dot(axis, toward) >= 0, axis, -axis)
     scaled = box.R @ ca.diag(box.half)
@@ -113,7 +113,7 @@ def _clipped(face: _Face, under: _Face) -> list[tuple[ca.SX, ca.SX]]:
             high = ca.fmin(high, ca.if_else(moves, ca.fmax(one, other), ca.if_else(within, 1, -1)))
         length = ca.sqrt(ca.sumsqr(there - here))
         missed = length * ca.fmax(low - high, 0)
-        # An end that is not clipped is the start of the next edge, where it counts.
+        # An end that is not clipped is included as the start of the next edge.
         for end, left_out in ((low, missed), (high, ca.if_else(high < 1, missed, length))):
             result.append(_above(face, here + ca.fmin(ca.fmax(end, 0), 1) * (there - here), left_out))
     return result
@@ -123,11 +123,11 @@ def _below(face: _Face, under: _Face) -> list[tuple[ca.SX, ca.SX]]:
     """Return (height, point) for the points of ``under`` above the corners of the face."""
     (a, c), (b, d) = _in_face(face, under.u), _in_face(face, under.w)
     x0, y0 = _in_face(face, under.center - face.center)
-    scale = 1 / (a * d - b * c)  # never 0, because the face is the most opposite one
+    scale = 1 / (a * d - b * c)  # never 0, because the face is the most nearly opposite one
     result = []
     for x, y in _SIDES:
         s, t = scale * (d * (x - x0) - b * (y - y0)), scale * (a * (y - y0) - c * (x - x0))
-        # Corners above each other count where edges are clipped.
+        # Corners above each other are included where edges are clipped.
         beyond = ((ca.fabs(share) - 1) * ca.sqrt(ca.sumsqr(v)) for share, v in ((s, under.u), (t, under.w)))
         missed = ca.fmax(ca.fmax(*beyond) + 2 * _BORDER_TOLERANCE, 0)
         result.append(_above(face, under.center + s * under.u + t * under.w, missed))
@@ -135,7 +135,7 @@ def _below(face: _Face, under: _Face) -> list[tuple[ca.SX, ca.SX]]:
 
 
 def _above(face: _Face, point: ca.SX, missed: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return the height of a point, and the point; if it misses the face, the height is at least ``missed``."""
+    """Return the height of a point above a face, and the point; beside the face, the height is at least ``missed``."""
     height = ca.dot(face.normal, point - face.center)
     return ca.if_else(missed > 0, ca.fabs(height) + missed, height), point
 
@@ -160,13 +160,13 @@ def _edges(first: _Box, second: _Box, apart: ca.SX, least: ca.SX) -> tuple[Close
 
 
 def _edge(box: _Box, k: int, axis: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return the midpoint of the box edge along axis k that is farthest in a direction, and half of that edge."""
+    """Return the midpoint of the box edge along axis k that is farthest along ``axis``, and half the edge vector."""
     signs = ca.if_else(box.R.T @ axis >= 0, 1, -1)
     signs[k] = 0
     return box.p + box.R @ (signs * box.half), box.R[:, k] * box.half[k]
 
 
-MAX_CONTACTS = 64  # maximum number of mesh vertices that are contact points
+MAX_CONTACTS = 64  # maximum number of mesh vertices as contact points
 _THIRD = 2 * np.pi / 3
 _FALLBACK = ca.SX([1, 0])
 
@@ -183,11 +183,11 @@ def has_contact_points(a: Shape, b: Shape) -> bool:
 
 
 def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
-    """Return the contact points of two shapes, whose links have the poses A and B (4 x 4, or 3 x 4) in base axes.
+    """Return the contact points of two shapes whose links have the poses A and B (4 x 4 or 3 x 4) in base axes.
 
     ``normal`` points from a to b. On a plane, a sphere or ellipsoid has 1 point, a capsule 2, a cylinder 6, a box 8,
-    and a small mesh its vertices. Two boxes have 12 (``box_contacts``). Other pairs with a closed form have one point.
-    For all others, ModelError is raised.
+    and a small mesh one per vertex. Two boxes have 12 points (``box_contacts``). Other pairs with a closed form have
+    one point. ModelError is raised for all other pairs.
 
     Example:
         >>> ground, box = Shape("plane"), Shape("box", (1.0, 1.0, 0.4))
@@ -228,7 +228,7 @@ def _rim_points(pose: ca.SX, size: tuple[float, ...], up: ca.SX) -> list[ca.SX]:
     """Return the lowest point of each rim of a cylinder, and the points a third of a turn to either side of it."""
     down = -(pose[:3, :3].T @ up)
     across = ca.sqrt(down[0] ** 2 + down[1] ** 2)
-    tilted = across > 1e-9  # upright, all points of a rim are equally low
+    tilted = across > 1e-9  # if upright, all points of a rim are equally low
     lowest = ca.if_else(tilted, down[:2] / ca.if_else(tilted, across, 1), _FALLBACK)
     points = []
     for side in (-1, 1):

@@ -1,4 +1,4 @@
-"""Distances between convex shapes without a closed form, computed by coal (GJK, EPA, in C++) one pair at a time."""
+"""Distances between convex shapes without a closed form, computed by coal (GJK and EPA in C++) pair by pair."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,9 +17,9 @@ from torsor.geometry.placed import Placed
 from torsor.mechanism import Shape
 from torsor.spatial import axis_frame, make_pose
 
-# Meshes of shapes as convex hulls: vertices and triangles (SciPy's Qhull), read when a distance needs them.
+# Convex hulls of meshes: vertices and triangles (SciPy's Qhull), read when a distance needs them.
 
-MIN_HULL_THICKNESS = 1e-6  # ratio of thickness to length of a hull below which it is a surface, not a body
+MIN_HULL_THICKNESS = 1e-6  # ratio of a hull's thickness to its length below which it is flat
 MAX_HULL_VERTICES = 2048  # maximum number of hull vertices for fast distances
 
 
@@ -31,7 +31,7 @@ class Hull(NamedTuple):
 
 
 def hull_of(shape: Shape, where: str) -> Hull:
-    """Return the convex hull of a mesh in the axes of the shape, scaled; ``where`` names the shape in messages."""
+    """Return the scaled convex hull of a mesh in the axes of its shape; ``where`` names the shape in messages."""
     if shape.path is None:
         message = f"the mesh {shape.mesh!r} is not found" if shape.mesh else "the mesh has no file"
         fix = "correct its path, pass its folder (`search=FOLDER`), or replace the shape: robot.with_shapes"
@@ -78,7 +78,7 @@ def hull_of_points(points: Array, where: str) -> Hull:
 
 
 def radius_about_origin(shape: Shape, where: str) -> float:
-    """Return the radius (m) of the smallest sphere about a shape's origin that contains the shape (plane: infinite)."""
+    """Return the radius (m) of the smallest sphere about a shape's origin that contains it; inf for a plane."""
     size = shape.size
     match shape.shape:
         case "plane":
@@ -94,7 +94,7 @@ def radius_about_origin(shape: Shape, where: str) -> float:
     return max(size)
 
 
-# Capsules that enclose shapes: smooth and conservative replacements of boxes and meshes, for motions and contact.
+# Capsules that enclose shapes: smooth and conservative replacements for boxes and meshes in motions and contact.
 
 
 def enclosing_capsule(shape: Shape) -> Shape:
@@ -126,12 +126,12 @@ def enclosing_capsule(shape: Shape) -> Shape:
 
 
 def _about(shape: Shape, points: Array, axis: Array, trim: bool = True) -> Shape:
-    """Return the capsule about an axis through the centre of some points that contains all of them."""
+    """Return a capsule about an axis through the centre of the points that contains all of them."""
     middle = (points.max(axis=0) + points.min(axis=0)) / 2
     along = (points - middle) @ axis
     across = np.linalg.norm(points - middle - np.outer(along, axis), axis=1)
     radius = float(across.max())
-    cap = np.sqrt(np.maximum(radius**2 - across**2, 0.0)) if trim else 0.0  # how far the end may be from a point
+    cap = np.sqrt(np.maximum(radius**2 - across**2, 0.0)) if trim else 0.0  # allowed distance of an end from each point
     low, high = float((along + cap).min()), float((along - cap).max())
     if high < low:
         low = high = (low + high) / 2
@@ -145,7 +145,7 @@ def _capsule(shape: Shape, pose: Array, radius: float, length: float) -> Shape:
     return replace(placed, shape="capsule", size=(radius, length))
 
 
-# GJK stops at this accuracy of the squared distance: its default of 1e-6 leaves cylinder normals with 3 digits.
+# Tolerance of the squared distance in GJK: with the default of 1e-6, normals of cylinders have only 3 correct digits.
 TOLERANCE = 1e-9
 ITERATIONS = 1000
 
@@ -160,7 +160,7 @@ def _coal() -> Any:
 
 
 def geometry_of(placed: Placed, where: str) -> Any:
-    """Return a shape as a coal geometry, in the axes of the shape."""
+    """Return a shape as a coal geometry in its own axes."""
     coal, shape = _coal(), placed.shape
     if shape.shape == "mesh":
         hull = hull_of(shape, f"{where}: shape {placed.name!r}")
@@ -182,7 +182,7 @@ class ConvexPairs:
         coal = _coal()
         self.where, self.shapes, self.pairs = where, shapes, tuple(pairs)
         self.used = sorted({index for pair in pairs for index in pair})
-        # Coal's functions point to geometries, which must outlive them.
+        # Coal's functions hold pointers to the geometries, which must outlive them.
         self._geometries = {index: geometry_of(shapes[index], where) for index in self.used}
         self._transforms = {index: coal.Transform3s() for index in self.used}
         self._calls = [
@@ -220,4 +220,4 @@ class ConvexPairs:
 
 
 _CURVED_SHAPES = {"cylinder", "ellipsoid"}
-_MAX_DISTANCE = 1e100  # m: coal returns the largest number where GJK fails
+_MAX_DISTANCE = 1e100  # m: coal returns the largest float if GJK fails

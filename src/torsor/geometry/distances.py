@@ -1,9 +1,9 @@
 """Signed distances between the shapes of a robot, with nearest points, normals and gradients, for batches of postures.
 
-Pairs with a closed form are computed by compiled functions for all postures at once; all others are computed by coal.
-The gradient follows from the witness points, which lie on a line along the unit normal n from the first shape to the
-second. The derivative for a joint is its twist times the line's Pluecker coordinates (p x n, n): positive if the joint
-carries the second shape, negative if it carries the first, and zero if it carries both.
+Compiled functions evaluate pairs with a closed form for all postures at once; coal computes all others. The gradient
+follows from the nearest points, which are on a line along the unit normal n from the first shape to the second. The
+derivative for a joint is its twist times the line's Plücker coordinates (p x n, n). It is positive if the joint carries
+the second shape, negative if it carries the first, and zero if it carries both.
 """
 
 from collections import defaultdict
@@ -26,7 +26,7 @@ from torsor.geometry.placed import Movement, Placed
 from torsor.mechanism import Mechanism
 from torsor.mechanism.parts import SHAPE_SIZES
 
-# The closed forms as compiled functions of shape pairs: one per pair of kinds, for all robots and states.
+# Closed forms as compiled functions: one per pair of shape kinds, for all robots and states.
 
 
 @lru_cache
@@ -47,17 +47,17 @@ def pair_kernel(a: str, b: str) -> Any:
 
 
 Indices = NDArray[np.int64]
-PAIRS_PER_CALL = 4096  # pairs of all postures that are computed in one call: their poses fit the cache of a core
+PAIRS_PER_CALL = 4096  # maximum number of pairs, over all postures, per call: their poses fit the cache of a core
 
 
 @dataclass(frozen=True, eq=False)
 class Distances:
     """Distances between P pairs of shapes; arrays have the leading axes of q.
 
-    ``distance`` (..., P) in m is negative if shapes overlap. ``normal`` (..., P, 3) is the unit vector from the first
-    shape to the second, and ``points`` (..., P, 2, 3) are the nearest points of both, in base axes. ``gradient`` (...,
-    P, nv) is the derivative with respect to the coordinates, so that gradient @ v is the rate; it is None if not
-    requested. ``pairs`` are the names of the shapes.
+    ``distance`` (..., P), in m, is negative if shapes overlap. ``normal`` (..., P, 3) is the unit vector from the first
+    shape to the second, and ``points`` (..., P, 2, 3), in m, are the nearest points of both, in base axes. ``gradient``
+    (..., P, nv) is the derivative with respect to the coordinates, where gradient @ v is the rate of the distance; it
+    is None if not requested. ``pairs`` are the names of the shapes.
     """
 
     pairs: tuple[tuple[str, str], ...]
@@ -80,7 +80,7 @@ class Distances:
 
 
 class _Group(NamedTuple):
-    """Pairs of the same two kinds: their columns, shapes, sizes of both, and whether they are exchanged."""
+    """Pairs of the same two kinds: their columns, shapes and sizes, and whether the two shapes are exchanged."""
 
     kernel: Any
     columns: Indices | slice
@@ -94,9 +94,9 @@ class _Group(NamedTuple):
 class DistanceModel:
     """Distances between given pairs of shapes, prepared once; ``model(q)`` accepts any number of postures.
 
-    ``pairs`` are pairs of indices into ``shapes``. With ``within`` (m), pairs without a closed form whose bounding
-    spheres are farther apart than that are assigned the distance between these spheres. It is a lower bound that is
-    much faster to compute than the distance; normal, points and gradient then refer to the spheres.
+    ``pairs`` are pairs of indices into ``shapes``. If the bounding spheres of a pair without a closed form are farther
+    apart than ``within`` (m), its result is the distance between these spheres. This lower bound is much faster to
+    compute. Normal, points and gradient then refer to the spheres.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class DistanceModel:
         self._convex = ConvexPairs(self.shapes, [self.pairs[k] for k in open_columns], where) if open_columns else None
         movement, ends = self._movement, np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
         self._signs = movement.carries[ends[:, 1]].astype(float) - movement.carries[ends[:, 0]]
-        plain = np.array_equal(movement.gather, np.eye(self.robot.nv))  # no followers, no coordinates of motors
+        plain = np.array_equal(movement.gather, np.eye(self.robot.nv))  # no followers or motor coordinates
         self._gather = None if plain else movement.gather
         if self.within is not None and self._convex is not None:
             radii = [radius_about_origin(shape.shape, f"{where}: shape {shape.name!r}") for shape in self.shapes]
@@ -136,7 +136,7 @@ class DistanceModel:
 
     @property
     def depends(self) -> NDArray[np.bool_]:
-        """The coordinates (P, nv) that change the distance of each pair: those of the joints between the two shapes."""
+        """Mask (P, nv) of the coordinates that change the distance of each pair: those of joints between the shapes."""
         if not self.pairs:
             return np.zeros((0, self.robot.nv), dtype=bool)
         return np.asarray(np.abs(self._signs) @ np.abs(self._movement.gather) > 0)
@@ -154,7 +154,7 @@ class DistanceModel:
     def __call__(self, q: ArrayLike, gradient: bool = False, among: NDArray[np.bool_] | None = None) -> Distances:
         """Return the distances at the postures q (..., nq).
 
-        ``among`` (P,) selects the pairs that matter: the others, unless they have a closed form, get lower bounds.
+        ``among`` (P,) selects the pairs of interest; for other pairs without a closed form, lower bounds are returned.
         """
         if not self.pairs:
             lead = vectors(q, self.robot.nq, self.robot.name, "q").shape[:-1]
@@ -193,7 +193,7 @@ class DistanceModel:
             apart = origins[:, ends[:, 1]] - origins[:, ends[:, 0]]
             length = np.linalg.norm(apart, axis=-1)
             bound = length - self._radii.sum(axis=-1)
-            selected = ~(bound > self.within)  # planes have an infinite radius: always computed
+            selected = ~(bound > self.within)  # always True for planes, which have an infinite radius
             selected = selected if among is None else selected & among[self._open]
             n[:] = apart / np.where(length > 0, length, 1.0)[..., None]
             radii = np.where(np.isfinite(self._radii[:, :1]), self._radii[:, :1], 0.0)
@@ -217,7 +217,7 @@ def _closed(group: _Group, poses: Array, found: Lines) -> None:
     """Write the results of a group of pairs with a closed form."""
     sides = ((poses[:, group.a], group.sizes_a), (poses[:, group.b], group.sizes_b))
     inputs = [entry for side in sides for entry in side if entry.shape[-1]]
-    if isinstance(group.columns, slice):  # they are adjacent, so results are written in place
+    if isinstance(group.columns, slice):  # columns are adjacent, so results are written in place
         group.kernel(*inputs, out=tuple(result[:, group.columns] for result in found))
     else:
         for mine, item in zip(found, group.kernel(*inputs), strict=True):

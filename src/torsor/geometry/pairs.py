@@ -1,4 +1,4 @@
-"""Conversion of link, frame or shape names to shape pairs, and the prepared distances of a robot."""
+"""Conversion of link, frame or shape names to shape pairs, and the cached distance models of a robot."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -19,9 +19,9 @@ Pairs = Sequence[tuple[str, str]] | AllowedCollisions | None
 
 
 def distance_model(robot: Mechanism, pairs: Pairs = None, within: float | None = None) -> DistanceModel:
-    """Return the prepared distances of a robot; see ``robot.shapes.distances`` for ``pairs`` and ``within``.
+    """Return the distance model of a robot; see ``robot.shapes.distances`` for ``pairs`` and ``within``.
 
-    Models are cached per robot and pair selection, so a loop can simply call ``robot.shapes.distances``.
+    Models are cached by robot and pair selection, so that ``robot.shapes.distances`` is fast in a loop.
 
     Example:
         >>> sphere = torsor.Shape("sphere", (0.1,))
@@ -39,7 +39,7 @@ def distance_model(robot: Mechanism, pairs: Pairs = None, within: float | None =
 
 
 def _frozen(pairs: Any, where: str) -> tuple[tuple[str, str], ...]:
-    """Return pairs of names as tuples; raise ModelError for anything else."""
+    """Return pairs of names as tuples; raise ModelError for other input."""
     listed = tuple(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, (str, bytes)) else (pairs,)
     result = []
     for item in listed:
@@ -75,7 +75,7 @@ def _model(robot: Mechanism, pairs: Pairs, within: float | None) -> DistanceMode
 
 
 def named_shapes(robot: Mechanism, shapes: Sequence[Placed], name: str) -> list[int]:
-    """Return the indices of the shape with a name, or of the shapes of a link or frame."""
+    """Return the indices of the shape called ``name``, or of the shapes of the link or frame called ``name``."""
     exact = [k for k, shape in enumerate(shapes) if shape.name == name]
     result = exact or [k for k, shape in enumerate(shapes) if shape.part == name]
     if not result and name in robot.places:
@@ -116,14 +116,14 @@ def with_allowed_collisions(robot: M, allowed: Any) -> M:
         listed = [(*pair, reason) for pair, reason in allowed.reasons.items()]
     elif isinstance(allowed, Iterable) and not isinstance(allowed, str):
         listed = list(allowed)
-    else:  # an SRDF may name links that the URDF does not have, as MoveIt allows
+    else:  # as in MoveIt, an SRDF file may name links that the URDF file does not contain
         listed = [item for item in read_srdf(allowed) if item[0] in robot.places and item[1] in robot.places]
     return replace(robot, allowed_collisions=tuple(listed))
 
 
-# Overlapping shapes by name, which a start of a motion or simulation must not have.
+# Overlapping shapes by name, which are not allowed at the start of a motion or simulation.
 
-TOUCHING_DEPTH = 1e-9  # m: shapes that rest on each other overlap by rounding
+TOUCHING_DEPTH = 1e-9  # m: overlap due to rounding of shapes that rest on each other
 
 
 def overlapping(robot: Mechanism, q: ArrayLike, pairs: Pairs = None) -> list[tuple[str, str, float]]:
@@ -141,7 +141,7 @@ def overlapping(robot: Mechanism, q: ArrayLike, pairs: Pairs = None) -> list[tup
 def refuse_overlap(
     robot: Mechanism, q: ArrayLike, pairs: Pairs = None, where: str = "", least: float = TOUCHING_DEPTH
 ) -> None:
-    """Raise ModelError, naming the shapes, if any overlap by more than ``least`` (m) at q (..., nq).
+    """Raise ModelError that names the shapes if any overlap by more than ``least`` (m) at q (..., nq).
 
     Example:
         >>> ball = torsor.Shape("sphere", (0.6,))

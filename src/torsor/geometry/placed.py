@@ -1,4 +1,4 @@
-"""The shapes of a robot, with their names, links and compiled motion."""
+"""Shapes of a robot, with their names, links and compiled motion."""
 
 import hashlib
 from collections import Counter
@@ -25,7 +25,7 @@ from torsor.spatial import skew
 class Placed(NamedTuple):
     """A shape of a robot: its unique ``name``, the index of its ``link`` (-1: the base) and the name of its ``part``.
 
-    A part is a link of the description: a link, or a frame if the link is welded to another.
+    A part is a link of the description, which is a frame of the robot if it is welded to another link.
     """
 
     shape: Shape
@@ -35,7 +35,7 @@ class Placed(NamedTuple):
 
 
 def placed_shapes(robot: Mechanism) -> tuple[Placed, ...]:
-    """Return all shapes of a robot, base first. A shape without a unique name is called "part/number".
+    """Return all shapes of a robot, base first; a shape without a unique name is called "part/number".
 
     Example:
         >>> from torsor.mechanism import Link, build
@@ -65,7 +65,7 @@ class Movement:
     robot: Mechanism
     shapes: tuple[Placed, ...]
     kernel: Any
-    gather: Array  # (joint velocities, nv): velocities of joints from those of the robot
+    gather: Array  # (joint velocities, nv): maps robot velocities to joint velocities
     carries: NDArray[np.bool_]  # (shapes, joint velocities): whether a joint carries a shape
 
     @classmethod
@@ -91,7 +91,7 @@ class Movement:
         return cls(robot, tuple(shapes), kernel, gather, carries)
 
     def at(self, q: Any) -> tuple[Array, Array]:
-        """Return poses (..., shapes, 3, 4) in base axes and the twists (..., joint velocities, 6) at the base origin.
+        """Return poses (..., shapes, 3, 4) in base axes, and twists (..., joint velocities, 6) at the base origin.
 
         Each twist (omega, v) is the motion of all bodies that a joint carries, at unit joint velocity.
         """
@@ -100,7 +100,7 @@ class Movement:
 
 
 def _traced(robot: Mechanism, shapes: Sequence[Placed]) -> ca.Function:
-    """Return the function from q to the poses of shapes (3 rows each) and the twists of joints (a row each)."""
+    """Return the function from q to the poses of shapes (3 rows each) and the twists of joints (1 row each)."""
     tree, q = Tree.of(robot), ca.SX.sym("q", robot.nq)
     moved = moves(tree, q)
     bodies = world_poses(tree, moved)

@@ -1,4 +1,4 @@
-"""Uniform-density bodies with the shapes of a link, and hints if the link's inertia differs greatly from them."""
+"""Uniform-density bodies with the shapes of a link, and hints for links whose inertias differ greatly from them."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from torsor.mechanism import Link, Mechanism, Shape, Visual
 from torsor.mechanism.parts import Solid, primitive_solid, tetrahedra_solid
 from torsor.spatial import composite, move_inertia
 
-FACTOR = 10.0  # between principal moments of a link and of a uniform body of its shape: larger ratios are suspicious
+FACTOR = 10.0  # ratio of a link's principal moments to those of a uniform body above which they are suspicious
 
 
 class Hint(NamedTuple):
@@ -30,9 +30,9 @@ def uniform_body(shape: Shape, where: str) -> Solid | None:
 
 
 def _of_hull(hull: Hull) -> Solid:
-    """Return volume, centre and inertia about it of a unit-density convex hull, as a sum over tetrahedra."""
+    """Return volume, centre and inertia about the centre of a unit-density convex hull, as sums over tetrahedra."""
     middle = hull.vertices.mean(axis=0)
-    corners = (hull.vertices - middle)[hull.faces]  # each face and the middle form a tetrahedron
+    corners = (hull.vertices - middle)[hull.faces]  # each face forms a tetrahedron with the middle
     volume, center, inertia = tetrahedra_solid(corners, np.abs(np.linalg.det(corners)) / 6)
     return volume, middle + center, inertia
 
@@ -41,7 +41,8 @@ def inertia_hint(link: Link) -> str:
     """Return a hint if the inertia of a link with shapes is suspicious, or an empty string.
 
     The principal moments are compared with those of a uniform body with the mass and shapes of the link. Hollow links
-    and links with motors differ by a factor of 2 or 3; inertias that are invented or in wrong units differ by far more.
+    and links with motors differ by a factor of 2 or 3. Inertias that are invented or in wrong units differ by much
+    more.
     """
     if link.defect:
         return str(link.defect.but(where=""))
@@ -71,14 +72,14 @@ def inertia_hints(robot: Mechanism) -> list[Hint]:
     for link in robot.links:
         try:
             text = inertia_hint(link)
-        except (ModelError, ImportError):  # missing meshes have their own hint
+        except (ModelError, ImportError):  # missing meshes are reported separately
             continue
         result += [Hint(link.name, text)] if text else []
     return result
 
 
 def missing_meshes(robot: Mechanism) -> list[str]:
-    """Return the mesh files of visuals and collision shapes that were not found, each once."""
+    """Return the distinct mesh files of visuals and collision shapes that were not found."""
     parts = list[Visual | Shape]()
     for link in (robot.base, *robot.links):
         parts += [*link.visuals, *link.shapes]

@@ -1,4 +1,4 @@
-"""Ready-made robots: arms, human, quadruped, wheeled, closed-loop, parallel and flexible robots, test trees."""
+"""Ready-made robots: arms, a human, a quadruped, wheeled, closed-loop, parallel and flexible robots, and test trees."""
 
 from inspect import signature
 
@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 
-# Robots that need no argument are found by ``torsor.load`` and by the command line.
+# Robots without required arguments are available by name in ``torsor.load`` and on the command line.
 def _needs_no_argument(name: str) -> bool:
     parameters = signature(globals()[name]).parameters.values()
     return all(parameter.default is not parameter.empty for parameter in parameters)

@@ -1,8 +1,8 @@
 """Body segment sizes and masses from de Leva's tables (1996), for a man or woman of a given height and mass.
 
-Lengths are measured between joints or landmarks of the mean subject. Masses are fractions of body mass. Centres of mass
-(from the upper end) and radii of gyration are fractions of the length. The axes through the centre of mass point
-forward, sideways and along the segment.
+Lengths are measured between joints or landmarks of the mean subject. Masses are fractions of the body mass. Centres of
+mass (from the upper end) and radii of gyration are fractions of the segment length. The axes through the centre of mass
+point forward, sideways and along the segment.
 """
 
 from collections.abc import Mapping
@@ -15,16 +15,17 @@ from torsor.base.arrays import Array
 from torsor.base.checks import number, one_of
 from torsor.base.files import data_of
 
-# Mass fractions of the body segments of children (Jensen 1986, 1989, from photographs of boys of 4 to 20 years).
-# Jensen's segments have other boundaries than those of de Leva (1996), so only the change with age is used: de Leva's
-# adult fraction is multiplied by Jensen's fraction at that age over his fraction at 18 years, and all fractions are
-# then scaled to a sum of 1. Fractions are interpolated linearly between the ages, and constant below 6 years. The end
-# of Jensen's fit of 1986, at 15 years, is omitted because it contradicts his fit of 1989 (heads of 6.7 % at 15 and
-# 7.0 % at 18 years). Girls are assumed to grow like boys, because Jensen measured only boys.
+# Mass fractions of children's body segments (Jensen 1986, 1989, from photographs of boys aged 4 to 20 years).
+# The boundaries of Jensen's segments differ from those of de Leva (1996), so only the change with age is used: de
+# Leva's adult fraction is multiplied by the ratio of Jensen's fraction at that age to his fraction at 18 years. All
+# fractions are then scaled to a sum of 1. They are interpolated linearly between the ages below, and constant below 6
+# years. The end of Jensen's 1986 fit, at 15 years, is omitted because it contradicts his 1989 fit (the head has 6.7 %
+# of the mass at 15 years and 7.0 % at 18 years). Girls are assumed to grow like boys, because Jensen measured only
+# boys.
 
 YOUNGEST, OLDEST = 4.0, 110.0  # years
 AGES = (6.0, 12.0, 18.0)  # years: Jensen 1989, 1986, 1989
-# Mass of each segment (% of the body mass) at these ages; limbs are those of one side.
+# Mass of each segment (% of the body mass) at these ages; limb masses are for one side.
 JENSEN: Mapping[str, tuple[float, float, float]] = {
     "head": (18.2, 10.1, 7.0),
     "trunk": (43.0, 41.7, 44.6),
@@ -38,7 +39,7 @@ JENSEN: Mapping[str, tuple[float, float, float]] = {
 
 
 def growth_factor(segment: str, age: float | None) -> float:
-    """Return a segment's mass fraction at an age (years) relative to adults; 1 from age 18, or if the age is None."""
+    """Return a segment's mass fraction at ``age`` (years) relative to adults; it is 1 from age 18 or for None."""
     if age is None:
         return 1.0
     row = JENSEN[segment if segment in JENSEN else "trunk"]
@@ -69,9 +70,9 @@ HEIGHTS, MASSES = (0.8, 2.5), (10.0, 300.0)  # m, kg: ranges to which the tables
 
 @dataclass(frozen=True)
 class Segment:
-    """A segment: length (m), mass (kg), centre of mass from its upper end (m), central moments of inertia (kg m^2).
+    """A segment: length (m), mass (kg), centre of mass from the upper end (m), central moments of inertia (kg m^2).
 
-    The principal axes point ``forward``, ``sideways`` and along the segment (``long``).
+    The moments are about principal axes that point ``forward``, ``sideways`` and along the segment (``long``).
     """
 
     length: float
@@ -83,14 +84,14 @@ class Segment:
 
     @property
     def inertia(self) -> Array:
-        """The inertia matrix (3 x 3) about the centre of mass, with x sideways, y along the segment and z forward."""
+        """Inertia (3 x 3) about the centre of mass, with x sideways, y along the segment and z forward."""
         return np.diag([self.sideways, self.long, self.forward])
 
 
 class Body:
-    """The segments, by name, of a person of given ``height`` (m), ``mass`` (kg) and ``sex``.
+    """The segments, by name, of a person with a given ``height`` (m), ``mass`` (kg) and ``sex``.
 
-    Below an ``age`` of 18 years, masses are distributed as in children (Jensen 1986, 1989), lengths as in adults.
+    Below an ``age`` of 18 years, masses are distributed as in children (Jensen 1986, 1989), but lengths as in adults.
 
     Example:
         >>> thigh = Body(1.741, 73.0, "male")["thigh"]

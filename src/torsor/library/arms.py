@@ -19,7 +19,7 @@ def ur5() -> Robot:
     """Return the UR5 from Universal Robots: six axes, 0.85 m reach, 18.4 kg, 5 kg payload.
 
     Values, link names and joint names are those of the manufacturer's ROS description (``ur5_robot.urdf``). The
-    inertias of its three wrist links are far too large for bodies of that size, and act as rotor inertias; they are
+    inertias of the three wrist links are far too large for bodies of that size and act like rotor inertias; they are
     kept as published. The frame "ee_link" is at the flange. Limits are 150 N·m and 3.15 rad/s for the first three
     joints, and 28 N·m and 3.2 rad/s for the wrist. The posture "home" is clear of the floor. Visuals are simple solids.
 
@@ -27,7 +27,7 @@ def ur5() -> Robot:
         >>> ur5().gravity_force([0.0, -1.5, 1.0, -1.0, -1.5, 0.0]).round(3).tolist()
         [0.0, -17.014, -13.938, -0.174, 0.0, 0.0]
     """
-    # name, pitch and position in the link before, axis, mass, centre of mass along z, moments across and along z,
+    # name, pitch and position in the previous link, axis, mass, centre of mass along z, moments across and along z,
     # range, velocity, torque
     table = [
         ("shoulder_pan", "shoulder", 0, (0, 0, 0.089159), 2, 3.7, 0, 0.010267495893, 0.00666, 2, 3.15, 150),
@@ -54,7 +54,7 @@ def ur5() -> Robot:
 
 
 def _ur5_visuals() -> dict[str, tuple[Visual, ...]]:
-    """Return the visuals of the UR5 links: tubes between joint housings, whose ends have blue caps."""
+    """Return the visuals of the UR5 links: tubes between joint housings with blue end caps."""
     return {
         "base": (disc((0, 0, 0.01), 2, 0.075, 0.02, "silver"), disc((0, 0, 0.035), 2, 0.056, 0.04, "dark")),
         "shoulder": (
@@ -93,16 +93,15 @@ def _housing(
 def panda(hand: bool = True) -> Robot:
     """Return the Panda from Franka Emika: seven axes, 0.855 m reach, 18 kg, 3 kg payload.
 
-    Values, link names and joint names are those of the manufacturer's ROS description (``panda.urdf``). Its inertias
-    come from an identification (Gaz, Cognetti, Oliva, Robuffo Giordano and De Luca, "Dynamic identification of the
-    Franka Emika Panda robot", 2019), and some of them are not physically consistent. Viscous friction is 0.003 N·m·s.
-    The ``hand`` (0.73 kg) is fixed to the flange, without the mass of its fingers (15 g each); ``hand=False`` omits it.
-    Frames are "panda_link8" at the flange, "panda_hand" and "panda_hand_tcp". The posture "home" is the manufacturer's
+    Values, link names and joint names are those of the manufacturer's ROS description (``panda.urdf``). The inertias
+    are identified values (Gaz, Cognetti, Oliva, Robuffo Giordano and De Luca, "Dynamic identification of the Franka
+    Emika Panda robot", 2019), some of which are not physically consistent. Viscous friction is 0.003 N·m·s. The
+    ``hand`` (0.73 kg) is fixed to the flange, without the mass of its fingers (15 g each); ``hand=False`` omits it. The
+    frames are "panda_link8" at the flange, "panda_hand" and "panda_hand_tcp". The posture "home" is the manufacturer's
     ready posture. Visuals are simple solids.
 
-    The manufacturer specifies further limits, for which a Robot has no fields: torque rates up to 1000 N·m/s,
-    accelerations up to (15, 7.5, 10, 12.5, 15, 20, 20) rad/s^2 and jerks up to (7500, 3750, 5000, 6250, 7500, 10000,
-    10000) rad/s^3.
+    The manufacturer also specifies limits for which a Robot has no fields: torque rates up to 1000 N·m/s, accelerations
+    up to (15, 7.5, 10, 12.5, 15, 20, 20) rad/s^2, and jerks up to (7500, 3750, 5000, 6250, 7500, 10000, 10000) rad/s^3.
 
     Example:
         >>> panda().effort_limit.tolist()
@@ -151,7 +150,7 @@ def panda(hand: bool = True) -> Robot:
 
 
 def _panda_visuals() -> list[tuple[Visual, ...]]:
-    """Return the visuals of the Panda links 0 to 7: white shells with black rings at the joints."""
+    """Return the visuals of Panda links 0 to 7: white shells with black rings at the joints."""
 
     def shell(start: tuple[float, ...], end: tuple[float, ...], radius: float) -> Visual:
         return tube(start, end, radius, "white", "capsule")
@@ -194,8 +193,8 @@ def six_axis_arm() -> Robot:
 
     Geometry, inertias and rotor inertias are from Armstrong, Khatib and Burdick, "The explicit dynamic model and
     inertial parameters of the PUMA 560 arm", 1986. For the first link, only the moment of inertia about its joint is
-    known; the other moments have no effect. The moments of inertia were measured separately; the moments of the third
-    link are not fully physically consistent. Friction coefficients are correct only to within an order of magnitude.
+    known; the other moments have no effect. The moments of inertia were measured one by one, and those of the third
+    link are not quite physically consistent. Friction coefficients are correct only to within an order of magnitude.
 
     Example:
         >>> six_axis_arm().gravity_force(np.zeros(6)).round(2).tolist()
@@ -243,7 +242,7 @@ def six_axis_arm() -> Robot:
 
 
 def seven_axis_arm() -> Robot:
-    """Return a light seven-axis arm with shoulder, elbow and wrist in line: 0.8 m reach, 14 kg payload.
+    """Return a light seven-axis arm with collinear shoulder, elbow and wrist: 0.8 m reach, 14 kg payload.
 
     It does not represent a particular product. Each link has the inertia of a solid cylinder along its axis.
 
@@ -263,7 +262,7 @@ def seven_axis_arm() -> Robot:
     ]
     rows = []
     for i, (alpha, r, mass, radius, length, reach, torque) in enumerate(table):
-        # Odd links reach back along their own axis; the others reach on along y towards the next joint.
+        # Odd links extend backwards along their own axis; the others extend along y towards the next joint.
         along = 2 if i % 2 == 0 else 1
         side = -0.5 if i % 2 == 0 else (-0.5 if alpha < 0 else 0.5)
         com = np.zeros(3)
@@ -294,7 +293,8 @@ def _hinge(radius: float, length: float) -> list[Visual]:
 def scara() -> Robot:
     """Return a SCARA robot with two horizontal links, a vertical slide and a rotating tool: 0.6 m reach, 2 kg payload.
 
-    It is no particular product. The coordinates are shoulder and elbow (rad), slide (m, upwards) and tool (rad).
+    It does not represent a particular product. The coordinates are shoulder and elbow (rad), slide (m, upwards) and
+    tool (rad).
 
     Example:
         >>> scara().gravity_force([0.0, 0.0, 0.0, 0.0]).round(3).tolist()

@@ -12,16 +12,16 @@ from torsor.robot.load import build
 from torsor.robot.robot import Robot
 from torsor.spatial import make_pose
 
-# Of each link of the arm: m, kg, N m^2; an aluminium tube of 30 mm.
+# Length (m), mass (kg) and bending stiffness (N m^2) of each arm link, an aluminium tube of 30 mm.
 LENGTH, MASS, BENDING = 1.0, 1.0, 200.0
 
 
 def flexible_arm(modes: Any = (2, 0), payload: float = 0.5, damping: float = 0.0) -> Robot:
-    """Return an arm with two flexible links of 1 m and 1 kg, joints about z, and a ``payload`` (kg) at its tip.
+    """Return an arm with two flexible links (1 m, 1 kg each), joints about z, and a ``payload`` (kg) at its tip.
 
-    ``modes`` are the modes of each link (``flexible_links.beam``), by default two in the horizontal plane, and
-    ``damping`` is their damping ratio. With locked joints, the first two natural frequencies agree with those of the
-    continuous arm to within 2e-3.
+    ``modes`` are the numbers of modes of each link (``flexible_links.beam``), by default two in the horizontal plane,
+    and ``damping`` is their damping ratio. With locked joints, the first two natural frequencies agree with those of
+    the continuous arm to within a relative error of 2e-3.
 
     Example:
         >>> arm = flexible_arm()
@@ -33,7 +33,7 @@ def flexible_arm(modes: Any = (2, 0), payload: float = 0.5, damping: float = 0.0
     carried = MASS + load, (MASS / 3 + load) * LENGTH**2
     inner = beam(**settings, carries=carried, coordinates="tip")
     outer = beam(**settings, tip_mass=load)
-    # The hub of the second link makes the robot regular while it has no beam yet.
+    # The hub of the second link keeps the mass matrix regular until the beam is added.
     hubs = [Link("base"), Link("link1", 0.1, inertia=1e-4 * np.eye(3))]
     arm = build("flexible_arm", hubs, [Joint("joint1", "revolute", "base", "link1")])
     arm = with_beam(arm, "link1", inner, "beam1")
@@ -43,9 +43,10 @@ def flexible_arm(modes: Any = (2, 0), payload: float = 0.5, damping: float = 0.0
 
 
 def segmented_arm(segments: int = 10, payload: float = 0.5, spatial: bool = False) -> Robot:
-    """Return the arm of ``flexible_arm`` with each link as a chain of rigid segments and springs.
+    """Return the arm of ``flexible_arm`` with each link modelled as a chain of rigid segments and springs.
 
-    The first and last segments of a link are half as long as the others. ``spatial`` segments also bend about y.
+    The first and last segments of a link are half as long as the others. With ``spatial=True``, segments also bend
+    about y.
 
     Example:
         >>> arm = segmented_arm()
@@ -86,7 +87,7 @@ def continuous_eel(
     """Return an eel as one flexible rod behind a head, with a free base and the density of water.
 
     It is the limit of ``eel`` for many links. The body has strain modes (``flexible_links.with_rod``) for lateral (y)
-    and vertical bending and for torsion, with the stiffness of muscle (Young's modulus 0.1 MPa). The head is at the
+    bending, vertical bending and torsion, with the stiffness of muscle (Young's modulus 0.1 MPa). The head is at the
     origin and swims towards -x. Gravity and buoyancy cancel. Pass fluid forces as ``external``, one wrench per section.
 
     Example:

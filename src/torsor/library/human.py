@@ -1,8 +1,8 @@
 """A human skeleton with 55 degrees of freedom: free base, spine, neck, arms and legs (Barman 2020, chapter V).
 
-x points to the left, y up and z forward; in the standing posture with hanging arms, all links have these axes. Joints
-with several axes are successive revolute joints with massless links between them. The segments are taken from de Leva
-(1996). Where the skeleton has more joints, segments are split so that their mass and centre of mass are preserved.
+x points to the left, y up and z forward. In the standing posture with hanging arms, all links have these axes. Joints
+with several axes are successive revolute joints with massless links between them. Segments are those of de Leva (1996).
+Where the skeleton has more joints, they are split so that their mass and centre of mass are preserved.
 """
 
 import math
@@ -25,9 +25,9 @@ from torsor.spatial import from_rpy, make_pose
 SIDES = {"right": -1.0, "left": 1.0}  # signs of x
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
-# Positions of joints and landmarks of a man of 1.741 m (m) that do not follow from de Leva's lengths: hips and
-# clavicles beside the midline, length of a clavicle, height of its joint above that of the upper trunk, length of the
-# neck; height of the ankle, heel behind it, ball in front of it, toe in front of the ball, and half-width of the foot.
+# Distances (m) for a man of 1.741 m that do not follow from de Leva's lengths: hips and clavicles from the midline,
+# length of a clavicle, height of its joint above that of the upper trunk, length of the neck; height of the ankle, heel
+# behind it, ball in front of it, toe in front of the ball, and half-width of the foot.
 HIP, CLAVICLE, SHOULDER, LIFT, NECK = 0.085, 0.03, 0.14, 0.0333, 0.08
 ANKLE, HEEL, BALL, TOE, WIDTH = 0.08, 0.05, 0.13, 0.075, 0.045
 
@@ -46,7 +46,7 @@ def _minus(axis: tuple[float, float, float]) -> tuple[float, float, float]:
     return (-axis[0], -axis[1], -axis[2])
 
 
-# Ranges are those of healthy adults; strengths are for 73 kg and 1.741 m, and are proportional to mass times height.
+# Ranges are those of healthy adults. Strengths are for 73 kg and 1.741 m, and scale with mass times height.
 _HIP = (
     _Axis("hip_flexion", _minus(X), -30, 120, 200.0),
     _Axis("hip_adduction", Z, -45, 30, 150.0),
@@ -73,14 +73,14 @@ _HEAD = (_Axis("head_flexion", X, -25, 10, 30.0), _Axis("head_lateral", Z, -15, 
 
 
 class _Builder:
-    """Links, joints and frames of a body under construction; ``strength`` scales all strengths."""
+    """The links, joints and frames of a body under construction; ``strength`` scales all strengths."""
 
     def __init__(self, strength: float) -> None:
         self.links, self.joints, self.frames = [Link("ground")], list[Joint](), list[Frame]()
         self.strength = strength
 
     def chain(self, side: str, axes: tuple[_Axis, ...], parent: str, link: Link, at: ArrayLike) -> None:
-        """Add a link to a parent by successive revolute joints; on the left side, axes other than x are reversed."""
+        """Add a link with successive revolute joints to its parent; axes other than x are reversed on the left side."""
         before, where = parent, make_pose(p=at)
         for k, hinge in enumerate(axes):
             name = f"{side}_{hinge.name}" if side else hinge.name
@@ -105,8 +105,8 @@ def _link(name: str, segment: Segment, down: bool = True) -> Link:
 def _halves(names: tuple[str, str], segment: Segment, mass: float) -> tuple[Link, Link]:
     """Return a trunk segment as two links of half its length, with a total ``mass``.
 
-    Centre of mass and moments of inertia are preserved. The centres of the two links are half a length apart, or less
-    if their moments of inertia would otherwise not be physically consistent.
+    Centre of mass and moments of inertia are preserved. The centres of mass of the two links are half the segment
+    length apart, or less if their moments of inertia would otherwise not be physically consistent.
     """
     fraction, apart = mass / segment.mass, segment.length / 2
     x, y, z = (fraction * moment for moment in (segment.sideways, segment.long, segment.forward))
@@ -127,15 +127,16 @@ def human(
 ) -> Robot:
     """Return a human with 55 degrees of freedom, for a height (m), mass (kg) and sex ("male" or "female").
 
-    The global coordinates are ``tx, ty, tz`` (m; displacement of the midpoint of the hips from the standing
-    posture at the origin) and ``yaw, tilt, list`` (about y, x, z). Each leg has seven more, the spine has twelve, each
-    arm has nine, and the neck and head have five. They are named after their positive direction, and are zero in the
+    The global coordinates are ``tx, ty, tz`` (the displacement, in m, of the midpoint of the hips from the standing
+    posture at the origin) and ``yaw, tilt, list`` (rad, about y, x, z). Each leg has seven coordinates, the spine
+    twelve, each arm nine, and the neck and head five. They are named after their positive direction and are zero in the
     standing posture. ``lower`` and ``upper`` are the ranges of motion of healthy adults. ``effort_limit`` contains
-    strengths, proportional to mass times height. ``segments`` replaces links by name. For an ``age`` below 18 years,
-    masses are distributed as in children. ``torsor.human.Person`` provides strengths by age, percentiles and lengths.
+    strengths, which are proportional to mass times height. ``segments`` replaces links by name. For an ``age`` below 18
+    years, masses are distributed as in children. For strengths by age, percentiles and lengths, see
+    ``torsor.human.Person``.
 
     Landmarks are frames: ``right_heel``, ``right_ball``, ``right_ball_medial``, ``right_toe``, ``right_toe_medial``,
-    ``right_wrist``, ``right_knuckles``, the same for the left side, and ``vertex``. Segments are taken from de Leva
+    ``right_wrist``, ``right_knuckles``, the same for the left side, and ``vertex``. Segments are those of de Leva
     (1996). The division of neck and foot, the positions of hips, shoulders and foot points, and ranges and strengths
     have no single source (docs/people/constants.md).
 
@@ -172,15 +173,15 @@ def human(
     return with_visuals(build("human", links, made.joints, made.frames, gravity), visuals)
 
 
-# Colours of the drawn body; the trousers of the two sides differ, so that legs can be told apart.
+# Colours of the drawn body; the trouser legs differ, so that the two sides can be told apart.
 SKIN, HAIR, SHIRT = (0.87, 0.68, 0.55), (0.26, 0.18, 0.13), (0.30, 0.53, 0.56)
 SHOE, SOLE = (0.20, 0.21, 0.24), (0.30, 0.31, 0.34)
 TROUSERS = {"right": (0.19, 0.27, 0.42), "left": (0.28, 0.38, 0.56)}
 
 
 def _visuals(body: Body, s: float) -> dict[str, tuple[Visual, ...]]:
-    """Return the visuals of the links: ellipsoids as long as the segments, with a girth that grows with body mass."""
-    g = math.sqrt(body.mass / 73.0 / s)  # girth, of that of a man of 73 kg and 1.741 m
+    """Return the visuals of the links: ellipsoids as long as the segments, with a girth that increases with mass."""
+    g = math.sqrt(body.mass / 73.0 / s)  # girth relative to that of a man of 73 kg and 1.741 m
     middle, upper, head = (body[name].length for name in ("middle trunk", "upper trunk", "head"))
     lower = body["lower trunk"].length
 
@@ -188,7 +189,7 @@ def _visuals(body: Body, s: float) -> dict[str, tuple[Visual, ...]]:
         return ball(centre, (radii[0] * g, radii[1], radii[2] * g), colour)
 
     def trunk(low: tuple[float, float], high: tuple[float, float]) -> tuple[Visual, ...]:
-        """Return three capsules side by side, between two heights; the outer ones are at a distance from the middle."""
+        """Return three capsules side by side between two pairs (distance from the middle, height)."""
         ends = [[(side * x * g, y, 0.0) for x, y in (low, high)] for side in (-1, 0, 1)]
         return tuple(tube(start, end, 0.108 * g, SHIRT, "capsule") for start, end in ends)
 
@@ -267,7 +268,7 @@ def _whole(made: _Builder, height: float, pelvis: Link) -> None:
         before, at = after.name, np.eye(4)
 
 
-# Mass fractions of parts of de Leva's segments: each clavicle of the upper trunk, the neck of the head, the forefoot.
+# Mass fractions of parts of de Leva's segments: a clavicle (of the upper trunk), the neck (of the head), the forefoot.
 CLAVICLES, NECKS, FOREFEET = 0.730 / 11.651, 1.20 / 5.066, 0.13
 
 
@@ -284,7 +285,7 @@ def _spine(made: _Builder, lower: Segment, middle: Segment, upper: Segment) -> N
 
 def _head(made: _Builder, upper: Segment, head: Segment, s: float) -> None:
     neck_mass = head.mass * NECKS
-    centre = head.length - head.centre  # of head and neck, above the seventh vertebra
+    centre = head.length - head.centre  # height of the centre of head and neck above the seventh vertebra
     low, high = 0.04 * s, (head.mass * centre - neck_mass * 0.04 * s) / (head.mass - neck_mass)
     neck = Link("neck", neck_mass, np.array([0.0, low, 0.0]), neck_mass * (0.04 * s) ** 2 * np.diag([1.0, 0.94, 1.0]))
     skull_mass, above = head.mass - neck_mass, np.array([0.0, high - NECK * s, 0.0])
@@ -302,7 +303,7 @@ def _leg(made: _Builder, side: str, sign: float, body: Body, s: float) -> None:
     made.chain(side, _KNEE, f"{side}_thigh", _link(f"{side}_shank", shank), [0.0, -thigh.length, 0.0])
     fore = foot.mass * FOREFEET
     rear = foot.mass - fore
-    ahead = foot.centre - HEEL * s  # centre of the whole foot in front of the ankle; tables have it from the heel
+    ahead = foot.centre - HEEL * s  # centre of the foot in front of the ankle; tables give it from the heel
     ball = np.array([0.0, -ANKLE * s, BALL * s])
     front = np.array([0.0, -0.005 * s, 0.03 * s])
     behind = np.array([0.0, -0.045 * s, (foot.mass * ahead - fore * (ball + front)[2]) / rear])

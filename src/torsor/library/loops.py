@@ -27,7 +27,7 @@ from torsor.robot.robot import Robot
 from torsor.spatial import from_rpy, make_pose
 
 DOWN = (0.0, -9.81, 0.0)  # planar linkages have y up
-# A frame whose z axis is the y axis of its link: the axis of a cut hinge in the plane of x and z.
+# A frame whose z axis is the y axis of its link, for a cut hinge of a mechanism in the x-z plane.
 ACROSS = from_rpy([-math.pi / 2, 0.0, 0.0])
 
 
@@ -41,7 +41,7 @@ def _masses(where: str, masses: Sequence[float], *names: str) -> list[float]:
 
 
 def _plates(lengths: Mapping[str, float], width: float, levels: Sequence[int] = (0, 1, 2)) -> dict[str, list[Visual]]:
-    """Return flat bars along x, by the names of their links, one above the other."""
+    """Return flat bars along x, one above the other, by link name."""
     bars = zip(lengths.items(), BAR_COLOURS, levels, strict=False)
     return {name: plate((0, 0, 0), (x, 0, 0), width, colour, level=level) for (name, x), colour, level in bars}
 
@@ -63,9 +63,9 @@ def four_bar(
 ) -> Robot:
     """Return a four-bar linkage of round bars in the x-y plane, driven at the crank.
 
-    Lengths are in m and masses in kg. Crank and rocker turn about z at the origin and at (ground, 0, 0). The coupler is
-    hinged to the crank and pinned to the rocker. The crank makes full turns if it or the ground is the shortest bar and
-    the sum of the shortest and longest bars does not exceed the sum of the other two (Grashof).
+    Lengths are in m and masses in kg. Crank and rocker rotate about z at the origin and at (ground, 0, 0). The coupler
+    is hinged to the crank, and a cut joint pins it to the rocker. The crank makes full turns if it or the ground is the
+    shortest bar, and the sum of the shortest and longest bars does not exceed the sum of the other two (Grashof).
 
     Example:
         >>> robot = four_bar()
@@ -101,8 +101,8 @@ def slider_crank(
 ) -> Robot:
     """Return a slider-crank mechanism with the dimensions of an engine; lengths are in m, masses in kg.
 
-    The driven crank turns about z at the origin. The piston slides along x on the line y = ``offset``. At the crank
-    angle q its position is crank cos q + sqrt(rod^2 - (crank sin q - offset)^2).
+    The driven crank rotates about z at the origin. The piston slides along x on the line y = ``offset``. At the crank
+    angle q, its position is crank cos q + sqrt(rod^2 - (crank sin q - offset)^2).
 
     Example:
         >>> robot = slider_crank()
@@ -156,10 +156,10 @@ def five_bar(
 ) -> Robot:
     """Return a planar five-bar linkage with two drives at its base: lengths in m, masses in kg.
 
-    Two arms, each with a proximal and a distal bar, turn about z at the origin and at (base, 0, 0), and their ends are
-    pinned together. ``masses`` are the masses of the proximal and distal bars of the first arm, then of the second.
+    Two arms, each with a proximal and a distal bar, rotate about z at the origin and at (base, 0, 0), and their ends
+    are pinned together. ``masses`` are the masses of the proximal and distal bars of the first arm, then of the second.
     ``rotors`` are the rotor inertias (kg m^2). The centres of mass are not on the lines between the joints. The robot
-    illustrates Khalil 2010, section 4, which gives no numbers. Inertias scale with lengths and masses.
+    illustrates Khalil 2010, section 4, which gives no values. Inertias scale with lengths and masses.
 
     Example:
         >>> robot = five_bar()
@@ -190,13 +190,13 @@ def palletiser(
 ) -> Robot:
     """Return a palletising arm with four drives and three parallelograms that keep the wrist level.
 
-    x points forward and z up; lengths are in m. The column turns about z (``yaw``). The lower arm (``shoulder``) and a
-    ``crank``, both on the column, turn about y; the crank moves the upper arm through a rod along the lower arm. Two
-    more rods and a plate at the elbow keep the wrist parallel to the column, so that the flange (``roll``, about z)
+    x points forward and z up; lengths are in m. The column rotates about z (``yaw``). The lower arm (``shoulder``) and
+    a ``crank``, both on the column, rotate about y. The crank moves the upper arm through a rod along the lower arm.
+    Two more rods and a plate at the elbow keep the wrist parallel to the column, so that the flange (``roll``, about z)
     always points down. ``lever`` is the distance of these rods from the adjacent joints, and ``payload`` is a mass (kg)
-    on the flange. With all coordinates at zero the lower arm is vertical, the upper arm horizontal, and the loops are
-    closed. The values are those of an arm for 110 kg. The mechanism is singular where an arm is parallel to a lever (68
-    degrees backwards for the lower arm, 58 degrees upwards for the upper arm), and where the two arms are in line.
+    on the flange. With all coordinates at zero, the lower arm is vertical, the upper arm is horizontal, and the loops
+    are closed. The values are those of an arm for 110 kg. The mechanism is singular where an arm is parallel to a lever
+    (68 degrees backwards for the lower arm, 58 degrees upwards for the upper arm), and where the arms are aligned.
 
     Example:
         >>> robot = palletiser()
@@ -295,10 +295,10 @@ def closed_leg(
     """Return a floating-base torso on one or two legs whose knees are driven from the hips by rods.
 
     x points forward, y to the left and z up; lengths are in m, and ``torso_mass`` is in kg. Each leg (``left``,
-    ``right``; a single one is ``leg``) has the driven coordinates ``abduct`` (about x), ``hip`` and ``drive`` (about y,
-    at the hip), and the passive ones ``knee`` and ``rod``. The drive turns a crank of length ``lever``, whose rod along
-    the thigh turns the shank, so that the leg does not carry the knee motor. The foot is a frame. With all coordinates
-    at zero the legs hang straight down and the loops are closed. The torso has no drives.
+    ``right``; a single leg is ``leg``) has the driven coordinates ``abduct`` (about x), ``hip`` and ``drive`` (about y,
+    at the hip), and the passive coordinates ``knee`` and ``rod``. The drive turns a crank of length ``lever``, which
+    moves the shank through a rod along the thigh, so that the leg does not carry the knee motor. The foot is a frame.
+    With all coordinates at zero, the legs hang straight down and the loops are closed. The torso has no drives.
 
     Example:
         >>> robot = closed_leg()

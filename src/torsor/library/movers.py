@@ -1,4 +1,4 @@
-"""Robots with elastic joints or a floating base: a light arm, a free-flying arm, an eel, a quadruped."""
+"""Robots with elastic joints or a floating base: a light arm, a free-flying arm, an eel and a quadruped."""
 
 from dataclasses import replace
 from typing import Any
@@ -14,10 +14,10 @@ from torsor.spatial import make_pose
 
 
 def elastic_seven_axis_arm(stiffness: float = 1e4) -> Robot:
-    """Return the seven-axis arm with elastic joints: springs between motors and links, as in light arms.
+    """Return the seven-axis arm with elastic joints: springs between motors and links, as in lightweight arms.
 
-    Each motor is on the link before its joint, turns about its axis, and has a gear ratio of 100. The first four joints
-    have the given ``stiffness`` (N·m/rad), and the wrist joints have half that value. Spring damping is 1 N·m·s/rad.
+    Each motor is on its joint's parent link, spins about the joint axis, and has a gear ratio of 100. The first four
+    joints have the given ``stiffness`` (N·m/rad), and the wrist joints half that value. Spring damping is 1 N·m·s/rad.
 
     Example:
         >>> arm = elastic_seven_axis_arm()
@@ -33,7 +33,7 @@ def elastic_seven_axis_arm(stiffness: float = 1e4) -> Robot:
 
 
 def free_flying_arm() -> Robot:
-    """Return a 200 kg satellite with the seven-axis arm on its deck, with a floating base and without gravity.
+    """Return a 200 kg satellite with the seven-axis arm on its deck, a floating base and no gravity.
 
     Example:
         >>> robot = free_flying_arm()
@@ -78,8 +78,9 @@ def eel(links: int = 12, length: float = 0.1, radius: float = 0.03, density: flo
 def quadruped() -> Robot:
     """Return a 12 kg quadruped: a floating-base trunk and four legs with three joints each.
 
-    x points forward, y to the left and z up. With all joints at zero the legs hang straight down, 0.4 m long. The legs
-    are fl, fr, hl and hr. Each has the joints abduct (about x), hip and knee (about y), and a frame named foot.
+    x points forward, y to the left and z up. With all joints at zero, the legs, which are 0.4 m long, hang straight
+    down. The legs are fl, fr, hl and hr. Each has the joints abduct (about x), hip and knee (about y), and a frame
+    named foot.
 
     Example:
         >>> robot = quadruped()

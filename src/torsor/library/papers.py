@@ -51,7 +51,7 @@ def stanford() -> Robot:
     """Return the Stanford arm of Guarino Lo Bianco 2009 (modified Denavit-Hartenberg), with a prismatic third joint.
 
     The printed table lacks a column of inertias. It is completed from published data for the same arm in the standard
-    convention. Transformed to the modified frames, these data match every printed number.
+    convention. After transformation to the modified frames, these data match every printed number.
 
     Example:
         >>> stanford().gravity_force([0, 0, 0, 0, 0, 0]).round(6).tolist()[2]
@@ -91,11 +91,11 @@ def stanford() -> Robot:
 def elastic_arm() -> Robot:
     """Return the arm of Hua et al. 2022: a rotating column, two parallel joints, and a spring in the last joint.
 
-    Masses and inertias are from Table I. The paper has no other data, so the model makes assumptions: joint 1 is
+    Masses and inertias are from Table I. The paper contains no other data, so the model makes assumptions: joint 1 is
     vertical, and joints 2 and 3 are horizontal; the links are 0.3, 0.3 and 0.25 m long with centred masses; motor 1 is
-    in the base, and motors 2 and 3 are on link 1 at joint 2, all with a gear ratio of 10. x is along a link (y for the
-    column). Links 2 and 3 have the printed inertias, which are not physically consistent. The frame "tip" is at the end
-    of the last link.
+    in the base, and motors 2 and 3 are on link 1 at joint 2, all with a gear ratio of 10. The x axis is along the link
+    (y for the column). Links 2 and 3 have the printed inertias, which are not physically consistent. The frame "tip" is
+    at the end of the last link.
 
     Example:
         >>> arm = elastic_arm()
@@ -110,8 +110,8 @@ def elastic_arm() -> Robot:
 def bevel_elastic_arm() -> Robot:
     """Return the arm of Hua et al. 2022 with motor 3 along link 2, where it drives joint 3 through bevel gears.
 
-    Joints 1 and 2 turn the rotor of the elastic joint about axes other than its own. Unlike in ``elastic_arm``, the
-    couplings of rotor and links in the paper's eq. 30 are therefore not zero. With H = Iz eta = 0.04 kg m^2,
+    Joints 1 and 2 rotate the rotor of the elastic joint about axes other than its spin axis. Unlike in ``elastic_arm``,
+    the rotor-link couplings in the paper's eq. 30 are therefore not zero: with H = Iz eta = 0.04 kg m^2,
     S = (H sin q2, 0, 0), C1 theta' = H cos q2 theta' (q2', -q1', 0), C2 q' = H cos q2 q1' q2'.
 
     Example:
@@ -121,7 +121,7 @@ def bevel_elastic_arm() -> Robot:
         >>> arm.links[1].mass  # link 2 and its motor
         2.5
     """
-    frame = make_pose(axis_frame([1.0, 0.0, 0.0]), [0.15, 0.0, 0.0])  # of the motor: its z along the link
+    frame = make_pose(axis_frame([1.0, 0.0, 0.0]), [0.15, 0.0, 0.0])  # motor frame: z along the link
     return _arm_of_hua("bevel_elastic_arm").with_motor("joint3", carrier="link2", place=frame, **_SOFT_MOTOR)
 
 

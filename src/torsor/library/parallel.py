@@ -15,7 +15,7 @@ from torsor.spatial import about_z, make_pose
 
 
 def _around(radius: float, angle: float, turn: float | None = None) -> Array:
-    """Return a pose on a circle in the x-y plane, with the x axis rotated by an angle about z."""
+    """Return a pose at ``angle`` on a circle in the x-y plane, with the x axis rotated about z by ``turn``."""
     R = np.asarray(about_z(angle if turn is None else turn), dtype=float)
     return make_pose(R, [radius * math.cos(angle), radius * math.sin(angle), 0.0])
 
@@ -37,10 +37,11 @@ def gough_stewart(
     """Return a Gough-Stewart platform: six telescopic legs, in pairs on two circles; lengths are in m, masses in kg.
 
     The legs of a pair are ``spread`` (rad) apart on both circles. The platform pairs are rotated by 60 degrees relative
-    to the base pairs. At home the platform is level at ``height`` (m). Each leg is a 0.5 m cylinder on a universal
+    to the base pairs. At home, the platform is level at ``height`` (m). Each leg is a 0.5 m cylinder on a universal
     joint (swing about x, tilt about y, with a 0.3 kg cross) and a 0.5 m rod that slides in it. The driven coordinate is
-    the leg length, and a ball joint connects the leg to the platform. ``legs="SPS"`` has a ball joint at the base too;
-    the rotation of a leg about its own line is then free, and is set to zero. It is no particular product.
+    the leg length, and a ball joint connects the leg to the platform. With ``legs="SPS"`` there is also a ball joint at
+    the base; the rotation of a leg about its own line is then free, and is set to zero. The robot does not represent a
+    particular product.
 
     Example:
         >>> robot = gough_stewart()
@@ -97,11 +98,11 @@ def delta(
 ) -> ParallelRobot:
     """Return a Delta robot: three driven arms, each with two parallel rods to a platform that does not rotate.
 
-    The platform hangs below the base, and z points up; lengths are in m. Each arm turns about a tangent to the base
+    The platform hangs below the base, and z points up; lengths are in m. Each arm rotates about a tangent to the base
     circle (``shoulder``: 0 is horizontal and outwards, positive is down). Its two rods, ``width`` apart, bend at the
     elbow and swing sideways together. They are thin, so their rotation about their own axes has no effect. ``payload``
-    (kg) is attached to the platform (0.2 kg). At home the platform is one rod length below the base. The robot has
-    the size of common picking robots, but does not represent a particular product.
+    (kg) is attached to the platform (0.2 kg). At home, the platform is one rod length below the base. The robot has the
+    size of common picking robots, but does not represent a particular product.
 
     Example:
         >>> robot = delta()
@@ -109,7 +110,7 @@ def delta(
         (3, ('leg1/shoulder', 'leg2/shoulder', 'leg3/shoulder'))
     """
     check_positive("delta", base_radius=base_radius, platform_radius=platform_radius, arm=arm, rods=rods, width=width)
-    # At home the platform is as far below the base as the rods are long: rods sin a - b cos a = (b^2 + arm^2)/(2 arm).
+    # At home, the platform is one rod length below the base: rods sin a - b cos a = (b^2 + arm^2)/(2 arm).
     b = base_radius - platform_radius
     sine = (b**2 + arm**2) / (2 * arm * math.hypot(rods, b))
     if sine >= 1:
@@ -164,8 +165,9 @@ def three_rrr(
 ) -> ParallelRobot:
     """Return a planar robot with three arms of two bars (3-RRR), whose platform moves in the x-y plane.
 
-    The arms are driven at their bases, ``base_radius`` (m) from the centre. Bars of length ``upper`` and ``lower`` (m)
-    have a mass of 2 kg/m. The platform is a disc of the given ``mass`` (kg). Gravity is along -z, normal to the plane.
+    The arms are driven at their bases, ``base_radius`` (m) from the centre. The bars, of length ``upper`` and ``lower``
+    (m), have a mass of 2 kg/m. The platform is a disc with the given ``mass`` (kg). Gravity is along -z, normal to the
+    plane.
 
     Example:
         >>> robot = three_rrr()
@@ -173,7 +175,7 @@ def three_rrr(
         (3, ('platform/x', 'platform/y', 'platform/angle'))
     """
     check_positive("three_rrr", base_radius=base_radius, platform_radius=platform_radius, upper=upper, lower=lower)
-    far = base_radius - platform_radius  # from the base of a leg to its joint on the platform, at home
+    far = base_radius - platform_radius  # distance from a leg's base to its joint on the platform, at home
     if not abs(upper - lower) < abs(far) < upper + lower:
         raise _unreachable("three_rrr", f"bars of {upper} m and {lower} m do not reach over {abs(far):.6g} m")
     elbow = -math.acos((far**2 - upper**2 - lower**2) / (2 * upper * lower))

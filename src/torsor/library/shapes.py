@@ -1,4 +1,4 @@
-"""Simple bodies for the library robots: inertias, visual shapes, and size checks."""
+"""Simple bodies for the library robots: inertias, visual shapes and size checks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,8 +12,8 @@ from torsor.mechanism import Link, Visual
 from torsor.robot.robot import Robot
 from torsor.spatial import axis_frame, make_pose
 
-SLENDERNESS = 0.05  # radius of a bar over its length
-FLATNESS = 0.35  # thickness of a drawn bar over its width
+SLENDERNESS = 0.05  # ratio of a bar's radius to its length
+FLATNESS = 0.35  # ratio of a drawn bar's thickness to its width
 Colour = str | tuple[float, float, float]  # a name of COLOURS, or red, green, blue
 COLOURS = {
     "white": (0.93, 0.94, 0.95), "silver": (0.74, 0.76, 0.79), "grey": (0.55, 0.58, 0.62), "dark": (0.17, 0.19, 0.22),
@@ -43,7 +43,7 @@ def check_positive(where: str, **sizes: float) -> None:
         positive(value, where, name)
 
 
-# Visual shapes. They are drawn, and have no effect on dynamics or collisions.
+# Visual shapes, which are drawn but have no effect on dynamics or collisions.
 _ALONG = tuple(axis_frame(axis) for axis in np.eye(3))  # rotations that turn z along x, y and z
 
 
@@ -52,24 +52,24 @@ def _rgba(colour: Colour) -> tuple[float, float, float, float]:
 
 
 def tube(start: ArrayLike, end: ArrayLike, radius: float, colour: Colour, shape: str = "cylinder") -> Visual:
-    """Return a cylinder or a capsule between two points (m)."""
+    """Return a cylinder or capsule between two points (m)."""
     a, b = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
     size = radius, float(np.linalg.norm(b - a))
     return Visual(shape, size, make_pose(axis_frame(b - a), (a + b) / 2), _rgba(colour))
 
 
 def disc(centre: ArrayLike, axis: int, radius: float, length: float, colour: Colour, shape: str = "cylinder") -> Visual:
-    """Return a cylinder or a capsule about a point, along the axis 0, 1 or 2."""
+    """Return a cylinder or capsule centred at a point (m), along the axis 0, 1 or 2."""
     return Visual(shape, (radius, length), make_pose(_ALONG[axis], centre), _rgba(colour))
 
 
 def block(centre: ArrayLike, sizes: Sequence[float], colour: Colour, rotation: Array | None = None) -> Visual:
-    """Return a box about a point (m)."""
+    """Return a box with edges ``sizes`` (m), centred at a point (m)."""
     return Visual("box", tuple(sizes), make_pose(rotation, centre), _rgba(colour))
 
 
 def ball(centre: ArrayLike, radius: float | Sequence[float], colour: Colour) -> Visual:
-    """Return a sphere, or an ellipsoid with three radii (m)."""
+    """Return a sphere, or an ellipsoid with three radii (m), centred at a point (m)."""
     if isinstance(radius, float | int):
         return Visual("sphere", (radius,), make_pose(p=centre), _rgba(colour))
     return Visual("ellipsoid", tuple(radius), make_pose(p=centre), _rgba(colour))
@@ -80,7 +80,7 @@ def plate(
 ) -> list[Visual]:
     """Return a flat bar between two revolute joints whose axes are parallel to the axis ``hinge`` (0, 1, 2).
 
-    ``level`` shifts it along that axis, in thicknesses, so that neighbours are not in one plane.
+    ``level`` shifts the bar along that axis by a number of thicknesses, so that adjacent bars are not in one plane.
     """
     thickness = FLATNESS * width
     normal = np.eye(3)[hinge]
@@ -95,7 +95,7 @@ def plate(
 
 
 def with_visuals(robot: Robot, visuals: Mapping[str, Sequence[Visual]]) -> Robot:
-    """Return a robot with the given visuals by link name; the name of the base is allowed."""
+    """Return a robot with ``visuals`` {link name: visuals}; the name of the base is allowed."""
     base, *links = (
         replace(link, visuals=tuple(visuals[link.name])) if link.name in visuals else link
         for link in (robot.base, *robot.links)

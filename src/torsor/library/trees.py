@@ -23,7 +23,7 @@ def planar_chain(
 ) -> Robot:
     """Return n thin rods joined end to end by revolute joints about z, each of the given length (m) and mass (kg).
 
-    A rod's frame is at its joint, with x along the rod. With q = 0 the chain lies along x.
+    The frame of a rod is at its joint, with x along the rod. At q = 0, the chain is straight along x.
 
     Example:
         >>> planar_chain(3).center_of_mass([0.0, 0.0, 0.0]).round(9).tolist()
@@ -43,7 +43,8 @@ def random_tree(
 
     ``branching`` is the probability that the parent of a link is not the preceding link. Inertias are computed from
     random point masses, so they are physically consistent. ``extras`` adds friction, rotor inertia, mimic joints, joint
-    axes off the link origins, springs, and rigid and elastic motors on any link. If n >= len(types), all types occur.
+    axes that do not pass through link origins, springs, and rigid and elastic motors on any link. If n >= len(types),
+    all types occur.
 
     Example:
         >>> robot = random_tree(9, seed=1)
@@ -91,12 +92,12 @@ def _random_extras(rng: np.random.Generator, kind: str, before: list[Joint]) -> 
 
 def _with_random_drives(robot: Robot, rng: np.random.Generator) -> Robot:
     rotors = [joint.rotor_inertia for joint in robot.joints]
-    robot = _with_rotors(robot, [0.0] * len(rotors))  # a motor replaces the rotor inertia; here joints have both
+    robot = _with_rotors(robot, [0.0] * len(rotors))  # a motor replaces the rotor inertia, but here joints have both
     for joint in robot.joints:
         if joint.nv == 1 and rng.random() < 0.3:
             robot = robot.with_spring(joint.name, "3 + 2 * x**2", float(rng.uniform(0, 0.2)), float(rng.normal()))
         if joint.nv == 1 and not joint.follows and rng.random() < 0.6:
-            # The inertia of a rotor is part of its carrier's, and must not exceed it.
+            # The inertia of a rotor is part of its carrier's inertia and must not exceed it.
             inertia, ratio = float(rng.uniform(1e-4, 1e-3)), float(rng.uniform(5, 20))
             carrier = str(rng.choice([robot.base.name, *robot.link_names]))
             spring = {"stiffness": float(rng.uniform(5, 20)), "damping": 0.1} if rng.random() < 0.5 else {}

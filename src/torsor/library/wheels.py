@@ -12,12 +12,12 @@ from torsor.robot.load import build
 from torsor.robot.robot import Robot
 from torsor.spatial import make_pose
 
-_AXLE = np.array([0.0, 1.0, 0.0])  # to the left: a positive rate rolls forwards
+_AXLE = np.array([0.0, 1.0, 0.0])  # points to the left, so that a positive rate rolls forwards
 
 
 def _wheel(name: str, mass: float, radius: float, width: float) -> Link:
     tyre = disc((0, 0, 0), 1, radius, width, "dark"), disc((0, 0, 0), 1, 0.6 * radius, 1.06 * width, "silver")
-    spoke = block((0, 0, 0), (0.16 * radius, 1.1 * width, 1.1 * radius), "grey")  # it shows the rotation
+    spoke = block((0, 0, 0), (0.16 * radius, 1.1 * width, 1.1 * radius), "grey")  # makes the rotation visible
     return Link(name, mass, np.zeros(3), cylinder(mass, radius, width, 1), (*tyre, spoke))
 
 
@@ -28,8 +28,8 @@ def _at(x: float, y: float, z: float) -> Array:
 def caster(radius: float = 0.05, trail: float = 0.05, mass: float = 0.5) -> Robot:
     """Return a caster to attach to a robot: a wheel in a swivelling fork, ``trail`` (m) behind the swivel axis.
 
-    The base is the ground point below the swivel, whose axis is z. ``radius`` is in m. ``mass`` (kg) is the mass of
-    fork and wheel together. The joints are "swivel" and "roll".
+    The base is the ground point below the swivel, whose axis is z. ``radius`` (m) is the wheel radius, and ``mass``
+    (kg) the total mass of fork and wheel. The joints are "swivel" and "roll".
 
     Example:
         >>> at = torsor.spatial.make_pose(p=[-0.3, 0, 0])
@@ -55,11 +55,12 @@ def caster(radius: float = 0.05, trail: float = 0.05, mass: float = 0.5) -> Robo
 
 
 def differential_drive(radius: float = 0.1, track: float = 0.5, trail: float = 0.05) -> Robot:
-    """Return a mobile robot with two driven wheels on one axle and a caster in front: x points forward.
+    """Return a mobile robot with two driven wheels on one axle and a caster in front; x points forward.
 
     ``radius`` (m) is the wheel radius, ``track`` (m) the distance between the wheels, and ``trail`` (m) the trail of
     the ``caster``, whose wheel has half the radius. The 10 kg chassis moves in the plane (joint "planar"). Its origin
-    is on the ground between the wheels, its centre of mass 0.1 m ahead. The active coordinates are "left" and "right".
+    is on the ground between the wheels, and its centre of mass is 0.1 m ahead of it. The active coordinates are "left"
+    and "right".
 
     Example:
         >>> robot = differential_drive()
@@ -97,8 +98,8 @@ def differential_drive(radius: float = 0.1, track: float = 0.5, trail: float = 0
 def mobile_manipulator(radius: float = 0.1, track: float = 0.5, payload: float = 0.0) -> Robot:
     """Return a mobile manipulator: a UR5 arm on the deck of a differential drive that carries a 40 kg battery.
 
-    For ``radius`` and ``track`` (m) see ``differential_drive``. ``payload`` (kg) is attached to the flange of the arm.
-    The joints of the arm have the prefix "arm/". The active coordinates are "left", "right" and the six of the arm.
+    For ``radius`` and ``track`` (m) see ``differential_drive``. ``payload`` (kg) is attached to the arm's flange. Joint
+    names of the arm have the prefix "arm/". The active coordinates are "left", "right" and the six arm joints.
 
     Example:
         >>> robot = mobile_manipulator()
@@ -114,7 +115,7 @@ def mobile_manipulator(radius: float = 0.1, track: float = 0.5, payload: float =
 
 
 def bicycle_car(radius: float = 0.3, wheelbase: float = 2.5) -> Robot:
-    """Return a single-track car model with a driven rear wheel and a steered front wheel: x points forward.
+    """Return a single-track car model with a driven rear wheel and a steered front wheel; x points forward.
 
     ``radius`` (m) is the wheel radius. ``wheelbase`` (m) is the distance between the axles. The 1000 kg chassis moves
     in the plane (joint "planar"). Its origin is on the ground below the rear axle, and its centre of mass is midway
@@ -129,7 +130,7 @@ def bicycle_car(radius: float = 0.3, wheelbase: float = 2.5) -> Robot:
     """
     check_positive("bicycle_car", radius=radius, wheelbase=wheelbase)
     middle = np.array([wheelbase / 2, 0.0, 0.5])
-    size = np.array([wheelbase, wheelbase, radius])  # the body grows with the wheelbase, its height with the wheels
+    size = np.array([wheelbase, wheelbase, radius])  # the body scales with the wheelbase, its height with the wheels
     body = [
         block(size * (0.5, 0, 1.75), (1.0 * wheelbase, 0.42 * wheelbase, 0.9 * radius), "blue"),
         block(size * (0.5, 0, 2.4), (1.56 * wheelbase, 0.42 * wheelbase, 0.7 * radius), "blue"),
@@ -159,7 +160,7 @@ def rolling_disc(radius: float = 0.3, mass: float = 1.0, thickness: float = 0.0)
     """Return a homogeneous disc, such as a coin, that rolls on its edge without slipping; its axle is its y axis.
 
     ``radius`` and ``thickness`` are in m, and ``mass`` is in kg; the thickness affects only the inertia. The base is
-    floating, and the contact leaves three of its six velocities free. The disc stands at
+    floating, and the contact leaves three of its six velocities free. The disc is upright at
     ``q = disc.closed.positions(disc.neutral())``.
 
     Example:

@@ -34,7 +34,7 @@ STEP = math.pi / 12  # 15 degrees
 def snapped_parts(
     links: Iterable[Link], joints: Iterable[Joint], frames: Iterable[Frame], within: float
 ) -> tuple[list[Link], list[Joint], list[Frame]]:
-    """Return the parts with angles within ``within`` (rad) of a multiple of pi/12 rounded to it."""
+    """Return the parts with angles rounded to multiples of pi/12 that are at most ``within`` (rad) away."""
     exact = list[Joint]()
     for joint in joints:
         motor = joint.motor and replace(joint.motor, axis=_direction(joint.motor.axis, within))

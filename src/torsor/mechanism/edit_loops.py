@@ -152,7 +152,7 @@ def without_loop(robot: M, name: str) -> M:
 
 
 def with_active(robot: M, names: Sequence[str]) -> M:
-    """Return a copy with other active (driven) coordinates, in that order.
+    """Return a copy whose active (driven) coordinates are ``names``, in that order.
 
     A joint name refers to all coordinates of the joint. For forces and accelerations of the closed mechanism,
     coordinates that move without a drive, such as a floating base, must be included.

@@ -133,7 +133,7 @@ class Wheel(Part):
         return [length] * self.count
 
     def error(self, R: ca.SX, p: ca.SX) -> ca.SX:
-        """Return the error (count x 1) at the pose (R, p) in the ground frame: the lowest height (m), and zeros.
+        """Return (count x 1) the height (m) of the lowest point at the pose (R, p) in the ground frame, then zeros.
 
         The height of a disc that lies flat is NaN.
         """

@@ -311,8 +311,8 @@ class Joint(Part):
     The limits ``lower`` and ``upper`` have one number per position. ``velocity_limit``, ``effort_limit``, the friction
     ``coulomb`` and ``viscous``, and the ``rotor_inertia`` (Ia, reflected to the joint) have one number per velocity. A
     single number is used for all. If ``smooth`` (rad/s or m/s) is not 0, tanh(v / smooth) replaces sign(v) in Coulomb
-    friction. A joint with one degree of freedom may have a ``spring``, a ``motor`` and a ``friction_model``, which is
-    text that defines additional friction (N m or N) as a function of the velocity v, such as "0.4 * sign(v) *
+    friction. A joint with one degree of freedom may have a ``spring``, a ``motor`` and a ``friction_model``. The latter
+    is text that defines additional friction (N m or N) as a function of the velocity v, such as "0.4 * sign(v) *
     exp(-(v / 0.1)**2)".
 
     Example:

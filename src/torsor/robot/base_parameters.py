@@ -103,7 +103,7 @@ def decomposed(robot: Mechanism, regressor: Array, unknown: NDArray[np.bool_]) -
 
 
 def unknown_parameters(where: str, names: Sequence[str], patterns: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which parameters (p,) match the patterns; raise ModelError for a pattern without a match."""
+    """Return a mask (p,) of parameters that match the patterns; raise ModelError for a pattern without a match."""
     allowed = "parameter names, such as link1.m, or patterns, such as *.viscous"
     unknown = np.zeros(len(names), dtype=bool)
     for pattern in several(patterns):

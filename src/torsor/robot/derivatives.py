@@ -149,7 +149,7 @@ class Derivatives(Accessor):
     """
 
     _closure: LoopClosure
-    _free: tuple[Free, ...] = ()  # of a parametric robot: parameters that are the last input of jvp, vjp and sparse
+    _free: tuple[Free, ...] = ()  # parameters of a parametric robot, the last input of jvp, vjp and sparse
 
     def inverse_dynamics(
         self,
@@ -164,9 +164,9 @@ class Derivatives(Accessor):
         """Return the derivatives (dq, dv, da) of tau = ID(q, v, a), each (..., nv, nv), one row per force.
 
         da is the mass matrix. External wrenches are in link axes at link origins. While q changes, they are constant in
-        the link (``fixed_in="link"``) or in the world (``fixed_in="world"``). A force that is constant in the world
-        acts at the link's origin or at the point ``points`` (..., L, 3) in link axes, for example a centre of mass. The
-        remaining moment is a couple.
+        the link (``fixed_in="link"``) or in the world (``fixed_in="world"``). In the world, the force acts at the
+        link's origin or at ``points`` (..., L, 3) in link axes, such as centres of mass. The remaining moment is a
+        couple.
 
         The recursion takes O(n x depth) operations. It covers every joint type, rotors, springs and friction except
         the jump of Coulomb friction at rest. See Barman 2020, chapter III, and Singh, Russell and Wensing 2022.
@@ -378,7 +378,7 @@ class Derivatives(Accessor):
         There is one gradient per input. ``cotangents`` has the shape of the result, or is a tuple for several results.
         The gradient with respect to q is (..., nv), along ``integrate``, or (..., nq) if ``components=True``. This is
         the adjoint of ``jvp`` and takes the same options. ``out`` lists arrays for the values, then for the gradients.
-        Reverse mode takes about four times as many operations as the method.
+        Reverse mode takes about four times as many operations as the method itself.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -397,7 +397,7 @@ class Derivatives(Accessor):
         """Return the matrix or matrices that the algorithm ``name`` computes, without structural zeros.
 
         Forces do not depend on the motion of other branches of the tree, so the matrices of large robots have many
-        structural zeros. Sparse solvers take such values and patterns. For the options see ``jvp``.
+        structural zeros. Sparse solvers use the values and their pattern. For the options see ``jvp``.
 
         Example:
             >>> robot = torsor.library.random_tree(20, seed=2, types=("revolute",), extras=False)

@@ -180,7 +180,7 @@ class Kernels:
 
 
 def _told(key: Hashable) -> AbstractContextManager[None]:
-    """Return a context that names the function being compiled, if compilation takes long."""
+    """Return a context that names the function being compiled if compilation takes a long time."""
     return compiling(str(getattr(key, "name", None) or (key if isinstance(key, str) else "a function")))
 
 

@@ -396,7 +396,7 @@ class Robot(Mechanism):
         return self.kernels.call("spring_force", q, out=out)
 
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
-        """Return C(q, v) (..., nv, nv), where C v is the velocity-dependent force and dM/dt - 2 C is skew-symmetric.
+        """Return C(q, v) (..., nv, nv), where C v are the velocity forces and dM/dt - 2 C is skew-symmetric.
 
         Example:
             >>> torsor.library.two_link().coriolis_matrix([0.0, np.pi / 2], [1.0, 0.0]).round(9).tolist()

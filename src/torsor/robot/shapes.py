@@ -55,9 +55,10 @@ class Shapes(Accessor):
     def allowed(self, samples: int = 1000, seed: int = 0) -> AllowedCollisions:
         """Return the link pairs that ``distances`` skips by default, with the reason for each.
 
-        They are the pairs from the file (<exclude> in MJCF) or ``with_allowed_collisions``, links that a joint
-        connects, and links that always or never overlap in ``samples`` random postures within the limits (0 disables
-        sampling). Edit the matrix with ``allow`` and ``check``, save it as .srdf, or pass it as ``pairs``.
+        They are the pairs from the file (<exclude> in MJCF) or ``with_allowed_collisions``, links connected by a joint,
+        and links that always or never overlap in random postures within the limits. ``samples`` is the number of
+        postures; 0 disables sampling. Edit the matrix with ``allow`` and ``check``, save it as .srdf, or pass it as
+        ``pairs``.
 
         Example:
             >>> ball = torsor.Shape("sphere", (0.1,))

@@ -99,10 +99,10 @@ class Task(Accessor):
     ) -> Array:
         """Return N (..., nv, nv), where N v is the part of v that keeps a link or frame at rest: J N = 0 and N N = N.
 
-        ``kind`` is "dynamic", N = 1 - M^-1 J^T (J M^-1 J^T)^-1 J, whose transpose maps forces to forces that do not
-        accelerate the place, or "kinematic", N = 1 - J^+ J, which is symmetric. For ``rows`` and ``point`` see
-        ``manipulability``. Rows of J that depend on the others to within 1e-9 are dropped, so that N is also correct
-        where J loses rank.
+        If ``kind`` is "dynamic", N = 1 - M^-1 J^T (J M^-1 J^T)^-1 J, whose transpose maps forces to forces that do not
+        accelerate the place. If it is "kinematic", N = 1 - J^+ J, which is symmetric. For ``rows`` and ``point`` see
+        ``manipulability``. Rows of J that depend on others to within 1e-9 are dropped, so N is also correct where J
+        loses rank.
 
         Example:
             >>> arm = torsor.library.panda()

@@ -1,4 +1,4 @@
-"""Simulation: integration methods, trajectories, events."""
+"""Simulation: integration methods, trajectories and events."""
 
 from torsor.base.errors import SimulationError
 from torsor.simulation.contact import Contact

@@ -23,16 +23,16 @@ from torsor.robot.robot import Robot
 from torsor.spatial import cross
 
 KINDS = ("compliant", "hard")
-# The parameters of only one kind of contact.
+# Parameters that belong to only one kind of contact.
 OWN = {"compliant": ("dissipation", "exponent", "slip"), "hard": ("relaxation", "sweeps")}
 _WHERE = "contact"
-ROUNDED = 1e-9  # m, height below which two surfaces are the same
+ROUNDED = 1e-9  # m: height difference below which two surfaces are the same
 STEEPEST = 0.1  # vertical component of the normal above which a plane of the base is ground; other planes are walls
 _PAIRS = 'pairs of names of links, frames or shapes, or "all"'
 
 
 class Touch(NamedTuple):
-    """Two shapes that may touch. The first one may be the ground."""
+    """Two shapes that may touch, the first of which may be the ground."""
 
     first: Placed
     second: Placed
@@ -43,24 +43,24 @@ class Contact:
     """Unilateral contact with friction between the shapes of a robot and the ground, and between shapes.
 
     ``ground`` is True, False or a ``Shape``. True selects the ground plane of the base (MJCF scenes have one), or the
-    plane z = 0 if there is none. False means that there is no ground. A ``Shape`` is fixed to the base (a plane with a
-    pose, for a slope). Shapes of the base, such as tables and walls, can be touched too. ``shapes`` are the names of
-    shapes, links or frames that touch the ground; None selects all moving shapes. ``pairs`` are pairs of names whose
-    shapes touch each other, or "all" for all pairs that are not allowed collisions.
+    plane z = 0 if there is none. False means no ground. A ``Shape`` is fixed to the base, such as a plane with a pose
+    for a slope. Shapes of the base, such as tables and walls, can also be touched. ``shapes`` are the names of shapes,
+    links or frames that touch the ground; None selects all moving shapes. ``pairs`` are pairs of names whose shapes
+    touch each other, or "all" for all pairs that are not allowed collisions.
 
     With ``kind="compliant"``, the normal force at a point with depth x (m) and approach velocity x' (m/s) is k x^n
     max(0, 1 + d x') (Hunt and Crossley 1975), with the ``stiffness`` k (N/m^n), ``exponent`` n and ``dissipation`` d
-    (s/m); n = 1.5 corresponds to Hertzian contact of round bodies. Friction is regularised Coulomb friction: mu times
-    the normal force, opposite to the slip velocity u, times u / sqrt(|u|^2 + s^2) with ``slip`` s (m/s). Forces are
-    continuous functions of the state, and energy never increases.
+    (s/m); n = 1.5 corresponds to Hertzian contact of round bodies. Friction is regularised Coulomb friction: -mu times
+    the normal force times u / sqrt(|u|^2 + s^2), with the slip velocity u and ``slip`` s (m/s). Forces are continuous
+    functions of the state, and energy never increases.
 
     With ``kind="hard"``, impulses keep shapes apart at the end of each step, with a Coulomb cone of ``friction``. They
-    are computed in ``sweeps`` iterations of the projected Gauss-Seidel method. Points are as stiff as a spring
-    (``stiffness``, N/m), and penetration decays with the time constant ``relaxation`` (s); any values are stable. There
-    is no restitution, and sticking contacts do not creep. ``trajectory.settings["contact"]`` contains the ``residual``,
-    the largest velocity error (m/s) that the sweeps leave at a point, and the ``mean_residual``; ``simulate`` warns if
-    the latter exceeds 1 mm/s. Steps have a fixed length, order 2 without contact and 1 with it. Parameters of the other
-    kind raise ModelError.
+    are computed in ``sweeps`` iterations of the projected Gauss-Seidel method. Each point has a spring ``stiffness``
+    (N/m), and penetration decays with the time constant ``relaxation`` (s); all values are stable. There is no
+    restitution, and sticking contacts do not creep. ``trajectory.settings["contact"]`` contains the ``residual``, which
+    is the largest velocity error (m/s) of a point after the sweeps, and the ``mean_residual``; ``simulate`` warns if
+    the latter exceeds 1 mm/s. Steps have a fixed length and order 2 without contact, order 1 with contact. Parameters
+    of the other kind raise ModelError.
 
     Example:
         >>> Contact(stiffness=1e5, friction=0.6).friction
@@ -124,7 +124,7 @@ class Contact:
         if self.shapes is not None:
             named = [k for name in several(self.shapes) for k in named_shapes(robot, placed, name)]
         chosen = dict.fromkeys(k for k in named if placed[k].link >= 0)
-        # Ground that is not a shape of the robot has no mask.
+        # A ground that is not a shape of the robot has no mask.
         masks = {
             k: [a for a in fixed if a == len(placed) or placed[a].shape.may_touch(placed[k].shape)] for k in chosen
         }
@@ -148,7 +148,7 @@ class Contact:
         return tuple(found)
 
     def _ground(self, robot: Robot, fixed: Sequence[Placed]) -> list[Placed]:
-        """Return the ground, unless there is none or the base has one: a plane that faces up."""
+        """Return the ground to add: none if there is no ground, or if the base has a plane that faces up."""
         floors = [each for each in fixed if each.shape.shape == "plane" and each.shape.pose[2, 2] > STEEPEST]
         if not self.ground or (isinstance(self.ground, bool) and floors):
             return []
@@ -179,23 +179,23 @@ class Contact:
 
     @property
     def about(self) -> dict[str, Any]:
-        """The parameters, as stored in the settings of a trajectory."""
+        """Parameters for the settings of a trajectory."""
         names = ("kind", "stiffness", "dissipation", "friction", "exponent", "slip", "relaxation", "sweeps")
         return {name: getattr(self, name) for name in names}
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """The numbers that are inputs of a step: friction, stiffness and relaxation of hard contact."""
+        """Numbers that are inputs of a step: friction, stiffness and relaxation of hard contact."""
         return (self.friction, self.stiffness, self.relaxation) if self.kind == "hard" else ()
 
     def key(self, robot: Robot, inputs: bool = False) -> str:
-        """Return text that identifies the contact wrenches of a robot; the ``parameters`` may be ``inputs``."""
+        """Return text that identifies the contact wrenches of a robot, whose ``parameters`` may be ``inputs``."""
         touches = [(each.shape, each.link) for touch in self.touches(robot) for each in touch]
         about = (self.kind, self.sweeps, self.friction > 0) if inputs else self.about
         return repr((about, [(shape.shape, shape.size, shape.pose.tolist(), link) for shape, link in touches]))
 
     def depth(self, force: float) -> float:
-        """Return the depth (m) at which one point carries a force (N) at rest.
+        """Return the depth (m) at which a single point carries a force (N) at rest.
 
         Example:
             >>> round(Contact(stiffness=1e6).depth(100.0), 6)
@@ -206,7 +206,7 @@ class Contact:
 
 
 def _is_below(shape: Shape, plane: Shape, same: bool) -> bool:
-    """Return whether a shape of the base lies below a plane, which is touched first; ``same`` for the same plane."""
+    """Return whether a shape of the base is below a plane, which is touched first; ``same`` includes the same plane."""
     up, top = plane.pose[:3, 2], shape.pose[:3, 3]
     if shape.shape == "mesh":
         return False
@@ -219,11 +219,11 @@ def _is_below(shape: Shape, plane: Shape, same: bool) -> bool:
     return height <= ROUNDED if same or shape.shape != "plane" else height < -ROUNDED
 
 
-# The contact points of a moving robot over CasADi symbols: depth, normal, relative velocity, wrenches on links.
+# Symbolic contact points of a moving robot: depth, normal, relative velocity, and wrenches on links.
 
 
 class ContactPoint(NamedTuple):
-    """A contact point in base axes: signed ``distance`` (m), unit ``normal`` (3) from the first shape to the second.
+    """A contact point in base axes: signed ``distance`` (m) and unit ``normal`` (3) from the first shape to the second.
 
     Forces act on both shapes at ``point`` (3). ``velocity`` (3) is the velocity of the second shape relative to the
     first at this point. ``touch`` contains the shapes. The rate of the distance is normal . velocity.
@@ -256,14 +256,14 @@ class ContactState:
                 self.points.append(ContactPoint(each.distance, each.normal, middle, relative, touch))
 
     def _velocity(self, link: int, point: ca.SX) -> ca.SX:
-        """Return the velocity (3 x 1) of a point of a link, in base axes."""
+        """Return the velocity (3 x 1) of a point on a link, in base axes."""
         if link < 0:
             return ca.SX.zeros(3, 1)
         (R, p), twist = self._bodies[link], self._twists[link]
         return ca.SX(R @ twist[3:] + cross(R @ twist[:3], point - p))
 
     def wrenches(self, forces: Sequence[ca.SX]) -> ca.SX:
-        """Return the wrenches (L x 6) on the links, at their origins in their axes, of forces (3) on the second shapes.
+        """Return the wrenches (L x 6) on links, at link origins in link axes, due to forces (3) on the second shapes.
 
         The opposite forces act on the first shapes at the same points.
         """
@@ -284,18 +284,18 @@ class ContactState:
 
 # Compliant contact: the Hunt-Crossley model with regularised Coulomb friction, as wrenches on the links.
 #
-# With the depth x of a point, its rate x' and the slip u (tangential velocity),
+# With the depth x of a point, its rate x' and the tangential velocity u (slip),
 #
 #     f_n = k x^n max(0, 1 + d x')            f_t = -mu f_n u / sqrt(|u|^2 + s^2)
 #
-# (Hunt and Crossley 1975). The elastic part k x^n is the gradient of an energy. The rest dissipates power at every
-# state, since f_n - k x^n has the sign of x' and f_t opposes u: energy never grows. A body that hits at the speed v
-# rebounds at e v,
+# (Hunt and Crossley 1975). The elastic part k x^n is the gradient of an energy. The rest dissipates power in every
+# state, because f_n - k x^n has the sign of x' and f_t opposes u, so energy never increases. A body that hits at the
+# speed v rebounds at e v, where
 #
 #     d v (1 + e) = log((1 + d v) / (1 - d e v))
 #
-# for every stiffness, exponent and mass. At rest under a tangential force of r mu f_n, r < 1, it creeps at the speed s
-# r / sqrt(1 - r^2).
+# for every stiffness, exponent and mass. Under a tangential force of r mu f_n with r < 1, a body creeps at the speed
+# s r / sqrt(1 - r^2).
 
 # m: keeps the derivative of x^n finite where shapes do not touch; the elastic force stays a function of depth alone.
 _TINY = 1e-12
@@ -317,7 +317,7 @@ def _force(contact: Contact, point: ContactPoint) -> ca.SX:
 
 
 def added_contact(robot: Robot, contact: Contact | None) -> ca.Function | None:
-    """Return ``contact_wrenches`` of a simulation's contact, created once per robot; None without compliant contact."""
+    """Return ``contact_wrenches`` for the contact of a simulation, created once per robot; None for hard contact."""
     if contact is None:
         return None
     allowed = "a torsor.simulation.Contact, such as Contact(kind='hard')"
@@ -329,7 +329,7 @@ def added_contact(robot: Robot, contact: Contact | None) -> ca.Function | None:
 
 
 def contact_wrenches(robot: Robot, contact: Contact) -> ca.Function:
-    """Return the contact wrenches as a function of (t, q, v), (L x 6): on each link at its origin in its axes."""
+    """Return the function (t, q, v) -> contact wrenches (L x 6) on the links, at link origins in link axes."""
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     state = ContactState(Tree.of(robot), contact.touches(robot), q, v)
     wrenches = state.wrenches([_force(contact, each) for each in state.points])
@@ -338,12 +338,12 @@ def contact_wrenches(robot: Robot, contact: Contact) -> ca.Function:
 
 # Checks before a simulation with contact: shapes that overlap, and steps that are too long for the stiffness.
 
-# Shapes may start this many times deeper than at rest under the whole weight: a motion may continue from an impact.
+# Largest initial depth, relative to the depth at rest under the whole weight: a motion may continue from an impact.
 DEEPER = 10.0
-SHALLOW = 1e-3  # m: always allowed
-# Classical Runge-Kutta is stable for h times a decay rate, or an angular frequency, of up to 2.78.
+SHALLOW = 1e-3  # m: depth that is always allowed
+# The classical Runge-Kutta method is stable if h times a decay rate, or an angular frequency, is at most 2.78.
 STABLE = 2.78
-FEW = 64  # rollouts whose step is checked
+FEW = 64  # maximum number of rollouts whose step is checked
 
 
 class Start(NamedTuple):
@@ -356,7 +356,7 @@ class Start(NamedTuple):
 
 
 def points_at(robot: Robot, contact: Contact, q: Array) -> Start:
-    """Return the contact points at postures q (B, nq); traced once, not compiled."""
+    """Return the contact points at postures q (B, nq), from a function that is traced once and not compiled."""
 
     def traced() -> tuple[list[tuple[str, str]], ca.Function]:
         q, v = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
@@ -372,7 +372,7 @@ def points_at(robot: Robot, contact: Contact, q: Array) -> Start:
 
 
 def check_start(robot: Robot, contact: Contact, q: Array, step: float | None) -> None:
-    """Raise ModelError if shapes overlap at q (..., nq); warn if the ``step`` (s) is too long, unless it is None."""
+    """Raise ModelError if shapes overlap at q (..., nq); warn if ``step`` (s), unless None, is too long."""
     postures = q.reshape(math.prod(q.shape[:-1]), robot.nq)
     start = points_at(robot, contact, postures)
     weight = robot.mass * max(float(np.linalg.norm(robot.gravity)), 1.0)
@@ -395,13 +395,13 @@ def check_start(robot: Robot, contact: Contact, q: Array, step: float | None) ->
 
 
 def warn_of_long_step(robot: Robot, step: float, longest: float, stiff: str, fix: str) -> None:
-    """Warn that a ``step`` (s) is longer than the ``longest`` stable one for what is ``stiff``."""
+    """Warn that a ``step`` (s) exceeds the ``longest`` stable one (s); ``stiff`` names the cause."""
     text = f"the step of {step:.3g} s is too long for {stiff}: the largest stable step is about {longest:.2g} s"
     warn(text, where=robot.name, fix=fix)
 
 
 def stable_step(robot: Robot, contact: Contact, q: Array, start: Start, weight: float) -> float:
-    """Return an estimate of the largest stable step (s) of classical Runge-Kutta, with all weight on a single point."""
+    """Return an estimate of the largest stable Runge-Kutta step (s), with all weight on a single point."""
     M = robot.mass_matrix(q, loops="open").reshape(-1, 1, robot.nv, robot.nv)
     J = start.jacobian[: len(q)]
     compliance = J @ np.linalg.solve(np.broadcast_to(M, (*J.shape[:2], *M.shape[2:])), J.swapaxes(-1, -2))
@@ -414,19 +414,19 @@ def stable_step(robot: Robot, contact: Contact, q: Array, start: Start, weight: 
     return float(STABLE / max(frequency, decay, damping, 1e-300))
 
 
-# m/s: the largest mean velocity error of the sweeps. A sticking body creeps by up to 1 mm per second. Sliding bodies
-# have the same error, which matters less.
+# m/s: largest mean velocity error after the sweeps. Sticking bodies creep by up to 1 mm per second. For sliding bodies,
+# the same error is less important.
 CREEP = 1e-3
 
 
 def residual_facts(residual: Array) -> dict[str, float]:
-    """Return the largest and the mean residual (m/s) of hard contact, for the settings of a trajectory."""
+    """Return the largest and mean residuals (m/s) of hard contact for the settings of a trajectory."""
     known = residual[np.isfinite(residual)]
     return {"residual": float(known.max(initial=0.0)), "mean_residual": float(known.mean()) if known.size else 0.0}
 
 
 def warn_of_creep(robot: Robot, settings: Mapping[str, Any]) -> None:
-    """Warn if the sweeps of hard contact did not converge."""
+    """Warn if the sweeps of hard contact have not converged."""
     contact = settings.get("contact", {})
     if contact.get("mean_residual", 0.0) > CREEP:
         mean, largest, sweeps = (contact[name] for name in ("mean_residual", "residual", "sweeps"))

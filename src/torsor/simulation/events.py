@@ -19,7 +19,7 @@ Index = tuple[int, ...]
 State = tuple[Array, Array]
 StateAt = Callable[[float, Index], State]  # the state of one rollout at a time within a step
 
-# Tolerance (s) of the time of an event.
+# Tolerance (s) for the time of an event.
 TOLERANCE = 1e-10
 
 
@@ -28,12 +28,12 @@ class Event:
     """An event: a function of (t, q, v) and the direction of the sign changes to detect (0 for both)."""
 
     function: Callable[[float, Array, Array], Any]
-    terminal: int  # the number of sign changes that ends the simulation; 0 for none
+    terminal: int  # number of sign changes that ends the simulation; 0 if the event does not end it
     direction: float
 
 
 def read_events(robot: Robot, given: Any, batch: tuple[int, ...]) -> tuple[Event, ...]:
-    """Return one or several events as a list; attributes ``terminal`` and ``direction`` are as in SciPy."""
+    """Return one or several events as a tuple; attributes ``terminal`` and ``direction`` are as in SciPy."""
     events = []
     for each in several(given):
         function = casadi_function(each)
@@ -64,7 +64,7 @@ class EventDetector:
         self._before: list[Array] = []
 
     def start(self, t: float, q: Array, v: Array, rollout: Index = ()) -> None:
-        """Start at a state."""
+        """Start the detection at a state."""
         self.rollout = rollout
         self._before = [self._value(event, t, q, v) for event in self.events]
 
@@ -120,7 +120,7 @@ class EventDetector:
         low, high, state = start, end, state_at(end, index)
         while high - low > TOLERANCE:
             middle = (low + high) / 2
-            if not low < middle < high:  # the limit of floating-point resolution
+            if not low < middle < high:  # limit of floating-point resolution
                 break
             here = state_at(middle, index)
             value = float(self._value(event, middle, *here))

@@ -1,4 +1,4 @@
-"""Trajectories on disk: the contents of .npz and .csv files, and how they are read and checked."""
+"""Trajectories on disk: writing of .npz and .csv files, and reading with checks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ COMPONENTS = tuple((f"{letter}{axis}", unit) for letter, unit in (("n", "N m"), 
 class Crossings(NamedTuple):
     """The sign changes of an event: ``times`` (K,) in s, states ``q`` (K, nq) and ``v`` (K, nv), and rollout indices.
 
-    ``rollouts`` (K, B) contains the rollout indices along the B leading axes of the simulation; B is 0 for one rollout.
+    ``rollouts`` (K, B) are the rollout indices along the B leading axes of the simulation; B is 0 for a single rollout.
     """
 
     times: Array
@@ -73,7 +73,7 @@ class Samples(Result):
         return Archive(self.kind, arrays, plain(self.settings), known)
 
     def _content(self) -> dict[str, Any]:
-        """Return plain values; rollouts are leading axes of the arrays."""
+        """Return the plain values of the document; rollouts are leading axes of the arrays."""
         return {
             "units": {"times": "s", "external": WRENCHES},
             "robot": robot_facts(self.robot),
@@ -90,7 +90,7 @@ class Samples(Result):
 
 
 def read(path: Path, robot: Robot | None) -> Samples:
-    """Return the trajectory in a file, for the given robot or, for .npz, the robot that the file contains."""
+    """Return the trajectory in a file, for the given robot or, from .npz, the robot in the file."""
     check_suffix(path, (".npz", ".csv"))
     if path.suffix.lower() == ".npz":
         with reading_archive(path, Samples.kind) as found:
@@ -101,7 +101,7 @@ def read(path: Path, robot: Robot | None) -> Samples:
 
 
 def _of_archive(archive: Archive, robot: Robot | None) -> Samples:
-    """Return the trajectory of an archive; raise ValueError or KeyError if it is not a trajectory."""
+    """Return the trajectory in an archive; raise ValueError or KeyError if it is not a trajectory."""
     found = archive.arrays
     count, status = int(found["events"]), str(found["status"])
     if status not in STATUSES:
@@ -118,7 +118,7 @@ def _of_archive(archive: Archive, robot: Robot | None) -> Samples:
 
 
 def check(samples: Samples) -> Samples:
-    """Return the samples of a file; raise ValueError if its arrays are inconsistent."""
+    """Return samples from a file; raise ValueError if the arrays are inconsistent."""
     robot, times = samples.robot, samples.times
     batch, count = samples.q.shape[:-2], len(np.atleast_1d(times))
     shapes: dict[str, tuple[int, ...]] = {"times": (count,), "q": (*batch, count, robot.nq)}
@@ -140,7 +140,7 @@ def check(samples: Samples) -> Samples:
 
 
 def columns(samples: Samples, fix: str = "save one of them (trajectory[i]), or a .npz file") -> list[Column]:
-    """Return the table of one rollout: times, positions, velocities, accelerations, forces, and any wrenches."""
+    """Return the table columns of a rollout: times, positions, velocities, accelerations, forces and any wrenches."""
     if samples.q.ndim != 2:
         found = f"{samples.q.shape[:-2]} rollouts do not fit in a .csv file"
         raise ModelError(found, where=samples.robot.name, fix=fix)

@@ -9,28 +9,28 @@ tangents):
     0 <= p_n   complementary to   u_n+ + p_n / (h k (h + r)) + d >= 0,          d = x / (h + r), or x / h if x > 0
     |p_t| <= mu p_n,   p_t opposes u_t+ where they are equal, and u_t+ = 0 inside the cone
 
-(Stewart and Trinkle 1996; Anitescu and Potra 1997), with x = distance - h u_n* + h/2 (J w)_n. The normal is relaxed
-as a spring k with damping k r, both taken at the end of the step, so that any stiffness is stable: a weight F rests at
-the depth F / k, and penetration decays with the time constant r. There is no restitution. Friction is not relaxed, so
-sticking bodies do not creep. The positions follow the impulses, except that the impulses p_w, which only hold touching
-shapes against w, contribute half:
+(Stewart and Trinkle 1996; Anitescu and Potra 1997), with x = distance - h u_n* + h/2 (J w)_n. The normal constraint is
+relaxed as a spring k with damping k r, both evaluated at the end of the step, so that any stiffness is stable: a weight
+F rests at the depth F / k, and penetration decays with the time constant r. There is no restitution. Friction is not
+relaxed, so sticking bodies do not creep. The positions follow the impulses, except that the impulses p_w, which only
+hold touching shapes against w, contribute half:
 
     q+ = q* + h M^-1 J^T (p - p_w / 2)          J w + G p_w = 0 where shapes touch
 
 (stiff coordinates of ``free_motion`` follow all impulses, and their part of J w is not in x),
 so that impacts cause no penetration, resting bodies do not move, and all other motion is of order 2. Impulses dissipate
-the energy p^T G p / 2, in addition to the energy lost in friction and spring. The rest of the step changes the energy
-by errors of order h^2 in flight, and of order h if velocity products accelerate touching points;
+the energy p^T G p / 2, in addition to the energy lost to friction and springs. The rest of the step causes energy
+errors of order h^2 in flight, and of order h if velocity products accelerate touching points;
 docs/simulate/contact.md states their size.
 
-The impulses are found in two parts (``impulses``, ``mobility``). The first guess is the impulse with which every
-touching point sticks; it takes one factorisation of G = J M^-1 J^T. The distribution of the tangential load among
+The impulses are computed in two parts (``impulses``, ``mobility``). The first guess is the impulse with which every
+touching point sticks, which takes one factorisation of G = J M^-1 J^T. The distribution of the tangential load among
 several points of one body is not unique. The guess is therefore repeated with shares in proportion to the normal
-impulses, and without points that pull, so that all points are equally far from their cones. Otherwise points with
-little weight slip, sweeps redistribute their load slowly, and bodies near tipping creep. Projected Gauss-Seidel sweeps
-over the points follow. At each point, the normal impulse is updated, then the tangential impulse, with a step of 1 over
-the larger eigenvalue of its block of G, projected onto the disc mu p_n. Every subproblem is convex, and the method is a
-fixed sequence of operations, for batches and for a single motion.
+impulses, and without points that pull, so that all points are equally far from their cones. Otherwise, points with
+little weight would slip, sweeps would redistribute their load slowly, and bodies near tipping would creep. Projected
+Gauss-Seidel sweeps over the points follow. At each point, the normal impulse is updated, then the tangential impulse,
+with a step of 1 over the larger eigenvalue of its block of G and a projection onto the disc mu p_n. Every subproblem is
+convex, and the method is a fixed sequence of operations, for batches and for single motions.
 """
 
 from collections import Counter
@@ -50,14 +50,14 @@ from torsor.simulation.dynamics import step_function
 from torsor.simulation.free_motion import FreeMotion, free_motion, turned
 from torsor.simulation.methods import STEPS
 
-# The mobility of the contact points: G = J M^-1 J^T, in the form that takes fewer operations.
+# The mobility of the contact points, G = J M^-1 J^T, in the form that takes fewer operations.
 
 
 class Mobility:
-    """The mobility of points, by which impulses change their velocities u = J v: G = J M^-1 J^T = ``read`` ``write``.
+    """The mobility G = J M^-1 J^T = ``read`` ``write``, which maps impulses to changes of the velocities u = J v.
 
-    If J has fewer rows than there are coordinates, ``write`` is G, ``read`` is 1, and the state of the points is u. If
-    J has more rows, ``write`` is M^-1 J^T, ``read`` is J, and the state is v, which is shorter and makes factorisations
+    If J has fewer rows than there are coordinates, ``write`` is G, ``read`` is 1, and the state of the points is u.
+    Otherwise, ``write`` is M^-1 J^T, ``read`` is J, and the state is v, which is shorter and makes factorisations
     smaller.
     """
 
@@ -83,7 +83,7 @@ class Mobility:
         return self.read[n : n + 3, :] @ self.write[:, n : n + 3]
 
     def sticking(self, added: ca.SX) -> Callable[[ca.SX], ca.SX]:
-        """Return a solver of (G + D) x = right for diagonal D, which factorises G + D or M + J^T D^-1 J (Woodbury)."""
+        """Return a solver of (G + D) x = right with diagonal D; it factorises G + D or M + J^T D^-1 J (Woodbury)."""
         J, inverse = self.J, 1 / added
         matrix = self.M + J.T @ (ca.diag(inverse) @ J) if self.is_wide else self.write + ca.diag(added)
         factors = Squares(ca.densify(symmetric(matrix)))
@@ -102,17 +102,17 @@ class Mobility:
 _REGULAR = 1e-6
 # Compliance of points that do not touch in the first guess, relative to the diagonal of G.
 _AWAY = 1e9
-# Rounds that distribute tangential impulses in proportion to the normal ones and release points that pull; a box on
-# one edge needs all of them.
+# Rounds that distribute tangential impulses in proportion to the normal impulses and release points that pull; a box
+# on one edge needs all of them.
 ROUNDS = 3
-# The smallest share of a point in the normal impulse, relative to the largest; smaller shares are raised to it.
+# Smallest share of a point in the normal impulse, relative to the largest; smaller shares are raised to it.
 _LEAST_SHARE = 1e-4
 # 1/kg: the mobility of a point in a direction in which it cannot move. It also keeps derivatives of square roots finite
 # at zero.
 _IMMOBILE = 1e-12
 
 
-Friction = ca.SX | float | None  # the coefficient, or None without friction
+Friction = ca.SX | float | None  # friction coefficient, or None without friction
 
 
 def impulses(
@@ -127,10 +127,10 @@ def impulses(
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the impulses of a step, impulses that cancel the velocities ``given`` of touching points, and a residual.
 
-    Impulses are (3 K x 1), the residual is in m/s, and the length of the step is h. ``free`` (3 K x 1) are the
-    velocities of the points without impulses, normal and two tangents each. The distance at the end of the step is
-    ``distance`` (K x 1) plus h times the normal velocity. The first guess is repeated ``rounds`` times. ``parameters``
-    are ``Contact.parameters``, as symbols or numbers.
+    Impulses are (3 K x 1), the residual is in m/s, and h is the step length (s). ``free`` (3 K x 1) are the velocities
+    of the points without impulses, normal and two tangents each. The distance at the end of the step is ``distance``
+    (K x 1) plus h times the normal velocity. The first guess is repeated ``rounds`` times. ``parameters`` are
+    ``Contact.parameters``, as symbols or numbers.
     """
     mu, stiffness, relaxation = parameters if contact.friction else (None, *parameters[1:])
     count, spring = distance.numel(), stiffness * h * (h + relaxation)
@@ -157,7 +157,7 @@ def _loaded(blocks: list[ca.SX], normal: ca.SX, soft: ca.SX, mu: Friction) -> ca
     """Return a diagonal that regularises G and distributes tangential impulses in proportion to ``normal`` (K x 1)."""
     largest, added = ca.mmax(ca.vertcat(normal, _IMMOBILE)), []
     for G, p in zip(blocks, ca.vertsplit(normal), strict=True):
-        side = (G[1, 1] + G[2, 2]) / 2  # the same in both directions, so that the shares have the direction of the load
+        side = (G[1, 1] + G[2, 2]) / 2  # equal in both directions, so that shares have the direction of the load
         diagonal = ca.vertcat(G[0, 0], side, side) + _IMMOBILE
         share = ca.fmax(p / largest, _LEAST_SHARE)
         tangential = _AWAY if mu is None else _REGULAR / share
@@ -167,7 +167,7 @@ def _loaded(blocks: list[ca.SX], normal: ca.SX, soft: ca.SX, mu: Friction) -> ca
 
 
 def _residual(mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: ca.SX, soft: ca.SX, mu: Friction) -> ca.SX:
-    """Return the largest remaining velocity error (m/s) of a point: the change that another sweep would cause."""
+    """Return the largest velocity error (m/s) of a point, which is the change that another sweep would cause."""
     u, left = mobility.read @ (mobility.write @ p) + wanted, []
     for n, G in zip(range(0, p.numel(), 3), blocks, strict=True):
         rate = 1 / (G[0, 0] + soft)
@@ -191,7 +191,7 @@ def _swept(
     read, write = mobility.read, mobility.write
     state = write @ ca.vertcat(*p)
     rates = [1 / (G[0, 0] + soft) for G in blocks]
-    # 1 over the larger eigenvalue of the tangential block
+    # 1 over the larger eigenvalue of the tangential block.
     roots = (ca.sqrt(((G[1, 1] - G[2, 2]) / 2) ** 2 + G[1, 2] ** 2 + _IMMOBILE**2) for G in blocks)
     slower = [1 / ((G[1, 1] + G[2, 2]) / 2 + root) for G, root in zip(blocks, roots, strict=True)]
     for _ in range(sweeps):
@@ -207,7 +207,7 @@ def _swept(
 
 
 def _on_disc(x: ca.SX, y: ca.SX, radius: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return the point of a disc about the origin that is nearest to (x, y)."""
+    """Return the point nearest to (x, y) in a disc about the origin."""
     length = ca.sqrt(x**2 + y**2 + _IMMOBILE**2)
     outside = length > radius
     scale = ca.if_else(outside, radius / ca.if_else(outside, length, 1), 1)
@@ -250,7 +250,7 @@ def hard_wrenches(robot: Robot, acting: ca.Function, contact: Contact) -> ca.Fun
 
 
 def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> tuple[FreeMotion, ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return a step without contact, changes of v and q by impulses, wrenches (L x 6), and the residual (m/s)."""
+    """Return a step without contact, changes of v and q due to impulses, wrenches (L x 6), and the residual (m/s)."""
     free = free_motion(robot, acting, is_contact=True)
     h, velocity = free.inputs["h"], ca.SX.sym("velocity", robot.nv)
     state = ContactState(Tree.of(robot), contact.touches(robot), free.q, velocity)

@@ -1,7 +1,7 @@
-"""Inputs of a simulation: controllers, environment wrenches, and prescribed motion.
+"""Inputs of a simulation: controllers, environment wrenches and prescribed motion.
 
-Prescribed coordinates follow given functions of time, and the dynamics determine the others. An example is a robot with
-a moving base whose joint motion is known (Khalil 2010, section 7.2): base motion and joint forces are computed.
+Prescribed coordinates follow functions of time, and the dynamics determine the others. An example is a robot with a
+moving base whose joint motion is known (Khalil 2010, section 7.2): base motion and joint forces are computed.
 """
 
 import reprlib
@@ -33,7 +33,7 @@ Law = Callable[[float, Array, Array], Array]
 
 
 class Source(NamedTuple):
-    """The forces of a controller, or the wrenches of the environment: at most one of array, call and function.
+    """The forces of a controller or the wrenches of the environment, as at most one of array, call and function.
 
     ``added`` is a function of (t, q, v) whose forces also act: contact or stop forces. ``limit`` (nv,) are
     the maximum forces of the controller's drives. With a ``window``, the function has a fourth input: the
@@ -90,7 +90,7 @@ class Source(NamedTuple):
     def _of_samples(
         cls, robot: Robot, given: Any, what: str, core: Shape, active: list[int], duration: float, step: float
     ) -> "Source":
-        """Return the source of samples (times, values), which are interpolated linearly."""
+        """Return the source for samples (times, values), which are interpolated linearly."""
         where = f"{robot.name}: {what}"
         times, values = sampled_times(given[0], where), real_array(given[1], where, what)
         if active and values.shape[1:] == (len(active),):
@@ -127,13 +127,13 @@ def _expand(forces: Array, count: int, places: list[int]) -> Array:
 
 
 def casadi_function(given: Any) -> ca.Function | None:
-    """Return a CasADi function, or the attribute ``function`` of an object if it is one; None for anything else."""
+    """Return a CasADi function, or an object's attribute ``function`` if it is one; None for other objects."""
     found = given if isinstance(given, ca.Function) else getattr(given, "function", None)
     return found if isinstance(found, ca.Function) else None
 
 
 def is_sampled(given: Any, core: Shape) -> bool:
-    """Return whether an argument is (times, values): two arrays, the second with one axis more than a single value."""
+    """Return whether an argument is (times, values): two arrays, the second with one axis more than one value."""
     try:
         return isinstance(given, (tuple, list)) and [np.ndim(each) for each in given] == [1, 1 + len(core)]
     except ValueError:  # rows of different lengths
@@ -163,7 +163,7 @@ def traced(
         value = ca.Function(what, symbols, [ca.densify(scalar(*symbols))], names, [what])
     except RuntimeError:
         value = None
-    # Solvers, interpolation tables and external functions remain calls, which the compiler cannot translate.
+    # Solvers, interpolation tables and external functions remain calls, which cannot be compiled.
     if value is None or any(value.instruction_id(k) == ca.OP_CALL for k in range(value.n_instructions())):
         found = f"{what} {function.name()} cannot be expanded into scalar operations"
         raise ModelError(found, where=robot.name, fix="pass a Python function that calls it")
@@ -171,10 +171,10 @@ def traced(
 
 
 def _checked(call: Callable[..., Any], robot: Robot, what: str, core: Shape, active: list[int]) -> Law:
-    """Return a Python function whose result is checked at each call: a wrong shape must not broadcast by accident."""
+    """Return a Python function whose results are checked, because a wrong shape could broadcast by accident."""
 
     def law(t: float, q: Array, v: Array) -> Array:
-        # Read-only views: a function that writes to the state would silently change the motion.
+        # Read-only views, because a function that writes to the state would silently change the motion.
         q, v = q.view(), v.view()
         q.flags.writeable = v.flags.writeable = False
         given = call(t, q, v)
@@ -212,8 +212,8 @@ def words(given: Any, what: str, constant: str) -> str:
 
 Motion = Callable[[float], tuple[Array, Array, Array]]
 
-# Allowed difference between the change of a position during a step and the integral of its velocity, and between the
-# change of a velocity and the integral of its acceleration, due to rounding, finite differences and acceleration jumps.
+# Allowed difference between the change of a position (velocity) during a step and the integral of its velocity
+# (acceleration), due to rounding, finite differences and acceleration jumps.
 ROUNDED, DIFFERENCES = 1e-9, (1e-3, 1e-6)
 
 ALLOWED = "a number, (times, q), (times, q, v, a), a casadi.Function t -> q or t -> (q, v, a), or a Python function "
@@ -222,7 +222,7 @@ ALLOWED += "t -> (q, v, a)"
 
 @dataclass(frozen=True, eq=False)
 class Prescribed:
-    """The prescribed coordinates: their ``names``, and motions, each with the indices of its coordinates in v."""
+    """Prescribed coordinates: their ``names``, and motions with the indices of their coordinates in v."""
 
     robot: Robot
     names: tuple[str, ...]
@@ -267,25 +267,25 @@ class Prescribed:
 
     @property
     def forced(self) -> tuple[str, ...]:
-        """The names of the coordinates that are not prescribed, whose motion is computed."""
+        """Names of the coordinates that are not prescribed, whose motion is computed."""
         return tuple(name for name in self.robot.coordinate_names if name not in self.names)
 
     def at(self, t: float) -> Array:
-        """Return positions, velocities and accelerations (3, nv) at a time; zero for all other coordinates."""
+        """Return positions, velocities and accelerations (3, nv) at a time, with zeros for all other coordinates."""
         found = np.zeros((3, self.robot.nv))
         for indices, motion in self.motions:
             found[:, indices] = motion(t)
         return found
 
     def stages(self, t: float, h: float) -> Array:
-        """Return ``at`` (9, nv) at the start, the middle and the end of a step; warn if a motion jumps."""
+        """Return ``at`` for the start, middle and end of a step, stacked (9, nv); warn if a motion jumps."""
         found = np.concatenate([self.at(t), self.at(t + h / 2), self.at(t + h)])
         if len(self.jumped) < len(self.v):
             self._warn_of_jumps(t, h, found[:, self.v].reshape(3, 3, -1))
         return found
 
     def _warn_of_jumps(self, t: float, h: float, motion: Array) -> None:
-        """Warn once per coordinate if v is not the rate of q, or a not the rate of v, in ``motion`` (3, q v a, n).
+        """Warn once per coordinate if v is not the rate of q, or a is not the rate of v, in ``motion`` (3, q v a, n).
 
         Such motions need infinite forces, which an integrator cannot resolve.
         """
@@ -352,7 +352,7 @@ def _motion(given: Any, count: int, duration: float, where: str) -> Motion:
 
 
 def _of_casadi(function: ca.Function, count: int, where: str) -> Motion:
-    """Return the motion of a CasADi function of t; missing velocities and accelerations are obtained as derivatives."""
+    """Return the motion of a CasADi function of t; missing velocities and accelerations are its derivatives."""
     sizes = [function.size_out(k) for k in range(function.n_out())]
     if function.n_in() != 1 or function.size_in(0) != (1, 1) or sizes not in ([(count, 1)], [(count, 1)] * 3):
         found = f"the function {function.name()} takes {function.n_in()} inputs and returns {sizes}"

@@ -19,11 +19,11 @@ _WHERE = "limits"
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits that a simulation enforces: ``efforts`` of drives, and ``stops`` at the position limits of joints.
+    """Limits that a simulation enforces: ``efforts`` of drives, and ``stops`` at the position limits of joints.
 
-    Drive forces saturate at ``effort_limit``. A joint that is x beyond a position limit
-    (rad or m) and moves further at the rate x' is pushed back with k x max(0, 1 + d x'): ``stiffness`` k (N m/rad, N/m)
-    and ``dissipation`` d (s/rad, s/m), as in the model of Hunt and Crossley (1975), which never adds energy.
+    Drive forces saturate at ``effort_limit``. If a joint is x (rad or m) beyond a position limit and moves further at
+    the rate x', a stop pushes it back with the force k x max(0, 1 + d x'). Here k is the ``stiffness`` (N m/rad, N/m)
+    and d the ``dissipation`` (s/rad, s/m). As in the model of Hunt and Crossley (1975), this never adds energy.
 
     Example:
         >>> Limits(stops=False).efforts
@@ -45,14 +45,14 @@ class Limits:
         object.__setattr__(self, "dissipation", number(self.dissipation, _WHERE, "dissipation", least=0.0))
 
     def effort(self, robot: Robot) -> Array | None:
-        """Return the maximum force of each coordinate (nv,), inf without a limit; None if efforts are not enforced.
+        """Return the maximum force of each coordinate (nv,), inf without a limit, or None if efforts are not enforced.
 
         A limit of 0 marks a coordinate without a drive, which is not limited.
         """
         return np.where(robot.effort_limit > 0, robot.effort_limit, np.inf) if self.efforts else None
 
     def saturated(self, robot: Robot, tau: Array) -> NDArray[np.bool_]:
-        """Return whether forces (..., nv) reach the limits of the drives.
+        """Return a mask of the forces (..., nv) that reach the limits of the drives.
 
         Example:
             >>> arm = torsor.library.quadruped()
@@ -63,7 +63,7 @@ class Limits:
         return np.zeros(tau.shape, dtype=bool) if effort is None else np.abs(tau) >= effort
 
     def stop_forces(self, robot: Robot, q: Any, v: Any) -> Array:
-        """Return the forces of the stops (..., nv) at positions q (..., nq) and velocities v (..., nv).
+        """Return the stop forces (..., nv) at positions q (..., nq) and velocities v (..., nv).
 
         Example:
             >>> arm = torsor.library.two_link()
@@ -76,7 +76,7 @@ class Limits:
         return forces
 
     def function(self, robot: Robot) -> ca.Function | None:
-        """Return the forces of the stops as a function (t, q, v) -> (nv x 1); None if there are no stops."""
+        """Return the function (t, q, v) -> stop forces (nv x 1), or None if there are no stops."""
         limits = stopped(robot) if self.stops else []
         if not limits:
             return None
@@ -115,7 +115,7 @@ def limits_of(settings: Mapping[str, Any]) -> Limits | None:
 
 
 def check_limits(robot: Robot, limits: Limits, q: Array, step: float | None) -> Limits:
-    """Return the limits; warn if joints exceed them at q (..., nq), or if the ``step`` is too long for the stops."""
+    """Return the limits; warn if joints exceed them at q (..., nq), or if ``step`` (s) is too long for the stops."""
     limits = instance_of(limits, Limits, robot.name, "limits", allowed="a torsor.simulation.Limits")
     both = stopped(robot) if limits.stops else []
     efforts = limits.efforts and bool(((robot.effort_limit > 0) & np.isfinite(robot.effort_limit)).any())

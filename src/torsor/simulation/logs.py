@@ -1,4 +1,4 @@
-"""Laboratory logs: columns of a text file, selected by header or number, in SI units and radians."""
+"""Laboratory logs: columns of a text file, selected by header or number and converted to SI units and radians."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ UNITS: dict[str, dict[str, float]] = {
     "current": {"A": 1.0, "mA": 1e-3},
     "temperature": {"degC": 1.0, "K": 1.0},  # only differences matter
 }
-"""The units of each quantity, and their factors to SI units and radians."""
+"""Units of each quantity, and their factors to SI units and radians."""
 
 
 def read_log(
@@ -77,7 +77,7 @@ def check_increasing(times: Array, lines: NDArray[np.intp], where: str) -> None:
 def wanted_columns(
     columns: Any, robot: Mechanism, where: str, quantities: Sequence[str] = QUANTITIES, driven: int | None = None
 ) -> dict[str, list[Head]]:
-    """Return the columns of each quantity: names or indices, one for each coordinate of the robot.
+    """Return the columns of each quantity as names or indices, one for each coordinate of the robot.
 
     Forces may also have only the ``driven`` columns, without the free base of a robot.
     """
@@ -107,7 +107,7 @@ def wanted_columns(
 
 
 def unit_scales(units: Any, wanted: Mapping[str, list[Head]], robot: Mechanism | None, where: str) -> dict[str, Array]:
-    """Return the unit factors of the columns of each quantity; with a ``robot``, units must fit its joints."""
+    """Return the unit factors of the columns of each quantity; if ``robot`` is given, units must fit its joints."""
     found = {}
     for name, unit in ({} if units is None else table(units, where, "units")).items():
         if name not in wanted:
@@ -128,7 +128,7 @@ def unit_scales(units: Any, wanted: Mapping[str, list[Head]], robot: Mechanism |
 
 
 def _check_kinds(robot: Mechanism, name: str, given: Sequence[str], where: str) -> None:
-    """Raise ModelError if a unit does not fit its coordinate, such as a unit of angle for a length."""
+    """Raise ModelError if a unit does not fit its coordinate, for example a unit of angle for a length."""
     positions, rates = units_of(robot)
     names = robot.position_names if name == "q" else robot.coordinate_names
     for coordinate, kind, unit in zip(names, positions if name == "q" else rates, given, strict=True):
@@ -142,7 +142,7 @@ def _check_kinds(robot: Mechanism, name: str, given: Sequence[str], where: str) 
 def motion_of(robot: Robot, log: Mapping[str, Array], where: str) -> tuple[Array, Array, Array, Array, Array]:
     """Return (times, q, v, a, tau) of a log.
 
-    Missing v and a are computed by second-order differences, and a missing tau is computed by inverse dynamics.
+    Missing v and a are computed by second-order differences, and missing tau by inverse dynamics.
     """
     times, q = log["time"], log["q"]
     pairs = zip(robot.joints, robot.coordinates, strict=True)

@@ -1,7 +1,7 @@
 """Loop projection, which keeps the loops of a mechanism closed during a simulation.
 
 States are projected onto closed loops. The closure equations may be redundant, so a linearly independent subset (a
-``ClosureChoice``) is used; a new subset is chosen when the current one comes close to linear dependence.
+``ClosureChoice``) is used. A new subset is chosen when the current one becomes nearly dependent.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ Kernel = Callable[..., tuple[Array, Array, Array]]
 class Choices:
     """Choices of independent closure equations of a robot; ``given`` are the names of its prescribed coordinates.
 
-    If coordinates are prescribed, the equations must be independent in the motion of all others.
+    If coordinates are prescribed, the equations must be independent for the motion of the others.
     """
 
     def __init__(self, robot: Robot, given: tuple[str, ...] = ()) -> None:
@@ -36,7 +36,7 @@ class Choices:
         self.closure = robot.with_active(given).closed.closure if given else robot.closed.closure
 
     def near(self, q: Array) -> ClosureChoice:
-        """Return the initial equations at positions q (nq,)."""
+        """Return the equations to try first at positions q (nq,)."""
         return self.at(q) if self.given else self.closure.independent_near(q)
 
     def at(self, q: Array) -> ClosureChoice:
@@ -52,7 +52,7 @@ class Choices:
         return choice
 
     def during(self, t: float, index: Index, q: Array) -> ClosureChoice:
-        """Return well-conditioned equations at time t of a rollout; raise SimulationError if none are independent."""
+        """Return well-conditioned equations at time t (s) of a rollout; raise SimulationError if there are none."""
         try:
             return self.at(q)
         except ModelError:
@@ -62,7 +62,7 @@ class Choices:
 def project_start(robot: Robot, choices: Choices, q: Array, v: Array) -> tuple[Array, Array]:
     """Return the initial state (..., nq) and (..., nv) projected onto closed loops; raise ModelError if they are open.
 
-    With prescribed coordinates, the velocities of the others are arbitrary, because they are projected.
+    If coordinates are prescribed, the velocities of the others may be arbitrary, because they are projected.
     """
     gap = np.abs(robot.closed.closure.space.error(q))
     if not gap.max(initial=0.0) <= MAX_CLOSURE_ERROR:

@@ -12,11 +12,11 @@ from torsor.base.files import replacing
 from torsor.base.progress import Bar
 
 KINDS = (".gif", ".mp4")
-COLOURS = 128  # of a .gif; each frame has its own palette
+COLOURS = 128  # number of colours of a .gif; each frame has its own palette
 
 
 def movie_path(path: str | Path, where: str = "animate") -> Path:
-    """Return the path of a movie; raise ModelError for other suffixes, and for .mp4 without ffmpeg."""
+    """Return the path of a movie; raise ModelError for unsupported suffixes, and for .mp4 without ffmpeg."""
     target = Path(path)
     if target.suffix.lower() not in KINDS:
         allowed = f"a name that ends with {' or '.join(KINDS)}"
@@ -44,8 +44,8 @@ def write_movie(
 ) -> Path:
     """Write ``count`` frames of a figure at ``rate`` frames per second and return the path; ``show(k)`` draws frame k.
 
-    A .gif loops forever. ``progress`` is True, False, or None, which shows a bar on a terminal after one second. After
-    Ctrl-C or an error, an existing file is unchanged, and no new file is left.
+    A .gif loops forever. ``progress`` is True, False, or None to show a bar on a terminal after one second. After
+    Ctrl-C or an error, existing files are unchanged and no new file remains.
     """
     target = movie_path(path)
     write = _gif if target.suffix.lower() == ".gif" else _mp4
@@ -79,7 +79,8 @@ def _mp4(figure: Any, show: Callable[[int], None], count: int, part: Path, rate:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     FigureCanvasAgg(figure)
-    # The temporary name does not end with .mp4, and players need even sizes and colours at half the resolution.
+    # The format is explicit because the temporary name does not end with .mp4. Players need even sizes and colours at
+    # half the resolution.
     even = ["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p"]
     writer = FFMpegWriter(fps=rate, codec="h264", extra_args=[*even, "-f", "mp4"])
     with writer.saving(figure, str(part), dpi):

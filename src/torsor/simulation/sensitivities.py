@@ -1,18 +1,18 @@
-"""Derivatives of one step of each fixed-step integrator, and of whole rollouts: for iLQR, MPC and shooting.
+"""Derivatives of steps of the fixed-step integrators, and of whole rollouts, for iLQR, MPC and shooting.
 
-A small change of a state is x = (dq, dv), with dq along ``integrate``: 2 nv numbers, even if q contains quaternions.
-For a step of length h with constant forces,
+A small change of a state is x = (dq, dv), with dq along ``integrate``, which has 2 nv components even if q contains
+quaternions. For a step of length h with constant forces,
 
     x_next = A x + B dtau
 
-A step of the Runge-Kutta method is differentiated by the chain rule through its stages, with the compiled derivatives
-of forward dynamics. In local coordinates u about q, a stage at q_s = chart(q, u) with the velocities v_s has
+A Runge-Kutta step is differentiated by applying the chain rule to its stages, with the compiled derivatives of forward
+dynamics. In local coordinates u about q, a stage at q_s = chart(q, u) with the velocities v_s has
 
     dq_s = C(u) dq + T(u) du        (C: the chart's centre moves, ``chart_carry``; T: u changes, ``chart_velocity``)
     du' = dr/du du + r(u) dv_s      (r: ``chart_rate``, linear in the velocities)
 
-The implicit methods are differentiated by CasADi as they are computed, including the iterations. If these do
-not converge, the derivatives are NaN, like the velocities.
+CasADi differentiates the implicit methods as they are computed, including the iterations. If these do not converge, the
+derivatives are NaN, like the velocities.
 """
 
 from dataclasses import dataclass
@@ -53,11 +53,11 @@ def step_derivatives(
     """Return (A, B) of one step of length ``dt`` (s): (..., 2 nv, 2 nv) and (..., 2 nv, nv).
 
     They are the exact derivatives of the state (q, v) after a step of ``method`` ("rk4", "implicit" or "sdirk"). A
-    contains the derivatives with respect to the state before the step, and B the derivatives with respect to the forces
-    ``tau`` (..., nv), which are constant during the step. Changes of q, before and after, are along ``integrate``.
+    contains the derivatives with respect to the state before the step, and B those with respect to the forces ``tau``
+    (..., nv), which are constant during the step. Changes of q before and after the step are along ``integrate``.
     ``external`` (..., L, 6) are wrenches that are fixed in their links. For ``contact`` see ``simulate``; derivatives
-    are one-sided where contact begins or ends. The large code of the implicit methods and of contact takes a long time
-    to compile for robots with many joints. Robots with loops raise ModelError.
+    are one-sided where contact begins or ends. For robots with many joints, the code of the implicit methods and of
+    contact is large and takes a long time to compile. Robots with loops raise ModelError.
 
     Example:
         >>> mass = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, 0, 0))
@@ -92,7 +92,7 @@ class Sensitivity:
 
     @cached_property
     def _from_end(self) -> Array:
-        """Products of A from each step to the end (..., T + 1, 2 nv, 2 nv); the last is the identity."""
+        """Products (..., T + 1, 2 nv, 2 nv) of A from each step to the end; the last is the identity."""
         count, size = self.A.shape[-3], self.A.shape[-1]
         found = np.empty((*self.A.shape[:-3], count + 1, size, size), self.A.dtype)
         found[..., count, :, :] = np.eye(size)
@@ -168,7 +168,7 @@ def sensitivity(
 def _checked(
     robot: Robot, q: ArrayLike, v: ArrayLike, tau: ArrayLike, method: str, external: Maybe
 ) -> tuple[list[Array], list[Array]]:
-    """Return the arrays of a step as given, and the external wrenches, if any."""
+    """Return the checked arrays of a step, and the external wrenches if there are any."""
     where = instance_of(robot, Robot, STEP, "robot").name
     if robot.loops:
         fix = "differentiate robot.open_tree(), or the algorithm closed_forward_dynamics by robot.derivatives.jvp"
@@ -185,7 +185,7 @@ def _checked(
 
 
 class _Maps(NamedTuple):
-    """The maps of the local coordinates at u, each (..., nv, nv); see the docstring of this module."""
+    """Maps of the local coordinates at u, each (..., nv, nv); see the module docstring."""
 
     carry: Array
     by_u: Array
@@ -249,18 +249,18 @@ def _key(robot: Robot, contact: Contact | None) -> str:
 
 
 def _differentiated(robot: Robot, method: str, loaded: bool, contact: Contact | None) -> AnyKernel:
-    """Return the kernel of the Jacobians of a step with respect to q, v and tau, first those of q, then those of v."""
+    """Return the kernel of the Jacobians of a step with respect to q, v and tau, first for q, then for v."""
 
     def make() -> ca.Function:
         step, tree = _made(robot, method, loaded, contact), Tree.of(robot)
         inputs = dict(zip(step.name_in(), symbols(step), strict=True))
         results = dict(zip(step.name_out(), step.call(list(inputs.values())), strict=True))
         found: dict[str, Any] = jacobians(inputs, results, {"q": steps(tree, inputs["q"])}, ("q", "v", "tau"))
-        # The columns of E, the change of the components of q by a step, are orthogonal, so its pseudoinverse is cheap.
+        # The columns of E, which maps steps to changes of q, are orthogonal, so its pseudoinverse takes few operations.
         E = steps(tree, results["q_next"])
         back = ca.diag(1 / ca.sum1(E**2).T) @ E.T
         found = {name: back @ each if name.startswith("q_next") else each for name, each in found.items()}
-        # If the iterations did not converge, the velocities are NaN; the derivatives of that branch would be zero.
+        # If the iterations did not converge, the velocities are NaN, but the derivatives of that branch would be zero.
         solved = ca.sumsqr(results["v_next"]) < ca.inf  # the maximum in norm_inf would ignore NaN
         outputs = ca.cse([ca.if_else(solved, ca.densify(each), ca.SX.nan(*each.shape)) for each in found.values()])
         return ca.Function("step_derivatives", list(inputs.values()), outputs, list(inputs), list(found))

@@ -1,4 +1,4 @@
-"""The setup of a simulation: input that is validated before the computation starts, and checks of the state."""
+"""The setup of a simulation: validation of the input before the computation starts, and checks of the state."""
 
 import math
 from collections import deque
@@ -73,12 +73,12 @@ class Settings:
 
     @property
     def delay_periods(self) -> int:
-        """The delay of the controller in control periods."""
+        """Delay of the controller in control periods."""
         return 0 if self.control_period is None else round(self.delay / self.control_period)
 
     @property
     def segments(self) -> list[tuple[float, float]]:
-        """Start and end of each control period; without periods, of the simulation or of each interval between samples.
+        """Start and end of each control period or, without periods, of the simulation or each sampling interval.
 
         If ``record`` is not an integer multiple of the step for the whole simulation, fixed steps end at the samples.
         """
@@ -94,7 +94,7 @@ class Settings:
 
     @property
     def steps(self) -> list[tuple[float, int, float]]:
-        """Start, number of steps and step length of each segment: equal steps, no longer than ``step``."""
+        """Start, number of steps and step length of each segment; steps are equal and no longer than ``step``."""
         return self._steps(self.segments)
 
     def _steps(self, segments: list[tuple[float, float]]) -> list[tuple[float, int, float]]:
@@ -119,16 +119,16 @@ class Setup:
     settings: Settings
     prescribed: Prescribed | None = None
     hard: Contact | None = None  # hard contact, which is part of the step
-    about: Mapping[str, Any] = field(default_factory=dict)  # the arguments, for the settings of the trajectory
+    about: Mapping[str, Any] = field(default_factory=dict)  # arguments for the settings of the trajectory
 
     @cached_property
     def choices(self) -> Choices:
-        """The choices of the equations that keep loops closed."""
+        """Choices of the equations that keep loops closed."""
         return Choices(self.robot, () if self.prescribed is None else self.prescribed.names)
 
     @property
     def batch(self) -> tuple[int, ...]:
-        """The leading axes."""
+        """Leading axes of the rollouts."""
         return self.v.shape[:-1]
 
     @property
@@ -138,7 +138,7 @@ class Setup:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether the controller is evaluated once per control period and its force held."""
+        """Whether the controller is evaluated once per control period and its force is held."""
         return self.settings.control_period is not None
 
     def rollout(self, index: tuple[int, ...]) -> "Setup":
@@ -234,7 +234,7 @@ def method_of(method: str, controller: Source, contact: Contact | None) -> str:
 
 
 def check_rollouts(robot: Robot, name: str, shape: tuple[int, ...], axes: int, batch: tuple[int, ...]) -> None:
-    """Raise ModelError if constant forces have leading axes that the start lacks: they may be samples over time."""
+    """Raise ModelError if constant forces, which may be samples over time, have leading axes that the start lacks."""
     core = shape[len(shape) - axes :]
     try:
         if np.broadcast_shapes(shape[: len(shape) - axes], batch) == batch:
@@ -249,7 +249,7 @@ def check_rollouts(robot: Robot, name: str, shape: tuple[int, ...], axes: int, b
 
 
 def normalised(robot: Robot, q: Array) -> Array:
-    """Return the positions with quaternions of length 1; raise ModelError for a quaternion of length 0."""
+    """Return positions with normalised quaternions; raise ModelError for a quaternion of length 0."""
     if robot.nq == robot.nv:
         return q
     kernel = compiled(robot, "chart", (), lambda: robot.function("chart"))
@@ -262,7 +262,7 @@ def normalised(robot: Robot, q: Array) -> Array:
 
 
 def check_mass_matrix(setup: Setup) -> None:
-    """Raise SimulationError if the mass matrix at the start is singular: the acceleration is then not defined."""
+    """Raise SimulationError if the mass matrix at the start is singular, because accelerations are then undefined."""
     robot = setup.robot
     if setup.prescribed is not None:
         return  # prescribed coordinates need no inertia
@@ -296,7 +296,7 @@ def divergence(setup: Setup, t: float, v: Array) -> SimulationError | None:
         found += f" after the step to t = {t:.6g} s" + ": a wheel that lies flat cannot roll" * wheels
         if setup.prescribed is not None:
             found += ": the prescribed motion may be out of their reach"
-    others = None if method == "adaptive" else '`method="adaptive"`'  # which chooses its own step
+    others = None if method == "adaptive" else '`method="adaptive"`'  # "adaptive" chooses its own step
     if method == "rk4" and setup.prescribed is None:
         others = '`method="linearly_implicit"`, "implicit" or "adaptive"'
     if setup.hard is not None:

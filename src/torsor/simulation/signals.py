@@ -1,7 +1,7 @@
-"""Signals: functions of time given by samples, with polynomials between them, and the part that one step needs.
+"""Signals: functions of time defined by samples, with polynomials between them.
 
-A compiled step cannot look up a table. Instead, the polynomial for the time of the step is an input (``window``),
-so that one kernel serves signals of any length.
+A compiled step cannot look up a table. Instead, the polynomial for the time of the step is an input (``window``), so
+that the same kernel is used for signals of any length.
 """
 
 from itertools import pairwise
@@ -15,16 +15,16 @@ from torsor.base.checks import real_array
 from torsor.base.errors import ModelError, warn
 from torsor.base.time_series import ROUNDING, derivative_factors, polynomials
 
-CUBIC = 4  # points that determine a cubic
-UNLIKE, STILL = 0.3, 1e-3  # relative difference of rates that is reported, relative rate of a joint at rest
+CUBIC = 4  # number of points that determine a cubic
+UNLIKE, STILL = 0.3, 1e-3  # relative difference of rates that is reported, and relative rate of a joint at rest
 MOTION, LINEAR = 3, 1  # number of quantities that are continuous at the samples: q, v and a, or values alone
 
 
 class Signal:
-    """Polynomials between increasing ``breaks`` (S + 1,), in s; before and after them the signal is constant.
+    """Polynomials between increasing ``breaks`` (S + 1,), in s; before and after them, the signal is constant.
 
-    ``pieces`` (S + 2, powers, n) are coefficients in the time since ``starts`` (S + 2,). The first and the last piece
-    are the constants.
+    ``pieces`` (S + 2, powers, n) are coefficients of powers of the time since ``starts`` (S + 2,). The first and last
+    pieces are the constants.
 
     Example:
         >>> ramp = Signal.joined(np.array([0.0, 2.0]), [np.array([[0.0], [4.0]])])
@@ -49,9 +49,9 @@ class Signal:
     @classmethod
     @np.errstate(all="ignore")  # the result is checked
     def joined(cls, times: Array, left: list[Array], right: list[Array] | None = None) -> "Signal":
-        """Return the signal with values and rates ``left`` ((T, n) each) at ``times`` (T,), right of each sample.
+        """Return the signal with values and rates ``left`` ((T, n) each) just after the samples at ``times`` (T,).
 
-        ``right`` are the values and rates at the end of each interval (T - 1, n). By default, the signal and its rates
+        ``right`` are the values and rates (T - 1, n) at the end of each interval. By default, the signal and its rates
         are continuous.
         """
         ends = [each[1:] for each in left] if right is None else right
@@ -61,12 +61,12 @@ class Signal:
     @classmethod
     @np.errstate(all="ignore")
     def through(cls, times: Array, q: Array) -> "Signal":
-        """Return the cubic spline through q (T, n); its end slopes are taken from cubics through four points."""
+        """Return the cubic spline through q (T, n), whose end slopes are those of cubics through four points."""
         # A quintic with the values, slopes and accelerations of a cubic at both ends equals that cubic.
         h, steep = np.diff(times)[:, None], np.diff(q, axis=0) / np.diff(times)[:, None]
         slopes = np.empty_like(q)
         slopes[0], slopes[-1] = _slope(times[:CUBIC], q[:CUBIC], 0), _slope(times[-CUBIC:], q[-CUBIC:], -1)
-        # Continuous accelerations: h_k m_k-1 + 2 (h_k-1 + h_k) m_k + h_k-1 m_k+1 is known; eliminated from the left.
+        # Continuity of accelerations determines h_k m_k-1 + 2 (h_k-1 + h_k) m_k + h_k-1 m_k+1; eliminate from the left.
         factors = np.zeros_like(h)
         for k in range(1, len(times) - 1):
             before, after = h[k - 1, 0], h[k, 0]
@@ -82,7 +82,7 @@ class Signal:
 
     @property
     def size(self) -> tuple[int, int]:
-        """The shape of a ``window``."""
+        """Shape of a ``window``."""
         return 1 + self.pieces.shape[-2], self.pieces.shape[-1]
 
     def at(self, t: Any, orders: int = MOTION) -> Array:
@@ -93,8 +93,8 @@ class Signal:
     def window(self, start: Any, end: Any) -> Array:
         """Return the polynomials (..., 1 + powers, n) from ``start`` (...) to ``end`` (...).
 
-        The first row is their start time; the others are coefficients. If there is no break in between,
-        the polynomials are the signal itself. Otherwise they have its values and rates at both ends.
+        The first row is their start time; the other rows are coefficients. If there is no break in between, the
+        polynomials equal the signal. Otherwise, they match its values and rates at both ends.
         """
         start, end = np.broadcast_arrays(np.asarray(start, dtype=float), np.asarray(end, dtype=float))
         first = np.searchsorted(self._edges, start, side="right")
@@ -133,7 +133,7 @@ def _hermite(left: Array, right: Array, h: Array) -> Array:
 
 
 def _slope(times: Array, q: Array, end: int) -> Array:
-    """Return the slope (n,) at one of some points of the polynomial through all of them (Lagrange's formula)."""
+    """Return the slope (n,), at the point ``end``, of the polynomial through all points (Lagrange's formula)."""
     t, weights = times[end], np.zeros(len(times))
     for j in np.delete(np.arange(len(times)), end).tolist():
         rest = np.delete(times, [j, end])
@@ -157,7 +157,7 @@ def sampled_times(times: Any, where: str) -> Array:
 
 
 def samples(given: Any, times: Array, count: int, where: str, name: str) -> Array:
-    """Return samples (T, count), one row for each time; a single column may have the shape (T,)."""
+    """Return samples (T, count), with one row for each time; a single column may have the shape (T,)."""
     rows = real_array(given, where, name)
     rows = rows[:, None] if rows.ndim == 1 and count == 1 else rows
     if rows.shape != (len(times), count):
@@ -178,7 +178,7 @@ def check_duration(times: Array, duration: float, where: str) -> None:
 def warn_of_lost_samples(times: Array, step: float, where: str) -> None:
     """Warn if samples are closer together than the step (s), in which the signal is linear.
 
-    A single short interval is a jump of the signal, so only the longer of two neighbouring intervals counts.
+    A single short interval is a jump of the signal, so only the longer of two neighbouring intervals is considered.
     """
     gaps = np.diff(times)
     spacing = np.maximum(gaps[1:], gaps[:-1]).min(initial=np.inf)
@@ -189,7 +189,7 @@ def warn_of_lost_samples(times: Array, step: float, where: str) -> None:
 
 
 def motion_signal(given: tuple[Any, ...], count: int, where: str) -> Signal:
-    """Return the motion of (times, q), a cubic spline, or of (times, q, v, a), with quintics between the samples."""
+    """Return the motion for (times, q), a cubic spline, or for (times, q, v, a), quintics between the samples."""
     if len(given) not in (2, 4):
         raise ModelError(f"{len(given)} arrays", where=where, allowed="(times, q) or (times, q, v, a)")
     times = sampled_times(given[0], where)
@@ -198,7 +198,7 @@ def motion_signal(given: tuple[Any, ...], count: int, where: str) -> Signal:
 
 
 def warn_of_rates(times: Array, rows: list[Array], where: str) -> None:
-    """Warn if v (T, n) is not the derivative of q, or a is not the derivative of v: units or motions may differ."""
+    """Warn if v (T, n) is not the derivative of q, or a is not that of v, because units or motions may differ."""
     h = np.diff(times)[:, None]
     for k, (name, rate) in enumerate(pairwise("qva")):
         changes, means = np.diff(rows[k], axis=0) / h, (rows[k + 1][1:] + rows[k + 1][:-1]) / 2

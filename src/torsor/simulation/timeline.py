@@ -1,4 +1,4 @@
-"""The motion that viewers play, created from any result: times, states, drive forces and ground reaction forces."""
+"""Motions for viewers, created from any result: times, states, drive forces and ground reaction forces."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,8 +17,8 @@ from torsor.simulation.trajectory import Trajectory
 
 ALLOWED = "a trajectory, motion, retimed path, stride, measured gait, identification; one rollout of a batch: run[3]"
 
-FREE_COORDINATES = 6  # of a body that moves freely
-MIN_DRIVE_FORCE = 1e-9  # N m, N: rounding of zero
+FREE_COORDINATES = 6  # number of coordinates of a free body
+MIN_DRIVE_FORCE = 1e-9  # N m, N: force below which a value is rounding error
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,15 +26,15 @@ class Timeline:
     """Samples of a motion at ``times`` (T,), in s: ``q`` (T, nq), ``v`` and ``a`` (T, nv). ``timeline`` creates them.
 
     ``tau`` (T, k) are the forces of the coordinates ``driven`` (k names). ``external`` (T, L, 6) are environment
-    wrenches on links, as for ``Robot.inverse_dynamics``. ``ground`` (T, G, 6) are forces of the ground: the point of
-    application (m), then the force (N), in base axes; NaN where there is none. ``feet`` (G) are the names of the feet
-    on which they act, if known. ``residuals`` (T, k) are the measured minus the predicted forces of an identification.
-    ``valid`` (T,) is False where forces are not known, and ``markers`` (T, M, 3) are measured points (m) in base axes,
-    NaN where not seen. ``things`` are objects drawn with the robot. ``ahead`` (3,), in m, belongs to a periodic motion:
-    the last sample is the first one, displaced by ``ahead``. ``movie`` writes an animation in its own style; its
-    arguments are a path, the frame rate, the slow-motion factor, and whether to show progress. ``rotation_title`` is
-    the name of the positions of rotations in charts: "angle" for people. ``stride`` is the side of the heel strike with
-    which the motion begins, if it is one gait cycle.
+    wrenches on links, as for ``Robot.inverse_dynamics``. ``ground`` (T, G, 6) are ground reaction forces: the point of
+    application (m), then the force (N), in base axes, or NaN without contact. ``feet`` (G) are the names of the feet on
+    which they act, if known. ``residuals`` (T, k) are the measured minus the predicted forces of an identification.
+    ``valid`` (T,) is False where forces are unknown. ``markers`` (T, M, 3) are measured points (m) in base axes, NaN
+    where not visible. ``things`` are objects drawn with the robot. In a periodic motion, the last sample is the first
+    one displaced by ``ahead`` (3,), in m. ``movie`` writes an animation in its own style; its arguments are a path, the
+    frame rate, the slow-motion factor, and whether to show progress. ``rotation_title`` is the name of rotational
+    positions in charts: "angle" for people. If the motion is one gait cycle, ``stride`` is the side of its initial heel
+    strike.
     """
 
     robot: Robot
@@ -62,19 +62,19 @@ class Timeline:
 
     @cached_property
     def reactions(self) -> Array:
-        """The wrench (T, L, 6) that each parent exerts on its link: moment, then force, in the link's frame."""
+        """Wrench (T, L, 6) that each parent exerts on its link: moment, then force, in the link's frame."""
         tau = np.zeros_like(self.v) if self.tau is None else self.tau
         return Trajectory(self.robot, self.times, self.q, self.v, self.a, tau, external=self.external).reactions
 
     @cached_property
     def limits(self) -> Array:
-        """The maximum forces (k,) of the drives, infinite if there is no limit."""
+        """Maximum forces (k,) of the drives, infinite if there is no limit."""
         limits = dict(zip(self.robot.coordinate_names, self.robot.effort_limit, strict=True))
         return np.array([limits[name] for name in self.driven])
 
     @cached_property
     def drives(self) -> NDArray[np.int64]:
-        """The columns of ``tau`` with a drive: those with a nonzero force at some time, or a finite limit above 0.
+        """Columns of ``tau`` with a drive: those with a nonzero force at any time, or with a finite limit above 0.
 
         Forces on a floating base, which are residuals, come last.
         """
@@ -88,9 +88,9 @@ class Timeline:
 
     @property
     def start(self) -> float:
-        """The time (s) after the first sample at which viewers start: the second at which forces are known.
+        """Time (s) after the first sample at which viewers start: the second sample with known forces.
 
-        Values just before the first are interpolated with unknown ones.
+        Values just before the first sample with known forces are interpolated from unknown ones.
         """
         if self.valid is None or self.valid[0]:
             return 0.0
@@ -99,21 +99,21 @@ class Timeline:
 
     @property
     def known_tau(self) -> Array | None:
-        """The forces ``tau``, with NaN where they are not known."""
+        """Forces ``tau``, with NaN where they are unknown."""
         return self.tau if self.tau is None or self.valid is None else np.where(self.valid[:, None], self.tau, np.nan)
 
     @property
     def force_scale(self) -> tuple[float, str]:
-        """The factor of drive forces and its effect on their units: moments of people are divided by the mass."""
+        """Factor of drive forces, and its effect on their units: moments of people are divided by body mass."""
         return (1.0, "") if self.ground is None else (1.0 / self.robot.mass, "/kg")
 
     @property
     def gaps(self) -> list[tuple[float, float]]:
-        """Intervals (s) after the start in which forces are not known."""
+        """Intervals (s) after the start in which forces are unknown."""
         return [] if self.valid is None else self.intervals(~self.valid)
 
     def intervals(self, flags: NDArray[np.bool_]) -> list[tuple[float, float]]:
-        """Return the intervals (s) after the start in which ``flags`` (T,) are true."""
+        """Return the intervals (s) after the start in which ``flags`` (T,) are True."""
         times = self.times - self.times[0]
         edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]])))
         pairs = zip(edges[::2], edges[1::2], strict=True)
@@ -126,7 +126,7 @@ class Timeline:
         return self.kept(np.linspace(0, len(self) - 1, count).round().astype(int))
 
     def kept(self, samples: NDArray[np.int64]) -> "Timeline":
-        """Return some of the samples, by their indices."""
+        """Return the samples with the given indices."""
         names = ("times", "q", "v", "a", "tau", "external", "ground", "residuals", "valid", "markers")
         parts = {name: getattr(self, name) for name in names}
         return replace(self, **{name: part[samples] for name, part in parts.items() if part is not None})
@@ -134,15 +134,15 @@ class Timeline:
 
 @singledispatch
 def timeline_of(result: Any) -> Timeline:
-    """Return the timeline of a result; each package registers a function for its own classes."""
+    """Return the timeline of a result; packages register functions for their own classes."""
     raise ModelError(f"cannot play {type(result).__name__}", where="view", allowed=ALLOWED)
 
 
 def timeline(result: Any, title: str = "") -> Timeline:
     """Return the motion of a result: a simulated trajectory, a predicted motion, a stride, or an identification.
 
-    A walk is shown as one stride that repeats; walks and tasks of a human include the ground forces. If a result
-    failed, the samples before the first non-finite one are shown.
+    A walk is shown as one repeating stride; walks and tasks of a human include the ground forces. If a result failed,
+    only the samples before the first non-finite one are shown.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(2), duration=0.5)

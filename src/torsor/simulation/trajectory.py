@@ -1,4 +1,4 @@
-"""The trajectory: the result of a simulation, and the quantities that follow from it."""
+"""The trajectory, which is the result of a simulation, and derived quantities."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # The figure of a trajectory, and its short table.
 
-# Title of each quantity, and its unit, where {} is the unit of the coordinate.
+# Title and unit of each quantity, where {} is the unit of the coordinate.
 QUANTITIES = {
     "q": ("Positions", "{}"),
     "v": ("Velocities", "{}/s"),
@@ -57,7 +57,7 @@ def how(samples: Samples) -> str:
 def plot(
     samples: Samples, curves: Callable[[str], Array], what: str | Sequence[str], path: str | Path | None
 ) -> Figure:
-    """Return a figure with panels for each quantity over time; ``curves(name)`` returns its values (..., T, K)."""
+    """Return a figure with panels for each quantity over time; ``curves(name)`` returns the values (..., T, K)."""
     drawn = [_quantity(samples, name, curves(name)) for name in checked_what(what, QUANTITIES)]
     batch = samples.q.shape[:-2]
     count = f", {int(np.prod(batch))} rollouts" if batch else ""
@@ -106,13 +106,13 @@ def summary(samples: Samples) -> Summary:
     return Summary(f"Trajectory of {robot.name}", facts, ("coordinate", "largest speed", "largest force"), rows)
 
 
-# Drive forces beyond their limits: simulations do not enforce these by default, but a warning names the drives.
+# Drive forces beyond their limits, which simulations do not enforce by default; a warning names the drives.
 
-BEYOND = 2e-2  # allowed excess over a limit (fraction), due to rounding or bounds that hold only at nodes
+BEYOND = 2e-2  # allowed relative excess over a limit, due to rounding or bounds that are enforced only at nodes
 
 
 class Overload(NamedTuple):
-    """The largest force (N m, N) of a ``coordinate`` beyond the limit of its drive, its time (s), and the limit."""
+    """The largest force (N m, N) of a ``coordinate`` beyond its drive limit, its time (s), and the limit."""
 
     coordinate: str
     time: float
@@ -121,7 +121,7 @@ class Overload(NamedTuple):
 
 
 def warn_of_overloads(samples: Samples, found: tuple[Overload, ...]) -> None:
-    """Issue one warning for all coordinates that names the worst one with its force."""
+    """Issue one warning for all coordinates, with the force of the worst one."""
     if not found:
         return
     worst, unit = found[0], force_units(samples.robot)[found[0].coordinate]
@@ -137,11 +137,11 @@ class Trajectory(Samples):
     """A motion of a robot, or a batch of them (rollouts): samples at ``times`` (T,), in s.
 
     ``q`` is (..., T, nq), and ``v``, ``a`` and ``tau`` are (..., T, nv): positions, velocities, accelerations and
-    forces of the controller. ``external`` (..., T, L, 6) are the environment wrenches, or None. ``held`` states, for
-    tau and for external, whether the value of a sample is held until the next one (zero-order hold). ``status`` is
-    "done", "event" (a terminal event ended it), "interrupted" (Ctrl-C) or "failed". ``events`` contains one
-    ``Crossings`` for each event. ``settings`` contains the method, step, tolerances and controller. ``len`` is T; an
-    index selects rollouts.
+    controller forces. ``external`` (..., T, L, 6) are the environment wrenches, or None. ``held`` states, for tau and
+    for external, whether the value of a sample is held until the next sample (zero-order hold). ``status`` is "done",
+    "event" (ended by a terminal event), "interrupted" (Ctrl-C) or "failed". ``events`` contains one ``Crossings`` for
+    each event. ``settings`` contains the method, step, tolerances and controller. ``len`` is T; indexing selects
+    rollouts.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(1), duration=0.5)
@@ -155,7 +155,7 @@ class Trajectory(Samples):
         return f"<Trajectory of {self.robot.name!r}: {batch}{len(self)} samples, {end}, {self.status}>"
 
     def __getitem__(self, index: Any) -> Trajectory:
-        """Return selected rollouts: ``trajectory[3]`` is the fourth, ``trajectory[:10]`` the first ten."""
+        """Return selected rollouts: ``trajectory[3]`` is the fourth, and ``trajectory[:10]`` are the first ten."""
         axes = self.q.ndim - 2
         indices = index if isinstance(index, tuple) else (index,)
         if len(indices) > axes or any(each is None or each is Ellipsis for each in indices):
@@ -170,9 +170,9 @@ class Trajectory(Samples):
 
     @cached_property
     def reactions(self) -> Array:
-        """The wrench that each parent exerts on its link, (..., T, L, 6): ``Robot.joint_wrenches`` along the motion.
+        """Wrench (..., T, L, 6) that each parent exerts on its link: ``Robot.joint_wrenches`` along the motion.
 
-        With loops, the loads of the loop joints on the links are included (``robot.closed.loop_loads``).
+        With loops, the loads of the cut joints on the links are included (``robot.closed.loop_loads``).
         """
         loads = self.external
         if self.robot.loops:
@@ -184,12 +184,12 @@ class Trajectory(Samples):
 
     @cached_property
     def closure_error(self) -> Array:
-        """The residual of loop closure, (..., T, c): ``robot.closed.error`` along the motion; c is 0 without loops."""
+        """Residual (..., T, c) of loop closure: ``robot.closed.error`` along the motion; c is 0 without loops."""
         return self.robot.closed.error(self.q)
 
     @cached_property
     def closure_rate(self) -> Array:
-        """A v (..., T, c), the rates of the closure equations along the motion; for wheels, slip velocities (m/s)."""
+        """Rates A v (..., T, c) of the closure equations along the motion; for wheels, slip velocities (m/s)."""
         return np.asarray((self.robot.closed.jacobian(self.q) @ self.v[..., None])[..., 0])
 
     @cached_property
@@ -204,16 +204,16 @@ class Trajectory(Samples):
 
     @property
     def energy(self) -> Array:
-        """Kinetic plus potential energy (..., T), in J: constant for a conservative system."""
+        """Kinetic plus potential energy (..., T), in J, which is constant for a conservative system."""
         return self.kinetic_energy + self.potential_energy
 
     @cached_property
     def overloads(self) -> tuple[Overload, ...]:
-        """Coordinates whose forces exceed the ``effort_limit`` of their drives by more than 2 %, the worst first.
+        """Coordinates whose forces exceed the ``effort_limit`` of their drives by more than 2 %, worst first.
 
-        Each entry has the ``coordinate``, the ``time`` (s) of its largest force at a sample of any rollout, that
-        ``force`` and the ``limit`` (N m, N). Simulations enforce limits only with ``limits``. A limit of 0 marks
-        a coordinate without a drive.
+        Each entry has the ``coordinate``, the ``time`` (s) of its largest force at any sample of any rollout, this
+        ``force``, and the ``limit`` (N m, N). Simulations enforce limits only with ``limits``. A limit of 0 marks a
+        coordinate without a drive.
         """
         limits, found = self.robot.effort_limit, list[Overload]()
         for k, name in enumerate(self.robot.coordinate_names):
@@ -226,7 +226,7 @@ class Trajectory(Samples):
 
     @cached_property
     def saturated(self) -> NDArray[np.bool_]:
-        """Whether a drive is saturated, (..., T, nv); False if the simulation did not enforce effort limits.
+        """Mask (..., T, nv) of saturated drives; False if the simulation did not enforce effort limits.
 
         Example:
             >>> robot, limits = torsor.library.quadruped(), torsor.simulation.Limits()
@@ -239,15 +239,15 @@ class Trajectory(Samples):
 
     @cached_property
     def stops(self) -> Array:
-        """The forces of stops at position limits, (..., T, nv); zero if the simulation did not enforce them."""
+        """Forces (..., T, nv) of stops at position limits; zero if the simulation did not enforce them."""
         limits = limits_of(self.settings)
         return np.zeros(self.v.shape) if limits is None else limits.stop_forces(self.robot, self.q, self.v)
 
     def at(self, t: ArrayLike) -> Instants:
-        """Return the motion at times t (...), from the first to the last sample: q, v, a and tau (..., n).
+        """Return the motion q, v, a and tau (..., n) at times t (...) between the first and last samples.
 
-        The axes of rollouts come before the axes of t. Positions are interpolated on the group by the cubic through
-        the neighbouring samples and their velocities. Velocities are interpolated by the cubic through the samples and
+        The axes of rollouts come before those of t. Positions are interpolated on the group by the cubic defined by the
+        neighbouring samples and their velocities. Velocities are interpolated by the cubic defined by the samples and
         their accelerations (under held forces), and accelerations are its derivative. Forces are held or interpolated
         linearly. With loops, positions and velocities are projected onto closed loops.
 
@@ -260,7 +260,7 @@ class Trajectory(Samples):
 
     @cached_property
     def series(self) -> Series:
-        """The samples in the form from which ``at`` interpolates."""
+        """Samples for interpolation by ``at``."""
         group = None if self.robot.nq == self.robot.nv else self.robot
         arrays = self.q, self.v, self.a, self.tau
         return Series.of(self.robot.name, self.times, *arrays, held=self.held[0], group=group)
@@ -276,13 +276,13 @@ class Trajectory(Samples):
         delimiter: str | None = None,
         rate: float | None = None,
     ) -> Trajectory:
-        """Return the trajectory of a .npz file, which contains its robot, or of a .csv file, for the given robot.
+        """Return the trajectory in a .npz file, which contains its robot, or in a .csv file for the given robot.
 
-        A table with any other layout requires ``columns``: {"time": name, "q": names, "v": ..., "a": ..., "tau": ...},
-        column names or indices from 0, in the order of the coordinates. ``units``, such as {"q": "deg", "time": "ms"},
-        contains one unit for all columns of a quantity, or a list; the defaults are SI units and radians. The
-        ``delimiter`` is detected by default; ``rate`` (Hz) replaces a time column. Missing v and a are computed by
-        second-order finite differences (first order for a near the ends), and a missing tau by inverse dynamics.
+        A table with another layout requires ``columns``: {"time": name, "q": names, "v": ..., "a": ..., "tau": ...},
+        with column names or indices from 0, in the order of the coordinates. ``units``, such as {"q": "deg", "time":
+        "ms"}, contains one unit for all columns of a quantity, or a list; the defaults are SI units and radians. The
+        ``delimiter`` is detected by default. ``rate`` (Hz) replaces a time column. Missing v and a are computed by
+        second-order finite differences (first order for a near the ends), and missing tau by inverse dynamics.
 
         Example:
             >>> import tempfile
@@ -304,11 +304,11 @@ class Trajectory(Samples):
         return cls(robot, *motion_of(robot, log, str(path)))
 
     def plot(self, path: str | Path | None = None, what: Sequence[str] = ("q", "v", "tau")) -> Figure:
-        """Draw quantities over time and return the figure; with ``path``, save it too.
+        """Return a figure of quantities over time, and save it if ``path`` is given.
 
         ``what`` names them: q, v, a, tau, energy, reactions (norms of the forces), closure (largest residual). Each
-        unit has its own panels, with at most eight curves. Limits of joints and drives that are close to
-        a curve are drawn as dotted lines. Plotting requires matplotlib (``torsor[plot]``).
+        unit has its own panels, with at most eight curves. Limits of joints and drives that are close to a curve are
+        drawn as dotted lines. Plotting requires matplotlib (``torsor[plot]``).
 
         Example:
             >>> figure = torsor.simulate(torsor.library.two_link(), duration=0.1).plot(what=("q", "energy"))
@@ -335,7 +335,7 @@ register_result("trajectory", Trajectory, "a trajectory")
 
 
 class _TrajectoryInstants(SampledInstants):
-    """A motion between samples, with closed loops or under forces that are held during each interval."""
+    """Interpolated motion with closed loops, or under forces that are held during each interval."""
 
     def __init__(self, trajectory: Trajectory, t: ArrayLike):
         super().__init__(trajectory.series, t)
@@ -343,7 +343,7 @@ class _TrajectoryInstants(SampledInstants):
 
     @cached_property
     def _accelerations(self) -> tuple[Array, Array]:
-        """Accelerations at the start and the end of the interval, under the forces that are held during it."""
+        """Return the accelerations at the start and end of the interval, under the forces held during it."""
         own, left, right = self._trajectory, self._left, self._right
         if not any(own.held):
             return super()._accelerations
@@ -354,10 +354,10 @@ class _TrajectoryInstants(SampledInstants):
 
     @cached_property
     def _closed(self) -> tuple[Array, Array]:
-        """Positions and velocities on closed loops."""
+        """Return positions and velocities on closed loops."""
         robot, v = self._trajectory.robot, super()._velocities()
         near, _ = project(robot, super()._positions(), v)
-        return project(robot, near, v)  # removes the error that the first projection leaves in long intervals
+        return project(robot, near, v)  # removes the remaining error of the first projection in long intervals
 
     def _positions(self) -> Array:
         return self._closed[0] if self._trajectory.robot.loops else super()._positions()
@@ -375,7 +375,7 @@ def forward_dynamics(robot: Robot) -> Callable[..., Array]:
 def _at_finite_states(
     function: Callable[..., Array], q: Array, v: Array, tau: Array, external: Array | None = None
 ) -> Array:
-    """Return a function of states with closed loops; it is NaN at states that are NaN because they were not reached."""
+    """Return a function of states with closed loops that is NaN at states that were not reached."""
     known = np.isfinite(v).all(axis=-1)
     if known.all():
         return function(q, v, tau, external)
@@ -388,7 +388,7 @@ def _at_finite_states(
 
 
 def _of_rollouts(event: Crossings, numbers: NDArray[np.intp], picked: NDArray[np.intp]) -> Crossings:
-    """Return the crossings of the picked rollouts, with their indices among the picked ones."""
+    """Return the crossings of selected rollouts, with rollout indices among the selected ones."""
     flat = numbers[tuple(event.rollouts.T)]
     where = {int(number): k for k, number in enumerate(picked.ravel())}
     kept = [k for k, number in enumerate(flat) if int(number) in where]
@@ -405,11 +405,11 @@ def _of_rollouts(event: Crossings, numbers: NDArray[np.intp], picked: NDArray[np
 def needed(
     prescribed: Prescribed, times: Array, q: Array, v: Array, tau: Array, external: Array | None
 ) -> tuple[Array, Array]:
-    """Return the accelerations (..., T, nv), and the forces (..., T, nv) of all coordinates, at samples of a motion.
+    """Return the accelerations (..., T, nv) and the forces (..., T, nv) of all coordinates at samples of a motion.
 
-    The forces of prescribed coordinates are the forces that their motion requires. With loops they follow from the
-    response of the closed mechanism, which is linear: first to a unit force at each prescribed coordinate, then to the
-    forces that produce the prescribed accelerations.
+    The forces of prescribed coordinates are those that their motion requires. With loops, they follow from the linear
+    response of the closed mechanism: first to a unit force at each prescribed coordinate, then to the forces that
+    produce the prescribed accelerations.
     """
     robot, given = prescribed.robot, prescribed.v
     wanted = np.array([prescribed.at(float(t))[2] for t in times])

@@ -1,7 +1,7 @@
 """Vectors, rotations, poses and inertias. Most functions take numbers (NumPy) or symbols (CasADi SX).
 
-Vector, pose and exponential functions take arrays with leading (batch) axes, which broadcast. Spatial vectors
-have the angular part first: twist (omega, v), wrench (moment, force).
+Vector, pose and exponential functions accept arrays with leading batch axes, which broadcast. Spatial vectors have the
+angular part first: twist (omega, v), wrench (moment, force).
 """
 
 from torsor.spatial.exponentials import (

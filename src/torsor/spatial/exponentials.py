@@ -1,15 +1,15 @@
 """The exponential and the logarithm of rotations (SO(3)) and poses (SE(3)), and their derivatives.
 
-A rotation vector w (axis times angle, rad) is an element of so(3), and a twist V = (w, v) an element of se(3). With K =
-[w] and t = |w|^2,
+A rotation vector w (axis times angle, rad) is an element of so(3), and a twist V = (w, v) is an element of se(3). With
+K = [w] and t = |w|^2,
 
     exp(w) = 1 + A K + B K^2        J(w) = 1 + B K + C K^2        J(w)^-1 = 1 - K/2 + D K^2
     exp(V) = [[exp(w), J(w) v], [0, 1]]
 
-where A, B, C and D are functions of t. Near zero they are evaluated as power series to avoid cancellation. J is the
-left Jacobian, exp(w + d) = exp(J(w) d) exp(w) for small d, and the right one is J(-w). The Jacobian of se(3) is the
-same series with the matrix ad(V) = [[K, 0], [[v], K]] in place of K: its diagonal blocks are J(w), and the block below
-them is the derivative of J at w in the direction v. The same holds for its inverse.
+where A, B, C and D are functions of t. Near zero, they are evaluated as power series to avoid cancellation. J is the
+left Jacobian, exp(w + d) = exp(J(w) d) exp(w) for small d, and the right Jacobian is J(-w). The Jacobian of se(3) is
+the same series with the matrix ad(V) = [[K, 0], [[v], K]] in place of K. Its diagonal blocks are J(w), and the block
+below them is the derivative of J at w in the direction v. Its inverse has the same structure.
 """
 
 import math
@@ -25,12 +25,12 @@ from torsor.spatial.poses import make_pose, parts
 from torsor.spatial.rotations import log_rotation, to_quaternion
 from torsor.spatial.vectors import Matrix, Vector, applied, blocks, choose, components, is_symbolic, skew, times
 
-# Below this squared angle the functions of t are summed as power series; above it, the closed forms lose no digits.
+# Squared angle below which the functions of t are summed as power series; above it, the closed forms lose no digits.
 SERIES_BELOW = 1.0
-# Terms of the series of A, B and C: for t < 1 the first omitted term is below 1/23!, less than rounding.
+# Number of terms in the series of A, B and C: for t < 1, the first omitted term is below 1/23!, less than rounding.
 _TERMS = 10
 _A, _B, _C = ([(-1) ** k / math.factorial(2 * k + n) for k in range(_TERMS)] for n in (1, 2, 3))
-# |B_2n| / (2n)! with the Bernoulli numbers B_2n: the series of D, which converges for angles below a full turn.
+# Coefficients |B_2n| / (2n)! of D, with the Bernoulli numbers B_2n; the series converges for angles below a full turn.
 _D = [
     1 / 12,
     1 / 720,
@@ -55,7 +55,7 @@ class _Angle:
         x, y, z = components(w)
         t = x * x + y * y + z * z
         self._small = t < SERIES_BELOW
-        # Where one form is chosen, the other gets an argument at which it can be evaluated and differentiated.
+        # The form that is not chosen gets an argument at which it can be evaluated and differentiated.
         self._near, self._far = choose(self._small, t, 0.0), choose(self._small, 1.0, t)
         self._angle = self._library.sqrt(self._far)
 
@@ -117,7 +117,7 @@ def exp_so3(w: Vector) -> Matrix:
 def log_so3(R: Matrix) -> Vector:
     """Return the rotation vector (..., 3) of rotations R (..., 3, 3), with an angle from 0 to pi.
 
-    This is the inverse of ``exp_so3``. It is accurate near 0 and near pi. At pi it returns w or -w.
+    This is the inverse of ``exp_so3``. It is accurate near 0 and near pi. At pi, it returns w or -w.
 
     Example:
         >>> log_so3(exp_so3([0.1, 0.2, 3.0])).round(12).tolist()
@@ -127,9 +127,9 @@ def log_so3(R: Matrix) -> Vector:
 
 
 def exp_se3(V: Vector) -> Matrix:
-    """Return the pose (..., 4, 4) that a body reaches from the identity after one unit of time at twists V (..., 6).
+    """Return the pose (..., 4, 4) that a body reaches from the identity in one unit of time at the twist V (..., 6).
 
-    V = (omega, v) is constant, in the body's own axes or, with the same result, in base axes at the base origin.
+    V = (omega, v) is constant in the body's own axes or, with the same result, in base axes at the base origin.
 
     Example:
         >>> exp_se3([0, 0, np.pi, 1.0, 0, 0])[:3, 3].round(12).tolist()  # half a circle of radius 1 / pi
@@ -155,8 +155,8 @@ def log_se3(T: Matrix) -> Vector:
 def left_jacobian(x: Vector) -> Matrix:
     """Return J with exp(x + d) = exp(J d) exp(x) for small d, for rotation vectors x (..., 3) or twists x (..., 6).
 
-    The result is (..., 3, 3) or (..., 6, 6). For rotation vectors it also yields the displacement at a constant twist:
-    exp(omega, v) = (exp(omega), J(omega) v).
+    The result is (..., 3, 3) or (..., 6, 6). For rotation vectors, it also determines the displacement at a constant
+    twist: exp(omega, v) = (exp(omega), J(omega) v).
 
     Example:
         >>> left_jacobian(np.zeros(3)).tolist()

@@ -3,9 +3,9 @@
     P = integral of (r, 1)(r, 1)^T dm = [[Sigma, ms], [ms^T, m]]        (4 x 4, symmetric)
 
 with the second moments Sigma, the first moments ms and the mass m about the origin of a frame. P is equivalent to the
-usual (mass, centre of mass, rotational inertia), but it is linear: the matrices P of several bodies add up, and a pose
-T transforms P to T P T^T. For a real body P is positive semidefinite, which implies the triangle inequality of the
-principal moments. See Wensing, Kim and Slotine, "Linear matrix inequalities for physically consistent inertial
+usual (mass, centre of mass, rotational inertia), but it is linear: the matrices P of several bodies can be added, and a
+pose T transforms P to T P T^T. For a real body, P is positive semidefinite, which implies the triangle inequality for
+the principal moments. See Wensing, Kim and Slotine, "Linear matrix inequalities for physically consistent inertial
 parameters", 2018.
 """
 
@@ -43,7 +43,7 @@ def rotational_inertia(Sigma: Matrix) -> Matrix:
 
 
 def pseudo_inertia(mass: float, com: ArrayLike, inertia: ArrayLike) -> Array:
-    """Return P (4 x 4) from mass (kg), centre of mass (m) and 3 x 3 inertia about it (kg m^2), in the frame's axes.
+    """Return P (4 x 4) from mass (kg), centre of mass (m) and 3 x 3 inertia about it (kg m^2), in frame axes.
 
     Example:
         >>> pseudo_inertia(2.0, [1, 0, 0], np.zeros((3, 3)))[0].tolist()
@@ -90,7 +90,7 @@ def spatial_inertia(mass: float, com: ArrayLike, inertia: ArrayLike) -> Array:
 
 
 def composite(*bodies: tuple[float, ArrayLike, ArrayLike]) -> tuple[float, Array, Array]:
-    """Return (mass, com, inertia about it) of rigidly connected bodies, each given in the same form and axes.
+    """Return (mass, com, inertia about it) of rigidly connected bodies, which are given in the same form and axes.
 
     If only one body has mass or inertia, its values are returned unchanged.
 
@@ -106,7 +106,7 @@ def composite(*bodies: tuple[float, ArrayLike, ArrayLike]) -> tuple[float, Array
 
 
 def move_inertia(T: Array, mass: float, com: ArrayLike, inertia: ArrayLike) -> tuple[float, Array, Array]:
-    """Return (mass, com, inertia about it) in the parent's axes of a body given in the axes of the frame T.
+    """Return (mass, com, inertia about it) in the parent's axes for a body given in the axes of the frame T.
 
     Example:
         >>> move_inertia(np.eye(4), 1.0, [0, 0, 1], np.eye(3))[1].tolist()
@@ -127,8 +127,8 @@ def is_physical(inertia: ArrayLike, tolerance: float = 1e-3) -> tuple[bool, bool
         (True, False)
     """
     matrix = np.asarray(inertia, dtype=float)
-    # Quickly, for most bodies: Sigma = tr(J) / 2 - J, whose eigenvalues are half the slacks of the triangle inequality,
-    # is positive definite by its leading minors, up to a third of the tolerance.
+    # Fast check for most bodies: Sigma = tr(J) / 2 - J, whose eigenvalues are half the slacks of the triangle
+    # inequality, is positive definite according to its leading minors, within a third of the tolerance.
     (xx, _, _), (xy, yy, _), (xz, yz, zz) = matrix.tolist()
     if not (xx or yy or zz or xy or xz or yz):
         return True, True
@@ -145,7 +145,7 @@ def is_physical(inertia: ArrayLike, tolerance: float = 1e-3) -> tuple[bool, bool
 def moment(U: Matrix, Sigma: Matrix) -> Vector:
     """Return the integral of r x (U r) dm, the axial vector of U Sigma - (U Sigma)^T, with 15 products and 15 sums.
 
-    With ``U = [omega-dot] + [omega][omega]`` this is J omega-dot + omega x J omega, Euler's equation.
+    For ``U = [omega-dot] + [omega][omega]``, this is the moment J omega-dot + omega x J omega in Euler's equation.
 
     Example:
         >>> J, w, wd = np.diag([3.0, 4.0, 5.0]), np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.2, 0.3])
@@ -166,6 +166,6 @@ def moment(U: Matrix, Sigma: Matrix) -> Vector:
 
 
 def _cyclic(A: Matrix, i: int, j: int) -> Vector:
-    """Return (A[i, j], A[i+1, j+1], A[i+2, j+2]), indices modulo 3: the cyclic permutations of one entry."""
+    """Return (A[i, j], A[i+1, j+1], A[i+2, j+2]) with indices modulo 3."""
     entries = [(i + k) % 3 + 3 * ((j + k) % 3) for k in range(3)]
     return A[entries] if is_symbolic(A) else A.ravel(order="F")[entries]

@@ -8,7 +8,7 @@ from torsor.spatial.vectors import Matrix, Vector, applied, blocks, is_symbolic,
 
 
 def parts(T: Matrix) -> tuple[Matrix, Vector]:
-    """Return the rotation and the origin of a pose.
+    """Return the rotation (3 x 3) and origin (3) of a pose.
 
     Example:
         >>> parts(make_pose(p=[1, 2, 3]))[1].tolist()
@@ -20,7 +20,7 @@ def parts(T: Matrix) -> tuple[Matrix, Vector]:
 def make_pose(R: ArrayLike | None = None, p: ArrayLike | None = None) -> Array:
     """Return the pose [[R, p], [0, 1]]: rotation R and origin p of a frame in its parent's axes.
 
-    Leading axes of R (..., 3, 3) and p (..., 3) broadcast. For symbols the pose is symbolic.
+    Leading axes of R (..., 3, 3) and p (..., 3) broadcast. For symbols, the pose is symbolic.
 
     Example:
         >>> make_pose(p=[1, 2, 3])[:3, 3].tolist()
@@ -28,7 +28,7 @@ def make_pose(R: ArrayLike | None = None, p: ArrayLike | None = None) -> Array:
     """
     if is_symbolic(R, p):
         turned, origin = np.eye(3) if R is None else R, np.zeros(3) if p is None else p
-        symbolic: Array = blocks([[turned, origin], [np.zeros((1, 3)), np.ones((1, 1))]])  # an SX, in truth
+        symbolic: Array = blocks([[turned, origin], [np.zeros((1, 3)), np.ones((1, 1))]])  # actually an SX
         return symbolic
     T = np.eye(4)
     if np.ndim(R) > 2 or np.ndim(p) > 1:  # type: ignore[arg-type]  # None has no axes
@@ -67,7 +67,7 @@ def adjoint(T: Matrix) -> Matrix:
 
 
 def move_pseudo_inertia(T: Array, P: Array) -> Array:
-    """Return the pseudo-inertia in the parent's axes of a body given in the axes of the frame T: T P T^T.
+    """Return T P T^T, the pseudo-inertia (4 x 4) in the parent's axes of a body given in the axes of the frame T.
 
     Example:
         >>> move_pseudo_inertia(make_pose(p=[2, 0, 0]), np.diag([0, 0, 0, 3.0]))[0].tolist()

@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import Array
 from torsor.spatial.vectors import Matrix, Vector, choose, components, cross, is_symbolic, matrix, times
 
-# An angle this close to a multiple of a quarter turn is rounded to it, because files print pi/2 with about 11 digits.
-# The error is below 1e-10 rad. The zeros of the rotation matrix become exact, and tracing removes them.
+# Distance (rad) within which an angle is rounded to a multiple of a quarter turn, because files contain pi/2 with about
+# 11 digits. The error is below 1e-10 rad. Zeros of the rotation matrix become exact, and tracing removes them.
 QUARTER_TURN_SNAP = 1e-10
 
-# Below this squared angle the exponential uses its Taylor series; the first omitted term is then below 1e-16.
+# Squared angle below which the exponential uses its Taylor series; the first omitted term is then below 1e-16.
 SMALL_ANGLE_SQUARED = 1e-5
 
 
@@ -29,7 +29,7 @@ def _cos_sin(angle: float) -> tuple[float, float]:
 
 
 def from_rpy(rpy: ArrayLike) -> Array:
-    """Return Rz(yaw) Ry(pitch) Rx(roll), the rotation of URDF's ``rpy``, with angles in radians.
+    """Return the rotation Rz(yaw) Ry(pitch) Rx(roll) of URDF's ``rpy`` (roll, pitch, yaw), in radians.
 
     Example:
         >>> from_rpy([0, 0, np.pi / 2]) @ np.array([1.0, 0, 0])
@@ -64,14 +64,14 @@ def about_z(angle: Any) -> Matrix:
         >>> about_z(np.pi / 2)[0].round(12).tolist()
         [0.0, -1.0, 0.0]
     """
-    c, s = ca.cos(angle), ca.sin(angle)  # these accept numbers too
+    c, s = ca.cos(angle), ca.sin(angle)  # these also accept numbers
     return matrix([[c, -s, 0], [s, c, 0], [0, 0, 1]])
 
 
 def axis_frame(axis: ArrayLike) -> Array:
     """Return a rotation whose third column is along ``axis``, and whose first column has a zero component.
 
-    Axes along x, y and z result in permutation matrices (z: the identity), which cost no operations after tracing.
+    Axes along x, y and z give permutation matrices (z: the identity), which take no operations after tracing.
 
     Example:
         >>> axis_frame([1, 0, 0]).tolist()
@@ -118,8 +118,8 @@ def to_quaternion(R: Matrix) -> Vector:
     def entry(i: int, j: int) -> Any:
         return R[i, j] if symbolic else R[..., i, j]
 
-    # Shepperd: the rows of 4 q q^T are all multiples of the quaternion q. The one with the largest diagonal entry is
-    # used, because it is not small.
+    # Shepperd's method: all rows of 4 q q^T are multiples of the quaternion q. The row with the largest diagonal entry
+    # is used, because it is not small.
     x, y, z = (entry(j, i) - entry(i, j) for i, j in ((1, 2), (2, 0), (0, 1)))
     xy, yz, zx = (entry(i, j) + entry(j, i) for i, j in ((0, 1), (1, 2), (2, 0)))
     a, b, c = (entry(k, k) for k in range(3))
@@ -165,7 +165,7 @@ def quaternion_exp(rotation_vector: Vector) -> Vector:
     x, y, z = components(rotation_vector)
     t = x * x + y * y + z * z
     small = t < SMALL_ANGLE_SQUARED
-    angle = library.sqrt(choose(small, 1.0, t))  # or 1 where it is small, so that it can be divided by
+    angle = library.sqrt(choose(small, 1.0, t))  # 1 where it is small, to allow division
     vector = choose(small, 1 / 2 - t / 48 + t**2 / 3840 - t**3 / 645120, library.sin(angle / 2) / angle)
     scalar = choose(small, 1 - t / 8 + t**2 / 384 - t**3 / 46080, library.cos(angle / 2))
     if symbolic:
@@ -186,7 +186,7 @@ def log_rotation(quaternion: Vector) -> Vector:
     squared = x * x + y * y + z * z
     small = squared < 1e-6 * w * w
     length = library.sqrt(choose(small, 1.0, squared))
-    nearest = choose(w < 0, -1.0, 1.0)  # q and -q are the same rotation: take the one with the smaller angle
+    nearest = choose(w < 0, -1.0, 1.0)  # q and -q are the same rotation; the one with the smaller angle is used
     w_safe = choose(small, w, 1.0)
     t = squared / (w_safe * w_safe)
     series = 2 / w_safe * (1 - t / 3 + t**2 / 5 - t**3 / 7)

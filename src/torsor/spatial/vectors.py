@@ -1,6 +1,6 @@
-"""Vectors with three or six components and the cross product, for numbers or symbols.
+"""Vectors with three or six components, matrices, and cross products, for numbers or symbols.
 
-Numbers may be arrays with leading (batch) axes; symbols are one vector or matrix.
+Numbers may be arrays with leading batch axes; symbols are a single vector or matrix.
 """
 
 from typing import Any, TypeAlias
@@ -85,7 +85,7 @@ def applied(A: Matrix, x: Vector) -> Vector:
 
 
 def times(factor: Any, x: Any, axes: int) -> Any:
-    """Return factor times x, a vector (``axes`` 1) or matrix (2), with one factor per batch entry.
+    """Return ``factor`` times x, a vector (``axes`` = 1) or matrix (``axes`` = 2), with one factor per batch entry.
 
     Example:
         >>> times(np.array([1.0, 2.0]), np.ones((2, 3)), 1).tolist()
@@ -95,7 +95,7 @@ def times(factor: Any, x: Any, axes: int) -> Any:
 
 
 def choose(condition: Any, then: Any, otherwise: Any) -> Any:
-    """Return ``then`` if the condition holds, else ``otherwise``; both must be finite, because both are differentiated.
+    """Return ``then`` where ``condition`` is true, else ``otherwise``; both are differentiated, so both must be finite.
 
     Example:
         >>> choose(True, 1.0, 2.0)
@@ -132,7 +132,7 @@ def skew(a: Vector) -> Matrix:
 def ad(V: Vector) -> Matrix:
     """Return the 6 x 6 matrix of the Lie bracket with a twist V.
 
-    It maps a twist that is fixed in a frame moving with twist V to its rate of change.
+    It maps a twist that is constant in a frame moving with the twist V to its rate of change.
 
     Example:
         >>> (ad(np.array([0, 0, 1.0, 0, 0, 0])) @ np.array([1.0, 0, 0, 0, 0, 0])).tolist()

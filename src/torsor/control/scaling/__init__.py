@@ -1,1 +1,1 @@
-"""Online trajectory scaling: path timing within torque and torque-rate bounds."""
+"""Online trajectory scaling: timing of paths within torque and torque-rate bounds."""

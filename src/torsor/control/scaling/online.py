@@ -1,4 +1,4 @@
-"""Online trajectory scaling: time a path that arrives sample by sample, within torque and torque-rate bounds."""
+"""Online trajectory scaling: timing of a path that arrives sample by sample, within torque and torque-rate bounds."""
 
 from bisect import bisect_left
 from collections.abc import Generator, Iterator
@@ -18,7 +18,7 @@ from torsor.control.scaling.path_dynamics import Samples
 from torsor.control.scaling.window import MIN_INTERVALS, PARTS_PER_CHECK, Window, kernels, solution
 from torsor.robot.robot import Robot
 
-# The motion in one interval of the path, where s'' is a linear function of s, in closed form.
+# Closed-form motion in one interval of the path, where s'' is a linear function of s.
 
 _SERIES_ANGLE = 1e-3  # angle below which a two-term series is exact to rounding
 _MAX_NEWTON_STEPS = 20  # Newton steps to the end of an interval; three or four are enough
@@ -39,7 +39,7 @@ def _flow(w: float, time: float) -> tuple[float, float]:
 
 
 class Spline:
-    """An interval with s'' = u + w (s - s_k) and its state: distance ``way`` covered, ``rate`` and ``acceleration``."""
+    """An interval with s'' = u + w (s - s_k), and its state: distance covered (``way``), ``rate``, ``acceleration``."""
 
     def __init__(self, length: float, x: float, u: float, w: float, period: float):
         self.length, self.w = length, w
@@ -105,19 +105,19 @@ class ToRest:
 
 Interval = Spline | FromRest | ToRest
 
-# The plan: x = s'^2 and u = s'' at the samples ahead. It ends at rest within the known path.
+# A plan, x = s'^2 and u = s'' at the samples ahead, which ends at rest within the known path.
 
 Ahead = tuple[list[float], list[float], list[float]]  # x and u at samples, and the times of all samples but the first
 
 
 class Plan:
-    """A timing over samples ``first`` to ``reach``; between them s'' is a linear function of s."""
+    """A timing from sample ``first`` to sample ``reach``; between samples, s'' is a linear function of s."""
 
     def __init__(self, spacing: float):
         self.spacing = spacing
         self.first, self.reach = 0, 0
         self._x, self._u = [0.0], [0.0]
-        self._passed = [0.0]  # approximate times at which samples are passed
+        self._passed = [0.0]  # approximate passing times of samples
 
     def state(self, k: int) -> tuple[float, float]:
         """Return (x, u) at sample k."""
@@ -133,7 +133,7 @@ class Plan:
         return Spline(self.spacing, x, u, (u_end - u) / self.spacing, period)
 
     def ahead(self, k: int, time: float) -> int:
-        """Return the first sample after k that is passed more than ``time`` (s) later, or the last of the plan."""
+        """Return the first sample passed more than ``time`` (s) after sample k, or the last sample of the plan."""
         now = self._passed[k + 1 - self.first]
         return min(self.first + bisect_left(self._passed, now + time), self.reach)
 
@@ -142,11 +142,11 @@ class Plan:
         return self._passed[last - self.first] - self._passed[first - self.first]
 
     def ahead_of(self, m: int, points: Array, end: str) -> Generator[None, None, Ahead]:
-        """Return x, u and times from sample m onwards for control points of x; yield between steps."""
+        """Return x, u and times from sample m onwards for the control points of x; yield between steps."""
         x, u = points[1:] + points[:-1], points[1:] - points[:-1]
         x *= 0.5
         u /= 2 * self.spacing
-        if x[0] <= 0:  # from rest
+        if x[0] <= 0:  # start at rest
             x[0] = u[0] = 0.0
         if end == "rest":
             x[-1] = u[-1] = 0.0
@@ -160,7 +160,7 @@ class Plan:
         return ahead
 
     def adopt(self, k: int, m: int, ahead: Ahead) -> None:
-        """Replace the plan from sample m on with a new timing, and drop the samples before k."""
+        """Replace the plan from sample m onwards with a new timing, and drop the samples before k."""
         x, u, times = ahead
         first, last = min(k, m) - self.first, m - self.first
         self._x, self._u = self._x[first:last] + x, self._u[first:last] + u
@@ -168,7 +168,7 @@ class Plan:
         self.first, self.reach = min(k, m), m + len(x) - 1
 
     def stretched(self, m: int, n: int, fastest: Array) -> Generator[None, None, Array]:
-        """Return an initial guess of the control points (n + 2) from sample m on: the plan, extended at top speed."""
+        """Return an initial guess of the control points (n + 2) from sample m onwards: the extended plan."""
         x, u = self.state(m)
         planned = self._x[m - self.first :]
         largest = max(planned)
@@ -188,7 +188,7 @@ _GUESS_FRACTION = 0.95  # fraction of the largest x that an initial guess does n
 
 
 def first_points(n: int, spacing: float, jerk: float, fastest: Array, start: str, end: str) -> Array:
-    """Return control points (n + 2) that start and end at rest with a given jerk, up to half the smallest x bound."""
+    """Return control points (n + 2) with a given jerk that start and end at rest, up to half the smallest x bound."""
     s = (np.arange(n + 2) - 0.5) * spacing
     way = np.full(n + 2, np.inf)
     if start == "rest":
@@ -202,7 +202,7 @@ def first_points(n: int, spacing: float, jerk: float, fastest: Array, start: str
 def near_desired(points: Array, desired: float, end: str) -> Iterator[Array]:
     """Yield guesses with control points at the desired x: all before the final braking, fewer, and only those near it.
 
-    A search ends slightly below the desired value, but points exactly at it may also be within the bounds.
+    A search ends slightly below the desired value, but points exactly at this value may also be within the bounds.
     """
     if points.max() <= _RAISED_FROM * desired:
         return
@@ -217,33 +217,33 @@ def near_desired(points: Array, desired: float, end: str) -> Iterator[Array]:
 
 
 def _raised(points: Array, desired: float, part: Array) -> Array:
-    """Return a smooth blend of control points: the given ones where part is 0, the desired x where it is 1."""
+    """Return a smooth blend of control points: ``points`` where ``part`` is 0, the desired x where it is 1."""
     result: Array = np.where(part == 1, desired, points + part * part * (3 - 2 * part) * (desired - points))
     return result
 
 
-# Fractions of the desired x: points are raised towards it from the first, to it from the second.
+# Fractions of the desired x: points above the first are raised towards it, and points above the second to it.
 _RAISED_FROM, _RAISED_TO = 0.97, 0.99
 # Fraction of the way to the last braking over which points blend from the desired x to the search result.
 _BLEND_FRACTION = 0.25
 
 
-NO_TORQUE_BOUND = 1e9  # N m, N: the torque bound of a joint without one
+NO_TORQUE_BOUND = 1e9  # N m, N: bound used for joints without a torque bound
 PIECE_SIZE = 132  # joints times intervals of the look-ahead that one step computes
 MIN_ITERATIONS = 12  # smallest number of iterations for which time is planned in a search
-# Step limit of a search, relative to the steps it needs with one piece per step and with the most pieces per step.
+# Step limit of a search, relative to the steps that it needs with one piece and with the most pieces per step.
 ONE_PIECE_MARGIN, MOST_PIECES_MARGIN = 1.2, 1.8
-MIN_REMAINING_FRACTION = 0.2  # fraction of the expected pieces that is still expected after all of them
-ADOPTION_PIECES = 6  # steps from the check of a plan to its use
-MAX_KEPT_FRACTION = 0.6  # largest fraction of a plan that is kept, because its end brakes
-LATE_FACTOR, TIMELY_FACTOR = 1.2, 0.9  # factors of the expected pieces after a late search and after a timely one
+MIN_REMAINING_FRACTION = 0.2  # smallest number of remaining pieces to expect, relative to the initial expectation
+ADOPTION_PIECES = 6  # steps between the check of a plan and its use
+MAX_KEPT_FRACTION = 0.6  # largest fraction of a plan that is kept, because it brakes at its end
+LATE_FACTOR, TIMELY_FACTOR = 1.2, 0.9  # factors for the expected pieces after late and timely searches
 MAX_PATIENCE_RATIO = 4.0  # largest number of expected pieces, relative to the smallest
 ROUNDING_FACTOR = 1 + 1e-9
 BETWEEN_FRACTION = 0.2  # fraction of the margin that a check reserves for loads between the checked points
-MAX_ATTEMPTS = 4  # searches in one window, each with tighter bounds where the previous one broke them between samples
+MAX_ATTEMPTS = 4  # searches in one window, each with tighter bounds where the previous one exceeded them
 FIRST_JERK_FRACTION = 0.3
-FIRST_USE = 3.0  # largest use of the bounds by the initial guess of a search from rest
-MAX_ITERATIONS = 25  # of a search; six times as many from rest, when nothing moves
+FIRST_USE = 3.0  # largest ratio to a bound for the initial guess of a search from rest
+MAX_ITERATIONS = 25  # maximum number of iterations of a search; six times as many while the robot is at rest
 
 
 class Timing(NamedTuple):
@@ -255,24 +255,25 @@ class Timing(NamedTuple):
 
 
 class OnlineScaling:
-    """Path following at the desired timing where torque and torque-rate bounds allow it, and more slowly elsewhere.
+    """Path following at the desired timing where torque and torque-rate bounds permit, and more slowly elsewhere.
 
-    The path arrives sample by sample (``feed``): positions q and their first three derivatives with respect to s, at s
-    = 0, ``spacing``, 2 ``spacing``, ... If s is the time of a desired motion (s), these are its velocities,
-    accelerations and jerks, and ``speed=1`` means that the motion is never faster than desired. For a path without a
-    timing, s has any unit and ``speed`` is the largest ds/dt. ``step`` returns the timing (s, ds/dt, d2s/dt2) one
-    ``period`` (s) later, and ``command`` returns the joint motion at that time. The motion starts and ends at rest.
+    The path arrives sample by sample (``feed``): positions q and their first three derivatives with respect to the path
+    coordinate s, at s = 0, ``spacing``, 2 ``spacing``, ... If s is the time (in seconds) of a desired motion, these are
+    its velocities, accelerations and jerks, and ``speed=1`` means that the motion is never faster than desired. For a
+    path without a timing, s has any unit and ``speed`` is the largest ds/dt. ``step`` returns the timing (s, ds/dt,
+    d2s/dt2) one ``period`` (in seconds) later, and ``command`` returns the joint motion at that time. The motion starts
+    and ends at rest.
 
     Bounds are one number, one per coordinate, or {name: number}: ``torque`` (N m or N) and ``velocity`` (rad/s or m/s),
     by default the limits of the robot, and ``torque_rate`` (N m/s or N/s), by default unbounded. ``margin`` is the
     fraction of the bounds that is reserved for the motion between two samples.
 
-    Up to ``preview`` samples ahead are used (``room`` is the number that may be fed now). At every moment there is a
-    plan that stops within the known samples. The dynamics on the commanded path were checked against the bounds at all
-    samples of this plan and at seven points between them. A better plan replaces it once it is found and has passed the
-    same check. A preview that is too short, or samples that arrive too late, slow the motion down, but no bound is
-    exceeded. The search for the better plan is spread over the steps: each computes one piece, or up to ``pieces`` if
-    the search would be late or the robot is at rest. A short preview needs more pieces.
+    Up to ``preview`` samples ahead are used (``room`` is the number that may be fed now). At any time, there is a plan
+    that stops within the known samples. The dynamics on the commanded path are checked against the bounds at all
+    samples of this plan and at seven points between adjacent samples. A better plan replaces it after passing the same
+    check. If the preview is too short or samples arrive too late, the motion slows down, but no bound is exceeded. The
+    search for a better plan is distributed over the steps: each step computes one piece, or up to ``pieces`` if the
+    search would be late or the robot is at rest. A short preview needs more pieces.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -325,13 +326,13 @@ class OnlineScaling:
         self._least_patience = MIN_ITERATIONS * (2 * -(-self.preview // self._window.piece) + 1)
         self.closed, self.finished = False, False
         self.plan = Plan(self.spacing)
-        self._k = 0  # the sample that was passed last
+        self._k = 0  # the last sample passed
         self._interval: Interval | None = None
         self._search: Iterator[None] | None = None
         self._patience, self._limit = float(self._least_patience), 0.0  # expected pieces and step limit of a search
         self._pace, self._is_slow = 1, True  # pieces in one step, and whether the plan is only a slow one
         self._was_fed, self._skipped = False, False
-        self._spent, self._elapsed = 0, 0  # pieces and steps of this search
+        self._spent, self._elapsed = 0, 0  # pieces and steps of the current search
         self._began, self._timing = False, Timing(0.0, 0.0, 0.0)
 
     def _bound(self, value: Any, what: str) -> Array:
@@ -367,11 +368,11 @@ class OnlineScaling:
         self.closed = True
 
     def _last_usable(self) -> int:
-        """Return the last sample for plans; an open path reserves some for a plan that starts after a stop."""
+        """Return the last sample for plans; an open path reserves samples for a plan that starts after a stop."""
         return self.fed - 1 if self.closed else self.fed - 1 - MIN_INTERVALS
 
     def _improve(self) -> Iterator[None]:
-        """Search for a plan from a sample ahead to the last known one, and adopt it if it is found in time."""
+        """Search for a plan from a sample ahead to the last known sample, and adopt it if the search ends in time."""
         plan, window = self.plan, self._window
         m = self._k
         if self._began and m < plan.reach:  # start after the search, with a window at least as long as the plan
@@ -381,13 +382,13 @@ class OnlineScaling:
             m = min(plan.ahead(first, ONE_PIECE_MARGIN * self._patience * self.period), m, plan.reach - 1)
             m = max(m, plan.reach - self.preview)
             self._limit = plan.time_between(first + 1, m) / self.period
-            if m <= self._k + 1:  # too late: the robot stops
+            if m <= self._k + 1:  # too late, the robot will stop
                 return
         last = self._last_usable()
         n = min(last - m, self.preview)
         if self.closed and 0 < last - m - n < MIN_INTERVALS:  # the remaining path would be too short for a plan
             n -= MIN_INTERVALS
-        if n < MIN_INTERVALS or (m + n <= plan.reach and not self._is_slow):  # there is too little new path
+        if n < MIN_INTERVALS or (m + n <= plan.reach and not self._is_slow):  # too little of the path is new
             return
         yield
         samples = self._samples
@@ -429,7 +430,7 @@ class OnlineScaling:
                 self._is_slow = not is_found
 
     def _searched(self, m: int, given: bool) -> Generator[None, None, bool]:
-        """Search in the window until sample m at the latest; return whether its points are within the bounds."""
+        """Search in the window until sample m at the latest; return whether the result is within the bounds."""
         window = self._window
         ready = self._limit - PARTS_PER_CHECK * len(window.pieces) - ADOPTION_PIECES
         self._pace = 1 if given else self.pieces
@@ -455,16 +456,16 @@ class OnlineScaling:
                 return False
             if uses.max() <= ROUNDING_FACTOR:
                 return True
-        window.tighten(uses)  # a bound is broken between two samples
+        window.tighten(uses)  # a bound is exceeded between two samples
         return False
 
     def _jerk(self, data: Array) -> float:
-        """Return the d3s/dt3 of an initial guess: a fraction of the one at which inertia alone reaches a rate bound."""
+        """Return d3s/dt3 of an initial guess: a fraction of the value at which inertia alone reaches a rate bound."""
         inertia = float((np.abs(data[:, : self.joints]).max(axis=0) * self._ratio).max())
         return FIRST_JERK_FRACTION / max(inertia, 1e-9)
 
     def prepare(self) -> None:
-        """Plan the first motion, which takes a few milliseconds; otherwise the first call to ``step`` does this."""
+        """Plan the first motion, which takes a few milliseconds and would otherwise be part of the first ``step``."""
         if self.fed <= 2 * MIN_INTERVALS and not self.closed:
             message = f"the open path has {self.fed} samples"
             fix = f"feed at least {2 * MIN_INTERVALS + 1}, or close the path"
@@ -475,7 +476,7 @@ class OnlineScaling:
 
     @property
     def waits(self) -> bool:
-        """Whether the robot is at rest because there are no samples ahead or no plan has been found yet."""
+        """Whether the robot is at rest because there are no samples ahead or no plan yet."""
         return self._interval is None and not self.finished
 
     def step(self) -> Timing:
@@ -492,7 +493,7 @@ class OnlineScaling:
         if not self._began:
             self.prepare()
         self._elapsed += 1
-        if self._was_fed and not self._skipped:  # a step processes either a sample or a piece of the search
+        if self._was_fed and not self._skipped:  # a step computes either a sample or a piece of the search
             self._skipped = True
             self._spent += 1
         elif self._search is not None:
@@ -522,7 +523,7 @@ class OnlineScaling:
     def command(self) -> tuple[Array, Array, Array]:
         """Return joint positions, velocities and accelerations, each (nv), at the last step.
 
-        Between two samples, the path is the polynomial of degree 7 through both and their derivatives.
+        Between two samples, the path is the polynomial of degree 7 that matches both samples and their derivatives.
 
         Example:
             >>> scaling = OnlineScaling(torsor.library.two_link(), 0.1, 1e-3, torque=30.0, torque_rate=500.0)

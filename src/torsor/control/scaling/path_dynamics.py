@@ -1,11 +1,11 @@
-"""The dynamics of a robot on a path q(s): forces and force rates as functions of the timing s(t).
+"""Dynamics of a robot on a path q(s): forces and force rates as functions of the timing s(t).
 
 With x = s'^2, u = s'' (time derivatives) and w = du/ds, so that dx/ds = 2 u,
 
     tau  = a u + b x + c + d sqrt(x)          a = M q',  b = M q'' + C q',  c = gravity and springs,  d = D q'
     tau' = sqrt(x) (a w + (a_s + 2 b) u + b_s x + c_s) + d u + d_s x
 
-where primes of q and the index s denote derivatives with respect to s (Bobrow, Dubowsky and Gibson 1985; for the rate
+where primes of q and the index s denote derivatives with respect to s (Bobrow, Dubowsky and Gibson 1985; for the rate,
 see Guarino Lo Bianco 2009).
 """
 
@@ -26,9 +26,9 @@ MIN_RELATIVE_SLOPE = 1e-9  # |q'| relative to a velocity bound: slower joints co
 def coefficients(robot: Robot) -> ca.Function:
     """Return (q, q', q'', q''', torque bounds, velocity bounds) -> (coefficients / torque bounds, x, hold).
 
-    The coefficients (6 nv) are a, b, c, a_s, b_s, c_s, or with viscous friction (8 nv) a, b, c, d, a_s, b_s, c_s, d_s.
+    The coefficients (6 nv) are a, b, c, a_s, b_s, c_s or, with viscous friction (8 nv), a, b, c, d, a_s, b_s, c_s, d_s.
     x is the value at which the first velocity reaches its bound. ``hold`` is the largest fraction of a torque bound
-    that is needed at rest.
+    that is required at rest.
     """
     n = robot.nv
     q, d1, d2, d3, torque, velocity = (ca.SX.sym(name, n) for name in ("q", "d1", "d2", "d3", "torque", "velocity"))
@@ -38,7 +38,7 @@ def coefficients(robot: Robot) -> ca.Function:
     slopes = [ca.jtimes(part, ca.vertcat(q, d1, d2), ca.vertcat(d1, d2, d3)) for part in parts]
     scaled = ca.vertcat(*(term / torque for term in (*parts, *slopes)))
     fastest = ca.mmin(1 / ca.fmax(ca.fabs(d1) / velocity, MIN_RELATIVE_SLOPE) ** 2)
-    # The last term vanishes for finite numbers, and is NaN or infinite if one of them is.
+    # The last term is zero for finite numbers, and NaN or infinite otherwise.
     hold = ca.mmax(ca.fabs(c / torque)) + 1e-300 * ca.sum1(ca.fabs(ca.vertcat(q, d1, d2, d3)))
     result = ca.densify(ca.cse(ca.vertcat(scaled, fastest, hold)))  # one array, because calls with several are slower
     inputs, names = [q, d1, d2, d3, torque, velocity], ["q", "d1", "d2", "d3", "torque", "velocity"]
@@ -59,7 +59,7 @@ def is_damped(robot: Robot) -> bool:
 def loads(
     parts: list[ca.SX], ratio: ca.SX, w: ca.SX, u: ca.SX, x: ca.SX
 ) -> tuple[ca.SX, ca.SX, list[ca.SX], list[ca.SX]]:
-    """Return torques and torque rates relative to their bounds (nv each), and derivatives with respect to w, u and x.
+    """Return torques and torque rates relative to their bounds (nv each), and their derivatives by w, u and x.
 
     ``ratio`` (nv) is the torque bound divided by the torque-rate bound.
     """
@@ -80,7 +80,7 @@ def loads(
 def _on_path(before: ca.SX, after: ca.SX, part: ca.SX, h: ca.SX) -> list[ca.SX]:
     """Return q and its first three derivatives (n each) at a fraction of an interval between two samples (4, n).
 
-    The interval has length h. q is the polynomial of degree 7 through q and its first derivatives at both samples.
+    The interval has length h. q is the polynomial of degree 7 that matches q and its three derivatives at both samples.
     """
     n, powers = before.size2(), np.arange(8)
     at_ends = np.zeros((8, 8))  # maps power coefficients to derivatives at 0 and 1
@@ -88,7 +88,7 @@ def _on_path(before: ca.SX, after: ca.SX, part: ca.SX, h: ca.SX) -> list[ca.SX]:
         factor = np.prod([powers - k for k in range(order)], axis=0) if order else np.ones(8)
         at_ends[order, order], at_ends[4 + order] = factor[order], factor
     scales = ca.vertcat(*(h**order for order in range(4)))
-    # Relative to the first position, because accelerations are small differences over h^2.
+    # Positions are relative to the first one, because accelerations are small differences over h^2.
     from_first = [sample - ca.vertcat(before[0, :], ca.SX.zeros(3, n)) for sample in (before, after)]
     ends = ca.vertcat(*(sample * ca.repmat(scales, 1, n) for sample in from_first))
     curve = ca.DM((6 * np.linalg.inv(at_ends)).round() / 6) @ ends  # the inverse consists of multiples of 1 / 6
@@ -112,7 +112,7 @@ def interpolation(n: int) -> ca.Function:
 
 
 def refinement(robot: Robot) -> ca.Function:
-    """Return (two samples (8, nv), interval fraction, h, torque and velocity bounds) -> ``coefficients`` there."""
+    """Return (two samples (8, nv), interval fraction, h, torque and velocity bounds) -> ``coefficients``."""
     n = robot.nv
     ends, part, fixed = ca.SX.sym("ends", 8, n), ca.SX.sym("part"), ca.SX.sym("fixed", 1 + 2 * n)
     h, torque, velocity = ca.vertsplit(fixed, [0, 1, 1 + n, 1 + 2 * n])
@@ -121,10 +121,10 @@ def refinement(robot: Robot) -> ca.Function:
     return ca.Function("refinement", [ends, part, fixed], [ca.cse(result)], names, ["coefficients"])
 
 
-# The known samples of a path: a ring buffer with the dynamics at the samples and between them.
+# The known samples of a path: a ring buffer with the dynamics at and between the samples.
 
 CHECKED_FRACTIONS = 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875  # interval fractions at which loads are checked
-# Eight states fill two or four vectors.
+# Eight states fill two or four SIMD vectors.
 _MIDDLE_INDEX, _FRACTIONS = CHECKED_FRACTIONS.index(0.5), np.array([*CHECKED_FRACTIONS, 1.0])
 
 
@@ -132,9 +132,9 @@ class Samples:
     """The last ``capacity`` samples of a path, ``spacing`` apart.
 
     Sample k is stored in row k % capacity of each array and again ``capacity`` rows later, so that the rows of a window
-    are one view without copies. ``near`` contains the coefficients at a sample, in the middle of the next interval and
-    at the next sample. ``inner`` contains the coefficients at the checked points of the interval, each with the x at
-    which a velocity reaches its bound. ``fastest`` is the largest x in the interval, and ``tight`` scales its loads.
+    form one view. ``near`` contains the coefficients at a sample, in the middle of the next interval and at the next
+    sample. ``inner`` contains the coefficients at the checked points of the interval, each with the x at which a
+    velocity reaches its bound. ``fastest`` is the largest x in the interval, and ``tight`` scales its loads.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class Samples:
         else:
             blocks = self._refinement(self._pairs[before], _FRACTIONS, self._fixed)
         last = blocks[-1]
-        if not last[-1] < 1 - self._margin:  # NaN too
+        if not last[-1] < 1 - self._margin:  # also for NaN
             self._explain(sample)
         self._at[row] = self._at[row + turn] = last[:-2]
         largest = blocks[:, -2].tolist()
@@ -206,7 +206,7 @@ class Samples:
         raise ModelError(message, where=where, allowed=allowed, fix=fix)
 
     def stands(self, k: int) -> bool:
-        """Return whether the path does not move at a sample, so that the rate of s is arbitrary there."""
+        """Return whether q' is zero at a sample, so that the rate of s is arbitrary there."""
         return not self._given[k % self.capacity, 1:3].any()
 
     def tighten(self, m: int, tight: Array) -> None:

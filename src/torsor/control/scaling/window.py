@@ -17,9 +17,9 @@ from torsor.control.scaling.path_dynamics import CHECKED_FRACTIONS, loads
 # The Newton system of a window is pentadiagonal. It is the sum of the systems of the intervals and is solved row by
 # row.
 #
-# Control point i is part of the systems of intervals i - 2, i - 1 and i. With A = L D L^T, where L has ones on its
-# diagonal and L1, L2 below, a forward sweep gives D, L1, L2 and z = L^-1 b for each row, and a backward sweep gives the
-# solution x_i = z_i / D_i - L1_i x_i+1 - L2_i x_i+2.
+# Control point i appears in the systems of intervals i - 2, i - 1 and i. With A = L D L^T, where L has ones on its
+# diagonal and L1, L2 below, a forward sweep computes D, L1, L2 and z = L^-1 b for each row, and a backward sweep
+# computes the solution x_i = z_i / D_i - L1_i x_i+1 - L2_i x_i+2.
 
 SYSTEM_SIZE = 10  # numbers per interval: upper triangle of its matrix (6), right-hand side (3), and one more
 MAX_CACHED_SWEEPS = 64  # interval counts whose sweeps are cached
@@ -28,7 +28,7 @@ STATE_SIZE = 4  # numbers per row after the forward sweep: D, L1, L2, z
 
 @cache
 def row() -> ca.Function:
-    """Return D, L1, L2 and z of a row from the systems (3, 10) of its intervals and the two rows (2, 4) before it."""
+    """Return D, L1, L2 and z of a row from the systems (3, 10) of its intervals and the two previous rows (2, 4)."""
     systems, known = ca.SX.sym("systems", 3, SYSTEM_SIZE), ca.SX.sym("known", 2, STATE_SIZE)
     (D2, _, L22, z2), (D1, L11, L21, z1) = (ca.horzsplit(row_state) for row_state in ca.vertsplit(known))
     diagonal = systems[2, 0] + systems[1, 3] + systems[0, 5]
@@ -41,7 +41,7 @@ def row() -> ca.Function:
 
 @cache
 def back() -> ca.Function:
-    """Return the solution of a row from its D, L1, L2 and z and the solutions (2) of the rows after it."""
+    """Return the solution of a row from its D, L1, L2 and z, and the solutions (2) of the next two rows."""
     known, after = ca.SX.sym("known", STATE_SIZE), ca.SX.sym("after", 2)
     D, L1, L2, z = ca.vertsplit(known)
     return ca.Function("back", [known, after], [z / D - L1 * after[0] - L2 * after[1]])
@@ -61,7 +61,7 @@ def solution(count: int) -> ca.Function:
 
 
 def solve(systems: Array) -> Array:
-    """Return the solution for long windows, with functions that are compiled once for all interval counts."""
+    """Return the solution for a long window, using functions that are compiled once for all interval counts."""
     work = _sweeps(len(systems))
     room = work.take()
     padded, states, unknowns = room.arrays.values()
@@ -111,10 +111,10 @@ def _kernels() -> tuple[Any, Any]:
 # the middle, t1 / (largest x) - 1 and -t1. With slacks y and multipliers l, a Newton step solves a pentadiagonal
 # system.
 #
-# At rest, x is not a spline: with constant jerk J, s = J t^3 / 6, and x = (6 s)^(4/3) J^(2/3) / 4. At the end of one
-# interval from rest, u = 2 x / (3 h), and the slope of u is J / sqrt(x) = 2 x / (9 h^2). Both are linear in x and
-# equal to those of a spline with P_1 = P_2 / 5 and P_0 = -P_2 / 3. So an interval from or to rest has the triple of
-# these points. The derivatives of the triple with respect to the free control points are a matrix S for each interval.
+# At rest, x is not a spline. With constant jerk J, s = J t^3 / 6 and x = (6 s)^(4/3) J^(2/3) / 4. At the end of one
+# interval from rest, u = 2 x / (3 h), and the slope of u is J / sqrt(x) = 2 x / (9 h^2). Both are linear in x and equal
+# those of a spline with P_1 = P_2 / 5 and P_0 = -P_2 / 3, so an interval from or to rest has the triple of these
+# points. The derivatives of the triple with respect to the free control points are a matrix S for each interval.
 
 FROM_REST = (-1 / 3, 1 / 5, 1.0)  # the triple of an interval from rest, relative to its last point
 FIRST_SLACK = 0.2  # smallest initial slack of rows that the initial guess violates, or nearly
@@ -131,9 +131,8 @@ class Kernels:
 
     ``start`` computes the initial slacks and multipliers. ``system`` applies the last step and computes the Newton
     system of each interval, ``solve`` solves the system of the window, and ``step`` returns the steps of slacks and
-    multipliers. ``use`` returns the largest ratio to a bound in each interval, at its ends and between them; it is 1 at
-    the bound. The data that ``system`` passes to ``step`` and to the next ``system`` are one row of ``size`` numbers
-    per interval.
+    multipliers. ``use`` returns the largest ratio to a bound in each interval, at its ends and between them. The data
+    that ``system`` passes to ``step`` and to the next ``system`` are one row of ``size`` numbers per interval.
     """
 
     rows_count: int
@@ -150,8 +149,8 @@ class _Interval:
 
     def __init__(self, n: int, parts: int):
         self.n, self.m, self.size = n, 4 * n + 2, parts * n
-        # Few arrays, because each costs time in every call: numbers of the search, of the samples and of the interval.
-        # The loads are multiplied by ``tight`` to keep a margin.
+        # Few arrays, because each takes time in every call: data of the search, of the samples and of the interval.
+        # Loads are multiplied by ``tight`` to keep a margin.
         self.common, self.own, self.t = (
             ca.SX.sym("common", COMMON_SIZE + n),
             ca.SX.sym("own", INTERVAL_SIZE),
@@ -165,7 +164,7 @@ class _Interval:
         self.places, self.S = ca.reshape(places, 3, 2).T, ca.reshape(S, 3, 3).T
         before, middle, after = (ca.vertsplit(block, n) for block in ca.vertsplit(self.near, self.size))
         h, t = self.h, self.t
-        # 0 at an end at rest, where only inertia matters, otherwise 1.
+        # 0 at an end at rest, where only inertia has an effect, otherwise 1.
         self.moves = 2 * self.places[0, 0], 2 * self.places[1, 2]
         self.is_spline = self.moves[0] * self.moves[1]
         self.by_w = ca.horzcat(1, -2, 1) / (2 * h**2)
@@ -186,7 +185,7 @@ class _Interval:
             (last[1], last[3], maps[1]),
             (self.is_spline * rate, [self.is_spline * slope for slope in by_rate], between),
         ]
-        # x lies between the control points, so bounds on these hold everywhere.
+        # x is between the control points, so bounds on these apply everywhere.
         self.by_plain = ca.vertcat(ca.horzcat(0, 1, 0), ca.horzcat(0, -1, 0)) / self.fastest
         plain = ca.vertcat(t[1] / self.fastest - 1, -t[1] / self.fastest)
         self.g = ca.vertcat(*((self.tight * value) ** 2 - 1 for value, _, _ in self.groups), plain)
@@ -197,7 +196,7 @@ class _Interval:
         self.changes = ca.SX.sym("changes", 2 * self.m + ENDING_SIZE)
 
     def _map(self, part: float) -> ca.SX:
-        """Return the Jacobian (3 x 3) of w, u and x in the triple, at a fraction of the interval."""
+        """Return the Jacobian (3 x 3) of w, u and x with respect to the triple, at a fraction of the interval."""
         by_x = ca.horzcat((1 - part) ** 2, 1 + 2 * part * (1 - part), part**2) / 2
         return ca.vertcat(self.by_w, (1 - part) * self.by_u[0] + part * self.by_u[1], by_x)
 
@@ -211,13 +210,13 @@ class _Interval:
         return [ca.if_else(self.is_spline > 0, *pair) for pair in zip(spline, jerks, strict=True)]
 
     def start(self) -> ca.Function:
-        """Return the initial row of an interval, in which only slacks and multipliers are not zero."""
+        """Return the initial row of an interval, in which only slacks and multipliers are nonzero."""
         least = ca.vertcat(ca.repmat(ca.SX(FIRST_SLACK), self.m - 2, 1), ca.repmat(ca.SX(FIRST_DISTANCE), 2, 1))
         y = ca.fmax(-self.g, least)
         return self._function("start", [self.near], ca.vertcat(ca.SX.zeros(self.split[3]), y, self.aim / y))
 
     def system(self) -> ca.Function:
-        """Return the row of an interval after a step, with the Newton system of the next one.
+        """Return the row of an interval after a step, with the Newton system of the next step.
 
         The system consists of the upper triangle of its matrix (6), the right-hand side (3) and the largest row of g.
         """
@@ -251,9 +250,9 @@ class _Interval:
         return self._function("system", [self.near, self.kept, self.changes], result)
 
     def step(self) -> ca.Function:
-        """Return the steps of y and l, the largest of -dy / y and of -dl / l, and sums of products.
+        """Return the steps of y and l, the largest values of -dy / y and -dl / l, and sums of products.
 
-        The sums of y l, l dy, y dl and dy dl give the gap after any step before it is taken.
+        The sums of y l, l dy, y dl and dy dl determine the gap after a step of any length.
         """
         z = ca.SX.sym("z", 3)
         _, g, rows, y, multipliers = ca.vertsplit(self.kept, self.split)
@@ -273,7 +272,7 @@ class _Interval:
 
         Between two checked points, a load exceeds its values there by at most an eighth of its second difference.
         """
-        each = self.size + 2  # coefficients, the x of the largest velocity, and an unused number
+        each = self.size + 2  # coefficients, the x at the velocity bound, and an unused number
         inner = ca.SX.sym("inner", (len(CHECKED_FRACTIONS) + 1) * each)  # the last block belongs to the next sample
         checked, least = [self._end(0)], ca.fmin(*self.x)
         faster = ca.SX(0)
@@ -286,13 +285,13 @@ class _Interval:
         for before, at, after in zip(checked, checked[1:], checked[2:], strict=False):
             bulge = (2 * at - before - after) / 8
             worst += [at + ca.fmax(bulge, 0), ca.fmax(-bulge, 0) - at]
-        # The largest x has a margin for velocities, but none for the desired speed, which may be reached.
+        # The largest x includes a margin for velocities, but not for the desired speed, which may be reached.
         speed = ca.sqrt(ca.fmax(self.t[1] / self.fastest, 0))
         largest = ca.fmax(self.tight * ca.mmax(ca.vertcat(*worst, ca.sqrt(faster))), speed)
         return self._function("use", [self.near, inner], ca.if_else(least > 0, largest, np.inf))
 
     def _end(self, k: int) -> ca.SX:
-        """Return torques and rates at an end of the interval; at rest the torque balances gravity and springs."""
+        """Return torques and rates at an end of the interval; at rest, the torque balances gravity and springs."""
         torque, rate, *_ = self.ends[k]
         hold = ca.vertsplit(self.near, self.n)[2 if k == 0 else 2 * self.size // self.n + 2]
         return ca.vertcat(self.moves[k] * torque + (1 - self.moves[k]) * hold, rate)
@@ -333,7 +332,7 @@ def free_points(count: int, start: str, end: str) -> Array:
 
 
 MIN_INTERVALS = 4  # smallest number of intervals of a window
-GAP_TOLERANCE = 3e-3  # duality gap relative to the time of a window
+GAP_TOLERANCE = 3e-3  # duality gap, relative to the duration of a window
 STATIONARITY_TOLERANCE = 1e-2  # remaining gradient residual, relative to the initial one
 # Violation of the squared loads beyond bounds minus margin: the loads are checked afterwards.
 FEASIBILITY_TOLERANCE = 3e-3
@@ -341,13 +340,13 @@ FEASIBILITY_TOLERANCE = 3e-3
 CENTERING_FACTORS = 0.1, 0.3, 0.6
 LONG_STEP, SHORT_STEP = 0.5, 0.2  # fractions of a Newton step that separate these
 BOUNDARY_FRACTION = 0.97  # fraction of the distance to the nearest bound that a step takes
-# Factor of tighter bounds relative to the use that broke them, and the largest factor.
+# Factor of tighter bounds, relative to the ratio by which they were exceeded, and the largest factor.
 TIGHTENING_FACTOR, MAX_TIGHTENING = 1.02, 2.0
 MAX_HALVINGS = 60  # largest number of times that x is halved
 # Number of pieces whose steps form one piece of work, because a step takes less than half the time of a system.
 PIECES_PER_STEP = 2
 PARTS_PER_CHECK = 2  # parts into which the check of a piece is divided, because it takes about twice as long
-# Smallest initial control point relative to the largest, because the time grows without bound.
+# Smallest initial control point relative to the largest, because the time goes to infinity as x goes to zero.
 MIN_POINT_FRACTION = 1e-3
 
 
@@ -377,9 +376,9 @@ class _Piece(NamedTuple):
 class Window:
     """A window of at most ``count`` intervals.
 
-    ``fill`` loads the samples. ``improve`` is a generator: each ``next`` makes at most one kernel call, for ``piece``
+    ``fill`` loads the samples. ``improve`` is a generator; each ``next`` makes at most one kernel call for ``piece``
     intervals. ``points`` are the control points of x. ``uses`` checks whether they are within the bounds. Loads are
-    multiplied by ``spare``, because loads between two checked points may be slightly larger.
+    multiplied by ``spare``, because they may be slightly larger between two checked points.
     """
 
     def __init__(self, kernels: Kernels, samples: Sampled, ratio: Array, count: int, piece: int, spare: float):
@@ -397,7 +396,7 @@ class Window:
         self._maps = {end: free_points(count, *end) for end in ends}
         self.n, self.start, self.end, self.tight = 0, "rest", "rest", np.zeros(0)
         self.iterations = 0
-        self.feasible: Array | None = None  # the last points that were within the tightened bounds
+        self.feasible: Array | None = None  # the last points within the tightened bounds
         self.pieces: list[_Piece] = []
 
     @property
@@ -432,19 +431,19 @@ class Window:
         self._constrain(self._all)
 
     def take(self, points: Array) -> None:
-        """Set different control points (n + 2); fixed and dependent ones remain so."""
+        """Set the control points (n + 2); fixed and dependent points remain fixed and dependent."""
         fixed = 2 if self.start == "given" else 0
         self._all[fixed : self.n + 2] = points[fixed:]
         self._constrain(self._all)
 
     def clipped(self) -> Array:
-        """Return the control points (n + 2), limited to the largest x, because a search may end slightly beyond it."""
+        """Return the control points (n + 2) clipped to the largest x, which a search may slightly exceed."""
         result = self.points.copy()
         np.minimum(result[1:-1], self._own[: self.n, 0], out=result[1:-1])
         return result
 
     def _constrain(self, points: Array) -> None:
-        """Set the control points that depend on others."""
+        """Compute the control points that depend on others."""
         n = self.n
         if self.start == "rest":
             points[0], points[1] = FROM_REST[0] * points[2], FROM_REST[1] * points[2]
@@ -456,7 +455,7 @@ class Window:
             points[n + 1] = points[n]
 
     def slow_down(self, use: float = 1.0) -> Generator[None, None, Array]:
-        """Halve x until the use of the bounds is at most ``use``, and return the use in each interval (n)."""
+        """Halve x until the largest ratio to a bound is at most ``use``, and return the ratio in each interval (n)."""
         for _ in range(MAX_HALVINGS):
             uses = yield from self.uses()
             if uses.max() <= use:
@@ -488,16 +487,16 @@ class Window:
     ) -> Iterator[None]:
         """Search for the shortest time within the tightened bounds; yield after each step of the search.
 
-        The search ends after a number of iterations, or when at most ``least_gap`` of the time can be gained. The
-        argument ``centering`` is explained at ``CENTERING_FACTORS``. The search may be stopped early:
-        ``feasible`` contains the last points that satisfy these bounds at the samples.
+        The search ends after a number of iterations, or when at most a fraction ``least_gap`` of the time can be
+        gained. For ``centering`` see ``CENTERING_FACTORS``. If the search is stopped early, ``feasible`` contains the
+        last points that satisfy these bounds at the samples.
         """
         n, kernels, common, pieces = self.n, self.kernels, self._common, self.pieces
         self._own[:n, 1], self.feasible = self.tight, None
         self.take(np.maximum(self.points, MIN_POINT_FRACTION * self.points.max()))
         yield
         size, taken, residual, gap = n * kernels.rows_count, 1.0, 1.0, 1.0
-        # Target product of slacks and multipliers, time scale, primal and dual step
+        # Target product of slacks and multipliers, time scale, primal and dual steps
         time = common[0] * (1 / np.sqrt(self._all[2:n])).sum()
         common[1:COMMON_SIZE] = gap / size, 1 / time, 0.0, 0.0
         states, changes = [], len(pieces) * [self._unchanged]

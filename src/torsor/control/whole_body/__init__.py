@@ -1,1 +1,1 @@
-"""Whole-body control: accelerations and contact forces from a quadratic program, torques from inverse dynamics."""
+"""Whole-body control: accelerations and contact forces from a quadratic program, and torques from inverse dynamics."""

@@ -1,4 +1,4 @@
-"""Whole-body controller: torques that perform tasks as well as contacts, friction and limits allow."""
+"""Whole-body controller: torques that perform tasks as well as contacts, friction and limits permit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ NARROW_WIDTH = 2  # states per vector: calls usually have one state, which wide 
 
 @dataclass(frozen=True, eq=False)
 class WholeBodyResult:
-    """Torques, accelerations and contact forces at one state, or at several (arrays then have leading axes).
+    """Torques, accelerations and contact forces at one state, or at several states (leading axes of the arrays).
 
     ``status`` is "solved", "infeasible" or "failed". Unless it is "solved", all numbers are NaN. ``tau`` (nv) are the
-    drive forces, 0 at coordinates without a drive, and ``a`` (nv) the accelerations. ``forces`` contains the force of
-    each contact (``PointContact``: 3, base axes; ``SurfaceContact``: 6, moment then force, in the axes of its frame).
-    ``conflict`` names a minimal set of requirements that have no common solution. For several states, ``status`` is an
-    array of strings and ``conflict`` an array of such tuples.
+    drive forces (N m, N), which are 0 at coordinates without a drive, and ``a`` (nv) are the accelerations. ``forces``
+    contains the force of each contact (``PointContact``: 3, base axes; ``SurfaceContact``: 6, moment then force, in the
+    axes of its frame). ``conflict`` names a minimal set of requirements without a common solution. For several states,
+    ``status`` is an array of strings, and ``conflict`` is an array of such tuples.
     """
 
     status: str | NDArray[np.str_]
@@ -46,10 +46,10 @@ class WholeBody:
 
     ``tasks`` are ``FramePose``, ``FramePosition``, ``FrameOrientation``, ``FrameDirection``, ``CenterOfMass``,
     ``Posture`` and ``AngularMomentum``; ``contacts`` are ``PointContact`` and ``SurfaceContact``. ``passive`` names the
-    coordinates without a drive, by default the coordinates of free joints and the root coordinates of the human.
-    ``effort_limits`` and ``joint_limits`` switch the limits of the robot on or off. Position and velocity limits hold
-    at the end of ``horizon`` (s). ``regularisation`` contains small weights on accelerations and contact
-    forces; these weights determine the motion where no task does.
+    coordinates without a drive, by default those of free joints and the root coordinates of the human.
+    ``effort_limits`` and ``joint_limits`` enable the limits of the robot. Position and velocity limits are enforced at
+    the end of ``horizon`` (s). ``regularisation`` contains small weights of accelerations and contact forces, which
+    determine the motion where no task does.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -103,7 +103,7 @@ class WholeBody:
 
     @cached_property
     def program(self) -> qp.Program:
-        """The quadratic program over symbols."""
+        """The symbolic quadratic program."""
         return qp.program(self.robot, self.tasks, self.contacts, self._given, self._settings)
 
     @cached_property
@@ -114,8 +114,8 @@ class WholeBody:
     def __call__(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> Array:
         """Return the forces tau (..., nv) at times t (s), positions q (..., nq), velocities v (..., nv).
 
-        ``simulate`` accepts this as a controller. Targets that are given at each call need ``solve``. Raises ModelError
-        if the program has no solution.
+        ``simulate`` accepts the object as a controller. If targets are passed at each call, use ``solve``. ModelError
+        is raised if the program has no solution.
         """
         result = self.solve(q, v, t)
         failed = np.argwhere(np.asarray(result.status) != "solved")
@@ -133,9 +133,9 @@ class WholeBody:
     ) -> WholeBodyResult:
         """Return torques, accelerations and contact forces at a state, or the conflict that makes them impossible.
 
-        ``q`` is (..., nq), ``v`` is (..., nv), and ``t`` (s) is a number or (...). Leading axes represent several
-        states, whose matrices are computed together. If a task was created without a target, ``targets`` maps its name
-        (or frame) to the target, which is the same for all states.
+        ``q`` is (..., nq), ``v`` is (..., nv), and ``t`` (s) is a number or (...). Leading axes are several states,
+        whose matrices are computed together. If a task was created without a target, ``targets`` maps its name (or
+        frame) to the target, which is the same for all states.
 
         Example:
             >>> law = WholeBody(torsor.library.two_link(), [torsor.control.Posture([0.03, 0.05])])
@@ -187,7 +187,7 @@ class WholeBody:
         return WholeBodyResult(status, tau, a, forces, conflict)
 
     def _targets(self, targets: Mapping[str, ArrayLike]) -> tuple[Array]:
-        """Return the given targets, concatenated, as the last input of the kernel."""
+        """Return the concatenated targets as the last input of the kernel."""
         names = [self.tasks[k].label for k in self._given]
         where = f"{self.robot.name}: WholeBody"
         named = table(targets, where, "targets")

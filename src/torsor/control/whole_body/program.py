@@ -1,4 +1,4 @@
-"""The quadratic program of whole-body control over symbols: one function of (t, q, v, targets) for all matrices.
+"""The symbolic quadratic program of whole-body control: one function of (t, q, v, targets) for all matrices.
 
 The variables are the accelerations a (nv) and the contact forces f. With the tasks J_i a = b_i, their weights w_i, and
 the contact Jacobians J_c,
@@ -28,8 +28,8 @@ from torsor.control.whole_body.tasks import PointContact, Posture, SurfaceContac
 from torsor.dynamics.recursions.kinematics import symmetric
 from torsor.robot.robot import Robot
 
-INFINITE_BOUND = 1e30  # an infinite bound, for the solver
-# Relative length of the remainder of a row below which a contact equation depends on the others; rounding leaves 1e-14.
+INFINITE_BOUND = 1e30  # infinite bound in the solver
+# Relative length of the independent part of a row below which a contact equation is dependent; rounding leaves 1e-14.
 DEPENDENCE_TOLERANCE = 1e-9
 
 Contact = PointContact | SurfaceContact
@@ -50,12 +50,12 @@ class Settings:
 class Program:
     """A quadratic program: ``function`` returns its H, g, A, lower, upper, and the forces h (nv) at zero acceleration.
 
-    The first rows of A are the equations; ``equations`` is their number. The rows of the ``driven`` coordinates follow:
-    the drive forces are these rows times x, plus h. Friction rows come last. The first ``bounds`` entries of lower and
-    upper are bounds of the first variables, the others are bounds of A x. ``kinds`` are 5 for equations and 0 for
-    inequalities. ``groups`` maps names to their entries, and ``forces`` maps each contact to its variables. ``levels``
-    are the numbers of task rows per priority. If there are several priorities, the function has two more results: J and
-    b, these rows in order of priority, times the square roots of the weights.
+    The first ``equations`` rows of A are the equations. The rows of the ``driven`` coordinates follow; the drive forces
+    are these rows times x, plus h. Friction rows come last. The first ``bounds`` entries of lower and upper are bounds
+    on the first variables, and the others are bounds on A x. ``kinds`` are 5 for equations and 0 for inequalities.
+    ``groups`` maps names to their entries, and ``forces`` maps each contact to its variables. ``levels`` are the
+    numbers of task rows per priority. If there are several priorities, the function also returns J and b: these rows in
+    order of priority, times the square roots of the weights.
     """
 
     function: ca.Function
@@ -69,7 +69,7 @@ class Program:
 
 
 class _Rows:
-    """Rows of A with their bounds, by group."""
+    """Rows of A and their bounds, by group."""
 
     def __init__(self, first: int):
         self.A, self.lower, self.upper = list[ca.SX](), list[ca.SX](), list[ca.SX]()
@@ -87,7 +87,7 @@ class _Rows:
 def program(
     robot: Robot, tasks: Sequence[Task], contacts: Sequence[Contact], given: Sequence[int], settings: Settings
 ) -> Program:
-    """Return the program of a robot; the targets of the tasks at indices ``given`` are concatenated inputs."""
+    """Return the program of a robot; targets of the tasks ``given`` (indices) are concatenated inputs."""
     at, nv = Symbols(robot), robot.nv
     driven = [k for k in range(nv) if k not in settings.passive]
     count = sum(contact.size for contact in contacts)
@@ -157,10 +157,10 @@ def program(
 
 
 def _motions(at: Symbols, contacts: Sequence[Contact]) -> list[tuple[str, ca.SX, ca.SX]]:
-    """Return place, J and desired acceleration of each contact, for equations that do not depend on earlier ones.
+    """Return place, J and desired acceleration of each contact, without equations that depend on previous ones.
 
-    Points of one body depend on each other by constant factors in its axes, so one configuration suffices to detect
-    this.
+    In the axes of a body, the equations of its points depend on each other with constant factors, so one configuration
+    is enough to detect dependence.
     """
     motions, basis = list[tuple[str, ca.SX, ca.SX]](), np.zeros((0, at.robot.nv))
     rng = np.random.default_rng(0)
@@ -181,7 +181,7 @@ def _motions(at: Symbols, contacts: Sequence[Contact]) -> list[tuple[str, ca.SX,
 
 
 def _joint_limits(at: Symbols, settings: Settings) -> tuple[ca.SX, ca.SX]:
-    """Return bounds on a (nv x 1, or 0 x 1 if there are none) that keep the joint limits one horizon later."""
+    """Return bounds on a (nv x 1, or 0 x 1 if there are none) that enforce the joint limits one horizon later."""
     robot, step = at.robot, settings.horizon
     lower, upper = [ca.SX(-INFINITE_BOUND)] * robot.nv, [ca.SX(INFINITE_BOUND)] * robot.nv
     rates = [k for k in range(robot.nv) if np.isfinite(robot.velocity_limit[k])]
@@ -205,15 +205,15 @@ def _joint_limits(at: Symbols, settings: Settings) -> tuple[ca.SX, ca.SX]:
 # Quadratic programs of one state: their solution by DAQP, and the conflict if there is no solution.
 
 SOLVED, INFEASIBLE, FAILED = 1, -1, -4
-# Relative to the largest entry: singular values of equations that count as zero, and contradictions between equations.
+# Tolerances relative to the largest entry: for zero singular values of equations, and for contradictory equations.
 ZERO_TOLERANCE, CONTRADICTION_TOLERANCE = 1e-10, 1e-8
 EQUATION_TOLERANCE = 1e-8  # allowed residual of equations relative to their right-hand sides; rounding leaves 1e-12
 
 
 class Problem(NamedTuple):
-    """1/2 x^T H x + g^T x, lower <= (x, A x) <= upper: the first entries bound x; kinds are 5 for equations.
+    """Minimise 1/2 x^T H x + g^T x subject to lower <= (x, A x) <= upper; kinds are 5 for equations.
 
-    ``equations`` is the number of equations, the first rows of A, whose solution is checked.
+    ``equations`` is the number of equations, which are the first rows of A and are checked after solving.
     """
 
     H: Array
@@ -227,7 +227,7 @@ class Problem(NamedTuple):
 
 @cache
 def solver() -> Any:
-    """Return the solver module, which is an optional package."""
+    """Return the solver module from an optional package."""
     try:
         import daqp
     except ImportError:
@@ -287,7 +287,7 @@ def _solve_independent(problem: Problem) -> tuple[Array, int, Array]:
 
 
 def conflict(problem: Problem, groups: dict[str, Array], kept: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of a minimal set of conflicting groups; the groups ``kept`` always hold."""
+    """Return the names of a minimal set of conflicting groups; the groups ``kept`` are always enforced."""
     lower, upper, kinds = problem.lower.copy(), problem.upper.copy(), problem.kinds.copy()
     needed = list[str]()
     for name, rows in groups.items():
@@ -301,17 +301,17 @@ def conflict(problem: Problem, groups: dict[str, Array], kept: Iterable[str]) ->
     return tuple(needed)
 
 
-# Strict priorities: tasks of a later priority use only the freedom that earlier ones leave.
+# Strict priorities: tasks of a later priority use only the freedom that earlier tasks leave.
 #
-# After each priority its tasks keep the accelerations that they reached: J_i a = J_i a* is an equation of the following
+# After each priority, its tasks keep the accelerations that they reached: J_i a = J_i a* is an equation in the next
 # programs, each of which minimises the errors of its own tasks (Kanoun, Lamiraux and Wieber 2011; Escande, Mansard and
-# Wieber 2014). The constraints hold in all programs.
+# Wieber 2014). The constraints apply to all programs.
 
 
 def solve_levels(
     problem: Problem, x: Array, J: Array, b: Array, levels: Sequence[int], regularisation: tuple[float, float]
 ) -> tuple[Array, int]:
-    """Return the solution with all priorities, and the solver's flag, given the first priority's solution x.
+    """Return the solution with all priorities, and the solver's flag, from the solution x of the first priority.
 
     J (k x nv) and b (k) are the tasks J a = b. ``levels`` contains the number of rows of each priority.
     """
@@ -331,5 +331,5 @@ def solve_levels(
         H = rows.T @ rows + np.diag(weights)
         x, flag, _ = solve(Problem(H, -rows.T @ b[first:last], A, lower, upper, kinds, problem.equations))
         if flag != SOLVED:
-            return x, FAILED  # a solution exists: that of the previous priority
+            return x, FAILED  # a solution exists, namely that of the previous priority
     return x, SOLVED

@@ -1,7 +1,7 @@
 """Tasks and contacts of a whole-body controller: targets for frames, centre of mass, posture and momentum.
 
-Each task requests an acceleration that is linear in the coordinate accelerations, J a = wanted. With the error e
-between target and value, e'' + 2 d w e' + w^2 e = 0 for the bandwidth w (rad/s) and the damping d.
+Each task requests an acceleration that is linear in the coordinate accelerations, J a = wanted. The error e between
+target and value then satisfies e'' + 2 d w e' + w^2 e = 0 with the bandwidth w (rad/s) and the damping ratio d.
 """
 
 from dataclasses import KW_ONLY, dataclass
@@ -22,18 +22,18 @@ from torsor.mechanism.loops import CUTS
 from torsor.robot.robot import Robot
 from torsor.spatial import axis_frame, cross, make_pose, skew
 
-# A robot's kinematics over symbols (t, q, v), for the tasks and contacts of a whole-body controller.
+# Symbolic kinematics of a robot in (t, q, v), for the tasks and contacts of a whole-body controller.
 
 
 class Symbols:
-    """A robot at symbolic time t, positions q and velocities v; angular parts come first, in base axes."""
+    """A robot at symbolic t, q and v; vectors are in base axes, with the angular part first."""
 
     def __init__(self, robot: Robot):
         self.robot = robot
         self.t, self.q, self.v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
 
     def pose(self, place: str) -> ca.SX:
-        """Return the pose (4 x 4) of a link or frame."""
+        """Return the pose (4 x 4) of a link or frame in base axes."""
         return self.robot.function("pose", place)(self.q)
 
     def jacobian(self, place: str, axes: str = "aligned") -> ca.SX:
@@ -45,7 +45,7 @@ class Symbols:
         return self.robot.function("velocity", place, axes=axes)(self.q, self.v)
 
     def drift(self, place: str, axes: str = "aligned") -> ca.SX:
-        """Return the acceleration (6 x 1) of a link or frame if all coordinate accelerations are zero."""
+        """Return the acceleration (6 x 1) of a link or frame at zero coordinate accelerations."""
         still = ca.SX.zeros(self.robot.nv, 1)
         return self.robot.function("acceleration", place, axes=axes)(self.q, self.v, still)
 
@@ -56,9 +56,9 @@ class Symbols:
 
 # Contacts of a whole-body controller: frames that do not move, and the forces that the ground can exert.
 #
-# The friction cone is replaced by the four-sided pyramid inside it, so a force that satisfies its rows also satisfies
-# the cone. A rectangular surface contact |x| <= X, |y| <= Y has a wrench that forces in the cones of its corners can
-# produce (Caron, Pham and Nakamura 2015), with the friction m of the pyramid:
+# The friction cone is replaced by an inscribed four-sided pyramid, so forces in the pyramid are also in the cone. The
+# wrench of a rectangular surface contact |x| <= X, |y| <= Y can be produced by forces in the cones of its corners
+# (Caron, Pham and Nakamura 2015) if, with the friction coefficient m of the pyramid,
 #
 #     |f_x|, |f_y| <= m f_z        |n_x| <= Y f_z        |n_y| <= X f_z
 #     m (X + Y) f_z + n_z >= |Y f_x - m n_x| + |X f_y - m n_y|
@@ -69,7 +69,7 @@ class Symbols:
 class Contact:
     """Base class of contacts: ``friction`` coefficient, largest normal force ``most`` (N), and slip ``damping`` (1/s).
 
-    The ``size`` forces of a contact are in the ``axes`` of its Jacobian; linear forces come last.
+    The ``size`` forces of a contact are in the ``axes`` of its Jacobian, with linear forces last.
     """
 
     place: str
@@ -96,7 +96,7 @@ class Contact:
             raise ModelError("a contact must be on a moving link, not on the base", where=f"{robot.name}: {self.where}")
 
     def motion(self, at: Symbols) -> tuple[ca.SX, ca.SX]:
-        """Return J and ``wanted`` in the frame's axes; J a = wanted keeps the frame fixed."""
+        """Return J and ``wanted`` in the frame's axes, where J a = wanted keeps the frame fixed."""
         rows = slice(6 - self.size, 6)
         J, V, drift = (of(self.place, "local") for of in (at.jacobian, at.velocity, at.drift))
         return J[rows, :], (-self.damping * V - drift)[rows]
@@ -110,7 +110,7 @@ class Contact:
 class PointContact(Contact):
     """A contact that fixes the origin of a link or frame by a force (3) (N, base axes) in the friction cone.
 
-    The axis of the cone is ``normal`` (3), in base axes, which points from the ground to the robot.
+    The axis of the cone is ``normal`` (3), in base axes, which points from the ground towards the robot.
 
     Example:
         >>> PointContact("fl_foot", friction=0.6).cone().shape
@@ -139,7 +139,7 @@ class SurfaceContact(Contact):
     """A contact that keeps a rectangle of a link or frame on the ground; its z axis is the normal towards the robot.
 
     ``half_length`` and ``half_width`` (m) are half the side lengths along x and y of the frame, whose origin is the
-    centre. The wrench (6), moment (N m) then force (N), is at the origin, in the axes of the frame.
+    centre. The wrench (6), moment (N m) then force (N), is at the frame's origin in its axes.
 
     Example:
         >>> SurfaceContact("left_sole", 0.1, 0.05).cone().shape
@@ -177,7 +177,7 @@ def _pyramid(m: float) -> Array:
 
 
 Wanted = tuple[ca.SX, ca.SX]  # J (k x nv) and the acceleration (k x 1) of J a = wanted
-# Cosine of half the angle between two directions below which they count as opposite: no shortest turn exists.
+# Cosine of half the angle between two directions below which they are opposite, without a unique shortest rotation.
 MIN_HALF_ANGLE_COSINE = 1e-6
 
 
@@ -185,8 +185,8 @@ MIN_HALF_ANGLE_COSINE = 1e-6
 class Task:
     """Base class of tasks: ``weight`` (inf: a hard constraint), ``bandwidth`` w (rad/s), ``damping`` d, and ``name``.
 
-    Tasks with a lower ``priority`` number have strict precedence: the others use the remaining freedom. ``goal`` is
-    the name of the target's field, and ``target_shape`` is the shape of the target.
+    Tasks with a lower ``priority`` number have strict precedence; the others use the remaining freedom. ``goal`` is the
+    name of the target's field, and ``target_shape`` is the shape of the target.
     """
 
     weight: float = 1.0
@@ -208,7 +208,7 @@ class Task:
 
     @property
     def target(self) -> Law | None:
-        """The target, a function of a CasADi time or numbers, or None if it is given at each call."""
+        """The target: numbers, a function of a CasADi time, or None if it is passed at each call."""
         target: Law | None = getattr(self, self.goal)
         return target
 
@@ -234,7 +234,7 @@ class Task:
         """Raise ModelError if the robot has no such frame, or if the target is invalid."""
         if callable(self.target):
             start = self._law(robot)(0).full().reshape(self.shape(robot))
-            if np.isfinite(start).all():  # a law may start later; ``solve`` reports where it is not finite
+            if np.isfinite(start).all():  # a law may start later; ``solve`` reports times at which it is not finite
                 self.checked(robot, start)
         elif self.target is not None:
             self.checked(robot, self.target)
@@ -252,7 +252,7 @@ class Task:
         return law_function(self.target, self.shape(robot), self.where(robot))  # type: ignore[arg-type]
 
     def rates(self, at: Symbols, given: ca.SX | None) -> list[ca.SX]:
-        """Return target, rate and second rate over symbols; a target that is ``given`` at each call has zero rates."""
+        """Return the symbolic target, rate and second rate; rates of a target that is ``given`` per call are zero."""
         if given is not None:
             return [given, ca.SX(*given.shape), ca.SX(*given.shape)]
         return Reference(self._law(at.robot)).rates(at.t, 2)
@@ -300,7 +300,7 @@ class FramePosition(_FrameTask):
 
 @dataclass(frozen=True, eq=False)
 class FrameOrientation(_FrameTask):
-    """A task that rotates a link or frame to ``rotation`` (3 x 3), whose columns are its axes in base axes.
+    """A task that rotates a link or frame to ``rotation`` (3 x 3), whose columns are the desired axes in base axes.
 
     The target is constant or a function of time. The error is 2 sin(angle / 2) along the axis of the remaining
     rotation.
@@ -364,7 +364,7 @@ class FrameDirection(_FrameTask):
     """A task that points the ``axis`` (3) of a link or frame, in its own axes, along ``direction`` (3) in base axes.
 
     The rotation about the axis is free. If the axis points in the opposite direction, there is no unique shortest
-    turn, and no turn is requested. The acceleration of the axis n, n x n'' = (1 - n n^T) w' + (w . n) n x w, follows
+    rotation, and none is requested. The acceleration of the axis n, n x n'' = (1 - n n^T) w' + (w . n) n x w, follows
     the direction.
 
     Example:
@@ -443,7 +443,7 @@ class Posture(Task):
     def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
         """Return J and the desired acceleration of all coordinates; the controller selects the driven ones."""
         error = at.of("difference", self.rates(at, given)[0])
-        rate = ca.jtimes(error, at.t, ca.SX(1))  # of the target, because q is a separate symbol
+        rate = ca.jtimes(error, at.t, ca.SX(1))  # rate of the target, because q is a separate symbol
         second = ca.jtimes(rate, at.t, ca.SX(1))
         return ca.SX.eye(at.robot.nv), second + self.pulled(error, rate - at.v)
 
@@ -470,7 +470,7 @@ class AngularMomentum(Task):
 
 
 def _turned(task: Task, at: Symbols, place: str, desired: list[ca.SX]) -> ca.SX:
-    """Return the angular acceleration (3 x 1) that turns a frame to the rotations ``desired`` and their rates."""
+    """Return the angular acceleration (3 x 1) that rotates a frame to ``desired`` (a rotation and its rates)."""
     R, w = at.pose(place)[:3, :3], at.velocity(place)[:3]
     R_d, R_d1, R_d2 = desired
     spin = _axial(R_d1 @ R_d.T)

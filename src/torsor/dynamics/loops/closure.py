@@ -73,7 +73,7 @@ class _Link:
 
     @cached_property
     def J(self) -> ca.SX:
-        """The joint's columns."""
+        """Columns (6 x n) of the joint."""
         return self.seen(self.move.S)
 
 

@@ -479,9 +479,8 @@ def projected_end(
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the state (q, v) at the end of a step from q, projected onto closed loops, and its margin.
 
-    The margin is negative if it would vanish within the next step at the current rate. If the step is too long,
-    positions become NaN if the loops cannot be closed, and velocities become NaN if they open loops or make wheels
-    slip.
+    The margin is negative if it would vanish within the next step at the current rate. After a step that is too long,
+    positions are NaN if the loops cannot be closed, and velocities are NaN if they open loops or make wheels slip.
     """
     before = closure_margin(tree, q, choice)
     q_next, v_next, after, rate = closed_state(tree, q_next, v_next, choice)

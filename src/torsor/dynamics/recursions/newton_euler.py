@@ -4,10 +4,10 @@
     n_j = axial(U Sigma) + ms x a - external moment + sum over children of (R n_k + p x R f_k)
     tau_j = S^T (n_j, f_j) + Ia a + springs(q) + friction(v)
 
-A rotor on body j adds the rate of its spin momentum to n_j, and h . omega'_j to the force of its own coordinate. A mode
-of a flexible link also adds a linear momentum and the rates of its inertia (``trees.modal``). (n_j, f_j) is the wrench
-that the parent exerts on body j at its origin. See Khalil 2010, eqs. 22-31. The pseudo-inertia (m, ms, Sigma) about the
-origin takes fewer operations than the inertia about the centre of mass.
+Here (n_j, f_j) is the wrench that the parent exerts on body j at its origin. A rotor on body j adds the rate of its
+spin momentum to n_j, and h . omega'_j to the force of its own coordinate. A mode of a flexible link also adds a linear
+momentum and the rates of its inertia (``trees.modal``). See Khalil 2010, eqs. 22-31. The pseudo-inertia (m, ms, Sigma)
+about the origin takes fewer operations than the inertia about the centre of mass.
 """
 
 from collections.abc import Iterator, Set

@@ -79,11 +79,11 @@ class _Turning:
         return result
 
     def up(self, jet: Jet) -> Jet:
-        """Return components in the parent's axes."""
+        """Return the jet of the components in the parent's axes."""
         return [self.move.up(x) for x in self._rates_in_parent(jet)]
 
     def down(self, jet: Jet) -> Jet:
-        """Return components in the child's axes."""
+        """Return the jet of the components in the child's axes."""
         # levels[l][m]: the m-th rate relative to the parent of the l-th rate relative to the child.
         levels = [[self.move.down(x) for x in jet]]
         for level in range(1, len(jet)):

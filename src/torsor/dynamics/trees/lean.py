@@ -5,11 +5,11 @@ Four exact transformations leave generalised forces and the mass matrix unchange
 - A joint frame is shifted along its axis (a prismatic one in any direction) to the point nearest to the parent's
   origin, which makes components of the placement zero.
 - Inertia that is equivalent to inertia of the parent is moved to the parent, from the tips to the root (Khalil's
-  regrouping), which makes three of ten inertial parameters zero at a revolute joint and six at a prismatic one.
+  regrouping). Of ten inertial parameters, three become zero at a revolute joint and six at a prismatic one.
 - The frame of a revolute joint is rotated about its axis, which turns an oblique placement into a rotation about x, as
   in the modified Denavit-Hartenberg convention, or simplifies an inertia.
-- The forces of a body that rotates only about its z axis, as in a planar mechanism, depend only on the sum of its
-  second moments along x and y, which is redistributed between them.
+- If a body rotates only about its z axis, as in a planar mechanism, its forces depend only on the sum of its second
+  moments along x and y, which is redistributed between them.
 
 Tracing removes operations with zeros; docs/contribute/architecture.md states how many operations this saves.
 """

@@ -1,4 +1,4 @@
-"""Assembly: computes the joint positions that close the loops for given active coordinates."""
+"""Assembly: computation of joint positions that close the loops for given active coordinates."""
 
 import numpy as np
 from numpy.typing import ArrayLike

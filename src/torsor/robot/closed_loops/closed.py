@@ -405,9 +405,9 @@ class Closed(Accessor):
         or "multipliers", which obtains the same result from the equations of all coordinates.
 
         With ``coordinates="all"``, ``v_active`` and ``tau_active`` are velocities and forces (..., nv) of all
-        coordinates, and the result (..., nv) solves M a + C v + g + friction - J^T external = tau + A^T lambda, with A
-        a = -A' v (Khalil 2010, eq. 4). A solution exists unless the closure equations lose rank. Without loops, it
-        equals ``robot.forward_dynamics``.
+        coordinates. The result (..., nv) solves M a + C v + g + friction - J^T external = tau + A^T lambda together
+        with A a = -A' v (Khalil 2010, eq. 4). A solution exists unless the closure equations lose rank. Without loops,
+        the result equals ``robot.forward_dynamics``.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})

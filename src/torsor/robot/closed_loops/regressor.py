@@ -3,9 +3,9 @@
     tau_a = G^T Y(q, v, a) pi,   v = G v_a        Y: the regressor of the tree; G: see ``dynamics/loops/constrained.py``
 
 A loop couples the motions of its bodies, so the drives cannot distinguish some parameters that are distinguishable in
-the tree, for example two of the four planar parameters of a four-bar linkage's coupler. No set of rules is known to
-regroup all of them, so the base parameters are computed by a QR decomposition of Y over random motions (Khalil and
-Bennis 1995).
+the tree. An example is two of the four planar parameters of a four-bar linkage's coupler. No rules are known that
+regroup all such parameters, so the base parameters are computed by a QR decomposition of Y over random motions (Khalil
+and Bennis 1995).
 """
 
 from collections.abc import Sequence

@@ -37,7 +37,7 @@ MIN_SINGULAR_DISTANCE = 1e-4
 # closure error, so rounding would decide the assembly mode.
 DEAD_POINT_DISTANCE = 1e-5
 DEAD_POINT_OFFSET = 1e-2  # rad or sizes: distance from a dead point at which the search begins
-MAX_SEARCH_STEPS = 200  # of the search for the smallest closure error
+MAX_SEARCH_STEPS = 200  # maximum number of steps to the smallest closure error
 SMALLEST_VALUE = 1e-12  # singular values below this fraction of the largest are rounding errors
 # Slope of the error, relative to the steepest possible slope, below which a search has ended with open loops. Where
 # closure equations lose rank, the slope vanishes only together with the error.
@@ -141,7 +141,7 @@ class Closer:
         return result, well
 
     def accepted(self, q: Array, there: Array, side: Array, beyond: Array) -> Flags:
-        """Return which steps are accepted: those that do not jump, and neither cross nor approach a singularity."""
+        """Return a mask of accepted steps: those that do not jump, and neither cross nor approach a singularity."""
         gone = (there - q) / self.q_units
         least = MIN_REMAINING_FRACTION * np.abs(side)  # not a quotient: both sides may be 0 at a dead point
         return np.asarray((np.einsum("ij,ij->i", gone, gone) < JUMP_LENGTH**2) & (beyond * np.sign(side) > least))

@@ -215,7 +215,7 @@ def _polynomial(expression: Expression, generator: Mapping[Any, Polynomial], alg
 
 def chains(robot: Mechanism) -> list[Chain]:
     """Return chains of consecutive revolute joints with parallel axes, as indices of their positions."""
-    result: dict[int, tuple[list[int], list[int]]] = {}  # by the last joint of each chain
+    result: dict[int, tuple[list[int], list[int]]] = {}  # keyed by the last joint of each chain
     for index, (joint, parent, place) in enumerate(zip(robot.joints, robot.parents, robot.coordinates, strict=True)):
         if not joint.kind.absorbs_turn or joint.ratio != 1:
             continue

@@ -3,8 +3,9 @@
 With the axes in the zero posture, T(q) M^-1 = G = e1 e2 e3 e4 e5 e6 (product of exponentials; M is the pose at zero).
 If the last three axes meet at a point c, e1 e2 e3 moves c to G c, which determines three angles. The other three follow
 from the remaining rotation (Pieper 1968). If axes 2, 3 and 4 are parallel and the last two meet at c, the height of c
-along the parallel axes determines the first angle, their direction the last two, and a triangle the rest. If the first
-axes have these properties instead, the arm is solved from its tool: G^-1 = e6^-1 ... e1^-1.
+along the parallel axes determines the first angle. The direction of these axes determines the last two angles, and a
+triangle determines the rest. If the first axes have these properties instead, the arm is solved from its tool: G^-1 =
+e6^-1 ... e1^-1.
 """
 
 import math
@@ -196,9 +197,9 @@ def analytic_inverse_kinematics(robot: Robot, pose: ArrayLike, place: str | int,
 
     ``pose`` (4 x 4) is the pose of the link or frame ``place`` in base axes. The arm must have six revolute joints.
     Either its first or last three axes must meet (a spherical wrist), or, counted from either end, axes 2, 3 and 4 must
-    be parallel and axes 5 and 6 must meet. ModelError is raised for other arms, and for those that are singular
-    everywhere, such as planar arms, for which a pose has either no posture or infinitely many. Postures that differ by
-    whole turns count as one. Only postures within the joint limits are returned, unless ``limits`` is False. If the
+    be parallel and axes 5 and 6 must meet. ModelError is raised for other arms, and for arms that are singular
+    everywhere, such as planar arms; they have either no posture or infinitely many for a pose. Postures that differ by
+    whole turns are returned once. Postures outside the joint limits are omitted, unless ``limits`` is False. If the
     wrist is singular, one posture represents the infinitely many that reach the pose. Other coordinates are neutral.
 
     Example:

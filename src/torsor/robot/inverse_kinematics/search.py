@@ -93,8 +93,9 @@ def nearest(problem: Problem, q: Array, data: Array, first: int, count: int = CA
 class PoseTable:
     """A table of postures, indexed by the pose of one place; for many targets, two lookups replace a search.
 
-    A cell is a part of the position box and of the set of rotations, which are classified by the largest quaternion
-    component and the ratios of the others to it. Its posture is the one farthest from limits and singularities.
+    A cell is a part of the position box and of the set of rotations. Rotations are classified by the largest quaternion
+    component and the ratios of the others to it. The posture of a cell is the one farthest from limits and
+    singularities.
     """
 
     def __init__(self, problem: Problem):

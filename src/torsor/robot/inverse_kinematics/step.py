@@ -6,8 +6,8 @@ The sum of the squared rows is minimised. With residuals r, their Jacobian J and
 
 (Levenberg 1944, Marquardt 1963; damping by the error itself: Sugihara 2011), or the equivalent with the n x n matrix,
 whichever is smaller. If the gradient drives a coordinate towards its limit, D is the remaining range (Coleman and Li
-1996), which is zero at the limit, so that a redundant robot moves other joints. Steps end at limits. If a step does not
-reduce the cost, it is shortened and damping increases.
+1996), so a redundant robot moves other joints near limits. Steps end at limits. If a step does not reduce the cost, it
+is shortened and damping increases.
 """
 
 from collections.abc import Sequence

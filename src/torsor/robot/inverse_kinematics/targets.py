@@ -117,7 +117,7 @@ class Target:
 
     @property
     def form(self) -> tuple[Any, ...]:
-        """Everything except data that the traced rows depend on, for example the axis of a target."""
+        """Properties that the traced rows depend on, without the data: for example, the axis of a target."""
         fields = vars(self)
         axis = direction(fields["axis"], self.label, "axis").tolist() if "axis" in fields else ()
         return (type(self).__name__, repr(fields.get("place")), *axis)
@@ -208,7 +208,7 @@ class Position(Target, title="position", kinds="p", numbers="position"):
 
     @property
     def form(self) -> tuple[Any, ...]:
-        """The form of the target, with the point."""
+        """Form of the target, including the point."""
         point = near_enough(frozen_array(self.point, (3,), self.label, "point"), self.label)
         return (*super().form, *point.tolist())
 

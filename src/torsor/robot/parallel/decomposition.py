@@ -208,7 +208,7 @@ RANK_TOLERANCE = 1e-5  # ratio of smallest to largest singular value below which
 
 
 def legs(parts: Parts, matrices: Array) -> tuple[Flags, Array]:
-    """Return which legs are singular (..., legs), and the velocities (..., nv) of their free motions, from A_q."""
+    """Return a mask (..., legs) of singular legs, and the velocities (..., nv) of their free motions, from A_q."""
     batch, first = matrices.shape[:-1], 0
     result = np.zeros((*batch, len(parts.limbs)), dtype=bool)
     motion = np.zeros((*batch, parts.limbs[-1].v.stop))

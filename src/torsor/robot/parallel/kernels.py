@@ -394,7 +394,7 @@ class Assembled(Part):
 
     @cached_property
     def _exact(self) -> Self:
-        """The robot in double precision, because assembly tolerances are below the precision of float32."""
+        """Robot in double precision; assembly tolerances are below the precision of float32."""
         return self if self.target.dtype == "float64" else self.to(dtype="float64")
 
     def function(self, name: str, positions: bool = False, external: bool = False) -> ca.Function:
