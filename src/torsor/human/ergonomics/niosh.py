@@ -26,7 +26,7 @@ MIN_HORIZONTAL, MAX_HORIZONTAL = 0.25, 0.63
 MAX_HAND_HEIGHT, BEST_HAND_HEIGHT = 1.75, 0.75  # largest and optimal height of the hands (m)
 MIN_TRAVEL, MAX_TRAVEL = 0.25, 1.75  # range of vertical travel (m); smaller values count as the minimum
 MAX_ASYMMETRY = 135.0  # largest asymmetry angle (degrees)
-COUPLINGS = {"good": (1.0, 1.0), "fair": (0.95, 1.0), "poor": (0.90, 0.90)}  # hands below 0.75 m, and from 0.75 m upwards
+COUPLINGS = {"good": (1.0, 1.0), "fair": (0.95, 1.0), "poor": (0.90, 0.90)}  # hands below 0.75 m, and from 0.75 m up
 
 # Frequency multipliers by lifts per minute, for short, moderate and long work, with hands below and above 0.75 m.
 _FREQUENCIES: dict[float, tuple[tuple[float, float], tuple[float, float], tuple[float, float]]] = {

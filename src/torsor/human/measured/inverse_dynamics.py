@@ -144,7 +144,7 @@ def inverse_dynamics(
 
 
 def large_residual(dynamics: MeasuredDynamics, cutoff: float | None = CUTOFF) -> dict[str, str]:
-    """Return the parts of a message on times with a large residual force, except near the ends; empty if there are none."""
+    """Return message parts on times with a large residual force, except near the ends; empty if there are none."""
     edge = EDGE_FRACTION / (cutoff or CUTOFF)  # s
     size, t = np.linalg.norm(dynamics.residual_force, axis=1) / dynamics.weight, dynamics.times
     size[(t < t[0] + edge) | (t > t[-1] - edge)] = 0.0

@@ -133,12 +133,12 @@ class Landmark:
 
 
 def hips_from_pelvis(width: float, depth: float) -> tuple[float, float, float]:
-    """Return the distances (m) of the hips behind, below and beside the midpoint of the ASIS (Harrington et al. 2007)."""
+    """Return the hip distances (m) behind, below and beside the midpoint of the ASIS (Harrington et al. 2007)."""
     return 0.24 * depth + 0.0099, 0.30 * width + 0.0109, 0.33 * width + 0.0073
 
 
 def pelvis_places(width: float, depth: float) -> dict[str, tuple[float, float, float]]:
-    """Return the positions of right ASIS, right PSIS and sacrum in pelvis axes, relative to the midpoint of the hips."""
+    """Return the positions of right ASIS, right PSIS and sacrum in pelvis axes, with the origin between the hips."""
     back, down, _ = hips_from_pelvis(width, depth)
     c, s = math.cos(LEAN), math.sin(LEAN)
     # The distance between the PSIS is approximately 90 mm. A marker on the second sacral vertebra is 20 mm below their
@@ -163,7 +163,7 @@ _SIDES = {"r": "right", "l": "left", "right": "right", "left": "left"}
 def recognised(name: str) -> tuple[str, str] | None:
     """Return the landmark and the side ("" on the midline) of a marker name, or None if it is unknown."""
     plain = re.sub(r"[^a-z0-9]", "", name.lower().rsplit(":", 1)[-1])
-    by_certainty = sorted(LANDMARKS.items(), key=lambda item: item[1].free)  # so that RSHO is a shoulder instead of a shank
+    by_certainty = sorted(LANDMARKS.items(), key=lambda item: item[1].free)  # RSHO is a shoulder, not a shank
     for key, landmark in by_certainty:
         if not landmark.side and re.fullmatch(landmark.names, plain):
             return key, ""

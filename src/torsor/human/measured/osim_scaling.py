@@ -26,7 +26,7 @@ from torsor.human.recordings.recording import checked_markers
 from torsor.spatial import inverse_pose
 
 WHERE = "scaled skeleton"
-MIN_FACTOR, MAX_FACTOR = 0.3, 3.0  # range of plausible factors, from a small child to a giant relative to an adult skeleton
+MIN_FACTOR, MAX_FACTOR = 0.3, 3.0  # plausible factors, from a small child to a giant relative to an adult skeleton
 ANCHORS = 1000.0  # weight of fixed markers relative to movable ones during placement of the latter
 
 

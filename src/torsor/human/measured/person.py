@@ -133,7 +133,7 @@ def _on_links(person: Array, known: Knowledge) -> Array:
 
 
 def _derivatives(fit: Fit) -> AnyKernel:
-    """Return the kernel of the marker positions (M, 3), their Jacobian (3 M, n) with respect to y, and the link rotations."""
+    """Return the kernel of the marker positions (M, 3), their Jacobian (3 M, n) in y, and the link rotations."""
 
     def traced() -> ca.Function:
         inputs, places, turns = moved_places(fit.robot, fit.layout)

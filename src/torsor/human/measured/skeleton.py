@@ -59,7 +59,7 @@ class Skeleton:
         return float(self.tree.mass)
 
     def states(self, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
-        """Return positions, velocities and accelerations (K, nv) of the tree from a motion of the coordinates (K, n)."""
+        """Return positions, velocities, accelerations (K, nv) of the tree from a motion of the coordinates (K, n)."""
         result = np.zeros((3, len(q), self.tree.nv))
         for k, name in enumerate(self.tree.coordinate_names):
             at, function = self._function(name)

@@ -151,7 +151,7 @@ class _Sums:
     """Values of one side to average."""
 
     def __init__(self) -> None:
-        self.strides, self.feet_off = list[tuple[float, float]](), list[float]()  # times and lengths of strides, and % of strides
+        self.strides, self.feet_off = list[tuple[float, float]](), list[float]()  # times and lengths; %
         self.step_times, self.step_lengths = list[float](), list[float]()
         self.widths, self.overlaps = list[float](), list[float]()
 

@@ -61,7 +61,7 @@ MAX_STANCE_HEIGHT = 0.02  # m; largest height of a marker of a stance foot above
 MIN_WALKING_SPEED = 0.3  # m/s; slower motion may be standing or sway
 ORDER_MARGIN, WRONG_ORDER_SHARE = 0.02, 0.9  # distance (m) and fraction of frames above which an order is wrong
 CONTACT_MARGIN = 0.25  # s; a contact closer to an end of the recording may be incomplete
-CONTACT_SHARE, FORCE_SHARE = 0.4, 0.02  # fraction of a contact at its start and end, and minimum fraction of the vertical force
+CONTACT_SHARE, FORCE_SHARE = 0.4, 0.02  # fraction of a contact at its ends, and minimum fraction of the vertical force
 # Names of landmarks without a side, from top to bottom.
 _LEVELS = [
     re.compile(pattern, re.I) for pattern in ("(sho|acr)", "(asi|psi|hip)", "(kne|lfe|mfe|lfc)", "(ank|lmal|mmal|mal)")
@@ -207,7 +207,7 @@ def _mean_velocity(markers: Markers) -> Array:
 
 DIFFERENCE_STEP = 0.04  # s; step of second differences
 UPPER_FRACTION = 0.5  # fraction of the largest marker height above which markers move like the centre of mass
-FULL_LOAD_FRACTION = 0.5  # fraction of the largest sum of forces; smaller sums occur only while a foot misses the plates
+FULL_LOAD_FRACTION = 0.5  # fraction of the largest sum of forces; smaller sums occur only if a foot misses the plates
 MIN_COMMON_TIME = 0.4  # s; minimum common time
 SHIFTS = np.linspace(-0.15, 0.15, 61)  # s
 MIN_SHIFT = 0.03  # s; smallest reported shift (good recordings are within 10 ms)
@@ -529,7 +529,7 @@ def exchanged_sides(markers: Markers) -> list[tuple[str, str]]:
         return []
     usual = np.nanmedian(ways[enough], axis=1)
     usual /= np.linalg.norm(usual, axis=1, keepdims=True) + 1e-12
-    across = np.nan_to_num(np.einsum("kpi,ki->kp", apart[enough], usual))  # feet are farther apart in the walking direction
+    across = np.nan_to_num(np.einsum("kpi,ki->kp", apart[enough], usual))  # feet are farther apart in walking direction
     share = (across < -EXCHANGE_MARGIN).sum(axis=0) / np.maximum(known[enough].sum(axis=0), 1)
     return [pair for pair, part in zip(pairs, share, strict=True) if part > EXCHANGE_SHARE]
 

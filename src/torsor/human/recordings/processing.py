@@ -116,7 +116,7 @@ def lowpass(values: ArrayLike, rate: float, cutoff: float, *, order: int = 4, wh
 
 
 def smooth(data: Sampled, cutoff: float, *, order: int = 4) -> Sampled:
-    """Return markers, a table or ground forces filtered by ``lowpass`` with a ``cutoff`` (Hz); time steps must be equal.
+    """Return markers, a table or ground forces filtered by ``lowpass`` with a ``cutoff`` (Hz) at equal time steps.
 
     For ground forces, the moments about the origin are filtered and centres of pressure are computed from them, because
     centres of pressure jump when a foot leaves the ground, but moments do not. Unloaded samples must first be set to 0

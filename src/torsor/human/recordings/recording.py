@@ -439,20 +439,20 @@ class MotionTable(TimedData):
 
     @property
     def angles(self) -> list[int]:
-        """The columns whose names indicate angles, and not translations, forces, moments or positions."""
+        """Columns whose names indicate angles instead of translations, forces, moments or positions."""
         bare = [name.removesuffix("/speed") for name in self.short_names]
         return [k for k, name in enumerate(bare) if not name.endswith(_NO_ANGLES) and not _GROUND.search(name)]
 
     def to_radians(self, angles: Sequence[str] | None = None) -> "MotionTable":
-        """Return the table with its ``angles`` in radians; a table in radians is returned unchanged.
+        """Return the table with ``angles`` in radians; a table in radians is returned unchanged.
 
-        ``angles`` are the columns to convert. By default these are all columns except translations, forces and moments,
-        by name: names ending with _tx, _ty, _tz, _vx, _px, _force, _moment and the like.
+        ``angles`` are the columns to convert, by default all except translations, forces and moments, which are
+        recognised by endings such as _tx, _ty, _tz, _vx, _px, _force and _moment.
         """
         return self._converted(False, angles)
 
     def to_degrees(self, angles: Sequence[str] | None = None) -> "MotionTable":
-        """Return the table with its ``angles`` in degrees, the inverse of ``to_radians``."""
+        """Return the table with ``angles`` in degrees; this is the inverse of ``to_radians``."""
         return self._converted(True, angles)
 
     def _converted(self, degrees: bool, angles: Sequence[str] | None) -> "MotionTable":
@@ -485,7 +485,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """The content of a file: ``markers``, ground ``forces``, a ``table`` of columns over time, and ``events``.
+    """The content of a file: ``markers``, ground ``forces``, a ``table`` over time, and ``events``.
 
     Access to missing content raises ModelError; ``has`` tests for it.
 
