@@ -143,9 +143,7 @@ def test_assign_and_lift_give_their_first_argument(dtype):
 
 def test_an_operation_without_a_rule_is_refused():
     x = ca.SX.sym("x")
-    with pytest.raises(
-        NotImplementedError, match=r"shown: CasADi's operation OP_PRINTME has no rule; .*fix: remove"
-    ):
+    with pytest.raises(NotImplementedError, match=r"shown: CasADi's operation OP_PRINTME has no rule; .*fix: remove"):
         compile(ca.Function("shown", [x], [ca.SX.binary(ca.OP_PRINTME, x, x)]))
     if ca.CasadiMeta.version().startswith("3.6."):
         return  # it has no calls in functions of SX

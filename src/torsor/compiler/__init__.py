@@ -1,4 +1,4 @@
-"""CasADi functions compiled to machine code and called as NumPy gufuncs. This package is independent of robots."""
+"""Compilation of CasADi functions to machine code and NumPy gufuncs; this package is independent of robots."""
 
 from torsor.compiler import cache
 from torsor.compiler.c import export_c, export_cpp

@@ -16,20 +16,20 @@ from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.program import in_scalars
 from torsor.compiler.source import MARK, About, ArrayArgument, Names, SourceKernel, comment
 
-# Single-precision sines and cosines in C: a range reduction and two short polynomials, instead of sinf and cosf.
+# Single-precision sines and cosines in C: a range reduction and two short polynomials instead of sinf and cosf.
 #
-# The sinf of newlib takes about 190 cycles on a Cortex-M4F, and would be three quarters of the inverse dynamics of an
-# arm; this takes 70. k quarter turns are subtracted in three parts of pi/2 (Cody and Waite 1980), the first two so
-# short that their products with k are exact. The remaining polynomials for |r| <= pi/4 are those of the machine code.
-# Results are the same on every processor, unless multiplications and additions are fused. Larger angles, infinities
-# and NaN are passed to the C library.
+# The sinf of newlib takes about 190 cycles on a Cortex-M4F, which would be three quarters of the inverse dynamics of an
+# arm. This function takes 70 cycles. k quarter turns are subtracted in three parts of pi/2 (Cody and Waite 1980), of
+# which the first two are so short that their products with k are exact. The polynomials for |r| <= pi/4 are those of
+# the machine code. Results are the same on every processor unless multiplications and additions are fused. Larger
+# angles, infinities and NaN are passed to the C library.
 
-_MAX_ANGLE = 1000.0  # rad; k has 10 bits then
-_HALF_PI = (1.5703125, 0.00048375129699707031, 7.549790126404332e-08)  # 8 bits, 11 bits, the rest
+_MAX_ANGLE = 1000.0  # rad; up to this angle, k has at most 10 bits
+_HALF_PI = (1.5703125, 0.00048375129699707031, 7.549790126404332e-08)  # 8 bits, 11 bits and the remaining bits
 
 
 def _sine(literal: Callable[[float], str]) -> str:
-    """Return the C function ``torsor_sine``: sin(x + quarter pi/2), which is a cosine for quarter = 1."""
+    """Return the C function ``torsor_sine`` of sin(x + quarter pi/2), which is the cosine for quarter = 1."""
     single, (first, second, third), largest = Scalar("float32"), map(literal, _HALF_PI), literal(_MAX_ANGLE)
     sine = source.polynomial(literal, *single.sin_terms)
     cosine = source.polynomial(literal, *single.cos_terms, -0.5, 1.0)
@@ -55,15 +55,14 @@ static float torsor_sine(float x, int quarter)
 
 # C99 expressions: literals, identifiers, and one rule per CasADi operation.
 #
-# A rule is a function of the ``CScalar`` and the texts of the arguments (a name, an array element or a literal, so that
-# none needs parentheses). It returns an expression. The CasADi virtual machine defines every operation.
-
-# Numbers with an exact decimal form of at most this many characters are written in decimal, all others in hexadecimal.
+# A rule is a function of the ``CScalar`` and the argument texts. It returns an expression. An argument is a name, an
+# array element or a literal, so it needs no parentheses. The CasADi virtual machine defines every operation. Numbers
+# with an exact decimal form of at most this many characters are written in decimal, and all others in hexadecimal.
 _FEW_DIGITS = 12
 
 
 class CScalar:
-    """A C floating-point type: its name, its literals, and its libm functions."""
+    """A C floating-point type with its literals and libm functions."""
 
     def __init__(self, dtype: str):
         self.double = dtype == "float64"
@@ -71,12 +70,12 @@ class CScalar:
         self.local = f"{self.name} "
 
     def literal(self, number: float) -> str:
-        """Return the text of a number, in parentheses if it has a sign.
+        """Return a number as text, in parentheses if it has a sign.
 
         C99 guarantees that a hexadecimal number is read exactly; a decimal number may be rounded to a neighbour.
         """
         if not self.double:
-            with np.errstate(over="ignore"):  # numbers too large for a float become infinite
+            with np.errstate(over="ignore"):  # overflow becomes infinity
                 number = float(np.float32(number))
         if math.copysign(1.0, number) < 0:
             return f"(-{self.literal(-number)})"
@@ -96,7 +95,7 @@ class CScalar:
         return f"{function}{self.suffix}({', '.join(arguments)})"
 
     def expression(self, code: int, *arguments: str) -> str:
-        """Return the text of an operation, by its rule."""
+        """Return an operation as text, using its rule."""
         return C_RULES[code](self, *arguments)
 
     def element(self, array: str, entry: int) -> str:
@@ -116,7 +115,7 @@ def _library(name: str) -> Rule:
 
 
 def _logic(operator: str) -> Rule:
-    # NaN counts as true, because it is not equal to 0.
+    # NaN is true, because it is not equal to 0.
     return lambda t, a, b: f"{a} != {t.literal(0.0)} {operator} {b} != {t.literal(0.0)}"
 
 
@@ -146,7 +145,8 @@ C_RULES: dict[int, Rule] = source.rules(_LIBRARY, _library) | {
     ca.OP_OR: _logic("||"),
     ca.OP_IF_ELSE_ZERO: lambda t, a, b: f"{a} == {t.literal(0.0)} ? {t.literal(0.0)} : {b}",
     ca.OP_CONSTPOW: _library("pow"),
-    # The first of equal numbers, as in the LLVM rules; for 0.0 and -0.0 CasADi returns what the C library returns.
+    # Of equal numbers, the first is returned, as in the LLVM rules; for 0.0 and -0.0, CasADi returns the result of the
+    # C library.
     ca.OP_FMIN: lambda t, a, b: f"{b} < {a} || {a} != {a} ? {b} : {a}",
     ca.OP_FMAX: lambda t, a, b: f"{b} > {a} || {a} != {a} ? {b} : {a}",
     ca.OP_SIN: lambda t, a: t.call("sin", a) if t.double else f"torsor_sine({a}, 0)",
@@ -157,7 +157,7 @@ C_RULES: dict[int, Rule] = source.rules(_LIBRARY, _library) | {
 
 
 def _erfinv(t: CScalar) -> str:
-    """Return the C function for the inverse of erf as CasADi computes it: rational, then two Newton steps."""
+    """Return the C function for the inverse of erf as in CasADi: a rational approximation and two Newton steps."""
     real, one, two, slope = t.name, t.literal(1.0), t.literal(2.0), t.literal(source.SLOPE)
     edges = f"""    if (x >= {one}) return x == {one} ? INFINITY : NAN;
     if (x <= -{one}) return x == -{one} ? -INFINITY : NAN;"""
@@ -173,7 +173,7 @@ static {real} torsor_erfinv({real} x)
 
 
 def _helpers(t: CScalar, codes: set[int]) -> list[str]:
-    """Return the C functions that operations with these codes call, because libm lacks them or is slower."""
+    """Return the C functions for operations with these codes that libm lacks or computes more slowly."""
     sine = [_sine(t.literal)] if not t.double and codes & {ca.OP_SIN, ca.OP_COS} else []
     return sine + ([_erfinv(t)] if ca.OP_ERFINV in codes else [])
 
@@ -190,9 +190,9 @@ def c_names(taken: Iterable[str] = ()) -> Names:
 
 # CasADi functions as C99 source: a header, a source file that needs only libm, and a CMakeLists.txt.
 #
-# Each operation is one statement, and the CMake file compiles with ``-ffp-contract=off``, so that products and sums are
-# not fused and results are those of the CasADi virtual machine. (GCC without ``-std=c99`` fuses across statements
-# otherwise.) The scratch array of a long function, which is divided into pieces, is on the stack.
+# Each operation is one statement, and the CMake file sets ``-ffp-contract=off``, so products and sums are not fused and
+# results are those of the CasADi virtual machine. (Otherwise, GCC without ``-std=c99`` fuses across statements.) A long
+# function is divided into pieces, and its scratch array is on the stack.
 
 
 def export_c(
@@ -206,10 +206,10 @@ def export_c(
     """Write CasADi functions as C99 into a folder: ``NAME.h``, ``NAME.c`` and ``CMakeLists.txt``; return their paths.
 
     Each function becomes ``void FUNCTION(const double input[n], ..., double output[m])``, with matrices in row-major
-    order. It is named after the CasADi function or its key in a mapping; names that C does not allow are changed. The
-    code allocates no memory, has no state and calls only libm. Outputs must not overlap inputs. ``dtype`` is float64 or
-    float32. The folder is created if it does not exist. Files that Torsor did not write are never replaced. With
-    ``overwrite=False``, an existing file raises ModelError. ``about`` is written into the comments of the header.
+    order. It is named after the CasADi function or its key in a mapping; invalid C names are changed. The code
+    allocates no memory, has no state and calls only libm. Outputs must not overlap inputs. ``dtype`` is float64 or
+    float32. The folder is created if it does not exist. Files not written by Torsor are never replaced. With
+    ``overwrite=False``, an existing file raises ModelError. ``about`` is written to the comments of the header.
 
     Example:
         >>> import tempfile
@@ -226,9 +226,9 @@ def export_c(
 def c_texts(
     functions: Sequence[ca.Function] | Mapping[str, ca.Function], dtype: str, name: str, about: About, more: str = ""
 ) -> tuple[dict[str, str], list[SourceKernel]]:
-    """Return the files that ``export_c`` writes, by name, and the functions in them.
+    """Return the files of ``export_c`` by name, and the functions in them.
 
-    ``more`` is another header, which the CMake file installs next to the C header.
+    ``more`` is an additional header that the CMake file installs with the C header.
     """
     source.check_export(dtype, name, _WORDS["targets"])
     if name.lower() in _WORDS["headers"]:  # many file systems are case-insensitive
@@ -250,14 +250,14 @@ def c_texts(
 
 
 def _arguments(function: ca.Function) -> list[str]:
-    """Return the names of the arguments. A single output with the name of the function becomes ``out``."""
+    """Return the argument names; a single output with the name of the function becomes ``out``."""
     names = c_names()
     results = ("out" if item == function.name() else item for item in function.name_out())
     return [names.new(item) for item in (*function.name_in(), *results)]
 
 
 def _declared(argument: ArrayArgument, scalar: CScalar, qualifier: str = "") -> str:
-    """Return the declaration of a parameter; C has no arrays of length 0."""
+    """Return the declaration of a parameter, without arrays of length 0, which C does not allow."""
     kind = scalar.name if argument.output else f"const {scalar.name}"
     return (
         f"{kind} {argument.name}[{qualifier}{argument.length}]"
@@ -272,7 +272,7 @@ def _head(kernel: SourceKernel, scalar: CScalar, qualifier: str = "") -> str:
 
 
 def remarks(kernel: SourceKernel, about: About) -> str:
-    """Return the comment before a function: its result and its arguments."""
+    """Return the comment of a function, which describes its result and arguments."""
     lines = [f"{kernel.title}. Operations: {kernel.counts}."]
     lines += [about.results[kernel.title]] if kernel.title in about.results else []
     for array in kernel.arrays:
@@ -302,14 +302,14 @@ def _source(name: str, kernels: list[SourceKernel], scalar: CScalar, names: Name
     top = comment(f"{MARK}. Each statement is one operation; -ffp-contract=off prevents fusion.")
     parts = [f'{top}#include "{name}.h"\n\n#include <math.h>\n', _PLUS_PLUS]
     if any("TORSOR_PIECE" in definition for definition in definitions):
-        # A compiler that inlined the pieces would take as long as for one long function.
+        # Inlining the pieces would take the compiler as long as one long function.
         kept = "static __attribute__((noinline))"
         parts.append(f"#ifdef __GNUC__\n#define TORSOR_PIECE {kept}\n#else\n#define TORSOR_PIECE static\n#endif\n")
     return "\n".join([*parts, *_helpers(scalar, codes), *definitions])
 
 
 def _definition(kernel: SourceKernel, scalar: CScalar, names: Names) -> str:
-    """Return the definition of a function, after the definitions of its pieces if it is long."""
+    """Return the definition of a function, preceded by the definitions of its pieces if it is long."""
     constants, copies, pieces = kernel.constants(), kernel.copies(), kernel.pieces()
     text, lines = "", kernel.constant_lines(constants) + copies.lines
     for number, piece in enumerate(pieces):
@@ -335,13 +335,13 @@ _PLUS_PLUS = """#ifdef __cplusplus /* C++ compilers treat this file as C++, whic
 """
 
 
-# CasADi functions as C99 with a C++17 header: a namespace with fixed-length views and one function for each.
+# CasADi functions as C99 with a C++17 header: a namespace with fixed-length views and functions.
 #
-# The functions of the header are inline and call the C functions, so there is one source of the numbers. A view is a
-# pointer whose length the compiler checks: arrays, ``std::array``, ``std::span`` and Eigen vectors of another length do
+# The functions of the header are inline and call the C functions, so results are identical. A view is a pointer whose
+# length is checked by the compiler: arrays, ``std::array``, ``std::span`` and Eigen vectors of a different length do
 # not compile. The header needs only the standard library.
 
-_OWN = {"Scalar", "View", "robot", "std"}  # names that the header needs for itself
+_OWN = {"Scalar", "View", "robot", "std"}  # names used by the header
 
 
 def export_cpp(
@@ -356,8 +356,8 @@ def export_cpp(
     """Write CasADi functions as C99, like ``export_c``, with the C++17 header ``NAME.hpp``; return the paths.
 
     The header has a namespace ``name`` with ``Scalar``, ``View<Scalar, N>``, the facts of ``about`` as constants in the
-    namespace ``robot``, and two C++ functions for each C function: ``f(input, ..., output)`` and, if there is one
-    output, ``f(input, ...)``, which returns a ``std::array``. Names in the namespace have no ``prefix``.
+    nested namespace ``robot``, and two C++ functions for each C function: ``f(input, ..., output)`` and, if there is
+    one output, ``f(input, ...)``, which returns a ``std::array``. Names in the namespace have no ``prefix``.
 
     Example:
         >>> import tempfile
@@ -373,7 +373,7 @@ def export_cpp(
 def cpp_texts(
     functions: Sequence[ca.Function] | Mapping[str, ca.Function], dtype: str, name: str, about: About, prefix: str
 ) -> dict[str, str]:
-    """Return the files that ``export_cpp`` writes, by name."""
+    """Return the files of ``export_cpp`` by name."""
     texts, kernels = c_texts(functions, dtype, name, about, f"{name}.hpp")
     return {f"{name}.hpp": _cpp_header(name, kernels, CScalar(dtype), about, prefix), **texts}
 
@@ -398,7 +398,7 @@ def _cpp_header(name: str, kernels: list[SourceKernel], scalar: CScalar, about: 
 
 
 def _function(kernel: SourceKernel, name: str, about: About) -> str:
-    """Return the function that takes views, and the function that returns an array."""
+    """Return the C++ functions: one that takes views, and one that returns an array."""
     head = ", ".join(_view(item) for item in kernel.arrays)
     passed = ", ".join(f"{item.name}.data()" for item in kernel.arrays)
     code = f"{remarks(kernel, about)}inline void {name}({head}) noexcept\n{{\n    ::{kernel.name}({passed});\n}}\n"
@@ -417,7 +417,7 @@ def _view(argument: ArrayArgument) -> str:
 
 
 def _constants(facts: Mapping[str, Any], scalar: CScalar) -> str:
-    """Return strings and lists as constants, ``positionUnits`` as ``position_units``; mappings are omitted."""
+    """Return constants of strings and lists, with names in snake case; mappings are omitted."""
     lines, names = "", c_names(_OWN)
     for key, value in facts.items():
         constant = names.new(re.sub(r"([A-Z])", lambda capital: f"_{capital[0].lower()}", key))

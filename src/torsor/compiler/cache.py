@@ -1,17 +1,17 @@
-"""The disk cache of compiled code: each kernel is compiled once per machine.
+"""Disk cache of compiled code, so that each kernel is compiled once per machine.
 
-A kernel call needs only its signature and its object code. Reading a CasADi function of 100,000 operations takes longer
-than running its code, so it is read on first access. Code compiled with ``quick`` (see ``Kernel``) is stored
-without the CasADi function.
+A kernel call needs only the signature and the object code. Reading a CasADi function of 100,000 operations takes longer
+than running its code, so it is read on first access. Code compiled with ``quick`` (see ``Kernel``) is stored without
+the CasADi function.
 
-A file holds a checksum, its key and the object code of one kernel. The key, which is also the name of the file, is the
-hash of everything that the code depends on. A damaged file, or one whose name differs from its key, is deleted, and its
-kernel is compiled again. A file is written under a temporary name and then renamed, so that no process reads an
-incomplete file. Processes that need the same kernel at the same time wait for the first of them to compile it
-(``compiling``). Files and folders that another user could have written are not read, because their content is executed.
+A file contains a checksum, the key and the object code of one kernel. The key, which is also the file name, is the hash
+of everything on which the code depends. Damaged files, and files whose name differs from their key, are deleted, and
+their kernels are compiled again. Files are written under a temporary name and then renamed, so no process reads an
+incomplete file. If several processes need the same kernel, one of them compiles it and the others wait (``compiling``).
+Files and folders that another user could have written are not read, because their content is executed.
 
-``TORSOR_CACHE`` selects another folder, or disables the cache with ``off``. ``TORSOR_CACHE_MB`` is the maximum size of
-the folder.
+``TORSOR_CACHE`` selects a different folder, or disables the cache with ``off``. ``TORSOR_CACHE_MB`` is the maximum size
+of the folder in MB.
 """
 
 import contextlib
@@ -44,13 +44,13 @@ _PACKAGE = Path(__file__).parents[1]
 _MAGIC = b"torsor object code 2\n"
 _SUFFIX = ".kernel"
 _DEFAULT_MB = 512
-_PRUNED_SHARE = 0.05  # share of the size limit that a process stores before it prunes again
-_stored = dict[Path, float]()  # bytes that this process stored in each folder since it pruned it
-_PAUSE = 0.05  # s between checks whether another process has compiled a kernel
+_PRUNED_SHARE = 0.05  # fraction of the size limit that a process stores before it prunes again
+_stored = dict[Path, float]()  # bytes that this process has stored in each folder since the last pruning
+_PAUSE = 0.05  # interval (s) between checks whether another process has compiled a kernel
 
 
 class CacheInfo(NamedTuple):
-    """The cache folder (None if the cache is disabled), the number of kernels, and their size in bytes."""
+    """The cache folder (None if disabled), the number of kernels, and their total size in bytes."""
 
     path: Path | None
     kernels: int
@@ -90,7 +90,7 @@ class Signature(NamedTuple):
     def shapes(
         self, inputs: Sequence[Shape] | None, outputs: Sequence[Shape] | None
     ) -> tuple[list[Shape], list[Shape]]:
-        """Return the array shapes of one state; raise an error if they do not fit the matrices."""
+        """Return the array shapes of one state; raise ModelError if they do not match the matrix sizes."""
         result = []
         for what, shapes, sizes in (("inputs", inputs, self.sizes_in), ("outputs", outputs, self.sizes_out)):
             chosen = [tuple(shape) for shape in (map(natural_shape, sizes) if shapes is None else shapes)]
@@ -102,7 +102,7 @@ class Signature(NamedTuple):
 
 
 class StoredKernel:
-    """A kernel as stored on disk: its ``signature`` and its object ``code``."""
+    """A kernel stored on disk: its ``signature`` and object ``code``."""
 
     def __init__(self, signature: Signature, code: list[bytes], text: bytes):
         self.signature, self.code, self._text = signature, code, text
@@ -126,16 +126,16 @@ def recall(key: str) -> StoredKernel | None:
 
 
 def keep(key: str, function: ca.Function, code: Sequence[bytes], whole: bool = True) -> None:
-    """Store the object code of a function under a key, with the CasADi function itself if ``whole``."""
+    """Store the object code of a function under a key, including the CasADi function if ``whole`` is True."""
     text = function.serialize().encode() if whole else b""
     store(key, [json.dumps(Signature.of(function)).encode(), text, *code])
 
 
 @cache
 def source_hash(*places: str) -> str:
-    """Return the hash of all code and data (.py, .ll, .toml) in packages or modules, given relative to ``torsor``.
+    """Return the hash of all code and data (.py, .ll, .toml) in packages or modules with paths relative to ``torsor``.
 
-    A frozen application or a zip file has no Python files: its size and modification time are hashed instead.
+    In a frozen application or a zip file, which has no Python files, the size and modification time are hashed instead.
     """
     digest = hashlib.sha256()
     for place in places:
@@ -176,18 +176,18 @@ def location() -> Path | None:
 
 @cache
 def _expanded(chosen: str) -> Path | None:
-    """Return the folder that ``TORSOR_CACHE`` names, or None with one warning if there is no such user."""
+    """Return the folder named by ``TORSOR_CACHE``, or None with one warning if its user does not exist."""
     try:
         return Path(chosen).expanduser()
     except RuntimeError:
-        # The compiler works without a cache, only more slowly.
+        # The compiler also works without a cache, but more slowly.
         message = f"TORSOR_CACHE is {chosen!r}, the folder of a user who does not exist, so compiled code is not stored"
         warnings.warn(f"{message}; allowed: a folder, or off; fix: correct the name", RuntimeWarning, stacklevel=3)
         return None
 
 
 def info() -> CacheInfo:
-    """Return the cache folder, the number of kernels and their size.
+    """Return the cache folder, the number of kernels and their total size.
 
     Example:
         >>> info().kernels >= 0
@@ -199,14 +199,14 @@ def info() -> CacheInfo:
 
 
 def refused() -> str:
-    """Return why the chosen folder is not used, and how to fix it; "" if it is used or the cache is disabled."""
+    """Return why the selected folder is not used and how to fix it; "" if it is used or the cache is disabled."""
     path, chosen = location(), os.environ.get("TORSOR_CACHE", "")
     if path is None:
         return f"{chosen} is the folder of a user who does not exist" if chosen.startswith("~") else ""
     try:
         status = path.stat()
     except OSError:
-        return ""  # it is created when the first kernel is stored
+        return ""  # the folder is created when the first kernel is stored
     if not stat.S_ISDIR(status.st_mode):
         return f"{path} is not used, because it is not a folder"
     why = _foreign(status)
@@ -225,7 +225,7 @@ def clear() -> int:
 
 
 def load(key: str) -> list[bytes] | None:
-    """Return the object code stored under a key, or None if there is none or it cannot be trusted."""
+    """Return the object code stored under a key, or None if there is none or it is not trusted."""
     folder = location()
     if folder is None or not _private(folder):
         return None
@@ -241,7 +241,7 @@ def load(key: str) -> list[bytes] | None:
         if objects is None:
             file.unlink(missing_ok=True)
         else:
-            os.utime(file)  # the least recently used files are deleted first
+            os.utime(file)  # marks the file as used, because the least recently used files are deleted first
     except OSError:
         pass  # the cache may be read-only
     return objects
@@ -249,10 +249,10 @@ def load(key: str) -> list[bytes] | None:
 
 @contextlib.contextmanager
 def compiling(key: str) -> Iterator[bool]:
-    """Hold the lock for compiling the kernel with a key; wait while another process holds it.
+    """Hold the compilation lock of the kernel with a key, after waiting while another process holds it.
 
-    The yielded value is True if this process had to wait; the kernel may be stored by then. If the cache is read-only,
-    no process waits.
+    The yielded value is True if this process had to wait, because the kernel may have been stored meanwhile. If the
+    cache is read-only, processes do not wait.
     """
     folder = location()
     if folder is None:
@@ -264,26 +264,26 @@ def compiling(key: str) -> Iterator[bool]:
         while _private(folder) and (lock := _locked(path)) < 0:
             waited = True
             time.sleep(_PAUSE)
-    except OSError:  # a folder that cannot be written, or a file system without locks
+    except OSError:  # the folder is not writable, or the file system has no locks
         pass
     try:
         yield waited
     finally:
         if lock >= 0:
-            with contextlib.suppress(OSError):  # Windows does not remove open files
+            with contextlib.suppress(OSError):  # Windows cannot remove open files
                 path.unlink()
             os.close(lock)
 
 
 def _locked(path: Path) -> int:
-    """Return an open file with an exclusive lock, which is released when the process ends; -1 if it is taken."""
+    """Return an open file with an exclusive lock until the process ends, or -1 if another process holds the lock."""
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         if sys.platform == "win32":
             msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
         else:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(file), path.stat()):  # its last holder may have removed it after it was opened
+        if os.path.samestat(os.fstat(file), path.stat()):  # the previous holder may have removed it after it was opened
             return file
     except (BlockingIOError, PermissionError, FileNotFoundError):
         pass
@@ -319,7 +319,7 @@ def store(key: str, objects: Sequence[bytes]) -> None:
 
 
 def _unpack(content: bytes, key: str) -> list[bytes] | None:
-    """Return the object code in the content of a file, or None if its checksum or key is wrong."""
+    """Return the object code in the content of a file, or None if the checksum or the key is wrong."""
     start = len(_MAGIC) + 32
     body = content[start:]
     if not content.startswith(_MAGIC) or hashlib.sha256(body).digest() != content[len(_MAGIC) : start]:
@@ -344,7 +344,7 @@ def _private(path: Path) -> bool:
 def _foreign(status: os.stat_result) -> str:
     """Return why other users (except root) could have written a folder or file, or "" if they could not."""
     if not hasattr(os, "geteuid"):
-        return ""  # Windows: folders below the user's profile are private
+        return ""  # on Windows, folders below the user's profile are private
     if status.st_uid not in (os.geteuid(), 0):
         return "it belongs to another user"
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -354,7 +354,7 @@ def _foreign(status: os.stat_result) -> str:
 
 def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
     result = []
-    with contextlib.suppress(OSError):  # no folder yet
+    with contextlib.suppress(OSError):  # the folder does not exist yet
         for file in folder.glob("*" + _SUFFIX):
             with contextlib.suppress(OSError):  # another process may be pruning
                 result.append((file, file.stat()))
@@ -362,7 +362,7 @@ def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
 
 
 def _limit() -> float:
-    """Return the largest size of the cache in bytes."""
+    """Return the maximum size of the cache in bytes."""
     try:
         return float(os.environ.get("TORSOR_CACHE_MB", _DEFAULT_MB)) * 1e6
     except ValueError:
@@ -370,7 +370,7 @@ def _limit() -> float:
 
 
 def _prune(folder: Path) -> None:
-    """Delete the least recently used kernels beyond the size limit, and old temporary files of killed processes."""
+    """Delete the least recently used kernels beyond the size limit, and temporary files of killed processes."""
     for leftover in (*folder.glob(".*.part"), *folder.glob(".*.lock")):
         with contextlib.suppress(OSError):
             if time.time() - leftover.stat().st_mtime > 3600:

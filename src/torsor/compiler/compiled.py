@@ -1,4 +1,4 @@
-"""``compile``: a CasADi function as machine code that is called like a NumPy gufunc."""
+"""``compile``: CasADi functions as machine code that is called like a NumPy gufunc."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,17 +32,18 @@ def compile(
 ) -> AnyKernel:
     """Compile a CasADi SX function (or one that expands to SX) to machine code that is called on NumPy arrays.
 
-    Leading axes are batch axes and broadcast. ``out=``, any strides and read-only inputs are allowed, as in NumPy
-    gufuncs.
+    Leading axes are batch axes and broadcast. ``out=``, arbitrary strides and read-only inputs are supported, as in
+    NumPy gufuncs.
 
     - ``dtype``: float64 or float32.
-    - ``device``: "cpu" (machine code), "casadi" (CasADi's virtual machine: no compilation, but much slower calls) or
-      "cuda" (an NVIDIA GPU, one thread per state, with CuPy arrays; needs the extra ``gpu``, see docs/deploy/gpu.md).
-    - ``threads``: the maximum number of threads for a batch, or "auto" for the cores that this process may use. Small
-      batches use one thread. Results are the same to the last bit.
+    - ``device``: "cpu" (machine code), "casadi" (CasADi's virtual machine, which needs no compilation but has much
+      slower calls) or "cuda" (an NVIDIA GPU, one thread per state, with CuPy arrays, which requires the extra ``gpu``;
+      see docs/deploy/gpu.md).
+    - ``threads``: the maximum number of threads for a batch, or "auto" for the number of cores available to this
+      process. Small batches use one thread. Results do not depend on the number of threads.
     - ``inputs``, ``outputs``: the array shapes of one state; by default, the shapes of CasADi's matrices.
-    - ``width``: the number of states that are computed at a time; the default is the capacity of a vector register,
-      or twice that (see docs/deploy/compiler.md).
+    - ``width``: the number of states computed together; the default is the capacity of a vector register, or twice that
+      (see docs/deploy/compiler.md).
 
     Example:
         >>> x = ca.SX.sym("x", 2)
@@ -66,14 +67,14 @@ def compile(
 
 
 def dtype_name(dtype: Any) -> str:
-    """Return float64 or float32 for any NumPy specification of this type.
+    """Return "float64" or "float32" for any NumPy specification of the type.
 
     Example:
         >>> dtype_name(np.float32)
         'float32'
     """
     try:
-        name = "" if dtype is None else str(np.dtype(dtype).name)  # NumPy reads None as float64
+        name = "" if dtype is None else str(np.dtype(dtype).name)  # NumPy interprets None as float64
     except TypeError:
         name = ""
     if name not in DTYPES:

@@ -1,19 +1,19 @@
-"""Enclosures: a function over an interval as a quadratic polynomial with a remainder, which proves bounds.
+"""Enclosures of functions over an interval by quadratic polynomials with remainders, which prove bounds.
 
-The inputs of a function are functions of one variable u from -1 to 1, the time within a short interval. Each value x of
-its trace is replaced by four numbers, such that for all u
+The inputs of a function depend on one variable u from -1 to 1, the time within a short interval. Each value x of the
+trace is replaced by four numbers such that for all u
 
     |x(u) - (c0 + c1 u + c2 u^2)| <= r
 
-These are Taylor models of order two in one variable (Makino and Berz 2003). The remainder r shrinks with the third
-power of the interval length, unlike bounds by interval arithmetic, which shrink with the first. There is one rule per
-CasADi operation. The result is again a CasADi function, which can be compiled for every target.
+These are Taylor models of order two in one variable (Makino and Berz 2003). The remainder r decreases with the third
+power of the interval length, whereas bounds by interval arithmetic decrease with the first. There is one rule per
+CasADi operation. The result is a CasADi function, which can be compiled for every target.
 
-Rounding is part of the remainder. Each rule adds ``ROUNDING`` times the size of its result, which covers its arithmetic
-if sums and products are rounded once, and quotients and elementary functions have relative errors below 2^-50 (the
-tests of the compiler assert 2^-51). The arithmetic of remainders, sums of positive numbers, is covered by the factor
-``GROWTH``, and underflow by ``UNDERFLOW`` for coefficients below 2^500. Where a function is undefined or a value
-overflows, bounds are infinite or NaN.
+The remainder includes rounding. Each rule adds ``ROUNDING`` times the magnitude of its result. This covers its
+arithmetic if sums and products are rounded once, and quotients and elementary functions have relative errors below
+2^-50 (the tests of the compiler assert 2^-51). The factor ``GROWTH`` covers the arithmetic of remainders, which are
+sums of positive numbers, and ``UNDERFLOW`` covers underflow for coefficients below 2^500. Where a function is undefined
+or a value overflows, bounds are infinite or NaN.
 """
 
 from collections.abc import Callable, Collection
@@ -28,7 +28,7 @@ COLUMNS = 4  # c0, c1, c2 and r
 
 
 class Enclosure(NamedTuple):
-    """The polynomial c0 + c1 u + c2 u^2 and the remainder r, all scalar expressions."""
+    """The polynomial c0 + c1 u + c2 u^2 and the remainder r, as scalar expressions."""
 
     c0: ca.SX
     c1: ca.SX = ca.SX(0)
@@ -37,12 +37,12 @@ class Enclosure(NamedTuple):
 
     @property
     def size(self) -> ca.SX:
-        """An upper bound of the magnitude of the polynomial."""
+        """Upper bound on the magnitude of the polynomial."""
         return abs(self.c0) + abs(self.c1) + abs(self.c2)
 
     @property
     def reach(self) -> ca.SX:
-        """An upper bound of the distance from c0."""
+        """Upper bound on the distance from c0."""
         return GROWTH * (abs(self.c1) + abs(self.c2) + self.r)
 
     @property
@@ -78,19 +78,19 @@ def _grown(r: ca.SX) -> ca.SX:
 
 
 def _expanded(a: Enclosure, f0: ca.SX, f1: ca.SX, f2: ca.SX, third: ca.SX | float, cancelled: float = 0.0) -> Enclosure:
-    """Return f(a) by Taylor's theorem at c0, given f, f', f''/2 there, and a bound of |f'''|/6 within ``reach``.
+    """Return f(a) by Taylor's theorem from f, f' and f''/2 at c0 and a bound on |f'''|/6 within ``reach``.
 
-    ``cancelled`` is the size of the terms whose differences are f' and f''/2, if they lose digits.
+    ``cancelled`` is the magnitude of the terms whose differences are f' and f''/2, if cancellation occurs.
     """
     slope, square = abs(a.c1) + abs(a.c2), a.c1 * a.c1
-    beyond = 2 * abs(a.c1 * a.c2) + a.c2 * a.c2 + a.r * (2 * slope + a.r)  # of (c1 u + c2 u^2 +- r)^2
+    beyond = 2 * abs(a.c1 * a.c2) + a.c2 * a.c2 + a.r * (2 * slope + a.r)  # terms of (c1 u + c2 u^2 +- r)^2
     rounded = abs(f0) + abs(f1) * slope + abs(f2) * square + cancelled * (slope + a.r + square + beyond)
     r = abs(f1) * a.r + abs(f2) * beyond + third * (a.reach * a.reach * a.reach) + ROUNDING * rounded
     return Enclosure(f0, f1 * a.c1, f1 * a.c2 + f2 * square, _grown(r))
 
 
 def _within(condition: ca.SX, bound: ca.SX) -> ca.SX:
-    """Return a bound that holds on a condition, and is infinite otherwise."""
+    """Return a bound if a condition is true, otherwise infinity."""
     return ca.if_else(condition, bound, ca.inf)
 
 
@@ -159,17 +159,17 @@ def _magnitude(a: Enclosure) -> Enclosure:
 
 
 def _chosen(condition: ca.SX, a: Enclosure, b: Enclosure) -> Enclosure:
-    """Return one of two enclosures; the condition is 0 or 1."""
+    """Return a if the condition is 1, or b if it is 0."""
     return Enclosure(*(ca.if_else(condition, x, y) for x, y in zip(a, b, strict=True)))
 
 
 def _maximum(a: Enclosure, b: Enclosure) -> Enclosure:
     difference = _subtract(a, b)
-    half = GROWTH * (difference.c0 + difference.reach) / 2  # between 0 and its double, if the sign is unknown
+    half = GROWTH * (difference.c0 + difference.reach) / 2  # between 0 and twice this if the sign is unknown
     linear = _add(b, Enclosure(half, r=abs(half)))
     low, high = ca.fmax(a.c0 - a.reach, b.c0 - b.reach), ca.fmax(a.c0 + a.reach, b.c0 + b.reach)
     constant = Enclosure((low + high) / 2, r=_grown((high - low) / 2 + ROUNDING * (abs(low) + abs(high))))
-    either = _chosen(constant.r < linear.r, constant, linear)  # false for NaN, which the linear one contains
+    either = _chosen(constant.r < linear.r, constant, linear)  # false for NaN, which the linear enclosure then contains
     return _chosen(difference.is_away, _chosen(difference.c0 > 0, a, b), either)
 
 
@@ -177,7 +177,7 @@ def _minimum(a: Enclosure, b: Enclosure) -> Enclosure:
     return _maximum(a.scaled(-1), b.scaled(-1)).scaled(-1)
 
 
-# Truth values are 0, 1, or 0.5 +- 0.5 if unknown.
+# Truth values are 0, 1, or 0.5 +- 0.5 (unknown).
 
 
 def _truth(is_true: ca.SX, may_be_true: ca.SX) -> Enclosure:
@@ -185,7 +185,7 @@ def _truth(is_true: ca.SX, may_be_true: ca.SX) -> Enclosure:
 
 
 def _limits(a: Enclosure) -> tuple[ca.SX, ca.SX]:
-    """Return whether a value is nonzero for all u, and whether it may be."""
+    """Return whether a value is nonzero for all u, and whether it may be nonzero."""
     return a.is_away, ca.logic_not(ca.eq(abs(a.c0) + a.reach, 0))
 
 
@@ -258,8 +258,8 @@ def enclose(function: ca.Function, moving: Collection[str]) -> ca.Function:
     """Return a function that bounds the outputs (m x 1) of a function over an interval.
 
     The inputs named in ``moving`` (n x 1) become n x 4: c0, c1, c2 and r of each entry. The other inputs are constant.
-    The outputs are lower and upper bounds (m x 1) of all outputs in a column, and the remainders r (m x 1): the least
-    upper bound differs from the upper bound by at most 2 r, apart from rounding.
+    The outputs are lower and upper bounds (m x 1) of all outputs as a column, and the remainders r (m x 1). Apart from
+    rounding, the upper bound exceeds the supremum by at most 2 r.
 
     Example:
         >>> x = ca.SX.sym("x")
@@ -299,10 +299,10 @@ def _ruled(operation: Operation, values: list[Enclosure]) -> Enclosure:
 def _pattern(
     operations: tuple[Operation, ...], outer: Operation, values: list[Enclosure], value: Enclosure
 ) -> Enclosure | None:
-    """Return a better enclosure of two operations together than ``value``, that of one after the other, or None.
+    """Return an enclosure of two combined operations, which is tighter than the successive one ``value``, or None.
 
     CasADi writes if_else(c, a, b) as if_else_zero(c, a) + if_else_zero(not c, b). If c is unknown, the sum of two
-    enclosures would also contain 0 and a + b. And max(low, min(high, x)) is from low to high for every x.
+    enclosures would also contain 0 and a + b. Similarly, max(low, min(high, x)) is between low and high for every x.
     """
     pairs = (outer.arguments, outer.arguments[::-1])
     if outer.code == ca.OP_ADD and all(operations[k].code == ca.OP_IF_ELSE_ZERO for k in outer.arguments):
@@ -322,7 +322,7 @@ def _pattern(
 def _range(a: Enclosure) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return lower and upper bounds of a value, and its remainder."""
     vertex = abs(a.c1) * (abs(a.c1) / (4 * abs(a.c2)))
-    is_inside = abs(a.c1) < 2 * abs(a.c2)  # the extreme value of the polynomial is between the ends
+    is_inside = abs(a.c1) < 2 * abs(a.c2)  # the extremum of the polynomial is inside the interval
     above = ca.if_else(ca.logic_and(is_inside, a.c2 < 0), vertex, abs(a.c1) + a.c2)
     below = ca.if_else(ca.logic_and(is_inside, a.c2 > 0), vertex, abs(a.c1) - a.c2)
     margin = _grown(a.r) + ROUNDING * a.size

@@ -1,4 +1,4 @@
-"""Functions of spline nodes as machine code that loops over the nodes of many cases, and returns sums over them."""
+"""Machine code that evaluates a function at the spline nodes of many cases and returns sums over the nodes."""
 
 import ctypes
 from collections.abc import Mapping
@@ -16,15 +16,15 @@ from torsor.compiler.llvm.target import host
 from torsor.compiler.machine_code import prepared, sines_of
 
 _DTYPE = "float64"
-_ALIGN = 4096  # bytes: memory of a call begins on a page
-_MAX_KEPT = 2**24  # bytes of the largest memory that is kept for later calls
+_ALIGN = 4096  # bytes; the memory of a call is aligned to a page
+_MAX_KEPT = 2**24  # bytes; larger memory is not kept for later calls
 
 
 class SplineNodes:
-    """Nodes (K,) whose profiles depend on the control points from number ``first`` (K,) on, of ``count``.
+    """Nodes (K,) whose profiles depend on P of ``count`` control points, starting with number ``first`` (K,).
 
-    ``B`` (D, K, P) has the weights of P control points in the profiles and their derivatives. Successive nodes with the
-    same control points are a span; ``spans`` is their number.
+    ``B`` (D, K, P) contains the weights of the control points in the profiles and their derivatives. Successive nodes
+    with the same control points form a span; ``spans`` is the number of spans.
     """
 
     def __init__(self, B: Array, first: Indices, count: int):
@@ -44,11 +44,11 @@ class SplineNodes:
         return len(self.places)
 
     def inputs(self, kind: Kind, size: int) -> int:
-        """Return the number of entries of an input for a case or node, given that at one node."""
+        """Return the number of entries of an input per case or node from its ``size`` at one node."""
         return self.count * size // self.points if kind == "window" else self._rows(kind, size)
 
     def outputs(self, kind: Kind, size: int) -> int:
-        """Return the number of entries of an output for a case, given that at one node."""
+        """Return the number of entries of an output per case from its ``size`` at one node."""
         if kind == "first":
             return self.count * size // self.orders
         return self.spans * size * self.points**2 // self.orders**2 if kind == "second" else self._rows(kind, size)
@@ -58,7 +58,7 @@ class SplineNodes:
 
 
 class Targets(NamedTuple):
-    """The places of the entries of a "first" or "second" output among ``size`` results; the others have this number."""
+    """Indices of the entries of a "first" or "second" output in ``size`` results (``size``: unused)."""
 
     places: Indices
     size: int
@@ -68,10 +68,10 @@ _NO_TARGETS: Mapping[str, Targets] = {}
 
 
 class Fold:
-    """A compiled function of a node that is called for all nodes of B cases (see ``compiler.llvm.fold``).
+    """A compiled function of a node that is evaluated at all nodes of B cases (see ``compiler.llvm.fold``).
 
-    ``kinds`` are those of its inputs and outputs by name; the others are of the kinds "case" and "sums". ``key`` is the
-    cache key of the code, and ``width`` the number of cases that are computed at a time.
+    ``kinds`` contains the kinds of inputs and outputs by name; the defaults are "case" and "sums". ``key`` is the cache
+    key of the code, and ``width`` is the number of cases computed together.
 
     Example:
         >>> points, basis, scale = ca.SX.sym("points", 2), ca.SX.sym("basis", 2), ca.SX.sym("scale")
@@ -110,7 +110,7 @@ class Fold:
         self._code, self._block = native.link(code, ["fold", "fixed"]), 8 * width
         self._call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(self._code["fold"])
         self._fixed = ctypes.c_int64.from_address(self._code["fixed"]).value
-        self._free: list[NDArray[np.uint8]] = []  # the memory of earlier calls
+        self._free: list[NDArray[np.uint8]] = []  # reusable memory of earlier calls
 
     def __call__(
         self,
@@ -119,9 +119,9 @@ class Fold:
         inputs: Mapping[str, Array],
         targets: Mapping[str, Targets] = _NO_TARGETS,
     ) -> dict[str, Array]:
-        """Return the outputs (B, ...) for arrays of the inputs, whose entries are numbered along all other axes.
+        """Return the outputs (B, ...) for input arrays, whose entries are numbered along all other axes.
 
-        ``targets`` are those of the outputs of the kinds "first" and "second".
+        ``targets`` are the targets of outputs of the kinds "first" and "second".
         """
         place, used, results = self._fixed, list[Array](), dict[str, Array]()
         words = [cases, len(nodes), _address(nodes.places), _address(nodes.basis)]
@@ -134,7 +134,7 @@ class Fold:
             step = array.strides[0]
             words += [_address(array), step, step if kind == "node" else 8 * size, count, place, 0, 0]
             place += self._block * count if kind == "window" else 0
-            used.append(array)  # their memory must outlive the call
+            used.append(array)  # keeps their memory alive during the call
         for name, kind, size in self._outputs:
             count, own = nodes.outputs(kind, size), targets[name] if kind in ("first", "second") else None
             if own is not None and len(own.places) != count:
@@ -153,7 +153,7 @@ class Fold:
         return results
 
     def _memory(self, size: int) -> NDArray[np.uint8]:
-        """Return memory for some bytes from the next page on."""
+        """Return page-aligned memory of ``size`` bytes."""
         try:
             memory = self._free.pop()
         except IndexError:

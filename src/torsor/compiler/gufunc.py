@@ -16,7 +16,7 @@ import numpy as np
 from torsor.base.arrays import real_numbers
 from torsor.compiler.llvm.call import ADDRESSES
 
-# NumPy 2 moved its core.
+# NumPy 2 renamed the core module.
 _core = importlib.import_module(
     "numpy._core._multiarray_umath" if np.__version__ >= "2" else "numpy.core._multiarray_umath"
 )
@@ -28,7 +28,7 @@ _METH_FASTCALL = 0x0080
 
 
 def numpy_api(name: str) -> Any:
-    """Return one of the address tables through which NumPy exposes its C interface."""
+    """Return one of the address tables of NumPy's C interface."""
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     return ctypes.cast(get_pointer(getattr(_core, name), None), ctypes.POINTER(ctypes.c_void_p))
@@ -48,10 +48,10 @@ class _Head(ctypes.Structure):
 def make_gufunc(
     address: int, name: str, signature: str, dtype: str, kept: list[Any], data: int | None = None, doc: str = ""
 ) -> np.ufunc:
-    """Return the gufunc whose inner loop is at an address; it holds a reference to the list ``kept``.
+    """Return a gufunc whose inner loop is at an address; the gufunc holds a reference to the list ``kept``.
 
-    ``data`` is the address that NumPy passes to the loop as its last argument. NumPy stores pointers to the given
-    strings and arrays, so they are added to that list.
+    ``data`` is the address that NumPy passes to the loop as its last argument. NumPy stores pointers to the strings and
+    arrays passed to it, so they are added to ``kept``.
     """
     inputs, outputs = (part.count("(") for part in signature.split("->"))
     kinds = bytes([np.dtype(dtype).num]) * (inputs + outputs)
@@ -66,7 +66,7 @@ def make_gufunc(
     kept += [loops, passed, types, strings]
     head = _Head.from_address(id(made))
     assert head.obj is None, "NumPy uses this field of a new gufunc itself"
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))  # it is released with the gufunc
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))  # released with the gufunc
     head.obj = id(kept)
     return made
 
@@ -79,7 +79,7 @@ class _MethodDef(ctypes.Structure):
 
 @cache
 def can_call_directly() -> bool:
-    """Return whether arrays have the memory layout that ``llvm/call.py`` expects; other Pythons may differ."""
+    """Return whether arrays have the memory layout that ``llvm/call.py`` expects, which depends on the Python build."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
     probe, head = np.zeros((2, 3)), object.__basicsize__
@@ -99,10 +99,10 @@ def can_call_directly() -> bool:
 
 
 def make_callable(ufunc: np.ufunc, name: str, dtype: str, function: int, table: int) -> tuple[Any, Any]:
-    """Return a Python callable whose code is at the address ``function``, and an object that must outlive it.
+    """Return a Python callable with the code at the address ``function``, and an object that must outlive it.
 
-    ``table`` is the address where the code expects its ``ADDRESSES``. The callable holds a reference to the gufunc, to
-    which it passes the calls that it cannot handle; see ``checked``.
+    ``table`` is the address of the table of ``ADDRESSES``. The callable holds a reference to the gufunc, to which it
+    passes calls that it cannot handle; see ``checked``.
     """
     python = [getattr(ctypes.pythonapi, name) for name in ADDRESSES[3:-1]]
     addresses = [id(np.ndarray), id(np.dtype(dtype)), numpy_api("_ARRAY_API")[_PYARRAY_NEW]]
@@ -117,7 +117,7 @@ def make_callable(ufunc: np.ufunc, name: str, dtype: str, function: int, table: 
 def checked(ufunc: np.ufunc) -> Callable[..., Any]:
     """Return a wrapper of a gufunc that raises TypeError unless all arguments are arrays of real numbers.
 
-    Without this check, NumPy would compute with masked values and return tensors of other frameworks.
+    Without this check, NumPy would use masked values in computations and return tensors of other frameworks.
     """
 
     def call(*values: Any) -> Any:

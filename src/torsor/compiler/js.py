@@ -15,16 +15,16 @@ from torsor.compiler.source import MARK, About, ArrayArgument, Names, SourceKern
 
 # JavaScript expressions: literals, identifiers, and one rule per CasADi operation.
 #
-# A rule is a function of the texts of the arguments (a name, an array element or a literal, so that none needs
-# parentheses). It returns an expression. The CasADi virtual machine defines every operation. ECMAScript guarantees the
-# bits of + - * / %, comparisons, floor, ceil, abs, sqrt and fround. The other functions of ``Math`` are approximations
-# of the engine, and helpers provide what ``Math`` lacks.
+# A rule is a function of the argument texts. It returns an expression. An argument is a name, an array element or a
+# literal, so it needs no parentheses. The CasADi virtual machine defines every operation. ECMAScript defines the bits
+# of + - * / %, comparisons, floor, ceil, abs, sqrt and fround. The other functions of ``Math`` are approximations of
+# the engine. Helpers provide functions that ``Math`` lacks.
 
 Rule = Callable[..., str]
 
 
 class JsScalar:
-    """The numbers of an exported module: float64, or float32 by rounding each result.
+    """The number type of an exported module: float64, or float32 by rounding each result.
 
     If +, -, *, / and sqrt of float32 numbers are computed in float64 and rounded, the results equal those in float32.
     """
@@ -36,7 +36,7 @@ class JsScalar:
         self.array = "Float64Array" if self.double else "Float32Array"
 
     def literal(self, number: float) -> str:
-        """Return the text of a number, in parentheses if it has a sign: the fewest digits that read back exactly."""
+        """Return the shortest exact text of a number, in parentheses if it has a sign."""
         if not self.double:
             with np.errstate(over="ignore"):  # numbers too large for float32 become infinite
                 number = float(np.float32(number))
@@ -52,7 +52,7 @@ class JsScalar:
         return text if self.double else f"Math.fround({text})"
 
     def element(self, array: str, entry: int) -> str:
-        """Return an array element; arguments are read from an offset, but the scratch array is not."""
+        """Return an array element; arguments have an offset, but the scratch array has none."""
         if array == source.SCRATCH:
             return f"{array}[{entry}]"
         return f"{array}[{array}$ + {entry}]" if entry else f"{array}[{array}$]"
@@ -105,7 +105,8 @@ JS_RULES: dict[int, Rule] = {
     ca.OP_IF_ELSE_ZERO: lambda a, b: f"{a} === 0 ? 0 : {b}",
     ca.OP_CONSTPOW: _helper("pow"),
     ca.OP_FABS: _library("abs"),
-    # The first of equal numbers, as in the other targets; for 0 and -0 CasADi returns what the C library returns.
+    # Of equal numbers, the first is returned, as in other targets; for 0 and -0, CasADi returns the result of the C
+    # library.
     ca.OP_FMIN: lambda a, b: f"{b} < {a} || {a} !== {a} ? {b} : {a}",
     ca.OP_FMAX: lambda a, b: f"{b} > {a} || {a} !== {a} ? {b} : {a}",
     ca.OP_FMOD: _infix("%"),
@@ -121,11 +122,11 @@ def js_names(taken: Iterable[str] = ()) -> Names:
     return Names(source.camel, _RESERVED, taken)
 
 
-# JavaScript functions for operations that ``Math`` lacks, or defines differently from C and CasADi.
+# JavaScript functions for operations that ``Math`` lacks or defines differently from C and CasADi.
 
 
-# Minimax polynomials, highest power first: erf(x)/x in x^2 in [0, 1], and erfc(x) exp(x^2) in (x - 2)/(x + 2) for x in
-# [1, 6]. Beyond 6, erf is 1 to the last bit. Together they are within 2 ulp.
+# Minimax polynomials, highest power first: erf(x)/x in x^2 for x in [0, 1], and erfc(x) exp(x^2) in (x - 2)/(x + 2) for
+# x in [1, 6]. Above 6, erf rounds to 1. The error is at most 2 ulp.
 _NEAR_COEFFICIENTS = (
     *(5.957176147748911e-11, -1.1372848856791674e-09, 1.4659775274047436e-08, -1.6350312701054695e-07),
     *(1.6461000484121368e-06, -1.4925595266831182e-05, 0.0001205533111164271, -0.000854832698083379),
@@ -164,11 +165,11 @@ def _erfinv(t: JsScalar) -> str:
     return f"// The inverse of erf.\nfunction torsor$erfinv(x) {{\n    let y, z;\n{statements}\n}}\n"
 
 
-# The operations that call a helper, each before those that call it.
+# The operations of each helper; helpers precede their callers.
 _HELPERS: list[tuple[tuple[int, ...], Callable[[JsScalar], str]]] = [
     ((ca.OP_POW, ca.OP_CONSTPOW), lambda _: source.asset("pow.js")),
     ((ca.OP_COPYSIGN,), lambda _: source.asset("copysign.js")),
-    # The remainder by 2 y keeps the parity of the quotient; then at most two exact subtractions remain.
+    # The remainder by 2 y preserves the parity of the quotient; at most two exact subtractions follow.
     ((ca.OP_REMAINDER,), lambda _: source.asset("remainder.js")),
     ((ca.OP_ERF, ca.OP_ERFINV), _erf),
     ((ca.OP_ERFINV,), _erfinv),
@@ -176,13 +177,13 @@ _HELPERS: list[tuple[tuple[int, ...], Callable[[JsScalar], str]]] = [
 
 
 def helpers(codes: Iterable[int]) -> list[str]:
-    """Return the functions that operations with these codes call. They compute in float64 for both types."""
+    """Return the helper functions for operations with these codes, which use float64 for both types."""
     needed = set(codes)
     return [write(JsScalar("float64")) for operations, write in _HELPERS if needed & set(operations)]
 
 
 def _argument_text(argument: ArrayArgument, about: About) -> str:
-    """Return the description of an argument: its size, its CasADi name if different, and the caller's text."""
+    """Return the description of an argument: size, CasADi name if different, and the caller's text."""
     rows, columns = argument.size
     size = f"{rows} x {columns}" if columns != 1 else f"{rows} number{'s' if rows != 1 else ''}"
     title = "" if argument.title in (argument.name, "") else f", {argument.title}"
@@ -200,7 +201,7 @@ def _returned(kernel: SourceKernel, scalar: JsScalar) -> str:
 
 
 def remarks(kernel: SourceKernel, scalar: JsScalar, about: About) -> str:
-    """Return the JSDoc comment of a function: its result, and sizes, units and frames of its arguments."""
+    """Return the JSDoc comment of a function: result, and sizes, units and frames of the arguments."""
     what = about.results.get(kernel.title, kernel.title).rstrip(".")
     lines = [plain(f"{what}. Operations: {kernel.counts}.")]
     for item in kernel.inputs:
@@ -245,10 +246,10 @@ def declarations(kernels: Sequence[SourceKernel], scalar: JsScalar, about: About
 # CasADi functions as an ES module: plain functions of typed arrays that need only ``Math``.
 #
 # Each operation is one statement. JavaScript never fuses products and sums, so results are those of the CasADi virtual
-# machine wherever ECMAScript guarantees the bits. Engines do not optimise very long functions and optimise long ones
-# late: pieces of 1500 operations are as fast as the whole, and are compiled sooner.
+# machine wherever ECMAScript defines the bits. Engines optimise long functions late and very long ones not at all.
+# Pieces of 1500 operations are as fast as the full function and are compiled sooner.
 
-_FILL = 16  # from this number of zeros on, an output is cleared as a whole
+_FILL = 16  # smallest number of zeros for which an output is cleared with fill
 
 
 def export_js(
@@ -261,12 +262,12 @@ def export_js(
 ) -> list[Path]:
     """Write CasADi functions as an ES module into a folder: ``NAME.js``, ``NAME.d.ts`` and ``package.json``.
 
-    Each function becomes ``camelCase(input, ..., out)`` for one state, and ``camelCaseRows`` for many states, row by
-    row. Both take and return ``Float64Array``, or ``Float32Array`` if ``dtype`` is float32, with matrices in row-major
-    order. Arrays of numbers are copied. Several outputs are returned as an object with one array each. ``out`` is
+    Each function becomes ``camelCase(input, ..., out)`` for one state, and ``camelCaseRows`` for rows of states. Both
+    take and return ``Float64Array``, or ``Float32Array`` if ``dtype`` is float32, with matrices in row-major order.
+    Plain arrays of numbers are copied. Several outputs are returned as an object with one array per output. ``out`` is
     optional. The module also exports ``functions``, a list of names and sizes, and the facts in ``about``, if any, as
-    ``robot``. The folder is created if it does not exist. Files that Torsor did not write are never replaced. With
-    ``overwrite=False``, an existing file raises ModelError. The result is the list of paths.
+    ``robot``. The folder is created if it does not exist. Files not written by Torsor are never replaced. With
+    ``overwrite=False``, an existing file raises ModelError. The list of paths is returned.
 
     Example:
         >>> import tempfile
@@ -289,7 +290,7 @@ def export_js(
 
 
 def _arguments(function: ca.Function) -> list[str]:
-    """Return the names of the arguments: ``out`` for a single output, otherwise without the function name."""
+    """Return the argument names: ``out`` for a single output, otherwise names without the function name."""
     names = js_names()
     inputs = [names.new(item) for item in function.name_in()]
     if function.n_out() == 1:
@@ -298,12 +299,12 @@ def _arguments(function: ca.Function) -> list[str]:
 
 
 def data(value: object) -> str:
-    r"""Return data as a JavaScript expression, in ASCII. Nothing in it can end a string or a script."""
+    r"""Return data as an ASCII JavaScript expression, escaped so that it cannot end a string or a script."""
     return json.dumps(value).replace("<", "\\u003c")
 
 
 def _package(name: str) -> str:
-    """Return package.json, which declares the folder as an ES module and names its types."""
+    """Return package.json, which declares the folder as an ES module and references its types."""
     entry = {"types": f"./{name}.d.ts", "default": f"./{name}.js"}
     content = {"description": MARK, "name": name.lower(), "private": True, "type": "module", "sideEffects": False}
     return json.dumps(content | {"main": entry["default"], "types": entry["types"], "exports": entry}, indent=2) + "\n"
@@ -317,7 +318,7 @@ def _module(kernels: list[SourceKernel], scalar: JsScalar, about: About) -> str:
         facts = "".join(f"    {data(key)}: {data(value)},\n" for key, value in about.facts.items())
         parts.append(f"export const robot = {{\n{facts}}};\n")
     parts.append(f"export const functions = [\n    {_listed(kernels)},\n];\n")
-    # Inputs other than typed arrays of the module's type, for which ARRAY stands, are copied to one.
+    # Inputs that are not typed arrays of the module's type (ARRAY) are copied to one.
     parts += [source.asset("checks.js").replace("ARRAY", scalar.array), *helpers(codes)]
     for kernel in kernels:
         parts += [_core(kernel, scalar), _one(kernel, scalar, about)]
@@ -327,7 +328,7 @@ def _module(kernels: list[SourceKernel], scalar: JsScalar, about: About) -> str:
 
 
 def _listed(kernels: list[SourceKernel]) -> str:
-    """Return the list of functions as data: names, names in CasADi, and sizes (rows, columns)."""
+    """Return the list of functions as data: names, CasADi names, and sizes (rows, columns)."""
 
     def sizes(arrays: list[ArrayArgument]) -> list[dict[str, object]]:
         return [{"name": array.name, "title": array.title, "size": array.size} for array in arrays]
@@ -339,12 +340,12 @@ def _listed(kernels: list[SourceKernel]) -> str:
 
 
 def _is_zero(number: float) -> bool:
-    """Return whether a number is 0, and not -0."""
+    """Return whether a number is 0 but not -0."""
     return number == 0.0 and math.copysign(1.0, number) > 0
 
 
 def _core(kernel: SourceKernel, scalar: JsScalar) -> str:
-    """Return the function without checks, which takes arrays and the offsets at which a state begins."""
+    """Return the unchecked function, which takes arrays and the offset of a state in each."""
     head, text, lines = ", ".join(f"{array.name}, {array.name}$" for array in kernel.arrays), "", list[str]()
     constants, pieces = kernel.constants(), kernel.pieces()
     zeros = Counter(array for array, _, number in constants if _is_zero(number))
@@ -368,9 +369,9 @@ def _core(kernel: SourceKernel, scalar: JsScalar) -> str:
 
 
 def _one(kernel: SourceKernel, scalar: JsScalar, about: About) -> str:
-    """Return the function for one state. A given ``out`` may overlap inputs: it is written at the end.
+    """Return the function for one state; ``out`` may overlap inputs, because it is written at the end.
 
-    In V8, checking the buffer of a typed array takes longer than a copy.
+    In V8, a copy takes less time than checking the buffer of a typed array.
     """
     inputs = [input_.name for input_ in kernel.inputs]
     sizes = [(input_.name, input_.length) for input_ in kernel.inputs]
@@ -414,17 +415,17 @@ def _rows(kernel: SourceKernel, scalar: JsScalar) -> str:
 
 
 def _output_names(kernel: SourceKernel) -> list[str]:
-    """Return the output variables inside a function: ``out``, or one for each of several."""
+    """Return the output variables in a function: ``out``, or one per output."""
     return ["out"] if len(kernel.outputs) == 1 else [f"out${output.name}" for output in kernel.outputs]
 
 
 def _output_fields(kernel: SourceKernel, out: str = "out") -> list[str]:
-    """Return the outputs as the caller writes them: ``out``, or the fields of ``out``."""
+    """Return the outputs as seen by the caller: ``out``, or the fields of ``out``."""
     return [out] if len(kernel.outputs) == 1 else [f"{out}.{output.name}" for output in kernel.outputs]
 
 
 def _made(kernel: SourceKernel, scalar: JsScalar, length: str) -> str:
-    """Return the expression that creates outputs; ``length`` is the array length, with the entries of a state as {}."""
+    """Return the expression that creates outputs; ``length`` is the array length, with {} for entries per state."""
     made = [f"new {scalar.array}({length.format(output.length)})" for output in kernel.outputs]
     if len(made) == 1:
         return made[0]
@@ -433,7 +434,7 @@ def _made(kernel: SourceKernel, scalar: JsScalar, length: str) -> str:
 
 
 def _checked(kernel: SourceKernel, identifier: str, length: str) -> list[str]:
-    """Return the statements that check given outputs, and assign each of several to a variable."""
+    """Return the statements that check the caller's outputs and, if there are several, assign them to variables."""
     lines, names = list[str](), _output_names(kernel)
     if len(names) != 1:
         lines = [f'torsor$object(out, "{identifier}");']

@@ -1,4 +1,4 @@
-"""CasADi functions on arrays: as machine code, or evaluated by CasADi's virtual machine, which is the reference."""
+"""CasADi functions on arrays, as machine code or evaluated by CasADi's virtual machine (the reference)."""
 
 import math
 import pickle
@@ -23,8 +23,8 @@ _FLOAT64 = np.dtype("float64")
 class VirtualMachine:
     """A CasADi function as a callable on arrays, evaluated by CasADi; leading axes are batch axes and broadcast.
 
-    ``inputs`` and ``outputs`` are the array shapes of one state, with the entries of CasADi's matrices row by row. By
-    default a scalar has no axis, a column has one, and any other matrix has two.
+    ``inputs`` and ``outputs`` are the array shapes of one state, with the entries of CasADi's matrices in row-major
+    order. By default, a scalar has no axis, a column has one, and any other matrix has two.
 
     Example:
         >>> x = ca.SX.sym("x", 2)
@@ -53,7 +53,7 @@ class VirtualMachine:
         return results[0] if len(results) == 1 else tuple(results)
 
     def pickled(self, *settings: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Return the result of ``__reduce__``: the CasADi function, and further arguments of the class."""
+        """Return the result of ``__reduce__``: the CasADi function, and additional arguments of the class."""
         try:
             return _unpickled, (type(self), self.function.serialize(), *settings)
         except LookupError:
@@ -63,14 +63,14 @@ class VirtualMachine:
             raise pickle.PicklingError(f"{message}; fix: pickle the robot or the problem that it belongs to") from None
 
     def check_batch(self, *values: ArrayLike) -> tuple[list[Array], Shape]:
-        """Return the inputs as arrays and the axes to which they broadcast; an error names the invalid input."""
+        """Return the inputs as arrays, and their broadcast leading axes; raise an error that names an invalid input."""
         if len(values) != len(self.inputs):
             raise TypeError(f"{self.signature.name} takes {len(self.inputs)} arguments, but {len(values)} were given")
         arrays = [self.check_shape(k, real_numbers(value), value) for k, value in enumerate(values)]
         return arrays, self.batch(arrays)
 
     def check_shape(self, k: int, array: Any, value: Any) -> Any:
-        """Return ``array``, the value of input k; raise an error if it is None (not an array) or of the wrong shape."""
+        """Return ``array``, the value of input k; raise ModelError if it is None (no array) or has a wrong shape."""
         where, name, core = self.signature.name, self.signature.names_in[k], self.inputs[k]
         if array is None:
             raise ModelError(argument=name, value=value, where=where, allowed="an array of real numbers")
@@ -82,7 +82,7 @@ class VirtualMachine:
         return array
 
     def batch(self, arrays: Sequence[Array]) -> Shape:
-        """Return the leading axes to which the inputs broadcast."""
+        """Return the broadcast leading axes of the inputs."""
         shapes = [array.shape[: array.ndim - len(core)] for array, core in zip(arrays, self.inputs, strict=True)]
         if shapes and all(shape == shapes[0] for shape in shapes):
             return shapes[0]
@@ -94,7 +94,7 @@ class VirtualMachine:
             raise ModelError(message, where=self.signature.name, allowed="equal lengths, or 1") from None
 
     def results(self, arrays: Sequence[Array], batch: Shape) -> list[Array]:
-        """Return the outputs for inputs that have been checked."""
+        """Return the outputs for checked inputs."""
         count, columns = math.prod(batch), []
         if count == 0:
             return [np.zeros((*batch, *core)) for core in self.outputs]
@@ -115,13 +115,13 @@ def _unpickled(kind: Callable[..., Any], text: str, *settings: Any) -> Any:
 
 
 class Kernel(VirtualMachine):
-    """A compiled function: ``function`` is the CasADi function that defines it; ``ufunc`` is the machine code.
+    """A compiled function; ``function`` is the CasADi function that defines it, and ``ufunc`` is the machine code.
 
-    ``run`` is the address of its loop over states, or 0. ``is_plain`` is true for machine code that takes float64
-    arrays without conversion. ``most_threads`` is the maximum number of threads for a batch. ``quick`` is for functions
-    that are called a few hundred times: large ones are compiled without optimisation, and stored on disk without the
-    CasADi function. ``key`` is the cache key of the code, which the caller has already looked up; by default it is a
-    hash of all operations.
+    ``run`` is the address of its loop over states, or 0. ``is_plain`` is True for machine code that takes float64
+    arrays without conversion. ``most_threads`` is the maximum number of threads for a batch. ``quick`` is intended for
+    functions that are called only a few hundred times: large ones are compiled without optimisation and stored on disk
+    without the CasADi function. ``key`` is the cache key of the code, which the caller has already looked up, by
+    default a hash of all operations.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class Kernel(VirtualMachine):
         self._shared: SharedKernel | None = None
         self.most_threads = available_cores() if isinstance(threads, str) else threads
         sizes_in, sizes_out = self.signature.sizes_in, self.signature.sizes_out
-        # An array whose axes are not those of CasADi's matrix has the same numbers in another shape.
+        # An array whose axes differ from those of CasADi's matrix contains the same numbers in a different shape.
         self._core_in = [_core(shape, size) for shape, size in zip(self.inputs, sizes_in, strict=True)]
         self._core_out = [_core(shape, size) for shape, size in zip(self.outputs, sizes_out, strict=True)]
         self._used = used_inputs(sizes_in)
@@ -163,20 +163,20 @@ class Kernel(VirtualMachine):
         self._one_thread = self.is_plain and self.most_threads == 1
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the CasADi function: machine code is compiled again, or loaded from the cache, on unpickling."""
+        """Pickle the CasADi function; on unpickling, machine code is loaded from the cache or compiled again."""
         device, width, quick = self._made_with
         return self.pickled(self.dtype, device, self.threads, self.inputs, self.outputs, width, None, quick)
 
     @property
     def direct(self) -> Callable[..., Any]:
-        """The machine code itself if the arrays need no conversion, which saves a call; otherwise this kernel."""
+        """The machine code if arrays need no conversion, which avoids a call; otherwise this kernel."""
         return self._direct if self._one_thread else self
 
     @property
     def unchecked(self) -> Callable[..., Any]:
         """The machine code for unchecked float64 arrays with one leading axis; otherwise this kernel.
 
-        This saves a few microseconds in loops that pass the arrays returned by a kernel back to it.
+        It saves a few microseconds per call in loops that pass the results of a kernel back to it.
         """
         return self.ufunc if self.is_plain and (self._one_thread or self._shared is not None) else self
 
@@ -194,22 +194,22 @@ class Kernel(VirtualMachine):
                 arrays, batch = self.check_batch(*values)
                 return self.ufunc(*arrays, out=tuple(self._checked_out(out, batch)))
             except (ValueError, TypeError, OverflowError):
-                # These raise the better message if the arrays are wrong.
+                # These calls raise a more specific error if the arrays are invalid.
                 self._checked_out(out, self.check_batch(*values)[1])
                 raise
         return self._convert_and_call(values, out)
 
     def _has_one_axis(self, values: Sequence[ArrayLike]) -> bool:
-        """Return whether the batch is one row of states, which the threads share inside the gufunc."""
+        """Return whether the batch has one axis, which the threads share inside the gufunc."""
         if self._shared is None:
             return False
-        for value, core in zip(values, self._core_in, strict=False):  # another number of values is an error of the call
+        for value, core in zip(values, self._core_in, strict=False):  # the call reports a different number of values
             if type(value) is not np.ndarray or value.ndim > len(core) + 1:
                 return False
         return True
 
     def _has_shape_of_result(self, out: Any, values: Sequence[Any]) -> bool:
-        """Return whether NumPy can use a result array unchecked, because one of the inputs has the whole batch."""
+        """Return whether NumPy can use a result array unchecked, because one input has the full batch shape."""
         if type(out) is not np.ndarray:
             return False
         whole, batch = False, out.shape[: out.ndim - len(self.outputs[0])]
@@ -220,7 +220,7 @@ class Kernel(VirtualMachine):
         return whole
 
     def _convert_and_call(self, values: Sequence[ArrayLike], out: Any) -> Any:
-        """Evaluate with several threads, in a type other than float64, or with arrays of another shape."""
+        """Evaluate with several threads, a type other than float64, or arrays with different shapes."""
         arrays, batch = self.check_batch(*values)
         outputs = self._checked_out(out, batch)
         if self.ufunc is None:
@@ -239,7 +239,7 @@ class Kernel(VirtualMachine):
             self._evaluate(flat, results, batch)
             shapes = [(*batch, *shape) for shape in self.outputs]
             results = [r if r.shape == shape else r.reshape(shape) for r, shape in zip(results, shapes, strict=True)]
-        results = [r if r.ndim else r[()] for r in results]  # as in NumPy: an array without axes becomes a number
+        results = [r if r.ndim else r[()] for r in results]  # arrays without axes become numbers, as in NumPy
         for k, array in enumerate(outputs):
             if array is not None and array is not results[k]:
                 np.copyto(array, results[k], casting="same_kind")
@@ -247,12 +247,12 @@ class Kernel(VirtualMachine):
         return results[0] if len(results) == 1 else tuple(results)
 
     def _fits(self, array: NDArray[Any], k: int, inputs: list[NDArray[Any]]) -> bool:
-        """Return whether output k can be written to an array directly: right type and shape, no overlap with inputs."""
+        """Return whether output k can be written directly to an array: type and shape match, and no input overlaps."""
         same = self._core_out[k] == self.outputs[k] and array.dtype == self.dtype
         return same and not any(np.may_share_memory(array, input_) for input_ in inputs)
 
     def _checked_out(self, out: Any, batch: Shape) -> list[NDArray[Any] | None]:
-        """Return the arrays of ``out=`` for the results, None for missing ones; raise an error for invalid ones."""
+        """Return the arrays of ``out=`` for the results, None for missing ones; raise ModelError for invalid ones."""
         if out is None:
             return [None] * len(self.outputs)
         name, arrays = self.signature.name, list(out) if isinstance(out, (tuple, list)) else [out]
@@ -270,7 +270,7 @@ class Kernel(VirtualMachine):
         return arrays
 
     def _evaluate(self, arrays: list[NDArray[Any]], results: list[NDArray[Any]], batch: Shape) -> None:
-        """Evaluate into ``results``, shared by the threads."""
+        """Evaluate into ``results``, using the threads."""
         everything, cores = [*arrays, *results], [*(self._core_in[k] for k in self._used), *self._core_out]
         if self._shared is not None and len(batch) > 1 and 0 not in batch:
             self._shared.compute(everything, cores, batch)
@@ -295,7 +295,7 @@ def check_result_array(array: Any, shape: Shape, dtype: str, where: str) -> None
 
 
 def _core(shape: Shape, size: tuple[int, int]) -> Shape:
-    """Return the shape of an array in the machine code: its own if its axes are those of CasADi's matrix."""
+    """Return the shape of an array in the machine code, which is unchanged if its axes are those of CasADi's matrix."""
     rows, columns = size
     same = shape in (size, natural_shape(size)) or (columns == 1 and shape == (rows,))
     return shape if same else natural_shape(size)

@@ -1,4 +1,4 @@
-"""Machine code of a CasADi function: read from the disk cache, or compiled and stored there."""
+"""Machine code of a CasADi function, read from the disk cache, or compiled and stored there."""
 
 import hashlib
 import math
@@ -23,10 +23,9 @@ from torsor.compiler.llvm.target import Target, host
 from torsor.compiler.program import Program, read_program
 from torsor.compiler.threads import SharedKernel, has_native_threads
 
-# Equivalent operations of a sine or cosine, another elementary function, and an array entry, for the work that threads
-# share (``threads.py``).
+# Work of a sine or cosine, of another elementary function, and of an array entry, in operations (for ``threads.py``).
 SINE, ELEMENTARY, ENTRY = 20, 40, 2
-# NumPy's limit on the arrays of one gufunc.
+# NumPy's limit on the number of arrays of a gufunc.
 MAX_ARRAYS = 64 if np.__version__ >= "2" else 32
 
 _SINES = {ca.OP_SIN, ca.OP_COS}
@@ -38,10 +37,10 @@ _ELEMENTARY = {
 
 
 class MachineCode(NamedTuple):
-    """A gufunc, and a callable ``direct`` that is faster for one state and passes all other calls to the gufunc.
+    """A gufunc, and a callable ``direct`` that is faster for one state and passes other calls to the gufunc.
 
-    Several threads share batches of the gufunc with one axis; ``shared`` takes batches with more axes. ``run`` is
-    the address of the loop over states itself, for one thread.
+    The gufunc divides batches with one axis among threads; ``shared`` does so for batches with more axes. ``run`` is
+    the address of the single-threaded loop over states.
     """
 
     ufunc: np.ufunc
@@ -53,7 +52,7 @@ class MachineCode(NamedTuple):
 def has_machine_code(name: str, inputs: Sequence[Shape], outputs: Sequence[Shape]) -> bool:
     """Return whether a function can be compiled: gufuncs must have an output, and no axes of length 0.
 
-    Empty inputs are omitted (see ``used_inputs``). If there are inputs, at least one must be nonempty.
+    Empty inputs are omitted (see ``used_inputs``), but if there are inputs, at least one must be nonempty.
     """
     if len(inputs) + len(outputs) > MAX_ARRAYS:
         message = f"{name} has {len(inputs)} inputs and {len(outputs)} outputs; allowed: {MAX_ARRAYS} arrays in all"
@@ -62,7 +61,7 @@ def has_machine_code(name: str, inputs: Sequence[Shape], outputs: Sequence[Shape
 
 
 def used_inputs(inputs: Sequence[Shape]) -> list[int]:
-    """Return the indices of the nonempty inputs, which the machine code takes."""
+    """Return the indices of the nonempty inputs, which are those of the machine code."""
     return [k for k, shape in enumerate(inputs) if math.prod(shape)]
 
 
@@ -75,10 +74,10 @@ def make_code(
     key: str | None,
     quick: bool = False,
 ) -> list[bytes]:
-    """Return the object code of a function, and store it on disk. ``inputs`` are the nonempty inputs.
+    """Return the object code of a function, and store it on disk; ``inputs`` are the nonempty inputs.
 
-    The cache key is ``key``, which the caller has already looked up. Without a key, it is a hash of all operations,
-    which is looked up first. ``block_width`` returns the default ``width``. For ``quick`` see ``native.emit``.
+    The cache key is ``key``, which the caller has already looked up. By default, it is a hash of all operations, which
+    is looked up here. ``block_width`` returns the default ``width``. For ``quick``, see ``native.emit``.
     """
     whole, program = function, prepared(function)
     width = width or block_width(program, dtype)
@@ -100,7 +99,7 @@ def make_code(
 
 
 def prepared(function: ca.Function) -> Program:
-    """Return the operations of a function without its empty inputs, as code generators take them."""
+    """Return the operations of a function without its empty inputs, as required by code generators."""
     used = used_inputs(Signature.of(function).sizes_in)
     if len(used) < function.n_in():
         symbols = [ca.SX.sym(function.name_in(k), function.sparsity_in(k)) for k in range(function.n_in())]
@@ -109,20 +108,20 @@ def prepared(function: ca.Function) -> Program:
 
 
 def sines_of(program: Program, module: str, dtype: str, width: int) -> list[bytes]:
-    """Return the object code of the sines and cosines that the first module of a program calls."""
+    """Return the object code of the sines and cosines called by the first module of a program."""
     return _angles(dtype, width, loops_called(module)) if has_angles(program) else []
 
 
 @memo
 def _angles(dtype: str, width: int, loops: tuple[int, ...]) -> list[bytes]:
-    """Return the object code of sines and cosines, which is shared by all functions with the same loops."""
+    """Return the object code of sines and cosines, which functions with the same loops share."""
     return native.emit([write_angles(Scalar(dtype), width, host().constants, loops)])
 
 
 def load_code(
     objects: list[bytes], name: str, inputs: list[Shape], outputs: list[Shape], dtype: str, threads: int
 ) -> MachineCode:
-    """Return object code as callables, each of which keeps the code in memory."""
+    """Return object code as callables that keep the code in memory."""
     is_direct = _has_call(inputs, outputs) and can_call_directly()
     names = ["loop", "run", "prepare", "blocks", "work", "memory", *(("call", "addresses") if is_direct else ())]
     code = native.link(objects, names)
@@ -139,16 +138,16 @@ def load_code(
 
 
 def _has_call(inputs: list[Shape], outputs: list[Shape]) -> bool:
-    """Return whether a direct call is possible: all results must have axes, because NumPy turns others into numbers."""
+    """Return whether a direct call is possible, which requires results with axes (NumPy returns others as numbers)."""
     return bool(inputs) and all(outputs)
 
 
 def block_width(program: Program, dtype: str, target: Target | None = None) -> int:
-    """Return the number of states computed at a time: the lanes of one or two vector registers.
+    """Return the number of states computed together: the lanes of one or two vector registers.
 
     Elementary functions are long chains of dependent operations. With the short vectors of AArch64, two registers take
-    little more time than one if at least half of the work is such functions. Code with more independent operations
-    would only store and load more values.
+    little more time than one if at least half of the work is in such functions. Other code would only store and load
+    more values.
     """
     target = target or host()
     work, elementary = _work(program)
@@ -156,14 +155,14 @@ def block_width(program: Program, dtype: str, target: Target | None = None) -> i
 
 
 def _work(program: Program) -> tuple[int, int]:
-    """Return the work per state, in operations, and its part in elementary functions other than sines and cosines."""
+    """Return the work per state in operations, and the part of elementary functions other than sines and cosines."""
     codes = [operation.code for operation in program.operations]
     elementary = ELEMENTARY * sum(code in _ELEMENTARY for code in codes)
     return elementary + sum(SINE if code in _SINES else code not in _ELEMENTARY for code in codes), elementary
 
 
 def program_key(program: Program, inputs: list[Shape], outputs: list[Shape], dtype: str, width: int) -> str:
-    """Return the key under which code is stored: a hash of everything that it depends on."""
+    """Return the cache key of code: a hash of everything on which it depends."""
     digest = hashlib.sha256(compiler_fingerprint())
     digest.update(repr((program.name, inputs, outputs, program.inputs, program.outputs, dtype, width)).encode())
     codes = [operation.code for operation in program.operations]
@@ -179,7 +178,7 @@ def program_key(program: Program, inputs: list[Shape], outputs: list[Shape], dty
 
 @memo
 def compiler_fingerprint() -> bytes:
-    """Return the part of the cache key common to all code: a hash of this package, the machine and all versions."""
+    """Return the part of the cache key shared by all code: a hash of this package, the machine and all versions."""
     source = source_hash("compiler").encode()
     versions = f"{host().description}|{ca.CasadiMeta.version()}|{np.__version__}|{object.__basicsize__}"
     return hashlib.sha256(source + versions.encode()).digest()

@@ -1,7 +1,7 @@
-"""Order of operations: the same list, reordered so that fewer values are live at the same time.
+"""Reordering of operations to reduce the number of simultaneously live values.
 
-A processor keeps a few dozen values in registers; the others are stored in memory and loaded again. Reordering changes
-no operation, so it changes no bit of any result.
+A processor keeps a few dozen values in registers; the others are stored in memory and reloaded. Reordering does not
+change operations, so results are bitwise identical.
 """
 
 from bisect import bisect_left, insort
@@ -16,11 +16,11 @@ _PAIR = {ca.OP_SIN: ca.OP_COS, ca.OP_COS: ca.OP_SIN}
 
 
 def ordered(program: Program, quick: bool = False) -> Program:
-    """Return a program with its operations in the best of three orders, the one with the fewest live values.
+    """Return a program with its operations in the one of three orders that has the fewest live values.
 
-    These are the original order and two greedy orders: forwards from the inputs, and backwards from the results. Sine
-    and cosine of an angle are computed together, and inputs come just before their first use. With ``quick``, only the
-    forward order is tried, which is the best one for large functions with many results.
+    The orders are the original one and two greedy ones: forwards from the inputs, and backwards from the results. The
+    sine and cosine of an angle are computed together, and inputs are placed just before their first use. With
+    ``quick``, only the forward order is used, which is best for large functions with many results.
     """
     graph = _Graph(program)
     if quick:
@@ -33,7 +33,7 @@ def ordered(program: Program, quick: bool = False) -> Program:
 
 
 def arranged(program: Program, order: Iterable[int]) -> Program:
-    """Return a program with its operations in another order; each comes after the operations whose values it takes.
+    """Return a program with its operations in another order; arguments must precede their uses.
 
     Operations that are not in ``order`` are dropped, and their results become None.
     """
@@ -49,7 +49,7 @@ def arranged(program: Program, order: Iterable[int]) -> Program:
 
 
 def alive(program: Program) -> int:
-    """Return the largest number of simultaneously live values: inputs count from first use; constants do not count."""
+    """Return the largest number of live values; inputs count from their first use, and constants do not count."""
     graph = _Graph(program)
     left, begun, now, most = list(map(len, graph.users)), set[int](), 0, 0
     for index, operation in enumerate(program.operations):
@@ -67,7 +67,7 @@ def alive(program: Program) -> int:
 
 
 class _Ready:
-    """Operations that may come next, sorted by gain, then by number."""
+    """Operations that may come next, sorted by gain and then by number."""
 
     def __init__(self) -> None:
         self.gains: dict[int, int] = {}
@@ -87,7 +87,7 @@ class _Ready:
             del same[bisect_left(same, (self._keys[index], index))]
 
     def nearest(self, key: int) -> int:
-        """Return the operation with the largest gain whose key is nearest to a number."""
+        """Return the operation with the largest gain; among equals, the one with the nearest key."""
         best = self._by_gain[max(gain for gain, same in self._by_gain.items() if same)]
         at = bisect_left(best, (key, -1))
         near = best[max(at - 1, 0) : at + 1]
@@ -95,7 +95,7 @@ class _Ready:
 
 
 class _Graph:
-    """Users and arguments of each value, without constants; ``partner`` is the cosine of each sine, and vice versa."""
+    """Users and arguments of each value, except constants; ``partner`` maps sines to cosines and vice versa."""
 
     def __init__(self, program: Program):
         self.operations = program.operations
@@ -115,7 +115,7 @@ class _Graph:
                 angles[operation.code, operation.arguments[0]] = index
 
     def with_inputs(self, order: list[int]) -> list[int]:
-        """Return an order with inputs and constants before their first use; unused ones come last."""
+        """Return the order with inputs and constants inserted before their first use; unused ones come last."""
         result = dict[int, None]()
         for index in order:
             arguments = self.operations[index].arguments
@@ -124,9 +124,9 @@ class _Graph:
         return [*result, *(k for k in range(len(self.operations)) if k not in result)]
 
     def onwards(self) -> list[int]:
-        """Return the order in which the next operation ends the most values and begins the fewest.
+        """Return the order in which each operation ends the most live values and starts the fewest.
 
-        Ties are broken by the distance to the last operation in the old order.
+        Ties are broken by the distance from the previous operation in the old order.
         """
         taken, users, free = self.taken, self.users, self.free
         left = list(map(len, users))
@@ -136,7 +136,7 @@ class _Graph:
         def offer(index: int) -> None:
             gain = -bool(users[index])
             for item in taken[index]:
-                is_new = free[item] and item not in loaded  # it is not alive yet, and is it afterwards?
+                is_new = free[item] and item not in loaded  # whether it becomes live here
                 gain += -(left[item] > 1) if is_new else left[item] == 1
             ready.offer(index, gain, index)
 
@@ -166,7 +166,7 @@ class _Graph:
         return order
 
     def backwards(self) -> list[int]:
-        """Return the order, built from the end, in which each operation produces the most and takes the fewest values.
+        """Return the order, built from the end, in which each operation produces the most and uses the fewest values.
 
         Ties are broken by the most recent use.
         """
@@ -208,7 +208,7 @@ class _Graph:
         return order[::-1]
 
     def _again(self, value: int, changed: bool, ready: _Ready, offer: Callable[[int], None]) -> None:
-        """Offer again the operations whose gain depends on a changed value."""
+        """Update the gain of operations that depend on a changed value."""
         if changed:
             for user in self.users[value]:
                 if user in ready.gains:

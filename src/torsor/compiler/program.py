@@ -1,4 +1,4 @@
-"""The operations of a CasADi function as a plain list, which every code generator reads."""
+"""The operations of a CasADi function as a plain list, the input of all code generators."""
 
 import gc
 import math
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from torsor.base.errors import ModelError
 
-# Counting the operations of a CasADi function: a machine-independent measure of cost.
+# Operation counts of a CasADi function, a machine-independent measure of cost.
 
 
 class OperationCount(NamedTuple):
@@ -29,7 +29,7 @@ class OperationCount(NamedTuple):
 
     @property
     def arithmetic(self) -> int:
-        """Multiplications and additions together."""
+        """Number of multiplications and additions."""
         return self.multiplications + self.additions
 
 
@@ -46,7 +46,7 @@ _CLASSES: dict[int, str] = {
 
 
 def count_operations(function: ca.Function) -> OperationCount:
-    """Return the number of operations of a CasADi SX function; divisions, sign changes and the rest are ``other``.
+    """Return the operation counts of a CasADi SX function; ``other`` includes divisions and sign changes.
 
     Example:
         >>> x = ca.SX.sym("x")
@@ -61,10 +61,10 @@ def count_operations(function: ca.Function) -> OperationCount:
     return OperationCount(*(result[name] for name in OperationCount._fields))
 
 
-# Operations that a target must support: a function that has all of them, and a check of a target's table against it.
+# Operations that a target must support: a function with all operations, and a check of a target's table.
 #
-# A target has a table with one rule per CasADi operation. ``uncovered`` returns what a table lacks. The tests of each
-# target export ``every_operation`` and compare all of its outputs with CasADi's virtual machine.
+# A target has a table with one rule per CasADi operation. ``uncovered`` returns the operations that a table lacks. The
+# tests of each target export ``every_operation`` and compare all outputs with CasADi's virtual machine.
 
 _ONE = """
 acos acosh asin asinh atan atanh ceil cos cosh erf erfinv exp expm1 fabs floor log log1p sign sin sinh sqrt tan tanh
@@ -73,7 +73,7 @@ _TWO = "atan2 copysign fmax fmin fmod hypot remainder"
 
 
 def every_operation() -> ca.Function:
-    """Return a function of x and y with one output per operation, and one with numbers that are hard to print."""
+    """Return a function of x and y with one output per operation, and one of numbers that are difficult to print."""
     x, y = ca.SX.sym("x"), ca.SX.sym("y")
     results = {f"op_{name}": getattr(ca, name)(x) for name in _ONE.split()}
     results |= {f"op_{name}": getattr(ca, name)(x, y) for name in _TWO.split()}
@@ -112,14 +112,14 @@ def no_rule(title: str, code: int) -> str:
 def uncovered(rules: Collection[int]) -> list[str]:
     """Return the names of the operations that have no rule in a table, in alphabetical order.
 
-    CasADi drops ``OP_ASSIGN`` and ``OP_LIFT`` from SX functions, but other code may keep them, so they are included.
+    CasADi removes ``OP_ASSIGN`` and ``OP_LIFT`` from SX functions, but other code may keep them, so they are included.
     """
     needed = operations_of(every_operation()) | {ca.OP_ASSIGN, ca.OP_LIFT}
     return sorted(map(operation_name, needed - set(rules)))
 
 
 def in_scalars(title: str, function: ca.Function, rules: Collection[int]) -> ca.Function:
-    """Return a function expanded to scalar operations; raise an error if one of them has no rule in the table."""
+    """Return a function expanded to scalar operations; raise ModelError if an operation has no rule in the table."""
     if function.has_free():
         result = ", ".join(map(str, function.get_free()))
         raise ModelError(
@@ -136,11 +136,10 @@ def in_scalars(title: str, function: ca.Function, rules: Collection[int]) -> ca.
 
 
 class Operation(NamedTuple):
-    """One scalar operation. Its result is the value with the operation's own index in the list.
+    """One scalar operation, whose result is the value with the index of the operation.
 
-    ``code`` is CasADi's (``casadi.OP_MUL``, ...), and ``arguments`` are indices of earlier values. An input
-    (``OP_INPUT``) has the arguments (index of the input, index of its entry), and a constant (``OP_CONST``) has its
-    ``number``.
+    ``code`` is CasADi's code (such as ``casadi.OP_MUL``), and ``arguments`` are indices of earlier values. An input
+    (``OP_INPUT``) has the arguments (input index, entry index), and a constant (``OP_CONST``) has the value ``number``.
     """
 
     code: int
@@ -149,16 +148,16 @@ class Operation(NamedTuple):
 
     @property
     def taken(self) -> tuple[int, ...]:
-        """The values that the operation takes."""
+        """Indices of the values that the operation uses."""
         return () if self.code in FREE_OPERATIONS else self.arguments
 
 
 @dataclass(frozen=True)
 class Program:
-    """A function as a list of scalar operations in which no value is assigned twice.
+    """A function as a list of scalar operations in which each value is assigned once.
 
-    ``inputs`` and ``outputs`` are the sizes (rows, columns) of the matrices. Entries are numbered row by row.
-    ``results`` has, for each output, the index of the value of each of its entries, or None for structural zeros.
+    ``inputs`` and ``outputs`` are the sizes (rows, columns) of the matrices. Entries are numbered in row-major order.
+    For each output, ``results`` contains the value index of each entry, or None for structural zeros.
     """
 
     name: str
@@ -169,7 +168,7 @@ class Program:
 
     @cached_property
     def targets(self) -> dict[int | None, list[tuple[int, int]]]:
-        """Places (output, entry) of each value that is a result; the key None has the structural zeros."""
+        """Pairs (output, entry) to which each value is stored; the key None contains structural zeros."""
         result: dict[int | None, list[tuple[int, int]]] = {}
         for k, indices in enumerate(self.results):
             for entry, index in enumerate(indices):
@@ -179,7 +178,7 @@ class Program:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Disable the garbage collector: operation lists have no cycles and would be searched repeatedly."""
+    """Disable the garbage collector, which would repeatedly search operation lists although they have no cycles."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -190,7 +189,7 @@ def uncollected() -> Iterator[None]:
 
 
 def _entries(sparsity: ca.Sparsity) -> list[int]:
-    """Return the position of each nonzero of a matrix, counted row by row."""
+    """Return the row-major position of each nonzero of a matrix."""
     rows, columns = sparsity.get_triplet()
     return [row * sparsity.size2() + column for row, column in zip(rows, columns, strict=True)]
 
@@ -221,9 +220,9 @@ def read_program(function: ca.Function) -> Program:
     table = _table(function)
     code, places = table["code"], table["places"]
     is_output = code == ca.OP_OUTPUT
-    made = np.flatnonzero(~is_output)  # the instruction of each value
-    # What an instruction takes: for its first and second argument, the value that was last written to that place.
-    # CasADi's work vector has few places, which are reused.
+    made = np.flatnonzero(~is_output)  # instruction of each value
+    # The arguments of an instruction are the values last written to their places, because CasADi's work vector has few
+    # places, which are reused.
     time = np.arange(len(table))
     written = places[made, 0] * len(table) + made
     order = np.argsort(written)
@@ -255,9 +254,9 @@ _TABLE = np.dtype([("code", np.int64), ("places", np.int64, 3), ("number", np.fl
 
 
 def _table(function: ca.Function) -> NDArray[Any]:
-    """Return the instructions of a function: code, places of the result and of two arguments, and constant.
+    """Return the instructions of a function: code, places of result and arguments, and constant.
 
-    An input has the places (result, which input, which nonzero), an output (which output, argument, which nonzero).
+    An input has the places (result, input, nonzero), and an output has (output, argument, nonzero).
     """
     count = function.n_instructions()
     records = _stored(function, count)
@@ -266,20 +265,20 @@ def _table(function: ca.Function) -> NDArray[Any]:
     table = np.zeros(count, _TABLE)
     table["code"], table["places"] = records["code"], records["places"]
     constants = records["code"] == ca.OP_CONST
-    numbers = np.ascontiguousarray(records["places"][:, 1:]).view("<f8")[:, 0]  # in place of the arguments
+    numbers = np.ascontiguousarray(records["places"][:, 1:]).view("<f8")[:, 0]  # stored in the bytes of the arguments
     table["number"][constants] = numbers[constants]
     table["places"][constants, 1:] = 0
     return table
 
 
 def _stored(function: ca.Function, count: int) -> NDArray[Any] | None:
-    """Return the instructions as CasADi stores them, in one table; None if this version stores them differently.
+    """Return CasADi's table of instructions, or None if this version stores them differently.
 
-    Querying each of them takes four times as long. The table is located by its first entries, and compared with those
-    that CasADi returns for some instructions.
+    Querying each instruction would take four times as long. The table is located by its first entries, and compared
+    with CasADi's results for some instructions.
     """
     text = np.frombuffer(function.serialize().encode(), np.uint8)
-    half = text[: len(text) // 2 * 2] - ord("a")  # one letter per half byte
+    half = text[: len(text) // 2 * 2] - ord("a")  # each letter is half a byte
     stored = (half[::2] | half[1::2] << 4).tobytes()
     some = sorted({*range(min(count, 4)), *range(0, count, 1 + count // 50), *range(max(count - 4, 0), count)})
     expected = [_record(*_instruction(function, k)) for k in some]
@@ -308,7 +307,7 @@ def _record(code: int, places: tuple[int, int, int], number: float) -> bytes:
 
 
 def _counts(function: ca.Function, code: NDArray[Any]) -> dict[int, int]:
-    """Return the number of arguments of each operation that a function has."""
+    """Return the number of arguments of each operation in a function."""
     codes, first = np.unique(code, return_index=True)
     pairs = zip(codes.tolist(), first.tolist(), strict=True)
     return {item: len(function.instruction_input(k)) for item, k in pairs if item not in (ca.OP_INPUT, ca.OP_OUTPUT)}

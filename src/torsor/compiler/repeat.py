@@ -1,4 +1,4 @@
-"""Repeated kernel calls in one call of machine code, such as the steps of a simulation."""
+"""Repeated kernel calls, such as simulation steps, in one call of machine code."""
 
 import ctypes
 import math
@@ -16,14 +16,14 @@ from torsor.compiler.llvm import ir, native
 from torsor.compiler.llvm.target import host
 from torsor.compiler.machine_code import MAX_ARRAYS
 
-# A call is a row of integers: these, then for each array its place in the block, its move between two times, and its
-# steps between states and entries, all in bytes.
+# A call is a row of integers: these, followed for each array by its offset in the block, its change between two calls,
+# and its strides between states and entries, all in bytes.
 _HEAD = _RUN, _ARRAYS, _TIMES, _STATES, _WORDS = range(5)
 
 
 @cache
 def _chain() -> tuple[Any, Any]:
-    """Return the function and its machine code, which must outlive it; racing threads create one each."""
+    """Return the function and its machine code, which must outlive it; concurrent threads may each create one."""
     words = {"arrays": _ARRAYS, "times": _TIMES, "states": _STATES, "words": _WORDS, "head": len(_HEAD)}
     code = native.link(host().objects([ir("chain", max_arrays=MAX_ARRAYS, **words)]), ["chain"])
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
@@ -36,14 +36,14 @@ def can_repeat(kernel: object) -> bool:
 
 
 class Call(NamedTuple):
-    """A kernel that is called T times with arrays ``inputs`` (T, N, ...), and writes to ``outputs`` (T, N, ...)."""
+    """T calls of a kernel from arrays ``inputs`` (T, N, ...) to ``outputs`` (T, N, ...)."""
 
     kernel: Kernel
     inputs: Sequence[Array]
     outputs: Sequence[Array]
 
     def words(self, block: int) -> list[int]:
-        """Return the call as integers; its arrays are in the block of memory at an address."""
+        """Return the call as integers; its arrays are in the memory block at the address ``block``."""
         kernel, arrays = self.kernel, [*self.inputs, *self.outputs]
         times, states = self.outputs[0].shape[:2]
         if not can_repeat(kernel):
@@ -62,8 +62,8 @@ class Call(NamedTuple):
 def repeat(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
     """Call a kernel T times in sequence, from arrays ``inputs`` (T, N, ...) into ``outputs`` (T, N, ...).
 
-    Unlike a call with the batch (T, N), each call may read results of earlier ones: inputs may be views of the memory
-    of outputs. All are float64 arrays; inputs shared by all calls may be broadcast.
+    Unlike in a call with the batch (T, N), each call may read results of earlier ones, because inputs may be views of
+    output memory. All arrays are float64; inputs that all calls share may be broadcast.
     """
     words = Call(kernel, inputs, outputs).words(0)
     run, _ = _chain()
@@ -73,7 +73,7 @@ def repeat(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) ->
 class Chain:
     """Consecutive kernel calls, whose arrays are views of one ``block`` of memory (size,).
 
-    It is created once, and then called with any block of the same size.
+    A chain is created once and then called with any block of the same size.
     """
 
     def __init__(self, block: Array, calls: Sequence[Call]):
@@ -81,25 +81,25 @@ class Chain:
             raise ValueError("an array of a chain is not in its block of memory")
         words = [word for call in calls for word in call.words(block.ctypes.data)]
         self._table, self._count, self._shape = (ctypes.c_int64 * len(words))(*words), len(calls), block.shape
-        self._kernels = [call.kernel for call in calls]  # their machine code must outlive the chain
+        self._kernels = [call.kernel for call in calls]  # keeps their machine code alive
         self._run, self._code = _chain()
 
     def __call__(self, block: Array) -> None:
-        """Make all calls in a block of memory: contiguous float64 with the shape with which the chain was created."""
+        """Make all calls in a memory block, a contiguous float64 array with the shape used at creation."""
         if block.shape != self._shape or block.dtype != np.float64 or not block.flags.c_contiguous:
             allowed = f"contiguous float64 of shape {self._shape}"
             raise ValueError(f"{block.dtype} of shape {block.shape}; allowed: {allowed}")
         self._run(self._table, self._count, block.ctypes.data)
 
 
-# The memory of a compiled chain of calls: named arrays in one block, which later calls reuse.
+# The memory of a compiled chain of calls: named arrays in one reusable block.
 
-MAX_BLOCK_KEPT = 2**20  # numbers in the largest block that is kept
-FEW, SHORT = 2, 2  # number of states for which short vectors are faster, because a kernel also fills unused lanes
+MAX_BLOCK_KEPT = 2**20  # maximum size of a block that is kept for reuse, in numbers
+FEW, SHORT = 2, 2  # maximum number of states for short vectors, and their width; a kernel computes unused lanes too
 
 
 class Room(NamedTuple):
-    """The arrays of one call by name, in a ``block`` of memory, and the function that computes in them."""
+    """The named arrays of one call in a memory ``block``, and the function that computes in them."""
 
     block: Array
     arrays: dict[str, Array]
@@ -107,7 +107,7 @@ class Room(NamedTuple):
 
 
 class Workspace:
-    """A chain of calls for arrays with some ``shapes``; ``calls`` creates it from these arrays.
+    """A chain of calls on arrays with named ``shapes``; ``calls`` returns the calls for these arrays.
 
     A room is used exclusively until it is released.
 
@@ -137,7 +137,7 @@ class Workspace:
         return {name: block[place].reshape(shape) for name, place, shape in self._places}
 
     def take(self) -> Room:
-        """Return arrays that are not in use, with arbitrary content."""
+        """Return unused arrays with arbitrary content."""
         try:
             return self._free.pop()
         except IndexError:

@@ -1,4 +1,4 @@
-"""Shared parts of source-text targets: names, statements, comments, files."""
+"""Shared parts of source-text targets: names, statements, comments and files."""
 
 import heapq
 import math
@@ -16,17 +16,17 @@ from torsor.base.errors import ModelError
 from torsor.compiler.program import FREE_OPERATIONS, Program, count_operations, read_program
 
 DTYPES = ("float64", "float32")
-PIECE = 1500  # operations in the longest piece of a function
+PIECE = 1500  # maximum number of operations in a piece of a function
 
 
 class Names:
-    """Generator of unique identifiers, none of them ``reserved``. ``form`` turns any text into an identifier."""
+    """Generator of unique identifiers that are not ``reserved``; ``form`` converts any text to an identifier."""
 
     def __init__(self, form: Callable[[str], str], reserved: Collection[str], taken: Iterable[str] = ()):
         self.form, self.reserved, self.taken = form, reserved, set(taken)
 
     def new(self, wanted: str) -> str:
-        """Return a new identifier, as similar as possible to the given name."""
+        """Return a new identifier that is as similar as possible to ``wanted``."""
         name = self.form(wanted)
         reserved = name in self.reserved or re.fullmatch(r"w\d+", name)  # local variables are w0, w1, ...
         tried, count = name + "_" if reserved else name, 1
@@ -38,20 +38,20 @@ class Names:
 
 
 def words(text: str) -> str:
-    """Return text with underscores for characters other than ASCII letters and digits, beginning with a letter."""
+    """Return text that begins with a letter, with underscores for characters other than ASCII letters and digits."""
     name = re.sub(r"[^A-Za-z0-9_]", "_", text)
-    # Leading underscores are reserved for compilers.
+    # Identifiers with leading underscores are reserved for compilers.
     return name if re.match(r"[A-Za-z]", name) else "x" + name
 
 
 def camel(text: str) -> str:
-    """Return text in camel case, beginning with a letter: ``words`` with capitals instead of underscores."""
+    """Return text in camel case: ``words`` with capitals instead of underscores."""
     first, *others = [part for part in words(text).split("_") if part]
     return first + "".join(part[0].upper() + part[1:] for part in others)
 
 
 def with_names(functions: Sequence[ca.Function] | Mapping[str, ca.Function]) -> list[tuple[str, ca.Function]]:
-    """Return the functions with their names; raise an error for invalid ones."""
+    """Return functions with their names; raise ModelError for invalid ones."""
     if not isinstance(functions, Iterable):
         raise ModelError(argument="functions", value=functions, allowed="a list, or a mapping from names")
     items = list(functions.items()) if isinstance(functions, Mapping) else [(None, item) for item in functions]
@@ -76,11 +76,11 @@ MARK = "Written by Torsor"
 
 
 class About(NamedTuple):
-    """Documentation of exported source, provided by the caller, because the compiler is independent of robots.
+    """Documentation of exported source, provided by the caller because the compiler is independent of robots.
 
-    ``lines`` describe the whole (robot, order of the coordinates, units, axes, version, licence). ``facts`` holds the
-    same information as data: strings, numbers, lists and mappings. ``results`` describes what each function returns, by
-    its name, and ``arguments`` describes arguments, by their name in CasADi.
+    ``lines`` contains general information (robot, coordinate order, units, axes, version, licence), and ``facts``
+    contains the same as data (strings, numbers, lists and mappings). ``results`` describes the results of functions by
+    name, and ``arguments`` describes arguments by their CasADi names.
     """
 
     lines: tuple[str, ...] = ()
@@ -90,9 +90,9 @@ class About(NamedTuple):
 
 
 def plain(text: str) -> str:
-    """Return ASCII text that cannot end a comment: other characters become underscores.
+    """Return ASCII text that cannot end a comment; other characters become underscores.
 
-    A slash is kept only between letters, digits and blanks (m/s), so that neither ``*/`` nor ``</script>`` remains.
+    Slashes are kept only between letters, digits and blanks (m/s), so neither ``*/`` nor ``</script>`` remains.
     """
     text = re.sub(r"[^A-Za-z0-9_ .,:;()<>^=+/-]", "_", text)
     return re.sub(r"(?<![A-Za-z0-9 ])/|/(?![A-Za-z0-9 ])", "_", text)
@@ -104,7 +104,7 @@ def asset(name: str, package: str = "torsor.compiler", folder: str = "assets") -
 
 
 def reserved_words(language: str) -> dict[str, frozenset[str]]:
-    """Return the names that the source in a language ("c" or "js") must not use, by kind."""
+    """Return the reserved names of a language ("c" or "js") by kind."""
     return {kind: frozenset(words.split()) for kind, words in tomllib.loads(asset("reserved.toml"))[language].items()}
 
 
@@ -114,14 +114,14 @@ def comment(*lines: str, begin: str = "/*") -> str:
 
 
 def is_own(file: Path) -> bool:
-    """Return whether Torsor wrote a text file, according to its first lines."""
+    """Return whether the first lines of a text file show that Torsor wrote it."""
     return MARK in file.read_text(errors="replace")[:200]
 
 
 def write_all(folder: Path, texts: Mapping[str, str], overwrite: bool = True) -> list[Path]:
-    """Write files under temporary names and then rename them, so that no file is ever incomplete.
+    """Write files under temporary names and then rename them, so that no file is incomplete at any time.
 
-    ``texts`` are ASCII, by file name in the folder, which may include subfolders (``"src/arm.cpp"``).
+    ``texts`` contains ASCII texts by file name, which may include subfolders (``"src/arm.cpp"``).
     """
     parts: dict[Path, Path] = {}
     if "\0" in str(folder):
@@ -138,7 +138,7 @@ def write_all(folder: Path, texts: Mapping[str, str], overwrite: bool = True) ->
             if not is_own(file):
                 message, allowed = "it exists and was not written by Torsor", "files written by Torsor"
                 raise ModelError(message, where=str(file), allowed=allowed, fix="choose another folder")
-        if existing and not overwrite:  # nothing is replaced by accident
+        if existing and not overwrite:  # avoids accidental replacement
             fix = "pass `overwrite=True`, or use another place"
             raise ModelError("it already exists", where=str(existing[0]), allowed="a new file", fix=fix)
         for item, text in texts.items():
@@ -158,23 +158,23 @@ def write_all(folder: Path, texts: Mapping[str, str], overwrite: bool = True) ->
     return list(parts)
 
 
-# The inverse of erf as CasADi computes it, for languages without it: a rational function, then two Newton steps.
+# The inverse of erf as in CasADi, for languages without it: a rational function and two Newton steps.
 #
-# For abs(x) < ``BORDER`` the rational function is x times that of z = x^2 in the middle; beyond, it is that of z =
-# sqrt(-log((1 - abs(x)) / 2)), and for x < -``BORDER`` CasADi takes no Newton step. The slope of erf at y is ``SLOPE``
-# exp(-y^2).
+# For abs(x) < ``BORDER``, the function is x times a rational function of z = x^2. Beyond, it is a rational function of
+# z = sqrt(-log((1 - abs(x)) / 2)), and for x < -``BORDER``, CasADi takes no Newton steps. The slope of erf at y is
+# ``SLOPE`` exp(-y^2).
 
 BORDER = 0.7
 SLOPE = 2.0 / math.sqrt(math.pi)
 
 
 def rules(names: str, rule: Callable[[str], Callable[..., str]]) -> dict[int, Callable[..., str]]:
-    """Return the rules of CasADi operations for which the language has functions of the same name."""
+    """Return the rules of CasADi operations for which a language has functions with the same names."""
     return {getattr(ca, f"OP_{name.upper()}"): rule(name) for name in names.split()}
 
 
 def polynomial(literal: Callable[[float], str], *terms: float) -> str:
-    """Return a polynomial of z by Horner's scheme, with the highest power first."""
+    """Return a polynomial in z by Horner's scheme, with the highest power first."""
     text = literal(terms[0])
     for term in terms[1:]:
         text = f"({text} * z + {literal(term)})" if term >= 0 else f"({text} * z - {literal(-term)})"
@@ -182,7 +182,7 @@ def polynomial(literal: Callable[[float], str], *terms: float) -> str:
 
 
 def check_export(dtype: str, name: str, taken: Collection[str] = ()) -> None:
-    """Raise ModelError for a dtype or file name for which no source can be exported."""
+    """Raise ModelError if the dtype or file name of an export is invalid."""
     if dtype not in DTYPES:
         raise ModelError(argument="dtype", value=dtype, allowed=", ".join(DTYPES))
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in taken:
@@ -193,8 +193,8 @@ def check_export(dtype: str, name: str, taken: Collection[str] = ()) -> None:
 def erfinv(literal: Callable[[float], str], edges: str, root: str, step: str) -> str:
     """Return the statements that compute and return y, the inverse of erf at x.
 
-    ``edges`` returns the limits beyond 1 and -1; ``root`` sets z = sqrt(-log((1 {sign} x) / 2)), where {sign} becomes +
-    or -; ``step`` is a Newton step.
+    ``edges`` returns the limits for x at and beyond 1 and -1. ``root`` sets z = sqrt(-log((1 {sign} x) / 2)), where
+    {sign} becomes + or -. ``step`` is a Newton step.
     """
     above = polynomial(literal, 1.641345311, 3.429567803, -1.624906493, -1.970840454)
     tail = f"{above} / {polynomial(literal, 1.637067800, 3.543889200, 1.0)}"
@@ -217,10 +217,10 @@ def erfinv(literal: Callable[[float], str], edges: str, root: str, step: str) ->
     return y;"""
 
 
-# A function as statements of a language: one per operation, in pieces if there are many.
+# Statements of a function in a language: one per operation, in pieces if there are many.
 #
-# A long function is divided into pieces, because the compile time of C compilers and JavaScript engines grows faster
-# than the length of a function. Values that a later piece uses are stored in a scratch array, whose places are reused.
+# A long function is divided into pieces, because the compile time of C compilers and JavaScript engines grows more than
+# linearly with its length. Values used by later pieces are stored in a scratch array, whose elements are reused.
 
 SCRATCH = "s"
 """The name of the scratch array; local variables are w0, w1, ... No argument may have these names."""
@@ -231,20 +231,20 @@ class Language(Protocol):
 
     @property
     def local(self) -> str:
-        """The text before a local variable at its first assignment, with a trailing space."""
+        """Text before the first assignment of a local variable, with a trailing space."""
 
     def literal(self, number: float) -> str:
-        """Return the text of a number that needs no parentheses and reads back exactly."""
+        """Return an exact text of a number that needs no parentheses."""
 
     def expression(self, code: int, *arguments: str) -> str:
-        """Return the operation with the given code, applied to operands that need no parentheses."""
+        """Return the operation with a code, applied to operands that need no parentheses."""
 
     def element(self, array: str, entry: int) -> str:
         """Return the element of an argument, or of the scratch array."""
 
 
 class ArrayArgument(NamedTuple):
-    """An argument: its name in the language, its original name, its size, and whether it is an output."""
+    """An argument: its name in the language, original name, size, and whether it is an output."""
 
     name: str
     title: str
@@ -258,7 +258,7 @@ class ArrayArgument(NamedTuple):
 
 
 def _pieces(program: Program, longest: int) -> list[list[int]]:
-    """Return the operations that are needed, cut into pieces of about equal length."""
+    """Return the required operations in pieces of similar length."""
     needed = {index for index in program.targets if index is not None}
     for index in range(len(program.operations) - 1, -1, -1):
         if index in needed:
@@ -269,7 +269,7 @@ def _pieces(program: Program, longest: int) -> list[list[int]]:
 
 
 def _places(born: Iterable[tuple[int, int]], ends: Mapping[int, int]) -> tuple[dict[int, int], int]:
-    """Return a place for each value, and the number of places; a place is reused after the last use of its value."""
+    """Return a scratch index for each value, and the number of indices, which are reused after a value's last use."""
     places, free, busy, count = dict[int, int](), list[int](), list[tuple[int, int]](), 0
     for value, time in born:
         while busy and busy[0][0] <= time:
@@ -281,17 +281,17 @@ def _places(born: Iterable[tuple[int, int]], ends: Mapping[int, int]) -> tuple[d
 
 
 class Piece(NamedTuple):
-    """Statements of a function, and the names of the arrays that they read or write."""
+    """Statements of a function, and the names of the arrays that they access."""
 
     lines: list[str]
     touched: set[str]
 
 
 class SourceKernel:
-    """A function (of SX, see ``in_scalars``) in a language, in pieces of at most ``longest`` operations.
+    """A function (SX; see ``in_scalars``) in a language, in pieces of at most ``longest`` operations.
 
-    ``arguments`` are the names of its inputs and outputs. ``arrays`` are these arguments, outputs last, and ``scratch``
-    is the length of the scratch array.
+    ``arguments`` are the names of its inputs and outputs, ``arrays`` are these arguments with outputs last, and
+    ``scratch`` is the length of the scratch array.
     """
 
     def __init__(
@@ -304,23 +304,23 @@ class SourceKernel:
         n = function.n_in()
         self.arrays = [ArrayArgument(argument, titles[k], sizes[k], k >= n) for k, argument in enumerate(arguments)]
         self.inputs, self.outputs = self.arrays[:n], self.arrays[n:]
-        # The output elements where a value is stored.
+        # Output elements to which each value is stored.
         self._targets = {
             index: [(self.outputs[k].name, entry) for k, entry in places] for index, places in program.targets.items()
         }
         self._orders = _pieces(program, longest)
         home = {index: number for number, piece in enumerate(self._orders) for index in piece}
-        # Values that a later piece uses have a place in the scratch array, until the piece after their last use.
+        # Values used by later pieces have an index in the scratch array until the piece after their last use.
         ends = {a: n + 1 for i, n in home.items() for a in program.operations[i].taken if home.get(a, n) < n}
         self._slots, self.scratch = _places(((index, home[index]) for index in home if index in ends), ends)
 
     @property
     def operations(self) -> set[int]:
-        """The codes of its operations."""
+        """Codes of the operations."""
         return {operation.code for operation in self.program.operations}
 
     def constants(self) -> list[tuple[str, int, float]]:
-        """Return the output entries that do not depend on inputs: array, entry, number."""
+        """Return the constant output entries: array, entry and number."""
         result = []
         for index, targets in self._targets.items():
             if index is None or self.program.operations[index].code == ca.OP_CONST:
@@ -348,7 +348,7 @@ class SourceKernel:
         return [self._piece(order) for order in self._orders]
 
     def _value(self, index: int, touched: set[str]) -> str:
-        """Return the text of a value that is not in a local variable: a literal, an input or an element of scratch."""
+        """Return a value that is not in a local variable as text: a literal, an input or a scratch element."""
         operation = self.program.operations[index]
         if operation.code == ca.OP_CONST:
             return self.language.literal(operation.number)

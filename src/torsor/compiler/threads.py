@@ -1,6 +1,6 @@
-"""Batches shared by several threads: the number of threads, the size of their parts, and the pool that computes them.
+"""Division of batches among threads: number of threads, size of parts, and the thread pool.
 
-The threads run only generated code (``llvm/pool.py``) and never wait for the interpreter. Windows has other thread
+The threads run only generated code (``llvm/pool.py``) and never wait for the interpreter. Windows has different thread
 functions, so a pool of Python threads is used there (``compute``).
 """
 
@@ -25,27 +25,27 @@ from torsor.compiler.cache import load, store
 from torsor.compiler.llvm import native, pool
 from torsor.compiler.llvm.target import host
 
-# Batches divided among Python threads, for systems without threads that generated code could run.
+# Batches divided among Python threads, for systems on which generated code cannot use threads.
 #
-# Waking these threads takes up to a millisecond, so it pays off only for batches of some ten milliseconds.
+# Waking these threads takes up to 1 ms, so it is worthwhile only for batches that take about 10 ms or more.
 
-SMALLEST_PART = 256  # states: with fewer, a second thread costs more than it saves
-PIECES = 16  # pieces of a large batch per thread
+SMALLEST_PART = 256  # states; for smaller parts, a second thread costs more than it saves
+PIECES = 16  # number of pieces of a large batch per thread
 
 
 def compute(
     ufunc: Callable[..., Any], arrays: Sequence[NDArray[Any]], cores: Sequence[Shape], batch: Shape, threads: int
 ) -> None:
-    """Compute a batch, divided along its longest axis; ``cores`` are the shapes of the ``arrays`` for one state."""
+    """Compute a batch divided along its longest axis; ``cores`` are the shapes of the ``arrays`` for one state."""
     axis = int(np.argmax(batch)) if batch else 0
     most = min(batch[axis] if batch else 1, max(1, math.prod(batch) // SMALLEST_PART))
     threads, pieces = min(threads, most), min(threads * PIECES, most)
     if threads <= 1:
         ufunc(*arrays)
         return
-    back = len(batch) - axis  # counted from the last batch axis: inputs may have fewer axes
+    back = len(batch) - axis  # counted from the last batch axis, because inputs may have fewer axes
     bounds = np.linspace(0, batch[axis], pieces + 1).astype(int)
-    turns = iter(range(pieces))  # a free thread takes the next piece, so that none waits for a slow core
+    turns = iter(range(pieces))  # a free thread takes the next piece, so no thread waits for a slow core
 
     def part(array: NDArray[Any], core: int, piece: int) -> NDArray[Any]:
         index = array.ndim - core - back
@@ -75,24 +75,25 @@ if hasattr(os, "register_at_fork"):
 
 AUTO = "auto"
 
-# Nanoseconds of one operation on a vector: inverse dynamics of UR5 and Talos takes 0.23 with AVX-512, 0.33 with NEON.
+# Duration of a vector operation in ns; in inverse dynamics of UR5 and Talos, it is 0.23 with AVX-512 and 0.33 with
+# NEON.
 OPERATION = 0.3
-# Nanoseconds: work for which a sleeping thread is worth waking, the share of each thread, the shortest and the longest
-# chunk. Waking takes about ten microseconds, taking a chunk a tenth of one.
+# Work in ns: minimum for waking a sleeping thread, share of each thread, and shortest and longest chunk. Waking a
+# thread takes about 10 us, and taking a chunk 0.1 us.
 LEAST, SHARE, SMALLEST, LARGEST = 120_000, 15_000, 5_000, 50_000
-MAX_THREADS = 1024  # threads: more than the cores of any machine, and few enough to create
-# Seconds that an idle thread spins before it sleeps: longer than the Python code between two calls.
+MAX_THREADS = 1024  # more than the cores of any machine, but few enough to create
+# Time (s) for which an idle thread spins before it sleeps; longer than the Python code between two calls.
 SPIN = 40e-6
 
 
 def available_cores() -> int:
-    """Return the number of cores that this process may use, from its affinity and container quota."""
+    """Return the number of cores available to this process, from its affinity and container quota."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(cores, _quota()))
 
 
 def _quota(folder: str = "/sys/fs/cgroup") -> int:
-    """Return the number of cores that the control group of this process may use, rounded up."""
+    """Return the number of cores available to the control group of this process, rounded up."""
     root = Path(folder)
     try:
         if (root / "cpu.max").is_file():
@@ -100,12 +101,12 @@ def _quota(folder: str = "/sys/fs/cgroup") -> int:
         else:
             quota, period = ((root / "cpu" / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
         return math.ceil(int(quota) / int(period)) if int(quota) > 0 else sys.maxsize
-    except (OSError, ValueError, ZeroDivisionError):  # no control groups, or "max": no quota
+    except (OSError, ValueError, ZeroDivisionError):  # no control groups, or no quota ("max")
         return sys.maxsize
 
 
 def has_native_threads() -> bool:
-    """Return whether this system has the thread functions that the pool calls."""
+    """Return whether this system has the thread functions required by the pool."""
     return _native_pool() is not None
 
 
@@ -122,7 +123,7 @@ class _Pool:
             objects = target.objects([text])
             store(key, objects)
         code = native.link(objects, ["loop", "share", "reset", "pause", "spins"], addresses)
-        # Idle threads run this code until the process ends, also while the interpreter is torn down.
+        # Idle threads run this code until the process ends, even during interpreter shutdown.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
         self.loop: int = code["loop"]
         self.share = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code["share"])
@@ -142,7 +143,7 @@ class _Pool:
 
 
 def _native_pool() -> _Pool | None:
-    with native.LINKING:  # one per process, even if two threads ask for it at once
+    with native.LINKING:  # one pool per process, even if two threads request it simultaneously
         return _make_pool()
 
 
@@ -155,9 +156,9 @@ def _make_pool() -> _Pool | None:
 
 
 class SharedKernel:
-    """The machine code of a function with the data that threads need to share its batches.
+    """The machine code of a function, with the data for dividing batches among threads.
 
-    ``code`` holds its addresses. ``loop`` and ``data`` are the inner loop of the gufunc and its data.
+    ``code`` contains its addresses. ``loop`` and ``data`` are the inner loop of the gufunc and its data.
     """
 
     def __init__(self, code: Any, arrays: int, threads: int):
@@ -184,7 +185,7 @@ class SharedKernel:
         wide = [np.broadcast_to(a, (*batch, *core)) for a, core in zip(arrays, cores, strict=True)]
         outer, this = len(batch), self.compiled
         lengths, strides = _merged(list(batch), [list(item.strides[:outer]) for item in wide])
-        # Rows of states fill vectors: they are the last axis, unless it is short and another is longer.
+        # Rows of states fill vectors. They are the last axis, unless it is short and another axis is longer.
         axis = len(lengths) - 1 if lengths[-1] >= this.smallest else int(np.argmax(lengths))
         length, steps = lengths.pop(axis), [stride.pop(axis) for stride in strides]
         states = math.prod(batch)
@@ -209,7 +210,7 @@ class SharedKernel:
 
 
 def _merged(lengths: list[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
-    """Return the axes of a batch with adjacent ones merged if all arrays traverse both with one stride."""
+    """Return the batch axes with adjacent ones merged if all arrays traverse both with one stride."""
     several = [axis for axis, length in enumerate(lengths) if length > 1] or [0]
     lengths, strides = [lengths[axis] for axis in several], [[item[axis] for axis in several] for item in strides]
     for axis in reversed(range(len(lengths) - 1)):

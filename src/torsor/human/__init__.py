@@ -1,7 +1,7 @@
 """The human body in motion: ground contact, balance, and prediction of walking and other tasks."""
 
-import torsor.human.encoding  # registers classes
-import torsor.human.gait.timelines  # noqa: F401  it registers how walks and tasks are shown
+import torsor.human.encoding  # registers classes for files
+import torsor.human.gait.timelines  # noqa: F401  registers the timelines of walks and tasks
 from torsor.base.registry import subpackages
 from torsor.human.body.drawing import draw
 from torsor.human.body.fatigue import Fatigue, JointLoads

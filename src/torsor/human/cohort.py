@@ -1,4 +1,4 @@
-"""Walks of many people or at many speeds: solved together, with the mean and standard deviation of their curves."""
+"""Walks of many people or at many speeds, solved together, with mean and standard deviation of their curves."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ WHERE = "cohort"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cohort:
-    """The ``results`` of ``cohort``, in the order of its problems; ``side`` is the side of the strides."""
+    """The ``results`` of ``cohort`` in the order of the problems; ``side`` is the side of the strides."""
 
     results: tuple[MotionResult, ...]
     side: str = "right"
@@ -68,9 +68,9 @@ class Cohort:
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Return the figure of the sagittal curves: each walk, and the mean with a band of one standard deviation.
+        """Plot the sagittal curves of all walks, and the mean with a band of one standard deviation; return the figure.
 
-        Save it if ``path`` is given.
+        With ``path``, the figure is also saved.
         """
         return plot_bands(self.curves, self.strides, path)
 
@@ -78,10 +78,10 @@ class Cohort:
 def cohort(problems: Sequence[MotionProblem], side: str = "right", workers: int = 1, **settings: Any) -> Cohort:
     """Solve ``torsor.human.walking`` problems together and return the walks.
 
-    The problems may have different bodies, speeds, weights and bounds. Those with the same terms and control points are
-    solved in batches, in ``workers`` processes. Each walk starts from the most similar one of an earlier batch, so that
-    it needs fewer iterations, but may reach another local optimum than ``solve``. ``settings`` are those of ``solve``.
-    ``side`` is the side of the strides. After Ctrl-C, the cohort has the walks found so far.
+    The problems may have different bodies, speeds, weights and bounds. Problems with the same terms and control points
+    are solved in batches, in ``workers`` processes. Each walk starts from the most similar one of an earlier batch,
+    which reduces the number of iterations, but may lead to a different local optimum than ``solve``. ``settings`` are
+    those of ``solve``. ``side`` is the side of the strides. After Ctrl-C, the cohort contains the walks found so far.
 
     Example:
         >>> from torsor.human import Step, walking

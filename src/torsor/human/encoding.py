@@ -1,4 +1,4 @@
-"""Registration of the classes and functions of ``torsor.human`` that motion problem files may contain."""
+"""Registration of the classes and functions of ``torsor.human`` that files may contain."""
 
 from torsor.human.body import loads, person, strength, trunk_strength, work_shift
 from torsor.human.contact import contact_forces, schedule, support

@@ -26,11 +26,11 @@ from torsor.motion.problems import POINTS
 from torsor.robot.robot import Robot
 
 Make = Callable[..., MotionProblem]
-MAX_SLOPE = math.radians(45.0)  # the range of walking's argument ``slope``
+MAX_SLOPE = math.radians(45.0)  # range of the argument ``slope`` of ``walking``
 _NAMED = "NAME=NUMBER"
 _POSITIVE, _NOT_NEGATIVE = {"above": 0.0}, {"least": 0.0}
 
-# Arguments that several problems have: who it is, a load, a step, a duration.
+# Arguments of several problems: person, load, step and duration.
 PERSON = (
     Argument("height", float, "body height (default: 1.741)", "m", "M"),
     Argument("mass", float, "body mass (default: 73)", "kg", "KG"),
@@ -103,7 +103,7 @@ _ARMRESTS = Argument("armrests", float, "height of armrests that the hands push 
 
 
 def body_of(**person: Any) -> Robot:
-    """Return the body of a person (``PERSON``); a single number ``strength`` scales all strengths."""
+    """Return the body of a person (``PERSON``); a number ``strength`` scales all strengths."""
     strength = person.get("strength")
     if strength is not None and not isinstance(strength, Mapping):
         person["strength"] = {"all": strength}
@@ -121,7 +121,7 @@ def walk(
     box: float = 0.0,
     **settings: Any,
 ) -> MotionProblem:
-    """Return ``torsor.human.walking`` with a load (kg, 0 for none)."""
+    """Return ``torsor.human.walking`` with a load (kg; 0: none)."""
     if backpack and box:
         raise ModelError("backpack and box are both given", where="walk", allowed="one of them")
     load = Backpack(backpack) if backpack else Box(box) if box else None
@@ -143,34 +143,34 @@ def _spelt(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def lift(body: Robot, box: float = 10.0, **settings: Any) -> MotionProblem:
-    """Return ``torsor.human.lifting`` for a box with a mass (kg)."""
+    """Return ``torsor.human.lifting`` for a ``box`` mass (kg)."""
     return lifting(body, Box(box), **settings)
 
 
 def exert(
     function: Make, body: Robot, push_force: float = 100.0, handle: float = 1.0, **settings: Any
 ) -> MotionProblem:
-    """Return ``torsor.human.pushing`` or ``pulling``, for a handle at a height (m) and a force (N)."""
+    """Return ``torsor.human.pushing`` or ``pulling`` for a handle height (m) and a force (N)."""
     return function(body, push_force, handle, **settings)
 
 
 def use_seat(function: Make, body: Robot, armrests: float | None = None, **settings: Any) -> MotionProblem:
-    """Return ``torsor.human.standing_up`` or ``sitting_down``, with armrests at a height (m)."""
+    """Return ``torsor.human.standing_up`` or ``sitting_down``, optionally with ``armrests`` at a height (m)."""
     return function(body, rails=None if armrests is None else Rails(height=armrests), **settings)
 
 
-# Figures of a stride, and their units.
+# Key figures of a stride, and their units.
 _STRIDE = {
     "cost_of_transport": "J/(kg m)", "mechanical_work": "J/(kg m)", "positive_work": "J", "hip_extension": "N m/kg",
     "knee_extension": "N m/kg", "ankle_plantarflexion": "N m/kg", "vertical_peak": "weights",
     "knee_in_swing": "degrees",
 }  # fmt: skip
-# Figures of a lift, and their units: the largest loads of L5/S1, and the fraction of people who are strong enough.
+# Key figures of a lift, and their units: largest loads on L5/S1, and the fraction of people who are strong enough.
 _BACK = {"lumbar_moment": "N m", "compression": "N", "shear": "N", "lifting_index": "1", "capable": "1"}
 
 
 def stride_figures(result: MotionResult) -> dict[str, Any]:
-    """Return figures for a walk: work, largest moments and forces; NaN if the walk is infeasible."""
+    """Return the key figures of a walk: work, largest moments and forces; NaN if the walk is infeasible."""
     if not result.is_feasible:
         return dict.fromkeys(_STRIDE, np.nan)
     stride = Stride(result)
@@ -186,7 +186,7 @@ def stride_figures(result: MotionResult) -> dict[str, Any]:
 
 
 def back_figures(result: MotionResult) -> dict[str, Any]:
-    """Return figures for a lift: back loads, lifting index and fraction of capable people; NaN if it is infeasible."""
+    """Return the key figures of a lift: back loads, lifting index and percent capable; NaN if it is infeasible."""
     if not result.is_feasible:
         return dict.fromkeys(_BACK, np.nan)
     from torsor.human.ergonomics import assess
@@ -202,13 +202,13 @@ def back_figures(result: MotionResult) -> dict[str, Any]:
 
 
 def _of_person(make: Make, body: Robot | None = None, **settings: Any) -> MotionProblem:
-    """Return the problem of a body, or of a described person."""
+    """Return the problem for a body or a described person."""
     person = {argument.name: settings.pop(argument.name) for argument in PERSON if argument.name in settings}
     return make(body_of(**person) if body is None else body, **settings)
 
 
 def _named(name: str, make: Make, function: Make, *arguments: Argument, **report: Any) -> NamedProblem:
-    """Return a declared problem; defaults are those of ``make``, the person, and the Python function."""
+    """Return a declared problem with the defaults of ``make``, of the person, and of the Python function."""
     defaults = defaults_of(function) | defaults_of(described_person) | defaults_of(make)
     return NamedProblem(name, partial(_of_person, make), PERSON + arguments, defaults=defaults, **report)
 

@@ -1,4 +1,4 @@
-"""Named parts of a vector: the entries that belong to each quantity."""
+"""Vectors that consist of named parts."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -12,24 +12,24 @@ from torsor.base.arrays import Array
 
 
 class VectorLayout:
-    """Ordered names with their numbers of entries, for packing parts into one vector and unpacking it."""
+    """Ordered names with their numbers of entries, for packing and unpacking a vector."""
 
     def __init__(self, sizes: Mapping[str, int] | None = None, **more: int):
         self.sizes = {**(sizes or {}), **more}
 
     @property
     def size(self) -> int:
-        """Number of entries of the whole vector."""
+        """Total number of entries."""
         return sum(self.sizes.values())
 
     @cached_property
     def slices(self) -> dict[str, slice]:
-        """The entries of each part, as slices."""
+        """Slices of the entries of each part."""
         ends = np.cumsum([0, *self.sizes.values()]).tolist()
         return {name: slice(first, last) for name, first, last in zip(self.sizes, ends[:-1], ends[1:], strict=True)}
 
     def pack(self, count: int, **parts: ArrayLike) -> Array:
-        """Return rows (count, size) from parts, each (count, part size), (count,) if that is 1, or one row for all."""
+        """Return rows (count, size) from parts (count, part size); (count,) for size 1, or a single shared row."""
         packed = np.empty((count, self.size))
         for name, size in self.sizes.items():
             part = np.asarray(parts[name], dtype=float)

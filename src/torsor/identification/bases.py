@@ -2,10 +2,10 @@
 
     Y(q, v, a) pi = tau + sum over links of J^T w
 
-Here w are the environment wrenches. A floating base has no drive: its six tau are zero, and the ground reaction
-forces move the whole robot. These six equations alone determine all link parameters that the joint torques determine
-(Ayusawa, Venture and Nakamura, "Identifiability and identification of inertial parameters using the underactuated
-base-link dynamics for legged multibody systems", 2014).
+Here w are the environment wrenches. A floating base has no drive: its six tau are zero, and the ground reaction forces
+move the whole robot. These six equations alone determine all link parameters that joint torques determine (Ayusawa,
+Venture and Nakamura, "Identifiability and identification of inertial parameters using the underactuated base-link
+dynamics for legged multibody systems", 2014).
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ def free_coordinates(robot: MeasuredRobot) -> list[int]:
     """Return the indices of the floating-base coordinates, which have no drives.
 
     A floating base is a free joint at the base, or three prismatic and three revolute joints in series with massless
-    links between them, as in ``library.human`` and OpenSim skeletons.
+    links between them, as in ``library.human`` and in OpenSim skeletons.
     """
     coordinates = [
         k
@@ -43,8 +43,9 @@ def free_coordinates(robot: MeasuredRobot) -> list[int]:
 def wrenches_of(robot: MeasuredRobot, q: Array, external: ArrayLike | Mapping[str, ArrayLike]) -> Array:
     """Return ``external`` (N, L, 6) at positions q (N, nq), from an array of this shape or from named wrenches.
 
-    {place: (N, 6)} holds the moment (N m) and force (N) of the environment at the origin of a link or frame, in its
-    axes. ``Robot.wrench_at`` builds an array from forces in base axes or at other points. Arrays can be added.
+    {place: (N, 6)} contains the moment (N m) and force (N) exerted by the environment at the origin of a link or frame,
+    in local axes. ``Robot.wrench_at`` returns arrays for forces in base axes or at other points; these arrays can be
+    added.
     """
     where = f"{robot.name}: external"
     if not isinstance(external, Mapping):
@@ -62,7 +63,7 @@ def wrenches_of(robot: MeasuredRobot, q: Array, external: ArrayLike | Mapping[st
 
 
 def _flat(values: Array, core: int) -> Array:
-    """Return values (..., *core axes) with their leading axes flattened into one sample axis."""
+    """Return values (..., *core axes) with the leading axes flattened into one sample axis."""
     return values.reshape(-1, *values.shape[-core:]) if values.ndim > core + 1 and values.size else values
 
 
@@ -88,9 +89,9 @@ def environment_forces(robot: Dynamics, q: Array, external: Array | None) -> Arr
 def forces_of(
     robot: MeasuredRobot, count: int, tau: ArrayLike | None, measured: list[int] | None
 ) -> tuple[Array, Array]:
-    """Return the forces (N, nv) of ``count`` samples and their weights (N, nv), 0 where not measured.
+    """Return the forces (N, nv) of ``count`` samples and their weights (N, nv), which are 0 for unmeasured forces.
 
-    ``tau`` has shape (N, nv), or (N, nv - 6) without the floating base, and contains the coordinates ``measured``
+    ``tau`` has shape (N, nv), or (N, nv - 6) without the floating base, and contains the ``measured`` coordinates
     (None: all). Without ``tau``, only the forces of a floating base are known.
     """
     base, where = free_coordinates(robot), robot.name

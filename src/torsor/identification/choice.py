@@ -1,22 +1,23 @@
 """Stepwise selection of friction models by cross-validation or an information criterion.
 
-Terms are added and removed one by one while the criterion decreases. Coordinate j has n_j effective samples (samples
-over their correlation time), n in total. With k unknowns,
+Terms are added and removed one by one while the criterion decreases. Coordinate j has n_j effective samples (number of
+samples divided by their correlation time), n in total. With k unknowns,
 
     criterion = sum of n_j log(S_j / n_j) + penalty,       S_j: sum of squared residuals
     bic   penalty = k log n                                (Schwarz 1978)
     aicc  penalty = 2 k + 2 k (k + 1) / (n - k - 1)        (Hurvich and Tsai 1989)
     cv    two criteria: one with penalty = k log n + 2 c log m, with c terms chosen among m (extended bic, Chen and Chen
-          2008), and one without penalty, where S_j are the residuals of ten parts of the motion, each predicted with
-          the parameters of the other nine (Stone 1974). A term is added if both decrease, and removed if either does
+          2008), and one without a penalty, where S_j are the residuals of ten parts of the motion, each predicted with
+          parameters from the other nine (Stone 1974). A term is added if both criteria decrease, and removed if either
+          decreases
 
-The prediction of data that were not used decides which terms are worth adding. The penalty excludes terms that lower
-the prediction error by chance, of which there are many among a hundred candidates: without 2 c log m, one in seven fits
-of a robot with only Coulomb and viscous friction contains an additional term.
+Prediction of unused data determines which terms are worth adding. The penalty excludes terms that reduce the prediction
+error by chance, as many of a hundred candidates do: without 2 c log m, one in seven fits of a robot with only Coulomb
+and viscous friction contains an additional term.
 
-Everything is computed from G_j = [Y C tau]^T [Y C tau] of each coordinate, with the columns C of all candidates. Shape
-parameters, such as the Stribeck velocity, are searched in one dimension: first on a grid, then by Brent's method. All
-other unknowns are solved exactly (variable projection, Golub and Pereyra 1973).
+All quantities are computed from G_j = [Y C tau]^T [Y C tau] of each coordinate, with the columns C of all candidates.
+Shape parameters, such as the Stribeck velocity, are searched in one dimension: first on a grid, then by Brent's method.
+All other unknowns are solved exactly (variable projection, Golub and Pereyra 1973).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,10 +42,10 @@ from torsor.identification.estimation import (
 from torsor.identification.model import Filter, Model
 
 CRITERIA = ("cv", "bic", "aicc")
-FOLDS = 10  # parts of the motion in cross-validation
-MAX_TRIALS = 24  # terms whose criterion is computed in each step: those that lower the squared residuals most
+FOLDS = 10  # number of motion parts in cross-validation
+MAX_TRIALS = 24  # number of terms tried in each step: those that reduce the squared residuals most
 MAX_STEPS = 100  # maximum number of terms added and removed, because two criteria might alternate
-SHAPE_TOLERANCE = 1 / 40_000  # accuracy of a shape, as a fraction of the interval of the search
+SHAPE_TOLERANCE = 1 / 40_000  # accuracy of a shape, as a fraction of the search interval
 MIN_NOISE_RATIO = 1e-6  # fraction of the forces below which residuals are rounding errors
 MIN_LEFT_PART = 1e-6  # fraction of the squared forces below which residuals are not computed as a difference
 MIN_INDEPENDENT_PART = 1e-8  # minimum fraction of a squared column norm that is independent of the other columns
@@ -56,15 +57,14 @@ Columns = Callable[[Sequence[Term]], Array]
 def choose(
     equations: Equations, fitted: Fit, columns: Columns, options: Sequence[Term], criterion: str
 ) -> tuple[list[Term], dict[str, dict[str, float]]]:
-    """Return the terms among ``options`` that lower the criterion, and its changes {drive: {model: change}}.
+    """Return the terms among ``options`` that reduce the criterion, and its changes {drive: {model: change}}.
 
-    For a chosen friction model, the change is the increase in the criterion if the model is removed. For any other
-    model, it is the increase if the model is added. ``equations`` contain the columns that are always present, and
-    ``fitted`` is their solution. Several options may be the same model with different shapes, of which at most one is
-    chosen.
+    For a selected friction model, the change is the increase in the criterion if the model is removed. For any other
+    model, it is the increase if the model is added. ``equations`` contains the columns that are always present, and
+    ``fitted`` is their solution. Options may include one model with several shapes, of which at most one is selected.
     """
     residuals = equations.residuals(fitted.values)
-    # Samples that are correlated over m lags count as one in 1 + m.
+    # If samples are correlated over m lags, the effective number is smaller by the factor 1 + m.
     lags = np.array([correlation_time(residual[:, None], equations.parts) for residual in residuals.T])
     search = _Search.of(equations, fitted.noise, lags, columns, options, criterion)
     chosen: list[int] = []
@@ -95,7 +95,7 @@ def choose(
 def shaped(equations: Equations, noise: Array, columns: Columns, term: Term, shapes: Sequence[float]) -> Term:
     """Return a term with the shape that minimises the squared residuals relative to the ``noise`` (n,).
 
-    The best of ``shapes`` is refined by Brent's method. ``equations`` contain all other columns.
+    The best of ``shapes`` is refined by Brent's method. ``equations`` contains all other columns.
     """
     search = _Search.of(equations, noise, np.zeros_like(noise), columns, [], "bic")
 
@@ -113,8 +113,8 @@ class _Search:
     """Normal matrices ``G`` (n, b + m + 1, b + m + 1) of b columns, m options and tau, with the ``noise`` (n,).
 
     ``counts`` (n,) are the effective numbers of ``samples`` (n,). ``folds`` are the contributions to G of each part of
-    the motion (one part without cross-validation): for each coordinate, an array (F, s, s) of its columns. ``local``
-    (n, b + m + 1) numbers these columns; -1 marks the others.
+    the motion (one part without cross-validation): for each coordinate, an array (F, s, s) over its columns. ``local``
+    (n, b + m + 1) contains the indices of these columns, and -1 for the others.
     """
 
     G: Array
@@ -158,7 +158,7 @@ class _Search:
         return len(self.G[0]) - self.size - 1
 
     def _solved(self, chosen: Sequence[int]) -> Array | None:
-        """Return the squared residuals (n,) with some options, or None if the columns are linearly dependent."""
+        """Return the squared residuals (n,) with the options ``chosen``, or None if columns are linearly dependent."""
         at = [*range(self.size), *(self.size + k for k in chosen), -1]
         x = _solution(self._weighted[np.ix_(at, at)])
         if x is None:
@@ -167,7 +167,7 @@ class _Search:
         return np.asarray(np.maximum(np.einsum("a,jab,b->j", whole, G, whole), 1e-300))
 
     def value(self, chosen: Sequence[int]) -> float:
-        """Return the criterion with some options; infinite if their columns are linearly dependent."""
+        """Return the criterion with the options ``chosen``; infinite if their columns are linearly dependent."""
         squares = self._solved(chosen)
         if squares is None:
             return np.inf
@@ -178,12 +178,12 @@ class _Search:
         return likelihood + 2 * k + 2 * k * (k + 1) / (n - k - 1) if n > k + 1 else np.inf
 
     def _likelihood(self, squares: Array) -> float:
-        """Return the sum of n_j log(S_j / n_j), twice the negative logarithm of the likelihood."""
+        """Return the sum of n_j log(S_j / n_j), which is twice the negative log-likelihood."""
         some, least = self.counts > 0, MIN_NOISE_RATIO**2 * self.G[:, -1, -1].max()
         return float(np.sum(self.counts[some] * np.log(np.maximum(squares, least)[some] / self.counts[some])))
 
     def _predicted(self, chosen: Sequence[int], folds: Sequence[int]) -> float:
-        """Return the likelihood of some folds with the parameters of the others; infinite if those do not suffice."""
+        """Return ``_likelihood`` of folds with parameters from the others; infinite if these are underdetermined."""
         at = [*range(self.size), *(self.size + k for k in chosen), -1]
         whole, squares = self.G[:, at][:, :, at], np.zeros(len(self.G))
         for k in folds:
@@ -201,7 +201,7 @@ class _Search:
 
     @cached_property
     def _usable(self) -> list[int]:
-        """The folds that can be left out while the parameters remain determined."""
+        """The folds without which the parameters remain determined."""
         return [k for k in range(len(self.folds[0])) if np.isfinite(self._predicted((), (k,)))]
 
     @cached_property
@@ -209,7 +209,7 @@ class _Search:
         return np.asarray(np.einsum("jab,j->ab", self.G, 1 / self.noise**2))
 
     def gains(self, chosen: Sequence[int]) -> Array:
-        """Return how much each option (m,) lowers the weighted squared residuals in addition to the chosen ones."""
+        """Return by how much each option (m,), added to the chosen ones, reduces the weighted squared residuals."""
         A, at = self._weighted, [*range(self.size), *(self.size + k for k in chosen)]
         options = slice(self.size, len(A) - 1)
         lengths = np.sqrt(np.maximum(np.diagonal(A)[at], 1e-300))
@@ -222,9 +222,9 @@ class _Search:
         return np.where(free > MIN_INDEPENDENT_PART * own, slopes**2 / np.maximum(free, 1e-300), 0.0)
 
     def change(self, chosen: Sequence[int], other: Sequence[int]) -> float:
-        """Return the change of the criterion from ``chosen`` to ``other`` options.
+        """Return the change in the criterion from ``chosen`` to ``other`` options.
 
-        By cross-validation it is the larger change of both criteria if an option is added, and the smaller one if an
+        With cross-validation, it is the larger change of both criteria if an option is added, and the smaller one if an
         option is removed.
         """
         change, added = self.value(other) - self.value(chosen), len(other) > len(chosen)
@@ -235,7 +235,7 @@ class _Search:
         return max(change, predicted) if added else min(change, predicted)
 
     def first_better(self, chosen: Sequence[int], trials: Sequence[list[int]]) -> list[int] | None:
-        """Return the trial with the lowest value of the criterion that lowers it, or None."""
+        """Return the trial with the lowest criterion, or None if no trial reduces it."""
         value, values = self.value(chosen), [self.value(trial) for trial in trials]
         for own, trial in sorted(zip(values, trials, strict=True)):
             if (own < value or len(trial) <= len(chosen)) and self.change(chosen, trial) < 0:
@@ -243,17 +243,17 @@ class _Search:
         return None
 
     def reweighted(self, chosen: Sequence[int]) -> "_Search":
-        """Return the search with the noise re-estimated from the residuals of some options."""
+        """Return the search with the noise re-estimated from the residuals with the options ``chosen``."""
         squares = self._solved(chosen)
         assert squares is not None
         least = MIN_NOISE_RATIO**2 * self.G[:, -1, -1].max()
         return replace(self, noise=np.sqrt(np.maximum(squares, least) / np.maximum(self.samples, 1)))
 
     def squares_with(self, equations: Equations, column: Array, direction: Array) -> float:
-        """Return the weighted squared residuals with one more column phi (N,) along a direction (n,)."""
+        """Return the weighted squared residuals with an additional column phi (N,) along a direction (n,)."""
         A = self._weighted
         across, own = np.zeros(self.size + 1), 0.0
-        for j in np.flatnonzero(direction).tolist():  # the coordinates on which it acts
+        for j in np.flatnonzero(direction).tolist():  # coordinates on which it acts
             scaled = column * direction[j] * (equations.weights[:, j] / self.noise[j]) ** 2
             across += np.append(scaled @ equations.Y[:, j], scaled @ equations.tau[:, j])
             own += float(scaled @ column) * direction[j]
@@ -284,7 +284,7 @@ def _solution(A: Array) -> Array | None:
     return np.asarray(np.linalg.solve(L.T, np.linalg.solve(L, A[:-1, -1] / lengths)) / lengths)
 
 
-LOAD_ITERATIONS = 4  # alternating fits of the transmitted forces and of the friction that depends on them
+LOAD_ITERATIONS = 4  # number of alternating fits of the transmitted forces and of load-dependent friction
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,9 +309,9 @@ class Wanted:
 def extended(
     model: Model, reference: Model | None, equations: Equations, through: Filter, wanted: Wanted, method: Method
 ) -> tuple[Equations, tuple[Term, ...], dict[str, dict[str, float]]]:
-    """Return the equations with all terms, the terms, and the criterion changes of the drives (see ``choose``).
+    """Return the equations with all terms, the terms, and the criterion changes by drive (see ``choose``).
 
-    ``reference`` is the model along the instruments' motion, if there are instruments.
+    ``reference`` is the model along the motion of the instruments, if there are any.
     """
     terms = [wanted.term(motor, law) for motor in wanted.motors for law in COUPLING_LAWS]
     fixed = [wanted.term(drive, law) for drive, laws in wanted.laws.items() for law in laws]
@@ -344,7 +344,7 @@ def extended(
 
 @dataclass(frozen=True, eq=False)
 class _Builder:
-    """Builder of term columns; the load is computed with base parameters ``values`` (b,), initially as given."""
+    """Builder of term columns; the load is computed with the base parameters ``values`` (b,)."""
 
     model: Model
     reference: Model | None
@@ -377,7 +377,7 @@ class _Builder:
         return replace(equations, Y=Y, Z=Z, names=(*equations.names, *(term.name for term in terms)))
 
     def added(self, terms: Sequence[Term], term: Term, noise: Array | None = None) -> list[Term]:
-        """Return the terms and one additional term with its best shape, for the ``noise`` (n,) of the coordinates."""
+        """Return the terms and an additional term with its best shape for the coordinate ``noise`` (n,)."""
         if not LAWS[term.law].shapes:
             return [*terms, term]
         whole = self.whole(terms)

@@ -1,4 +1,4 @@
-"""A robot with closed loops, or a parallel robot, described by its drives only, for logs without passive joints.
+"""A robot with closed loops, or a parallel robot, reduced to its drives, for logs without passive joints.
 
 Its coordinates are the drive coordinates. The positions of all other joints follow from the loop closure. The
 forces and the regressor of the mechanism are projected onto the drive motion (``robot.closed.regressor``). Log reading
@@ -30,23 +30,23 @@ from torsor.robot.robot import Robot
 
 # Positions of all joints of a closed mechanism along a measured drive motion.
 #
-# Positions of the drives alone may belong to several assembly modes; a motion keeps its mode. Samples that follow
-# each other closely therefore form a run: its first sample is assembled from the posture ``start``, and each other
+# The same drive positions may occur in several assembly modes, but a motion keeps its mode. Successive samples that are
+# close to each other therefore form a run: its first sample is assembled from the posture ``start``, and each other
 # sample from the previous one.
 
-MAX_DRIVE_STEP = 0.2  # rad or mechanism sizes: a longer drive step begins another run
-ASSEMBLY_REACH = 0.3  # drive path that is assembled at once, from the sample before it
-CACHE_SIZE = 500_000  # samples whose positions are cached
+MAX_DRIVE_STEP = 0.2  # rad or mechanism sizes; a longer drive step begins a new run
+ASSEMBLY_REACH = 0.3  # length of drive path that is assembled together, from the sample before it
+CACHE_SIZE = 500_000  # number of samples whose positions are cached
 
 
 class UnclosedError(ModelError):
-    """An error at a measured ``sample``: its loops cannot be closed, or the drives do not determine its posture."""
+    """Error at a measured ``sample``: the loops cannot be closed, or the drives do not determine the posture."""
 
     sample: int
 
 
 def sample_at(sample: int, times: Array | None) -> str:
-    """Return text that names a sample, with its time if ``times`` (N,) are known."""
+    """Return text that identifies a sample, including its time if ``times`` (N,) are known."""
     return f"sample {sample}" if times is None else f"sample {sample} (t = {times[sample]:.6g} s)"
 
 
@@ -54,7 +54,7 @@ def sample_at(sample: int, times: Array | None) -> str:
 class Closing:
     """Assembly of a ``mechanism`` along drive motions, in the assembly mode of the posture ``start`` (nq,).
 
-    Computed positions are cached by drive position, so that parts of a motion keep the mode of the whole motion.
+    Positions are cached by drive position, so parts of a motion keep the mode of the full motion.
     """
 
     mechanism: Robot
@@ -94,7 +94,7 @@ class Closing:
         return q
 
     def _assembled(self, drives: Array, guess: Array, samples: Sequence[int], times: Array | None) -> Array:
-        """Return positions (M, nq) near a guess; raise at the first of the ``samples`` (M) that has no solution."""
+        """Return positions (M, nq) near a guess; raise UnclosedError at the first of ``samples`` (M) without any."""
         q = self.mechanism.closed.assemble(drives, guess, "nan")
         lost = np.flatnonzero(np.isnan(q).any(axis=1))
         if lost.size:
@@ -130,12 +130,12 @@ class Closing:
         return made.but(sample=sample)
 
 
-CLOSURE_TOLERANCE = 0.2  # rad or mechanism sizes: maximum difference between measured and closed positions
+CLOSURE_TOLERANCE = 0.2  # rad or mechanism sizes; maximum difference between measured and closed positions
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClosedRobot(Mechanism):
-    """The drives of the robot ``given``, one joint each, with its limits; see the module docstring.
+    """The drives of the robot ``given`` with their limits, one joint per drive; see the module docstring.
 
     ``closing`` assembles all joints. The methods take q, v and a of the drives (..., n).
     """
@@ -145,7 +145,7 @@ class ClosedRobot(Mechanism):
 
     @property
     def mechanism(self) -> Robot:
-        """The tree with its loops."""
+        """The tree with its loop closures."""
         return self.closing.mechanism
 
     @property
@@ -182,7 +182,7 @@ class ClosedRobot(Mechanism):
         return DriveParameters(self)
 
     def to(self, dtype: Any = None) -> Self:
-        """Return the robot itself, because drives are computed in double precision."""
+        """Return the robot unchanged, because drives are computed in double precision."""
         return self
 
     def positions(self, q: ArrayLike) -> Array:
@@ -198,13 +198,13 @@ class ClosedRobot(Mechanism):
 
     @cached_property
     def first(self) -> Array:
-        """The closed posture (nq,) at ``start``."""
+        """The closed posture (nq,) near ``start``."""
         start, closed = self.closing.start, self.mechanism.closed
         return closed.assemble(start[closed.closure.active_positions], start)
 
     @cached_property
     def own_mode(self) -> bool:
-        """Whether the loops close in the same mode without measured positions of the passive joints."""
+        """Whether the loops close in the same mode when positions of passive joints are not measured."""
         drives = self.first[None, self.mechanism.closed.closure.active_positions]
         try:
             positions = Closing(self.mechanism, _start(self.given, self.mechanism)).positions(drives)
@@ -213,7 +213,7 @@ class ClosedRobot(Mechanism):
         return bool(self._apart(positions, self.first[None]).max() <= CLOSURE_TOLERANCE)
 
     def _apart(self, q: Array, other: Array) -> Array:
-        """Return the differences (N, nv) between positions (N, nq), rad or mechanism sizes, modulo full turns."""
+        """Return the differences (N, nv) between positions (N, nq), in rad or mechanism sizes, modulo full turns."""
         apart = self.mechanism.difference(q, other)
         turns = np.array(units_of(self.mechanism)[1]) == "rad"
         apart[:, turns] -= 2 * np.pi * np.round(apart[:, turns] / (2 * np.pi))
@@ -241,7 +241,7 @@ class ClosedRobot(Mechanism):
         return values[..., places]
 
     def of_drives(self, data: Any) -> dict[str, Any]:
-        """Return the fields of ``Measurements`` for the drives, given data for the drives or for all coordinates."""
+        """Return the ``Measurements`` fields of the drives from data of the drives or of all coordinates."""
         fields = {name: getattr(data, name) for name in ("q", "v", "a", "tau", "weights", "temperature")}
         for name, values in fields.items():
             if values is not None and values.ndim == 2:  # one temperature (N,) for all drives is kept
@@ -252,7 +252,7 @@ class ClosedRobot(Mechanism):
         """Raise ModelError at the first sample of drive positions q (N, n) at which the loops cannot be closed.
 
         If all positions are ``measured`` (N, nq), the passive joints must agree with the closed loops. The message
-        contains the number and the time of the sample.
+        states the number and time of the sample.
         """
         closed = self.closing.positions(q, times)
         if measured.shape != closed.shape:
@@ -298,14 +298,14 @@ class DriveParameters:
     def base(
         self, seed: int = 0, among: Sequence[str] = ("*",), measured: Sequence[str] | None = None
     ) -> BaseParameters:
-        """Return the smallest set of parameters that determines all drive forces."""
+        """Return the base parameters: the smallest parameter set that determines all drive forces."""
         robot, closing = self._drives.given, self._drives.closing
         known = carriers(robot) if isinstance(robot, ParallelRobot) else ()
         closure = self._drives.mechanism.closed.closure
         return closed_base_parameters(closure, seed, among, measured, known, closing.start)
 
     def replaced(self, values: ArrayLike) -> ClosedRobot:
-        """Return the drives of the robot with different parameters (p,).
+        """Return the drives of the robot with the parameters ``values`` (p,).
 
         If the loops are closed in a different mode, that mode becomes the new home posture.
         """
@@ -326,9 +326,9 @@ MeasuredRobot = Robot | ClosedRobot
 def closed_robot(robot: Robot | ParallelRobot, start: ArrayLike | None = None) -> ClosedRobot:
     """Return the drives of a robot with loops or of a parallel robot.
 
-    The loops are closed from ``start`` (nq,). The default is the robot's posture "home", the home of a parallel robot,
-    or a computed closed posture. Drives are coordinates of joints with one degree of freedom. Their number equals the
-    degrees of freedom of the mechanism.
+    The loops are closed from ``start`` (nq,), by default the robot's posture "home", the home of a parallel robot, or a
+    computed closed posture. Drives are coordinates of joints with one degree of freedom. Their number equals the number
+    of degrees of freedom of the mechanism.
     """
     if isinstance(robot, ParallelRobot) and spinning(robot):
         message = f"leg {spinning(robot)!r} can spin about its axis, and the drives do not determine the spin"
@@ -363,7 +363,7 @@ def _start(robot: Robot | ParallelRobot, mechanism: Robot) -> Array:
 
 
 def _at_home(robot: ParallelRobot, q: Array) -> ParallelRobot:
-    """Return a parallel robot whose home is q (nq,): the platform pose, then the legs."""
+    """Return a parallel robot with the home posture q (nq,): the platform pose, followed by the legs."""
     ends = np.cumsum([len(robot.home), *(leg.robot.nq for leg in robot.legs)])
     pose, *parts = np.split(q, ends[:-1])
     legs = tuple(replace(leg, home=part) for leg, part in zip(robot.legs, parts, strict=True))
@@ -371,10 +371,11 @@ def _at_home(robot: ParallelRobot, q: Array) -> ParallelRobot:
 
 
 def measured_robot(robot: MeasuredRobot | ParallelRobot, data: Any = None, where: str = "") -> MeasuredRobot:
-    """Return a robot as it appears in logs: a tree itself, or the drives of a robot with loops or a parallel robot.
+    """Return a robot as it appears in logs: a tree unchanged, or the drives of a robot with loops or a parallel robot.
 
     If ``data`` (``Measurements``, a ``Trajectory`` or a tuple q, v, a, tau) contain the positions of all joints, the
-    loops are closed from the first sample. Other objects raise ModelError; ``where`` names the caller in the message.
+    loops are closed from the first sample. For other objects, ModelError is raised; ``where`` names the caller in the
+    message.
     """
     if not isinstance(robot, MeasuredRobot | ParallelRobot):
         raise ModelError(argument="robot", value=robot, where=where, allowed="a torsor.Robot")
@@ -395,12 +396,12 @@ def drives_of(robot: MeasuredRobot, what: str, values: Array) -> Array:
 
 
 def rubbing_joints(robot: MeasuredRobot) -> set[str]:
-    """Return the joints that can have friction models: functions of the velocity of their own coordinate."""
+    """Return the joints that can have friction models, which are functions of the joint velocity."""
     return {joint.name for joint in robot.joints if joint.nq == joint.nv == 1 and joint.ratio == 1}
 
 
 def with_friction_models(robot: MeasuredRobot, models: Mapping[str, str]) -> Robot | ParallelRobot:
-    """Return the robot that was measured, with the friction models of some joints, as text in their velocities."""
+    """Return the measured robot with friction models of joints, given as text in their velocities."""
     if not models:
         return robot.given if isinstance(robot, ClosedRobot) else robot
     tree = whole(robot)
@@ -412,7 +413,7 @@ def with_friction_models(robot: MeasuredRobot, models: Mapping[str, str]) -> Rob
 
 
 def driven_motion(robot: MeasuredRobot, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
-    """Return q, v, a (..., n) of the drives of a closed robot, from data of the drives or of all coordinates.
+    """Return q, v, a (..., n) of the drives of a closed robot from data of the drives or of all coordinates.
 
     Positions of passive joints must agree with the closed loops. The motion of a tree is returned unchanged.
     """
@@ -435,5 +436,5 @@ def notes_of(robot: MeasuredRobot) -> tuple[str, ...]:
 
 
 def whole(robot: MeasuredRobot) -> Robot:
-    """Return the robot with all of its links and joints: for the drives of a closed robot, the mechanism."""
+    """Return the full robot with all links and joints, which is the mechanism for the drives of a closed robot."""
     return robot.mechanism if isinstance(robot, ClosedRobot) else robot

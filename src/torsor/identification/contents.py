@@ -1,4 +1,4 @@
-"""Tables and figures of identification reports, and reasons why parameters are not identified."""
+"""Tables and figures of identification reports, and the reasons why parameters are not identified."""
 
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 MARK = " !"
-MAX_MODELS_SHOWN = 3  # rejected friction models that the report names
+MAX_MODELS_SHOWN = 3  # largest number of rejected friction models in the report
 _table = partial(titled_table, overflow="fold")
 
 
@@ -52,7 +52,7 @@ def drive_table(drives: Drives) -> Table:
 
 
 def others_note(drives: Drives) -> str:
-    """Return text on the number of rejected friction models and the closest ones; "" if there are none."""
+    """Return the number of rejected friction models and the closest ones as text; "" if there are none."""
     rises = {f"{drive}.{law}": rise for drive, law, rise in drives.others}
     if not rises:
         return ""
@@ -91,7 +91,7 @@ MEASURED, PREDICTED, RESIDUAL, HELD_OUT = "0.65", "C0", "C3", "0.93"
 def plot(found: Any, path: str | Path | None) -> "Figure":
     """Return a figure with measured and predicted forces, one panel per coordinate.
 
-    Residuals are drawn with a band of ± 2 RMS. Held-out measurements have a grey background.
+    Residuals are shown with a band of ± 2 RMS. Held-out measurements have a grey background.
     """
     robot, data, unseen = found.prior, found.measurements, found.unseen
     names, units = robot.coordinate_names, force_units(robot)
@@ -109,7 +109,7 @@ def plot(found: Any, path: str | Path | None) -> "Figure":
         measured, forces, size = tau[:, j], predicted[:, j], found.rms[j]
         axes.plot(along, measured, color=MEASURED, linewidth=2.2, label="measured")
         axes.plot(along, forces, color=PREDICTED, linewidth=1.2, label="predicted")
-        # The residual is drawn behind the forces, so that it does not hide them.
+        # Residuals are drawn first, so that they do not hide the forces.
         axes.plot(along, measured - forces, color=RESIDUAL, linewidth=0.6, alpha=0.5, zorder=1, label="residual")
         band = {"color": RESIDUAL, "alpha": 0.12, "linewidth": 0, "label": "± 2 RMS of the residual"}
         axes.axhspan(-2 * size, 2 * size, **band)
@@ -135,9 +135,9 @@ def plot(found: Any, path: str | Path | None) -> "Figure":
 
 # Parameters that an identification does not determine, with the reasons.
 #
-# Base parameters are combinations of the parameters of a robot (``robot.inertial.base``). Any other
-# parameter has no effect on the forces, or acts only in combination with others. A base parameter may be below the
-# noise, or the motion may not excite it. ``found`` is an ``Identified``, whose file imports this one.
+# Base parameters are combinations of robot parameters (``robot.inertial.base``). Any other parameter has no effect on
+# the forces, or acts only in combination with others. A base parameter may be below the noise, or the motion may not
+# excite it. ``found`` is an ``Identified``; its module imports this one.
 
 KINDS = {
     "not shown": "Not excited by the motion",
@@ -146,8 +146,8 @@ KINDS = {
     "no effect": "No effect in any motion",
     "given": "Taken as known",
 }
-FACTOR_TOLERANCE = 1e-9  # fraction of the largest factor of a combination
-# Standard deviations from zero beyond which a value indicates the likely size of others of its kind.
+FACTOR_TOLERANCE = 1e-9  # fraction of the largest factor of a combination below which factors count as zero
+# Number of standard deviations from zero beyond which a value indicates the typical size of its kind.
 SIGNIFICANT_DEVIATIONS = 3.0
 HALF_INTERVAL = 1.96  # standard deviations to each end of a 95 % confidence interval
 _UNITS = {"m": "kg", "mx": "kg m", "my": "kg m", "mz": "kg m"}
@@ -156,7 +156,7 @@ _SLIDING = {"rotor_inertia": "kg", "coulomb": "N", "viscous": "N s/m"}
 
 
 class Unidentified(NamedTuple):
-    """A ``parameter`` that was not identified individually, with the ``kind`` of reason and its explanation ``why``.
+    """A ``parameter`` that was not identified individually, with the ``kind`` of reason and an explanation ``why``.
 
     Kinds are "not shown" (not excited by this motion), "below noise", "regrouped", "no effect" and "given".
 
@@ -174,7 +174,7 @@ class Unidentified(NamedTuple):
 
 
 def unidentified(found: Any) -> tuple[Unidentified, ...]:
-    """Return the parameters that an identification does not determine individually, by kind of reason."""
+    """Return the parameters that are not identified individually, ordered by kind of reason."""
     base, names = found.base, found.prior.inertial.names
     representative = {int(column): k for k, column in enumerate(base.columns)}
     own_names = tuple(names[k] for k in base.columns)
@@ -202,7 +202,7 @@ def unidentified(found: Any) -> tuple[Unidentified, ...]:
 
 
 def _weak(found: Any, k: int, sizes: Array, unit: str) -> Unidentified | None:
-    """Return why a base parameter is not determined, or None if it is determined."""
+    """Return the reason why a base parameter is not determined, or None if it is determined."""
     name, value, deviation = found.names[k], float(found.values[k]), float(found.deviations[k])
     if name not in found.undetermined:
         return None

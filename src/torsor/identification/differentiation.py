@@ -8,7 +8,7 @@ from torsor.base.checks import frozen_array, number, one_of, real_array, whole_n
 from torsor.base.errors import ModelError
 from torsor.identification.closed_robot import MeasuredRobot
 
-FILTER_ORDER = 6  # filter order: the gain is 1/2 at the cutoff and 1/4097 an octave above it
+FILTER_ORDER = 6  # filter order; the gain is 1/2 at the cutoff and 1/4097 one octave above it
 
 
 def uniform_step(times: Array, where: str) -> float:
@@ -33,13 +33,13 @@ def differentiate(
     """Return filtered samples and their first two derivatives (x, x', x''), each (T, n).
 
     ``t`` (T,) are equally spaced times in s, and ``x`` (T, n) are the samples. The filter has zero phase and the gain
-    |H(f)| = 1 / (1 + (f / cutoff)^(2 order)), with ``cutoff`` in Hz: the gain of a Butterworth filter of this
-    ``order``, applied forward and backward. Derivatives are exact in the frequency domain: X' = 2 pi i f H X.
+    |H(f)| = 1 / (1 + (f / cutoff)^(2 order)), with ``cutoff`` in Hz. This is the gain of a Butterworth filter of this
+    ``order`` that is applied forward and backward. Derivatives are exact in the frequency domain: X' = 2 pi i f H X.
 
     ``periodic`` samples cover one or more whole periods, without the first sample of the next period. Other samples are
-    extended by point reflection at both ends, after subtraction of a cubic that has the same values and curvatures
-    there. With ``ends="straight"`` the line through the first and last sample is subtracted instead. Results within
-    about 1 / cutoff of the ends are less accurate.
+    extended by point reflection at both ends, after subtraction of a cubic with the same values and curvatures there.
+    With ``ends="straight"``, the line through the first and last sample is subtracted instead. Results within about 1 /
+    cutoff of the ends are less accurate.
 
     Example:
         >>> t = np.arange(200) * 0.01
@@ -95,7 +95,8 @@ def _trend(t: Array, x: Array, cutoff: float) -> list[Array]:
 
 # Velocities and accelerations of sampled robot positions, including quaternions.
 #
-# Components of quaternions p are filtered and differentiated like other positions. The rotation is that of p / |p|, and
+# Components of quaternions p are filtered and differentiated like other positions. The rotation is given by p / |p|,
+# and
 #
 #     omega = 2 vec(p* p') / |p|^2,      omega' = 2 vec(p* p'') / |p|^2 - 2 omega (p . p') / |p|^2
 #
@@ -108,9 +109,9 @@ NORM_TOLERANCE = 0.1  # accepted deviation of a quaternion norm from 1
 def motion_of(
     robot: MeasuredRobot, t: ArrayLike, q: ArrayLike, cutoff: float, *, periodic: bool = False, where: str = "motion_of"
 ) -> tuple[Array, Array, Array]:
-    """Return filtered positions (T, nq), velocities and accelerations (T, nv) of positions q (T, nq) at times t (T,).
+    """Return filtered positions (T, nq), velocities and accelerations (T, nv) from positions q (T, nq) at times t (T,).
 
-    For the filter and the arguments see ``differentiate``. Quaternions may change sign between samples.
+    For the filter and the arguments, see ``differentiate``. Quaternions may change sign between samples.
     """
     positions = real_array(q, where, "q")
     if positions.ndim != 2 or positions.shape[1] != robot.nq:
@@ -147,7 +148,7 @@ def continuous(robot: MeasuredRobot, q: Array) -> Array:
 
 
 def _turning(robot: MeasuredRobot) -> list[tuple[slice, slice, bool]]:
-    """Return the indices of quaternions in q and of their rates in v, and which belong to free joints."""
+    """Return slices of quaternions in q and of their rates in v, and whether they belong to free joints."""
     return [
         (slice(at.q.stop - 4, at.q.stop), slice(at.v.start, at.v.start + 3), joint.nv == 6)
         for joint, at in zip(robot.joints, robot.coordinates, strict=True)

@@ -15,10 +15,10 @@ from torsor.robot.protocols import Dynamics
 
 # Drive forces beyond the robot parameters: other friction models, offsets, and motors that drive several joints.
 #
-# A term acts along a direction c (nv,): one coordinate, or the combination with which a motor turns. With the rate
-# s = c . v of this direction it adds the force c x phi(s) to tau, with the unknown x and the model phi of ``LAWS``.
-# Armstrong-Helouvry, Dupont and Canudas de Wit 1994 (Stribeck); Hamon, Gautier and Garrec 2010 (load, proportional to
-# the force f that gears transmit); Bittencourt and Gunnarsson 2012 (temperature T).
+# A term acts along a direction c (nv,), which is one coordinate or the combination that turns a motor. With the rate s
+# = c . v along this direction, it adds the force c x phi(s) to tau, with the unknown x and the model phi in ``LAWS``.
+# See Armstrong-Helouvry, Dupont and Canudas de Wit 1994 (Stribeck); Hamon, Gautier and Garrec 2010 (load, proportional
+# to the force f transmitted by gears); Bittencourt and Gunnarsson 2012 (temperature T).
 
 COUPLING_LAWS = ("inertia", "coulomb", "viscous")  # terms of each motor that drives several joints
 AUTO = "auto"
@@ -26,9 +26,9 @@ AUTO = "auto"
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """Quantities on which terms depend: ``v``, ``a``, the ``load`` (forces without friction), and the ``warmth``.
+    """Quantities on which terms depend: ``v``, ``a``, ``load`` (forces without friction) and ``warmth``.
 
-    The warmth is the temperature minus its mean. Shapes are (N, nv) for all coordinates, or (N,) along one direction.
+    The warmth is the temperature minus its mean. Arrays are (N, nv) for all coordinates, or (N,) along one direction.
     """
 
     v: Array
@@ -49,9 +49,9 @@ class Motion:
 
 
 class Law(NamedTuple):
-    """A friction model: its ``formula`` for reports, its ``column`` (N,) for a motion and a shape, and trial shapes.
+    """A friction model: ``formula`` for reports, ``column`` (N,) for a motion and a shape, and trial ``shapes``.
 
-    If ``relative`` is true, ``shapes`` are fractions of the maximum speed.
+    If ``relative`` is True, ``shapes`` are fractions of the maximum speed.
     """
 
     formula: str
@@ -81,8 +81,8 @@ LAWS: dict[str, Law] = {
 }
 OFFERED = tuple(name for name in LAWS if name not in COUPLING_LAWS)
 TEMPERATURE_LAWS = ("viscous_temperature", "coulomb_temperature")
-# Models that a robot can have, as text in the joint velocity v, with the value x, the shape s and the largest measured
-# speed u. Beyond u, polynomials keep their value at u, because extrapolated friction might drive the joint.
+# Models that a robot supports, as text in the joint velocity v, with the value x, the shape s and the largest measured
+# speed u. Beyond u, polynomials are constant, because extrapolated friction might drive the joint.
 ROBOT_MODELS = {
     "offset": "{x!r}",
     "asymmetric": "{x!r} * fmin(abs(v), {u!r})",
@@ -95,7 +95,7 @@ MIN_SPEED_RATIO = 1e-6  # fraction of the largest speed below which |v|^n is con
 
 @dataclass(frozen=True)
 class Term:
-    """One term: the ``drive`` (a coordinate or a motor), its ``law``, its direction c (nv,), and the law's shape."""
+    """One term: ``drive`` (a coordinate or a motor), friction model ``law``, direction c (nv,) and model shape."""
 
     drive: str
     law: str
@@ -109,12 +109,12 @@ class Term:
 
     @property
     def fits_robot(self) -> bool:
-        """Whether a robot can have the term: a model of one joint that depends only on its velocity."""
+        """Whether a robot supports the term, which must be a model of one joint that depends only on its velocity."""
         return self.law in ROBOT_MODELS and np.count_nonzero(self.direction) == 1
 
 
 def spread(phi: Array, terms: Sequence[Term]) -> Array:
-    """Return the regressor columns c phi (N, nv, k) of terms with the values phi (N, k)."""
+    """Return the regressor columns c phi (N, nv, k) of terms from phi (N, k)."""
     return np.asarray(phi[..., None, :] * np.array([term.direction for term in terms]).T)
 
 
@@ -156,7 +156,7 @@ def asked_of(
     coordinates are ``undriven`` and have no models unless they are named.
     """
     if not isinstance(friction, Mapping):
-        # A motor offset is equivalent to a joint offset, so models belong to joints unless they are selected
+        # A motor offset is equivalent to a joint offset, so models are assigned to joints unless they are selected
         # automatically.
         targets = drives if friction == AUTO else drives[:joints]
         friction = dict.fromkeys((target for target in targets if target not in undriven), friction)
@@ -180,7 +180,7 @@ def asked_of(
 def warmth_of(temperature: Any, shape: tuple[int, ...], mean: float | None, where: str) -> tuple[Array, float]:
     """Return temperatures (N,) or (N, nv) minus their mean, for all coordinates (N, nv), and the mean.
 
-    ``mean`` replaces the computed mean. Without temperatures the result is zero.
+    ``mean`` replaces the computed mean. Without temperatures, the result is zero.
     """
     if temperature is None:
         return np.zeros(shape), 0.0
@@ -237,9 +237,9 @@ class Drives:
         return [each for each in tried if each[1] not in self.chosen(each[0])]
 
     def left_out(self, joints: Collection[str]) -> str:
-        """Return a sentence that names the terms that a robot cannot have, or "".
+        """Return a sentence that names the terms a robot does not support, or "".
 
-        ``joints`` can have friction models.
+        ``joints`` are those that support friction models.
 
         Example:
             >>> Drives((Term("motor2", "inertia", (1.0, 2.0)),), np.ones(1), np.eye(1)).left_out(["joint1", "joint2"])

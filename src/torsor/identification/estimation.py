@@ -10,16 +10,16 @@ import numpy as np
 from torsor.base.arrays import Array, Flags
 from torsor.base.errors import ModelError
 
-# Iteratively reweighted least squares that also estimates the noise of each coordinate (Gautier's IDIM-WLS).
-MAX_WEIGHT_ITERATIONS = 30  # maximum iterations; the weights converge within about five
+# Iteratively reweighted least squares with an estimate of the noise of each coordinate (Gautier's IDIM-WLS).
+MAX_WEIGHT_ITERATIONS = 30  # maximum number of iterations; the weights usually converge within five
 NOISE_TOLERANCE = 1e-6  # relative change of the noise at convergence
-RANK_TOLERANCE = 1e-8  # relative singular values of the regressor with unit columns that count as zero
+RANK_TOLERANCE = 1e-8  # relative singular value of the regressor with unit columns below which it counts as zero
 ROUNDING_NOISE = 1e-12  # fraction of a force below which noise is rounding error
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A solution of tau = Y x: ``values`` (b,), their ``covariance`` (b, b), and the ``noise`` (n,) of each coordinate.
+    """A solution of tau = Y x: ``values`` (b,), their ``covariance`` (b, b), and the coordinate ``noise`` (n,).
 
     ``root`` (b, b) satisfies root^T root = covariance^-1. ``condition`` is the condition number of the weighted
     regressor. ``lag`` is the number of samples over which residuals are correlated; 0 for white noise.
@@ -36,9 +36,9 @@ class Fit:
 def fit(Y: Array, tau: Array, weights: Array, names: tuple[str, ...], where: str) -> Fit:
     """Return x (b,) that minimises the sum of ((tau - Y x) weights / noise)^2, for Y (N, n, b) and tau (N, n).
 
-    The noise of a coordinate is the standard deviation of its residuals. Its degrees of freedom are its number of
-    samples minus its share of the trace of the hat matrix. Noise and solution are iterated until convergence. See
-    Gautier (1997) and Janot, Vandanjon and Gautier (2014).
+    The noise of a coordinate is the standard deviation of its residuals. The number of degrees of freedom is the number
+    of samples minus the coordinate's share of the trace of the hat matrix. Noise and solution are iterated until
+    convergence. See Gautier (1997) and Janot, Vandanjon and Gautier (2014).
     """
     counts = np.count_nonzero(weights, axis=0)
     b = Y.shape[-1]
@@ -46,10 +46,10 @@ def fit(Y: Array, tau: Array, weights: Array, names: tuple[str, ...], where: str
         message = f"there are {int(counts.sum())} measured forces for {b} base parameters"
         raise ModelError(message, where=where, allowed="more forces than parameters", fix="measure longer")
     size = np.sqrt((weights**2 * tau**2).sum(axis=0) / np.maximum(counts, 1))
-    # Zero residuals give no noise estimate, hence the lower bound.
+    # The lower bound is required because zero residuals provide no noise estimate.
     largest = float(size.max(initial=0.0)) or 1.0
     least = ROUNDING_NOISE * np.maximum(size, 1e-3 * largest)
-    # One triangular matrix [R, y] per coordinate contains all information of its samples, for every iteration.
+    # For all iterations, one triangular matrix [R, y] per coordinate contains the information of its samples.
     rows = (np.column_stack([Y[:, j], tau[:, j]]) * weights[:, j, None] for j in range(tau.shape[1]))
     triangles = [np.asarray(np.linalg.qr(row, mode="r")) for row in rows]
     noise = np.ones(tau.shape[1])
@@ -85,7 +85,7 @@ def _solve(A: Array, y: Array, names: tuple[str, ...], where: str) -> tuple[Arra
 def _raise_unidentifiable(names: list[str], where: str) -> None:
     shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
     fix = "excite the robot more (torsor.identification.excite), or name the unknown parameters with `among=`"
-    if any(name.endswith(".inertia") for name in names):  # the inertia of a motor that turns with several joints
+    if any(name.endswith(".inertia") for name in names):  # inertia of a motor that drives several joints
         fix += "; if joint axes are parallel, omit `couplings` (--uncoupled)"
     raise ModelError(f"the motion does not excite {shown}", where=where, fix=fix)
 
@@ -95,13 +95,13 @@ MEDIAN_TO_DEVIATION = 1.4826  # ratio of standard deviation to median absolute v
 
 
 class Influence(NamedTuple):
-    """A bounded function psi of residuals u over their noise: ``weight`` psi(u) / u and ``slope`` psi'(u)."""
+    """A bounded function psi of u, the residuals over their noise: ``weight`` psi(u) / u and ``slope`` psi'(u)."""
 
     weight: Callable[[Array], Array]
     slope: Callable[[Array], Array]
 
 
-HUBER, BISQUARE = 1.345, 4.685  # standard deviations beyond which residuals get less weight, or none
+HUBER, BISQUARE = 1.345, 4.685  # standard deviations beyond which residuals get less (Huber) or no (bisquare) weight
 INFLUENCES = {
     "huber": Influence(
         lambda u: np.minimum(1.0, HUBER / np.maximum(np.abs(u), 1e-300)), lambda u: (np.abs(u) < HUBER).astype(float)
@@ -120,29 +120,30 @@ def scale_of(residuals: Array) -> Array:
     return np.array([MEDIAN_TO_DEVIATION * np.median(size[size > 0]) if (size > 0).any() else 1.0 for size in sizes])
 
 
-# Sandwich covariance of an estimate, for residuals correlated in time, robust weights and instruments.
+# Sandwich covariance of an estimate with time-correlated residuals, robust weights and instruments.
 #
 # The estimate x solves sum over t, j of z_tj e_tj = 0, with rows z_tj (b,) of the instruments (the regressor itself for
 # least squares) and e_tj a bounded function of the residual over its noise. To first order
 #
 #     covariance = B^-1 S B^-T,      B = sum of e'_tj z_tj y_tj^T,      S = sum over t, s of K(t - s) g_t g_s^T
 #
-# with the scores g_t = sum over j of z_tj e_tj. For white noise only t = s counts, and S = sum of z_tj C_jk z_tk^T with
-# the covariance C of the coordinates (Zellner 1962). For autoregressive noise, S follows from its spectrum: see
-# ``coloured``. Otherwise K is the flat-top kernel of Politis and Romano (1995): 1 up to the lag m, then linear to 0 at
-# 2 m; m is where the autocorrelation of the residuals ends (Politis 2003). Huber 1967; Newey and West 1987.
+# with the scores g_t = sum over j of z_tj e_tj. For white noise, only t = s counts, and S = sum of z_tj C_jk z_tk^T
+# with the covariance C of the coordinates (Zellner 1962). For autoregressive noise, S follows from the spectrum; see
+# ``coloured``. Otherwise, K is the flat-top kernel of Politis and Romano (1995), which is 1 up to the lag m and then
+# decreases linearly to 0 at 2 m; the autocorrelation of the residuals ends at m (Politis 2003). See also Huber 1967,
+# Newey and West 1987.
 
 MIN_QUIET_LAGS = 5  # minimum number of consecutive lags without autocorrelation
-MAX_LAG_FRACTION = 1 / 80  # maximum lag as a fraction of the samples (about 60 independent windows); at least ten lags
+MAX_LAG_FRACTION = 1 / 80  # maximum lag (at least ten) as a fraction of the samples: about 60 independent windows
 MIN_CORRELATION_DEVIATIONS = 4.0  # standard deviations below which a correlation between coordinates counts as zero
-MIN_EIGENVALUE_RATIO = 1e-14  # relative eigenvalues of a scaled covariance below which they are rounding errors
+MIN_EIGENVALUE_RATIO = 1e-14  # relative eigenvalue of a scaled covariance below which it is a rounding error
 MIN_VARIANCE_RATIO = 0.1  # minimum variance of a combination, as a fraction of the white-noise variance
 
 
 def correlation_time(residuals: Array, parts: list[slice]) -> int:
     """Return the lag, in samples, beyond which residuals (N, n) are uncorrelated; 0 for white residuals.
 
-    The largest lag of all coordinates is returned. Zeros mark excluded samples.
+    The lag is the largest of all coordinates. Zeros mark excluded samples.
     """
     most = max_lag(max(part.stop - part.start for part in parts))
     if most < 1:
@@ -168,14 +169,14 @@ def max_lag(count: int) -> int:
 
 
 def _lagged(signal: Array, length: int) -> Array:
-    """Return the sums of products of a signal (N, ...) with itself, by lag; ``length`` is 2 N or more."""
+    """Return the autocorrelation sums of a signal (N, ...) by lag; ``length`` is 2 N or more."""
     return np.asarray(np.fft.irfft(np.abs(np.fft.rfft(signal, length, axis=0)) ** 2, length, axis=0)[: len(signal)])
 
 
 def between(residuals: Array, counted: Flags) -> Array | None:
-    """Return the correlations (n, n) between the coordinates of residuals (N, n), or None if there are none.
+    """Return the correlations (n, n) between the coordinates of residuals (N, n), or None if they are insignificant.
 
-    Samples that are not ``counted`` (N, n) have zero residuals.
+    Residuals are zero for samples that are not ``counted`` (N, n).
     """
     counts = counted.T.astype(float) @ counted
     covariance = residuals.T @ residuals / np.maximum(counts, 1.0)
@@ -198,11 +199,11 @@ def _end(quiet: Flags) -> int:
 
 
 def meat(scores: Array, parts: list[slice], lag: int) -> Array:
-    """Return S (b, b) of scores g (N, b) whose autocorrelation ends at ``lag`` m, defined above ``MIN_QUIET_LAGS``.
+    """Return S (b, b), as defined above ``MIN_QUIET_LAGS``, of scores g (N, b) whose autocorrelation ends at ``lag`` m.
 
-    The flat-top kernel is twice the triangle of width 2 m minus the triangle of width m. The sum with a triangle of
-    width m is 1 / m times the sum of s s^T over all windows of m samples, where s is the sum of the scores in a window.
-    Directions with less than a tenth of the white-noise variance are raised to that tenth.
+    The flat-top kernel is twice the triangle of width 2 m minus the triangle of width m. For a triangle of width m, the
+    result is 1 / m times the sum of s s^T over all windows of m samples, where s is the sum of the scores in a window.
+    In each direction, the variance is at least a tenth of the white-noise variance.
     """
     white = scores.T @ scores
     if lag == 0:
@@ -220,15 +221,15 @@ def root_of(covariance: Array) -> Array:
     """Return R (b, b) with R^T R = covariance^-1."""
     size = np.sqrt(np.diagonal(covariance))
     values, U = np.linalg.eigh(covariance / np.outer(size, size))
-    # Rounding may make the smallest ones negative if the motion barely separates parameters.
+    # Rounding may make the smallest eigenvalues negative if the motion barely separates parameters.
     return np.asarray((U / np.sqrt(np.maximum(values, MIN_EIGENVALUE_RATIO * values[-1]))).T / size)
 
 
 def free_part(count: int, lag: int, unknowns: int) -> float:
-    """Return the fraction of the variance that a fit leaves in ``count`` residuals correlated up to a ``lag``.
+    """Return the fraction of the variance that remains in ``count`` residuals, correlated up to a ``lag``, after a fit.
 
-    The unknowns take their degrees of freedom from the independent samples, of which there is one for every 4/3 ``lag``
-    samples (Andrews 1991).
+    The unknowns use degrees of freedom of the independent samples, of which there is one per 4/3 ``lag`` samples
+    (Andrews 1991).
     """
     return 1 - unknowns / max(count / max(1.0, 4 * lag / 3), 2.0 * unknowns)
 
@@ -244,7 +245,7 @@ def _triangular_sum(scores: Array, parts: list[slice], width: int) -> Array:
     return total / width
 
 
-MAX_ITERATIONS = 50  # maximum iterations of robust weights and of instruments
+MAX_ITERATIONS = 50  # maximum number of iterations with robust weights or instruments
 ESTIMATE_TOLERANCE = 1e-3  # maximum change of an unknown at convergence, in standard deviations
 BLOCK_SIZE = 4096  # samples per block
 
@@ -253,8 +254,8 @@ BLOCK_SIZE = 4096  # samples per block
 class Equations:
     """tau (N, n) = Y (N, n, b) x + noise, with ``weights`` (N, n), for the unknowns ``names`` (b).
 
-    ``parts`` are the ranges of consecutive samples. ``Z`` (N, n, b) are instruments, or None: regressors of the same
-    motion without its noise. ``where`` is the robot name.
+    ``parts`` are the ranges of consecutive samples. ``Z`` (N, n, b) are instruments (regressors of the same motion
+    without noise) or None. ``where`` is the robot name.
     """
 
     Y: Array
@@ -272,7 +273,7 @@ class Equations:
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """Estimator: ``robust`` is None or a name of ``INFLUENCES``; ``noise`` is "white", "correlated" or "auto".
+    """Estimator: ``robust`` is None or a key of ``INFLUENCES``; ``noise`` is "white", "correlated" or "auto".
 
     With noise "ignored", the covariance assumes independent noise in each coordinate, as in least squares.
     """
@@ -318,9 +319,9 @@ def _settled(found: Fit, previous: Fit) -> bool:
 
 
 def _instrumental(equations: Equations, found: Fit, influence: Influence | None) -> Fit:
-    """Return the solution x of Z^T W (tau - Y x) = 0, where W contains the noise and the robust weights of the fit.
+    """Return the solution x of Z^T W (tau - Y x) = 0, with the noise and the robust weights of the fit in W.
 
-    Janot, Vandanjon and Gautier 2014 (IDIM-IV).
+    See Janot, Vandanjon and Gautier 2014 (IDIM-IV).
     """
     assert equations.Z is not None
     for _ in range(MAX_ITERATIONS):
@@ -391,10 +392,10 @@ def _with_covariance(equations: Equations, found: Fit, influence: Influence | No
 
 # Noise of an autoregressive process, e_t = a_1 e_(t-1) + ... + a_p e_(t-p) + white noise of variance s, such as drift.
 #
-# Drift may last longer than the lags that ``meat`` can estimate, and most of its power is at low frequencies. Noise
-# of differentiated positions has less power there than white noise; it is short and also correlated between coordinates
-# at different lags, so that ``meat`` describes it better. The spectrum of a process is
-# Phi(w) = s / |1 - a_1 exp(-iw) - ... - a_p exp(-iwp)|^2, and with the Fourier transform z(w) of the rows z_t
+# Drift may last longer than the lags that ``meat`` can estimate, and most of its power is at low frequencies. The noise
+# of differentiated positions has less power there than white noise. Its correlation is short and includes different
+# coordinates at different lags, so ``meat`` describes it better. The spectrum of a process is Phi(w) = s / |1 - a_1
+# exp(-iw) - ... - a_p exp(-iwp)|^2, and with the Fourier transform z(w) of the rows z_t
 #
 #     S = mean over w of Phi(w) z^* z
 #
@@ -404,27 +405,28 @@ def _with_covariance(equations: Equations, found: Fit, influence: Influence | No
 #
 #     c_k - mean over w of cos(kw) [2 Phi z B^-1 z^* - z B^-1 S B^-1 z^*]   (over the number of products)
 #
-# The process is corrected until these are the autocovariances of the residuals.
+# The process is corrected until these equal the autocovariances of the residuals.
 
 MAX_ORDER = 5  # maximum order of a process
-MIN_AUTOCORRELATION = 0.05  # autocorrelation of a process that counts as zero
-MIN_INNOVATION = 1e-4  # minimum variance of the innovations over that of the process; rounding errors have less
-MAX_REFLECTION = 0.9999  # maximum partial autocorrelation: the process is stationary
+MIN_AUTOCORRELATION = 0.05  # autocorrelation of a process below which it counts as zero
+MIN_INNOVATION = 1e-4  # minimum variance of the innovations, relative to the process; smaller ones are rounding errors
+MAX_REFLECTION = 0.9999  # maximum partial autocorrelation, which makes the process stationary
 SPECTRUM_BANDS = 256  # frequency bands in which z^* z is summed
-MAX_TAKEN_RATIO = 3.0  # maximum variance that the fit is assumed to absorb, over that of the residuals
-# The spectrum has about half as many degrees of freedom as there are independent samples, count * variance / max(Phi).
-# With so few, a 95 % interval is wider by a factor t / 1.96: (t / 1.96)^2 = 1 + (1.96^2 + 1) / (2 degrees of freedom).
+MAX_TAKEN_RATIO = 3.0  # maximum variance that the fit is assumed to absorb, relative to the residuals
+# The spectrum has approximately half as many degrees of freedom as there are independent samples, count * variance /
+# max(Phi). A 95 % interval is therefore wider by t / 1.96: (t / 1.96)^2 = 1 + (1.96^2 + 1) / (2 degrees of freedom).
 STUDENT = 1.96**2 + 1
-CORRECTIONS = 12  # maximum corrections of the process
+CORRECTIONS = 12  # maximum number of corrections of the process
 CORRECTION_TOLERANCE = 1e-2  # relative change of the variance at convergence
 
 
 def coloured(equations: Equations, noise: Array, errors: Array, white: Array) -> tuple[Array, int] | None:
     """Return S (b, b) for autoregressive errors (N, n), already divided by the ``noise`` (n,), and the longest lag.
 
-    See the comment above ``MAX_ORDER``. ``white`` (b, b) is S for white noise; the correlation between coordinates that
-    it contains is kept. The result is None if the errors of some coordinate are not autoregressive (their innovations
-    are not white) or have less power at low frequencies than white noise, or if the motion barely separates parameters.
+    See the comment above ``MAX_ORDER``. ``white`` (b, b) is S for white noise, including the correlation between
+    coordinates, which is kept. The result is None if the errors of a coordinate are not autoregressive (their
+    innovations are not white) or have less power at low frequencies than white noise, or if the motion barely separates
+    parameters.
     """
     b, counted = len(white), equations.weights > 0
     coordinates = np.flatnonzero(counted.any(axis=0)).tolist()
@@ -451,7 +453,7 @@ def coloured(equations: Equations, noise: Array, errors: Array, white: Array) ->
     independent = [x.products[0] * c[0] / d.max() for x, c, d in zip(processes, targets, densities, strict=True)]
     widened = [(1 + STUDENT / k) * d for k, d in zip(independent, densities, strict=True)]
     S = np.asarray(sum(np.tensordot(d, z.bands, 1) for d, z in zip(widened, spectra, strict=True)))
-    # The effect of correlation in time, relative to white noise, is applied to noise correlated between coordinates.
+    # The effect of time correlation relative to white noise is applied to noise that is correlated between coordinates.
     if not (np.diagonal(alone) > 0).all():
         return None
     scale = np.sqrt(np.diagonal(alone))
@@ -465,9 +467,9 @@ def coloured(equations: Equations, noise: Array, errors: Array, white: Array) ->
 
 @dataclass(frozen=True, eq=False)
 class _Process:
-    """An autoregressive process of an ``order``; ``power`` (L,) are autocovariances, means over ``products`` (L,).
+    """An autoregressive process of order ``order``; ``power`` (L,) are autocovariances, means of ``products`` (L,).
 
-    ``is_whole`` is true if its innovations are white.
+    ``is_whole`` is True if its innovations are white.
     """
 
     power: Array
@@ -497,7 +499,7 @@ class _Process:
         return cls(power, products, order, bool(is_whole))
 
     def lag(self, power: Array) -> int:
-        """Return the lag from which autocorrelations are below ``MIN_AUTOCORRELATION``."""
+        """Return the lag beyond which autocorrelations are below ``MIN_AUTOCORRELATION``."""
         coefficients, last = _levinson(power)[self.order][0], list(power[self.order :: -1])
         for lag in range(self.order, 100 * len(power)):
             if abs(last[0]) < MIN_AUTOCORRELATION * power[0]:
@@ -514,7 +516,7 @@ class _Process:
 
 @dataclass(frozen=True, eq=False)
 class _Spectrum:
-    """The sums ``bands`` (K, b, b) of z^* z of a coordinate about ``frequencies`` (K,), rad per sample."""
+    """The sums ``bands`` (K, b, b) of z^* z of a coordinate around ``frequencies`` (K,), in rad per sample."""
 
     bands: Array
     frequencies: Array
@@ -528,7 +530,7 @@ class _Spectrum:
         bands = np.zeros((len(edges) - 1, Z.shape[1], Z.shape[1]))
         for part in parts:
             waves = np.fft.rfft(Z[part], length, axis=0)
-            waves[1 : length // 2] *= np.sqrt(2)  # for both signs of the frequency
+            waves[1 : length // 2] *= np.sqrt(2)  # accounts for both signs of the frequency
             for k, (first, last) in enumerate(pairwise(edges)):
                 real, imaginary = waves[first:last].real, waves[first:last].imag
                 bands[k] += (real.T @ real + imaginary.T @ imaginary) / length
@@ -544,7 +546,7 @@ class _Spectrum:
 
 
 def _levinson(power: Array) -> list[tuple[Array, float]]:
-    """Return coefficients and innovation variance of the processes of each order, by Levinson's recursion."""
+    """Return the coefficients and innovation variance of the process of each order, by Levinson's recursion."""
     coefficients, innovation = np.zeros(0), float(power[0])
     found = [(coefficients, innovation)]
     for k in range(1, min(MAX_ORDER + 1, len(power))):

@@ -1,4 +1,4 @@
-"""The identification report: one self-contained HTML file. All names in it are escaped."""
+"""The identification report, a self-contained HTML file with escaped names."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -17,7 +17,7 @@ from torsor.mechanism.mechanism import force_units
 
 
 def write_identification_report(path: str | Path, found: Identified, validated: Identified | None = None) -> Path:
-    """Write an identification report as one self-contained HTML file, and return its path.
+    """Write an identification report as a self-contained HTML file, and return its path.
 
     The report contains measured, held-out and predicted forces for each coordinate, parameters with 95 % confidence
     intervals, friction models, unidentified parameters with reasons, masses, settings, and the motion in 3D.
@@ -58,7 +58,7 @@ def write_identification_report(path: str | Path, found: Identified, validated: 
     parts += ["<h2>Log and settings</h2>", html_list(notes) if notes else "", _settings(found)]
     times = found.measurements.times
     ends = np.empty(0) if times is None else np.flatnonzero(np.diff(times) <= 0)
-    if ends.size:  # the first run only, because times of several logs may decrease
+    if ends.size:  # only the first run, because times of several logs may decrease
         first = slice(0, int(ends[0]) + 1)
         found = replace(found, measurements=found.measurements.part(first), predicted=found.predicted[first])
     return write_html(Path(path), name, [*parts, *in_motion(found, name)])
@@ -79,7 +79,7 @@ def _lead(found: Identified, validated: Identified | None) -> str:
 
 
 def _remarks(found: Identified, validated: Identified | None) -> Iterable[str]:
-    """Yield remarks that a reader needs before using the numbers."""
+    """Yield remarks to read before using the numbers."""
     for shown, what in ((found, "used"), (found.unseen, "held-out"), (validated, "other")):
         if shown is not None and shown.unexplained:
             text = f"Residuals of {', '.join(shown.unexplained)} exceed {UNEXPLAINED_PERCENT:g} % of the {what} "

@@ -67,44 +67,44 @@ def identify(
     """Return the base parameters of a robot from measured motions and forces, with standard deviations.
 
     ``robot`` provides geometry, gravity, springs and motors. ``data`` are ``Measurements``, a ``Trajectory``, or a
-    tuple (q, v, a, tau). The parameters that ``among`` names (patterns with *, as in ``robot.inertial.base``) are
-    unknown; the others are taken from the robot. Forces of springs, motors and known parameters are subtracted from
-    tau. The remainder, Y pi, is fitted by weighted least squares, which also estimates the noise of each coordinate
+    tuple (q, v, a, tau). The parameters named by ``among`` (patterns with *, as in ``robot.inertial.base``) are
+    unknown; the others are those of the robot. Forces of springs, motors and known parameters are subtracted from tau.
+    The remainder, Y pi, is fitted by weighted least squares, which also estimates the noise of each coordinate
     (Gautier's IDIM-WLS). Known environment wrenches (``external`` of the measurements) are added to tau as J^T w. If
     the forces of some coordinates were not measured (``Measurements.of``), the base parameters are those that affect
     the measured forces.
 
     For a robot with closed loops or a parallel robot, the data contain the drives (active coordinates) or all
     coordinates. Passive joints follow from the loop closure, starting at the robot's posture "home" (or at the first
-    sample, if all joints are measured). Values, predictions and residuals then refer to the drives. Friction and
-    rotor inertias of passive joints are unknown only if ``among`` names them: ["*", "elbow.viscous"].
+    sample, if all joints are measured). Values, predictions and residuals refer to the drives. Friction and rotor
+    inertias of passive joints are unknown only if ``among`` names them: ["*", "elbow.viscous"].
 
-    Coulomb friction has the sign of the velocity, which is dominated by noise near rest. If the friction of a
-    coordinate is unknown and not ``smooth``, its forces are excluded below the fraction ``still`` of its maximum speed.
+    Coulomb friction has the sign of the velocity, which noise dominates near rest. If the friction of a coordinate is
+    unknown and not ``smooth``, its forces are excluded at speeds below the fraction ``still`` of its maximum speed.
 
     With ``physical``, all parameters of all links are identified subject to physical consistency (positive definite
     pseudo-inertias; friction and rotor inertias of 0 or more), and ``.robot`` is the resulting robot. Parameters that
-    the measurements do not determine stay close to the given robot; ``regularisation`` is the weight of this term
-    relative to the squared residuals divided by their noise. ``mass`` (kg) is the known total mass of all moving links.
-    Standard deviations are computed by least squares without the constraints.
+    the measurements do not determine stay close to those of ``robot``; ``regularisation`` weights this term relative to
+    the squared residuals divided by their noise. ``mass`` (kg) is the known total mass of all moving links. Standard
+    deviations are those of the least-squares estimate without these constraints.
 
-    ``friction`` names friction models beyond Coulomb and viscous friction, for all coordinates or by coordinate name;
-    () selects none. With "auto", they are selected for all coordinates with unknown friction by a ``criterion``: "cv"
-    (cross-validation), "bic" or "aicc". Models are "offset", "asymmetric", "cubic", "power", "stribeck", "load", and
-    with a ``temperature`` (N,) or (N, nv) "viscous_temperature" and "coulomb_temperature"; ``identification/drives.py``
-    contains their formulas. With ``physical``, "auto" selects among the first five, which ``.robot`` can have.
-    ``couplings`` are motors that drive several coordinates, {"motor6": {"joint5": 1.0, "joint6": 1.0}}. The inertia and
-    the Coulomb and viscous friction of each motor are also identified. The result contains these terms in ``drives``.
-    Friction models of the given robot are identified again for joints with unknown friction.
+    ``friction`` names friction models in addition to Coulomb and viscous friction, for all coordinates or by coordinate
+    name; () selects none. With "auto", they are selected for all coordinates with unknown friction by a ``criterion``:
+    "cv" (cross-validation), "bic" or "aicc". Models are "offset", "asymmetric", "cubic", "power", "stribeck", "load",
+    and with a ``temperature`` (N,) or (N, nv) "viscous_temperature" and "coulomb_temperature";
+    ``identification/drives.py`` contains their formulas. With ``physical``, "auto" selects among the first five, which
+    ``.robot`` supports. ``couplings`` are motors that drive several coordinates, {"motor6": {"joint5": 1.0, "joint6":
+    1.0}}. The inertia and the Coulomb and viscous friction of each motor are also identified. The result contains these
+    terms in ``drives``. Friction models of ``robot`` are identified again for joints with unknown friction.
 
-    With a ``bandwidth`` (Hz), forces and regressor are passed through the same low-pass filter and decimated.
-    ``robust``, "huber" or "bisquare", bounds the influence of outliers. ``noise`` is "white", "correlated" (in time) or
-    "auto", which tests the residuals for correlation. This setting affects only the standard deviations, not the
-    values. ``instruments`` are q, v, a of the same samples without measurement noise, such as the controller reference.
-    They remove the bias caused by noise in the motion (instrumental variables, IDIM-IV). With "simulation", they are
-    the simulated motion of the last estimate as it follows the measured positions, iterated until convergence (requires
-    equally spaced times). ``held_out`` is the fraction of samples at the end that is not used for the estimate;
-    ``.held_out`` contains their residuals.
+    With a ``bandwidth`` (Hz), forces and regressor are low-pass filtered and decimated in the same way. ``robust``,
+    "huber" or "bisquare", bounds the influence of outliers. ``noise`` is "white", "correlated" (in time) or "auto",
+    which tests the residuals for correlation. This setting affects only the standard deviations, not the values.
+    ``instruments`` are q, v, a of the same samples without measurement noise, such as the controller reference. They
+    remove the bias caused by noise in the motion (instrumental variables, IDIM-IV). With "simulation", they are the
+    simulated motion of the last estimate as it tracks the measured positions, iterated until convergence (which
+    requires equally spaced times). ``held_out`` is the fraction of samples at the end that is not used for the
+    estimate; ``.held_out`` contains their residuals.
 
     Example:
         >>> robot = torsor.library.two_link()
@@ -175,7 +175,7 @@ def identify(
         except UnphysicalError:
             raise explained(robot, used, mass, lambda: nearest_physical(near, prior, regularisation, where)) from None
         values = base.matrix @ parameters
-        # The other unknowns are refitted with these values.
+        # The other unknowns are refitted for these values.
         gain = np.linalg.solve(found.covariance[:b, :b], found.covariance[:b, b:]).T
         term_values = found.values[b:] + gain @ (values - found.values[:b])
         used_forces = equations.weights > 0

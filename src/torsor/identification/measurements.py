@@ -26,19 +26,19 @@ from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
-WHERE = "measurements"  # in messages
+WHERE = "measurements"  # location in messages
 
 
 @dataclass(frozen=True, eq=False)
 class Measurements:
     """Samples of motions and forces: ``q`` (N, nq), ``v``, ``a``, ``tau`` (N, nv), in SI units and radians.
 
-    Samples may have any order and come from several motions. ``weights`` (N, nv) weight the forces of a coordinate
-    relative to each other. The default is 1; 0 excludes a force, for example of a saturated drive. ``times`` (N,) are
-    used for filters, instruments and figures. ``notes`` document how ``load`` processed a log. ``temperature`` (N,) or
-    (N, nv) is the drive temperature, for temperature-dependent friction. ``external`` (N, L, 6) are known environment
-    wrenches on the links, as in ``inverse_dynamics``. Leading axes are flattened into samples. Use ``Measurements.of``
-    if the forces of some coordinates were not measured.
+    Samples may have any order and come from several motions. ``weights`` (N, nv) are relative weights of the forces of
+    each coordinate. The default is 1; 0 excludes a force, for example of a saturated drive. ``times`` (N,) are used for
+    filters, instruments and figures. ``notes`` document how ``load`` processed a log. ``temperature`` (N,) or (N, nv)
+    is the drive temperature, for temperature-dependent friction. ``external`` (N, L, 6) are known environment wrenches
+    on the links, as in ``inverse_dynamics``. Leading axes are flattened into samples. Use ``Measurements.of`` if the
+    forces of some coordinates were not measured.
 
     Example:
         >>> robot = torsor.library.two_link()
@@ -94,7 +94,7 @@ class Measurements:
         return len(self.tau)
 
     def part(self, own: slice | Indices) -> Measurements:
-        """Return a selection of the samples.
+        """Return the measurements of selected samples.
 
         Example:
             >>> len(Measurements(*np.zeros((4, 9, 2))).part(slice(0, 5)))
@@ -118,12 +118,12 @@ class Measurements:
     ) -> Measurements:
         """Return samples of a robot with environment wrenches or with partially measured forces.
 
-        ``external`` are wrenches (N, L, 6) as in ``inverse_dynamics``, or {link or frame: (N, 6)}: moment (N m) and
-        force (N) at its origin, in its axes. ``measured`` names the coordinates whose forces ``tau`` (N, nv) contains;
-        other values are ignored and may be NaN. The six coordinates of a floating base have no drive: their forces are
-        zero, are always known, and may be omitted from tau (N, nv - 6). Without tau, only these forces are known, which
-        suffices for all base parameters of the links (Ayusawa, Venture and Nakamura 2014). Leading axes of all
-        arrays, such as runs, are flattened into samples.
+        ``external`` contains wrenches (N, L, 6) as in ``inverse_dynamics``, or {link or frame: (N, 6)} with the moment
+        (N m) and force (N) at the origin, in local axes. ``measured`` names the coordinates whose forces are measured
+        in ``tau`` (N, nv); other values are ignored and may be NaN. The six coordinates of a floating base have no
+        drive. Their forces are known to be zero and may be omitted from tau (N, nv - 6). Without tau, only these forces
+        are known, which is sufficient for all base parameters of the links (Ayusawa, Venture and Nakamura 2014).
+        Leading axes of all arrays, such as runs, are flattened into samples.
 
         Example:
             >>> robot, rng = torsor.library.quadruped(), np.random.default_rng(0)
@@ -171,16 +171,16 @@ class Measurements:
     ) -> Measurements:
         """Return the samples of one or several laboratory logs with the same columns.
 
-        ``columns`` maps q and tau (or current), and the time, to column headers or numbers. It may also be a ``LogMap``
-        or its path, which defines units, gears, delays and more. Without it, Torsor's headers are expected: 'time', 'q
-        NAME', 'tau NAME', with units in brackets. ``units``, ``delimiter``, ``rate`` (Hz) and ``cutoff`` (Hz)
-        replace the settings of the map.
+        ``columns`` maps time, q, and tau or current to column headers or numbers. It may also be a ``LogMap`` or its
+        path, which defines units, gears, delays and more. Without it, Torsor's headers are expected: 'time', 'q NAME',
+        'tau NAME', with units in brackets. ``units``, ``delimiter``, ``rate`` (Hz) and ``cutoff`` (Hz) replace settings
+        of the map.
 
-        Missing v and a are computed from the positions by ``differentiate``. If v is logged, a is computed from v. The
-        default cutoff is chosen from the spectrum and by the model. Unequal steps are resampled, and gaps separate
-        segments that are differentiated separately. ``notes`` document the processing. Missing numbers, decreasing
-        times and rows of a different length raise ModelError with the line. Joints that never move and forces that
-        never change cause warnings. For a robot with loops or a parallel robot, the columns belong to the drives.
+        Missing v and a are computed from the positions by ``differentiate``. If v is logged, a is computed from v. By
+        default, the cutoff is selected from the spectrum and the model fit. Unequal steps are resampled, and segments
+        between gaps are differentiated separately. ``notes`` document the processing. Missing numbers, decreasing times
+        and rows with different lengths raise ModelError with the line number. Joints that never move and constant
+        forces cause warnings. For a robot with loops or a parallel robot, the columns are those of the drives.
 
         Example:
             >>> import tempfile
@@ -225,7 +225,7 @@ class Measurements:
         return [name for name, own in zip(shown.coordinate_names, known.T, strict=True) if own.any()]
 
     def check(self, robot: Robot | ParallelRobot) -> FirstLook:
-        """Return a quality report on the samples: suspicious signals, and identifiable parameters.
+        """Return a quality report on the samples: suspicious signals and identifiable parameters.
 
         The samples must have equally spaced ``times``. ``first_look`` checks a raw log and detects more errors.
 
@@ -256,11 +256,11 @@ class Measurements:
     ) -> Measurements:
         """Return samples from positions q (N, n) and forces tau (N, n) at equally spaced times t (N,), in s.
 
-        Velocities and accelerations are computed by ``differentiate``, a zero-phase filter with a ``cutoff`` in Hz of
-        about five to ten times the highest frequency of the motion. ``trim`` removes the samples within 1 / cutoff of
-        the ends, where the derivatives are inaccurate, unless the motion is ``periodic``. Forces are not filtered, so
-        that friction discontinuities stay in place; their noise averages out. If positions contain quaternions, as for
-        a floating base, pass the ``robot``. The v and a of a floating base are in its own axes.
+        Velocities and accelerations are computed by ``differentiate``, a zero-phase filter. Choose a ``cutoff`` (Hz) of
+        five to ten times the highest frequency of the motion. ``trim`` removes the samples within 1 / cutoff of the
+        ends, where the derivatives are inaccurate, unless the motion is ``periodic``. Forces are not filtered, which
+        preserves friction discontinuities; their noise averages out. If positions contain quaternions, as for a
+        floating base, pass the ``robot``. The v and a of a floating base are in its local axes.
 
         Example:
             >>> t = np.arange(1000) * 2e-3

@@ -16,9 +16,9 @@ from torsor.identification.estimation import Equations
 from torsor.identification.measurements import Measurements
 from torsor.robot.base_parameters import BaseParameters
 
-LOBES = 4  # zero crossings of the filter on each side
-ROLL_OFF = 0.4  # roll-off: half the transition width over the cutoff
-STEP_TOLERANCE = 1e-3  # relative step tolerance
+LOBES = 4  # number of zero crossings of the filter on each side
+ROLL_OFF = 0.4  # roll-off, which is half the transition width over the cutoff
+STEP_TOLERANCE = 1e-3  # relative deviation of steps that count as equal
 
 
 def stretches(times: Array | None, count: int) -> list[slice]:
@@ -35,7 +35,7 @@ def _taps(factor: int) -> Array:
     """Return the filter taps of a root-raised cosine as rows (2 LOBES, factor) with the sum 1."""
     count = 2 * LOBES * factor
     t = (np.arange(count) - (count - 1) / 2) / factor
-    edge = np.abs(np.abs(4 * ROLL_OFF * t) - 1) < 1e-9  # 0 / 0 there and at t = 0
+    edge = np.abs(np.abs(4 * ROLL_OFF * t) - 1) < 1e-9  # the expression is 0 / 0 there and at t = 0
     x = np.pi * np.where(edge | (t == 0), 0.5, t)
     ordinary = (np.sin(x * (1 - ROLL_OFF)) + 4 * ROLL_OFF * x / np.pi * np.cos(x * (1 + ROLL_OFF))) / (
         x * (1 - (4 * ROLL_OFF * x / np.pi) ** 2)
@@ -48,13 +48,13 @@ def _taps(factor: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Filter:
-    """The parallel filter of samples in ``parts`` with equal steps; it keeps every ``factor``-th sample of each part.
+    """The parallel filter of samples in ``parts`` with equal steps, which keeps every ``factor``-th sample of a part.
 
-    tau = Y x also holds for filtered tau and Y. Above the frequencies of the motion there is only noise. The filter
-    removes it from both sides, so that the remaining noise is nearly white at the lower rate: the "parallel decimate
-    filter" of the IDIM method (Gautier 1997).
+    tau = Y x also holds for filtered tau and Y. Above the frequencies of the motion, there is only noise. The filter
+    removes it from both sides, and the remaining noise is nearly white at the lower rate. This is the "parallel
+    decimate filter" of the IDIM method (Gautier 1997).
 
-    The filter is a root-raised cosine, which keeps white noise white. Its gain is 0.71 at half the new rate. Each part
+    The filter is a root-raised cosine, which preserves white noise. Its gain is 0.71 at half the new rate. Each part
     loses ``LOBES`` samples of the new rate at both ends.
     """
 
@@ -63,7 +63,7 @@ class Filter:
 
     @classmethod
     def of(cls, data: Measurements, bandwidth: float | None, where: str) -> "Filter":
-        """Return the filter of measurements; the ``bandwidth`` (Hz) is half the new rate, or None."""
+        """Return the filter of measurements; ``bandwidth`` is half the new rate (Hz), or None."""
         factor = 1
         if bandwidth is not None:
             if data.times is None:
@@ -89,7 +89,7 @@ class Filter:
         return [slice(start, stop) for start, stop in pairwise(ends) if stop > start]
 
     def _blocks(self, x: Array) -> Iterator[Array]:
-        """Yield the samples of each part that is long enough, in blocks (blocks, factor, ...)."""
+        """Yield the samples of each sufficiently long part in blocks (blocks, factor, ...)."""
         for part in self.parts:
             count = (part.stop - part.start) // self.factor
             if count >= 2 * LOBES:
@@ -102,13 +102,13 @@ class Filter:
         h, filtered = _taps(self.factor), []
         for blocks in self._blocks(x):
             count = len(blocks) - len(h) + 1
-            # One product of filter rows and sample blocks for each half lobe.
+            # There is one product of filter rows and sample blocks for each half lobe.
             whole = sum(np.matmul(h[p], blocks[p : p + count]) for p in range(len(h)))
             filtered.append(np.asarray(whole).reshape(count, *x.shape[1:]))
         return np.concatenate(filtered)
 
     def kept(self, weights: Array) -> Array:
-        """Return the weights (M, nv) of the remaining samples: 0 if the filter uses a sample of weight 0."""
+        """Return the weights (M, nv) of the remaining samples, which are 0 if the filter uses a sample of weight 0."""
         if self.factor == 1:
             return weights
         found = []
@@ -126,12 +126,12 @@ class Filter:
         return replace(data.part(at), tau=self(data.tau), weights=weights)
 
 
-MAX_FORCE = 1e100  # maximum force, N m and N, whose sums of squares are finite
+MAX_FORCE = 1e100  # N m or N; maximum force, whose sums of squares are finite
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A robot with its base parameters along a motion q (N, nq), v, a (N, nv).
+    """A robot and its base parameters along a motion q (N, nq), v, a (N, nv).
 
     ``warmth`` (N, nv) is the drive temperature above its mean, or zero. ``external`` (N, L, 6) contains the
     environment wrenches.
@@ -160,13 +160,13 @@ class Model:
     def known(self) -> Array:
         """The forces (N, nv) of springs, motors and known parameters, minus the environment forces.
 
-        Forces that do not depend on the base parameters, such as unmeasured forces, are taken from the given robot.
+        Forces that do not depend on the base parameters, such as unmeasured forces, are computed for the prior robot.
         """
         whole = self.robot.inverse_dynamics(self.q, self.v, self.a, self.external)
         return np.asarray(whole - self.Y @ self.base.values)
 
     def changed(self, parameters: Array) -> Array:
-        """Return the forces (N, nv) of the robot with different parameters (p,)."""
+        """Return the forces (N, nv) of the robot with the parameters ``parameters`` (p,)."""
         moved = self._regressor @ (parameters - self.robot.inertial.values)
         return np.asarray(self.known + self.Y @ self.base.values + moved)
 

@@ -1,17 +1,17 @@
-"""Maximum likelihood by output error: the parameters whose simulated motion fits the measured positions best.
+"""Maximum-likelihood estimation by output error: the simulated motion is fitted to the measured positions.
 
-The motion is simulated from the measured forces in short windows (multiple shooting), each from its own unknown state
-x0 = (q, v), and compared with the measured positions. With the encoder noise sigma, the problem
+The motion is simulated with the measured forces in short windows (multiple shooting), each with an unknown initial
+state x0 = (q, v), and compared with the measured positions. With the encoder noise sigma, the problem
 
     minimise over beta and all x0   sum of ((q_measured - q(t; x0, beta)) / sigma)^2
 
 is solved by the Gauss-Newton method. Forces are linear between samples. Each step is a Runge-Kutta step with exact
-derivatives: the derivatives of a' = f(x, tau, beta) are propagated with the state, stage by stage, where
+derivatives, which are propagated with the state in each stage:
 
     M da = -(tau_q dq + tau_v dv + Y dbeta)           (tau of inverse dynamics at the simulated acceleration)
 
-The states x0 are eliminated by a QR decomposition of each window. Velocities and accelerations are neither measured nor
-filtered, so encoder noise does not bias the result, unlike in least squares.
+The states x0 are eliminated by a QR decomposition for each window. Velocities and accelerations are neither measured
+nor filtered, so encoder noise does not bias the result, unlike in least squares.
 """
 
 from dataclasses import dataclass, replace
@@ -33,17 +33,17 @@ from torsor.identification.result import Identified
 from torsor.identification.simulated_instruments import estimated_dynamics, symbolic_forces
 from torsor.robot.robot import Robot
 
-FRICTION_WIDTH = 0.01  # fraction of the maximum speed: width of smooth Coulomb friction
-STEP_TOLERANCE = 1e-3  # maximum last step of a parameter, in standard deviations
-STAGES = ((0.0, 1.0), (0.5, 2.0), (0.5, 2.0), (1.0, 1.0))  # instants and weights (in sixths) of the Runge-Kutta method
+FRICTION_WIDTH = 0.01  # width of smooth Coulomb friction, as a fraction of the maximum speed
+STEP_TOLERANCE = 1e-3  # maximum step of a parameter at convergence, in standard deviations
+STAGES = ((0.0, 1.0), (0.5, 2.0), (0.5, 2.0), (1.0, 1.0))  # instants, and weights in sixths, of the Runge-Kutta method
 MAX_HALVINGS = 8
-DIVERGENCE_LIMIT = 1e3  # rad or m, in a diverging simulated window
+DIVERGENCE_LIMIT = 1e3  # rad or m; positions of a diverging simulated window exceed it
 
 
 def output_error(
     start: Identified, t: ArrayLike, q: ArrayLike, tau: ArrayLike, *, window: int = 50, iterations: int = 20
 ) -> Identified:
-    """Return the estimate ``start`` refined by the output-error method, from positions q and forces tau (T, nv).
+    """Return the estimate ``start``, refined by the output-error method from positions q and forces tau (T, nv).
 
     ``t`` (T,) are equally spaced times in s, ``window`` is the number of steps of each simulated window, and
     ``iterations`` limits the Gauss-Newton iterations. Positions are unfiltered encoder positions. ``start``, from
@@ -108,14 +108,14 @@ def output_error(
 
 @dataclass(frozen=True, eq=False)
 class _Linear:
-    """Linearised residuals of all windows: rows ``R`` (W, 2 n + b + 1, 2 n + b + 1) of [x0, beta, residual]."""
+    """Linearised residuals of all windows: ``R`` (W, 2 n + b + 1, 2 n + b + 1) with columns [x0, beta, residual]."""
 
     R: Array
     n: int
 
     @classmethod
     def of(cls, rows: Array, noise: Array) -> "_Linear":
-        """Return the rows (W, K + 1, n, 2 n + b + 1) of all windows over the noise (n,), reduced by QR."""
+        """Return the rows (W, K + 1, n, 2 n + b + 1) of all windows, divided by the noise (n,) and reduced by QR."""
         windows, count, n, width = rows.shape
         if not _follows(rows):
             return cls(np.full((windows, width, width), np.inf), n)
@@ -153,7 +153,7 @@ class _Linear:
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """Measured positions ``q`` and forces ``tau`` (W, K + 1, n) of all windows, in steps of ``h`` seconds."""
+    """Measured positions ``q`` and forces ``tau`` (W, K + 1, n) of all windows, with steps of ``h`` seconds."""
 
     robot: Robot
     start: Identified
@@ -162,7 +162,7 @@ class _Problem:
     h: float
 
     def first_states(self) -> Array:
-        """Return states (W, 2 n) at the start of the windows, from a parabola through the positions of each."""
+        """Return initial states (W, 2 n) of the windows, from a parabola fitted to the positions of each window."""
         steps = self.h * np.arange(self.q.shape[1])
         fit = np.linalg.pinv(np.stack([np.ones_like(steps), steps, steps**2], axis=1))[:2]
         place = np.einsum("sk,wkn->swn", fit, self.q)
@@ -174,7 +174,7 @@ class _Problem:
 
     @cached_property
     def _kernel(self) -> AnyKernel:
-        """Derivatives (n, n) of inverse dynamics with respect to q and v, at (q, v, a, beta - given)."""
+        """Kernel of the derivatives (n, n) of inverse dynamics by q and v, at (q, v, a, change of beta)."""
         n, b = self.robot.nv, len(self.start.base)
         inputs, tau = symbolic_forces(self.robot, self.start.base.columns.tolist())
         jacobians = ca.cse([ca.jacobian(tau, each) for each in inputs[:2]])
@@ -182,7 +182,7 @@ class _Problem:
         return compile(function, inputs=[(n,), (n,), (n,), (b,)], outputs=[(n, n), (n, n)])
 
     def _rates(self, x: Array, D: Array, tau: Array, d: Array) -> tuple[Array, Array]:
-        """Return x' (W, 2 n) and its derivatives (W, 2 n, 2 n + b), given the derivatives D of x."""
+        """Return x' (W, 2 n) and its derivatives (W, 2 n, 2 n + b) from the derivatives D of x."""
         n = self.robot.nv
         q, v = x[:, :n], x[:, n:]
         bias, M = self._dynamics(q, v, d)
@@ -193,7 +193,7 @@ class _Problem:
         return np.concatenate([v, a], axis=1), np.concatenate([D[:, n:], np.linalg.solve(M, change)], axis=1)
 
     def rows(self, states: Array, beta: Array) -> Array:
-        """Return derivatives with respect to [x0, beta] and residuals of all windows (W, K + 1, n, 2 n + b + 1)."""
+        """Return derivatives with respect to [x0, beta] and residuals of all windows, (W, K + 1, n, 2 n + b + 1)."""
         n, b = self.robot.nv, len(beta)
         windows, count = self.q.shape[0], self.q.shape[1]
         x, D = states, np.zeros((windows, 2 * n, 2 * n + b))
@@ -220,7 +220,7 @@ class _Problem:
 
 
 def _follows(rows: Array) -> bool:
-    """Return whether simulated windows stay near the measured positions."""
+    """Return whether the simulated windows stay near the measured positions."""
     return bool(np.isfinite(rows).all()) and float(np.abs(rows[..., -1]).max(initial=0.0)) < DIVERGENCE_LIMIT
 
 
@@ -233,7 +233,7 @@ def _bodies(start: Identified) -> Array:
 
 
 def _noise(rows: Array) -> Array:
-    """Return the noise (n,) of the residuals in ``_Problem.rows``, with the state of each window fitted."""
+    """Return the noise (n,) of the residuals in ``_Problem.rows`` after a fit of each window's state."""
     count = rows.shape[1]
     return np.asarray(np.maximum(np.sqrt(np.mean(rows[..., -1] ** 2, axis=(0, 1)) * count / max(count - 2, 1)), 1e-12))
 

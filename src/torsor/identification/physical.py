@@ -1,14 +1,14 @@
-"""Physically consistent parameters closest to the measurements: a convex problem, solved by Newton's method.
+"""Physically consistent parameters closest to the measurements, from a convex problem solved by Newton's method.
 
     minimise  |root (M pi - beta)|^2 / 2 + gamma (sum of d(P_i, P0_i) + sum of d(x_k, x0_k))
     d(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4,      d(x, x0) = x / x0 - log(x / x0) - 1
 
-where M pi are the base parameters, beta and root^T root = covariance^-1 the least-squares estimate, P_i the
-pseudo-inertia (4 x 4) of link i, linear in its ten parameters, and x_k rotor inertias and friction. d is the distance
-of Lee, Wensing and Park ("Geometric robot dynamic identification", 2020): it does not depend on units or frames, is
-convex, and keeps P positive definite and x positive. Parameters that the measurements do not determine stay close to
-the prior P0; with a small gamma the others hardly change. Each Newton step is a least-squares problem: with P = L L^T
-the Hessian of d is B^T B, where B is the matrix of E -> L^-1 E L^-T.
+Here M pi are the base parameters, and beta and root^T root = covariance^-1 define the least-squares estimate. P_i is
+the pseudo-inertia (4 x 4) of link i, which is linear in its ten parameters, and x_k are rotor inertias and friction. d
+is the distance of Lee, Wensing and Park ("Geometric robot dynamic identification", 2020). It is independent of units
+and frames, convex, and keeps P positive definite and x positive. Parameters that the measurements do not determine stay
+close to the prior P0; with a small gamma, the others hardly change. Each Newton step is a least-squares problem: with P
+= L L^T, the Hessian of d is B^T B, where B is the matrix of E -> L^-1 E L^-T.
 """
 
 from collections.abc import Callable
@@ -26,17 +26,17 @@ from torsor.identification.logs.model_checks import column_findings, scale_findi
 from torsor.identification.measurements import Measurements
 
 UNITS = np.array(parameter_basis())
-MAX_NEWTON_STEPS = 200  # maximum Newton steps per gamma; about five are enough
-STEP_TOLERANCE = 1e-8  # squared norm of the last step, in units of gamma
-CONTINUATION_TOLERANCE = 0.1  # the same for the larger gammas of the continuation
-GAMMA_RATIO = 1.5  # ratio of successive gammas; from 2 on, a full Newton step leaves the domain
-EXACT = 1e-5  # relative deviation of a known total mass
+MAX_NEWTON_STEPS = 200  # maximum number of Newton steps per gamma; five are typical
+STEP_TOLERANCE = 1e-8  # squared norm of the step at convergence, in units of gamma
+CONTINUATION_TOLERANCE = 0.1  # the same for larger gammas during continuation
+GAMMA_RATIO = 1.5  # ratio of successive gammas; for 2 or more, a full Newton step leaves the domain
+EXACT = 1e-5  # relative standard deviation of a known total mass
 MIN_EIGENVALUE_RATIO = 1e-6  # minimum accepted relative eigenvalue of a prior pseudo-inertia
 NO_PHYSICAL_PARAMETERS = "Newton's method found no physical parameters"
 
 
 class UnphysicalError(ModelError):
-    """The error for an estimate without physically consistent parameters near it."""
+    """Error for an estimate without physically consistent parameters nearby."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """The given robot: all ``parameters`` (p,), the mask ``unknown`` (p,), and its number of ``links``.
+    """The prior robot: all ``parameters`` (p,), the mask ``unknown`` (p,), and the number of ``links``.
 
     ``columns`` are the indices of the parameters that represent the base parameters.
     """
@@ -81,9 +81,8 @@ class _Problem:
 def nearest_physical(estimate: Estimate, prior: Prior, gamma: float, where: str, mass: float | None = None) -> Array:
     """Return physically consistent parameters pi (p,): P_i positive definite, friction and rotor inertias 0 or more.
 
-    Known parameters keep their prior values. Friction and rotor inertias that are zero in the prior and not among the
-    ``columns`` of the base parameters also stay zero, because no motion excites them. ``mass`` (kg) is the sum of all
-    masses, if known.
+    Known parameters keep their prior values. Friction and rotor inertias that are zero in the prior and not in
+    ``columns`` also stay zero, because no motion excites them. ``mass`` (kg) is the sum of all masses, if known.
     """
     problem = _problem(estimate, prior, where)
     if mass is not None:
@@ -119,7 +118,7 @@ def _problem(estimate: Estimate, prior: Prior, where: str) -> _Problem:
         priors.append(np.linalg.inv(np.einsum("k,kij->ij", start[ten], UNITS)))
     indices = np.flatnonzero(mask)
     scalars = indices[indices >= first]
-    # Scale of a scalar that is zero in the prior: its standard deviation with all others known.
+    # The scale of a scalar that is zero in the prior is its standard deviation if all others are known.
     own = 1 / np.maximum(np.linalg.norm(A[:, scalars], axis=0), 1e-9)
     scales = np.where(start[scalars] > 0, start[scalars], own)
     start[scalars] = scales
@@ -158,10 +157,10 @@ def _newton(problem: _Problem, pi: Array, gamma: float, near: float, name: str) 
         ten = np.array([pi[10 * i : 10 * i + 10] for i in problem.links]).reshape(-1, 10)
         try:
             L = np.linalg.cholesky(np.einsum("lk,kij->lij", ten, UNITS))
-        except np.linalg.LinAlgError:  # rounding errors of very small bodies
+        except np.linalg.LinAlgError:  # due to rounding errors of very small bodies
             break
         x = pi[problem.scalars]
-        # B: rows of E -> L^-1 E L^-T for each link, and of d -> d / x for each scalar.
+        # B contains rows of E -> L^-1 E L^-T for each link, and of d -> d / x for each scalar.
         B = np.zeros((16 * len(L) + len(x), len(where)))
         for n, (i, back) in enumerate(zip(problem.links, np.linalg.inv(L), strict=True)):
             indices = [k for k in range(10 * i, 10 * i + 10) if k in where]
@@ -186,16 +185,17 @@ def _newton(problem: _Problem, pi: Array, gamma: float, near: float, name: str) 
         pi = pi.copy()
         pi[problem.unknown] += s * step
     else:
-        if left < CONTINUATION_TOLERANCE * gamma:  # limited by rounding errors
+        if left < CONTINUATION_TOLERANCE * gamma:  # rounding errors limit the accuracy
             return pi
     fix = "check the units of tau, raise `regularisation`, or pass a robot closer to the measured one"
     raise UnphysicalError(NO_PHYSICAL_PARAMETERS, where=name, fix=fix)
 
 
 def _line_search(moved: Array, miss: Array, gamma: float, pull: float, stretches: Array) -> float:
-    """Return the step multiple with the smallest objective, by bisection of its increasing derivative.
+    """Return the step length with the smallest objective, by bisection of the increasing derivative.
 
-    ``moved`` (b,) is the change of A pi along the step, ``stretches`` the relative changes of the principal values.
+    ``moved`` (b,) is the change of A pi along the step, and ``stretches`` are the relative changes of the principal
+    values.
     """
     start, growth = gamma * pull - float(moved @ miss), float(moved @ moved)
 
@@ -212,7 +212,7 @@ def _line_search(moved: Array, miss: Array, gamma: float, pull: float, stretches
     return (low + high) / 2
 
 
-MAX_FINDINGS = 3  # findings in the message
+MAX_FINDINGS = 3  # largest number of findings in the message
 # Warning thresholds: multiple of the least-squares residual, and percent of a force.
 WARNING_RATIO, WARNING_PERCENT = 3.0, 5.0
 
@@ -220,8 +220,8 @@ WARNING_RATIO, WARNING_PERCENT = 3.0, 5.0
 def explained(robot: MeasuredRobot, data: Measurements, mass: float | None, without: Callable[[], Array]) -> ModelError:
     """Return an error for an estimate without physically consistent parameters, with likely causes in the data.
 
-    ``mass`` (kg) is the given total mass, and ``without`` returns the parameters (p,) without it. Each force is then
-    fitted separately, as in ``first_look``, to find wrong column orders, signs, zeros and units.
+    ``mass`` (kg) is the known total mass, and ``without`` returns the parameters (p,) without this constraint. Each
+    force is fitted separately, as in ``first_look``, to find wrong column orders, signs, zeros and units.
     """
     where = robot.name
     if mass is not None:
@@ -249,9 +249,9 @@ def explained(robot: MeasuredRobot, data: Measurements, mass: float | None, with
 
 
 def check_distance(robot: MeasuredRobot, tau: Array, free: Array, physical: Array, mass: float | None) -> None:
-    """Warn if physical parameters explain the forces tau (N, n) much worse than unconstrained parameters.
+    """Warn if physical parameters explain the forces tau (N, n) far worse than unconstrained parameters.
 
-    ``free`` and ``physical`` (N, n) are the residuals of both, 0 where a force is not used.
+    ``free`` and ``physical`` (N, n) are the residuals of both, which are 0 for unused forces.
     """
     sizes = (np.sqrt(np.mean(each**2, axis=0)) for each in (tau, free, physical))
     size, before, after = (np.maximum(each, 1e-300) for each in sizes)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 UNDETERMINED_PERCENT = 100.0  # relative standard deviation (%) above which a parameter is marked
-UNEXPLAINED_PERCENT = 50.0  # residual (% of the measured force) above which a coordinate is marked
+UNEXPLAINED_PERCENT = 50.0  # residual, in % of the measured force, above which a coordinate is marked
 ROUNDING_RATIO = 1e-9  # fraction of the largest force below which a residual is ignored
 SI_UNITS = "SI: kg, kg m, kg m^2, N m, N m s, N, N s/m"
 # Arrays in a file: the result, its base parameters and its measurements. KINDS are dtypes other than float.
@@ -61,13 +61,13 @@ ARRAY_TYPES = {"base_columns": "iu", "base_unknown": "b", "base_by_rule": "b"}
 class Identified(Result):
     """Identified base parameters: ``values`` (b,) and ``covariance`` (b, b) of the parameters ``base.names``.
 
-    ``prior`` is the given robot, and ``condition`` the condition number of the weighted regressor. ``predicted`` (N,
-    nv) are the forces of the estimate for the ``measurements``. ``parameters`` (p,) are all parameters of the
-    physically consistent estimate, or None without ``physical``. ``settings`` are the arguments of ``identify``.
-    ``drives`` are forces beyond the robot parameters, if any. ``lag`` is the number of samples over which residuals are
-    correlated (0 for white noise); the covariance accounts for this correlation. ``held_out`` (nv,) are residuals of
-    the held-out samples, in percent of their forces, and ``unseen`` is the estimate with these samples as measurements.
-    With a bandwidth, ``measurements`` and ``predicted`` are filtered.
+    ``prior`` is the robot passed to ``identify``, and ``condition`` is the condition number of the weighted regressor.
+    ``predicted`` (N, nv) are the forces of the estimate for the ``measurements``. ``parameters`` (p,) are all
+    parameters of the physically consistent estimate, or None without ``physical``. ``settings`` are the arguments of
+    ``identify``. ``drives`` contains forces beyond the robot parameters, if any. ``lag`` is the number of samples over
+    which residuals are correlated (0 for white noise), which the covariance includes. ``held_out`` (nv,) are the
+    residuals of the held-out samples in percent of their forces, and ``unseen`` is the estimate with these samples as
+    measurements. With a bandwidth, ``measurements`` and ``predicted`` are filtered.
 
     Example:
         >>> robot = torsor.library.two_link()
@@ -104,12 +104,12 @@ class Identified(Result):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Expressions (b) of the base parameters in the standard parameters."""
+        """Expressions (b) of the base parameters in terms of the standard parameters."""
         return self.base.names
 
     @property
     def deviations(self) -> Array:
-        """Standard deviations (b,) of the base parameters from the covariance, without model errors.
+        """Standard deviations (b,) of the base parameters from the covariance; model errors are not included.
 
         Example:
             >>> robot, rng = torsor.library.planar_chain(1), np.random.default_rng(0)
@@ -128,7 +128,7 @@ class Identified(Result):
 
     @property
     def undetermined(self) -> tuple[str, ...]:
-        """Names of parameters whose standard deviation exceeds their value: they are zero or not excited.
+        """Names of parameters whose standard deviation exceeds their value, because they are zero or not excited.
 
         The report marks them with "!".
         """
@@ -160,7 +160,7 @@ class Identified(Result):
 
     @cached_property
     def unidentified(self) -> tuple[contents.Unidentified, ...]:
-        """The parameters that are not determined individually, each with the reason."""
+        """The parameters that are not determined individually, with reasons."""
         return contents.unidentified(self)
 
     @cached_property
@@ -180,7 +180,7 @@ class Identified(Result):
 
     @cached_property
     def _acting(self) -> Array:
-        """Total forces along the coordinates (N, nv): measured forces and those of the environment."""
+        """Total forces (N, nv) along the coordinates: measured forces plus environment forces."""
         data = self.measurements
         return np.asarray(data.tau + environment_forces(self.prior, data.q, data.external))
 
@@ -191,10 +191,10 @@ class Identified(Result):
 
     @property
     def relative_residuals(self) -> Array:
-        """Residuals (nv,) in percent of the forces, both as root mean square; NaN for unmeasured forces.
+        """Root mean square residuals (nv,) in percent of the root mean square forces; NaN for unmeasured forces.
 
         The reference is the measured force or, if larger, the total force with known wrenches. For floating-base
-        coordinates without any force, it is the largest force of all coordinates.
+        coordinates without forces, it is the largest force of all coordinates.
         """
         acting = np.sqrt(np.maximum(self._mean(self._acting**2), self._mean(self.measurements.tau**2)))
         base = free_coordinates(self.prior)
@@ -213,8 +213,8 @@ class Identified(Result):
     def robot(self) -> Robot | ParallelRobot:
         """The robot with the identified parameters and friction models, for an estimate with ``physical=True``.
 
-        A warning names terms that a robot cannot have: "load", temperatures and motors that drive several joints.
-        The result is a ``ParallelRobot`` if the given robot is one, otherwise a ``Robot``.
+        A warning names terms that a robot does not support: "load", temperatures, and motors that drive several joints.
+        The result is a ``ParallelRobot`` if ``prior`` is one, otherwise a ``Robot``.
         """
         if self.parameters is None:
             message = "base parameters alone do not determine a robot"
@@ -269,9 +269,9 @@ class Identified(Result):
     def validate(
         self, data: Measurements | Trajectory | Sequence[Any], temperature: ArrayLike | None = None
     ) -> "Identified":
-        """Return the estimate with different measurements, for their residuals, reports and figures.
+        """Return the estimate with different measurements, for residuals, reports and figures.
 
-        For ``data`` and ``temperature`` see ``identify``; the filter of its ``bandwidth`` applies.
+        For ``data`` and ``temperature``, see ``identify``. The data are filtered with its ``bandwidth``.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -288,7 +288,7 @@ class Identified(Result):
         return replace(self, measurements=shown, predicted=predicted, held_out=None, unseen=None).checked()
 
     def checked(self) -> "Identified":
-        """Return the estimate itself, and warn about coordinates whose forces it does not explain.
+        """Return the estimate unchanged, and warn about coordinates whose forces it does not explain.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -312,7 +312,7 @@ class Identified(Result):
         return self
 
     def report(self) -> str:
-        """Return tables as text: the parameters with their standard deviations, and the residual of each coordinate.
+        """Return a text report: parameters with standard deviations, and the residual of each coordinate.
 
         Example:
             >>> robot = torsor.library.planar_chain(1)
@@ -363,7 +363,7 @@ class Identified(Result):
 
     @classmethod
     def load(cls, path: str | Path) -> "Identified":
-        """Return the identification stored in a .npz file.
+        """Load an identification from a .npz file.
 
         Example:
             >>> import tempfile
@@ -444,7 +444,7 @@ class Identified(Result):
         return Archive(self.kind, arrays, plain(self.settings), measured | own_units)
 
     def _columns(self) -> list[Column]:
-        """Return the table of the .csv file: given and identified parameters, with standard deviations."""
+        """Return the table of the .csv file: prior and identified parameters, with standard deviations."""
         values = (self.base.values, self.values, self.deviations)
         rows = zip(("as given", "identified", "deviation"), values, strict=True)
         return [Column("parameter", "", list(self.names)), *(Column(name, "SI", each) for name, each in rows)]

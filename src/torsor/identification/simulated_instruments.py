@@ -1,18 +1,18 @@
 """Instruments from simulation: the simulated motion of the last estimate along the measured motion.
 
-The controller of the real robot is not known. It is replaced by a computed-torque controller with the bandwidth w / 2
-pi,
+The controller of the real robot is unknown. It is replaced by a computed-torque controller with the bandwidth w / (2
+pi),
 
-    tau = M0(q) (a_d + 2 w (v_d - v) + w^2 (q_d - q)) + h0(q, v)        M0, h0: of the first estimate
-    M(q) a + h(q, v) = tau                                              M, h: of the last estimate
+    tau = M0(q) (a_d + 2 w (v_d - v) + w^2 (q_d - q)) + h0(q, v)        M0, h0: first estimate M(q) a + h(q, v) = tau
+    M, h: last estimate
 
-The reference (q_d, v_d, a_d) consists of the measured positions after a zero-phase filter of the same bandwidth: the
-bandwidth at which the model, with any parameters, best explains the forces. The simulated motion therefore contains
-neither force noise nor encoder noise above this bandwidth. Such noise causes the bias of least squares, because
-acceleration noise grows with the square of the frequency. Estimate and simulation are repeated until convergence. An
-estimate that this controller cannot stabilise, because its mass matrices are not positive definite, is assumed to
-follow the reference exactly. In the original method of Janot, Vandanjon and Gautier (2014, IDIM-IV), the controller is
-known.
+The reference (q_d, v_d, a_d) consists of the measured positions after a zero-phase filter with the same bandwidth. This
+is the bandwidth at which the model, with any parameters, best explains the forces. The simulated motion therefore
+contains neither force noise nor encoder noise above the bandwidth. Such noise causes the bias of least squares, because
+acceleration noise grows with the square of the frequency. Estimation and simulation are repeated until convergence. If
+the controller cannot stabilise an estimate, because its mass matrices are not positive definite, the estimate is
+assumed to follow the reference exactly. In the original method of Janot, Vandanjon and Gautier (2014, IDIM-IV), the
+controller is known.
 """
 
 from collections.abc import Sequence
@@ -36,13 +36,13 @@ from torsor.identification.measurements import Measurements
 from torsor.identification.model import Filter, Model
 from torsor.robot.robot import Robot
 
-# The equations of motion of an estimate: a robot with other base parameters, which need not be physical.
+# The equations of motion of an estimate: a robot with changed base parameters, which need not be physical.
 #
-# tau = M(q) a + h(q, v) = inverse dynamics of the given robot + Y(q, v, a) d        d: change of the base parameters
+# tau = M(q) a + h(q, v) = inverse dynamics of the prior robot + Y(q, v, a) d        d: change of the base parameters
 
 
 def symbolic_forces(robot: Robot, columns: Sequence[int]) -> tuple[list[ca.SX], ca.SX]:
-    """Return symbols q, v, a (n,) and d (b,), and the forces (n,) with parameters changed by d in these columns."""
+    """Return symbols q, v, a (n,) and d (b,), and the forces (n,) with the parameters in ``columns`` changed by d."""
     q, v, a = (ca.SX.sym(name, robot.nv) for name in ("q", "v", "a"))
     d = ca.SX.sym("d", len(columns))
     tau = robot.function("inverse_dynamics")(q, v, a)
@@ -52,7 +52,7 @@ def symbolic_forces(robot: Robot, columns: Sequence[int]) -> tuple[list[ca.SX], 
 def estimated_dynamics(robot: Robot, columns: Sequence[int]) -> AnyKernel:
     """Return the function (q, v, d) -> (h, M): bias forces (W, n) and mass matrices (W, n, n) at states q, v (W, n).
 
-    ``d`` (b,) is the change of the parameters in some ``columns`` (b) of the regressor.
+    ``d`` (b,) is the change of the parameters in the ``columns`` (b) of the regressor.
     """
     n, b = robot.nv, len(columns)
     (q, v, a, d), tau = symbolic_forces(robot, columns)
@@ -61,21 +61,21 @@ def estimated_dynamics(robot: Robot, columns: Sequence[int]) -> AnyKernel:
     return compile(function, inputs=[(n,), (n,), (b,)], outputs=[(n,), (n, n)])
 
 
-CANDIDATES, BANDWIDTH_RATIO = 8, 0.6  # number of bandwidths that are compared, and their ratio
+CANDIDATES, BANDWIDTH_RATIO = 8, 0.6  # number of compared bandwidths, and their ratio
 POWER_FRACTION = 0.9999  # fraction of the acceleration power that defines the band of the measurement filter
-MIN_PERIODS = 8  # periods of the lowest bandwidth in the longest part
+MIN_PERIODS = 8  # minimum number of periods of the lowest bandwidth in the longest part
 MAX_STEP_FRACTION = 0.15  # maximum simulation step as a fraction of 1 / w
 WINDOW_STEPS = 64  # steps per window; windows are simulated in parallel
 SETTLING_STEPS = 40  # initial steps of a window that are discarded
-TRACKING_TOLERANCE = 0.2  # tracking tolerance as a fraction of the joint span
-MAX_SIMULATIONS = 8  # maximum number of simulations; two or three are usual
+TRACKING_TOLERANCE = 0.2  # maximum tracking error as a fraction of the joint span
+MAX_SIMULATIONS = 8  # maximum number of simulations; two or three are typical
 ESTIMATE_TOLERANCE = 0.1  # maximum change of an unknown at convergence, in standard deviations
 Extended = tuple[Equations, tuple[Term, ...], dict[str, dict[str, float]]]
 
 
 @dataclass(frozen=True, eq=False)
 class Tracking:
-    """A simulated robot that follows measurements: ``reference`` q, v, a (3, N, n) with a ``bandwidth`` (Hz).
+    """A simulated robot that tracks measurements: ``reference`` q, v, a (3, N, n) with a ``bandwidth`` (Hz).
 
     ``parts`` are ranges with equal steps of ``step`` s. ``first`` (b,) are the base parameters of the controller.
     """
@@ -89,7 +89,7 @@ class Tracking:
 
     @classmethod
     def of(cls, model: Model, data: Measurements, parts: list[slice], first: Array) -> "Tracking":
-        """Return the tracking simulation of measurements, with base parameters ``first`` (b,) in its controller."""
+        """Return the tracking simulation of measurements with the base parameters ``first`` (b,) in its controller."""
         robot, where = model.robot, model.robot.name
         if robot.nq != robot.nv or isinstance(robot, ClosedRobot) or model.external is not None:
             allowed = "robots with nq = nv, no loops and no environment wrenches"
@@ -115,12 +115,12 @@ class Tracking:
     @cached_property
     def _dynamics(self) -> AnyKernel:
         robot = self.model.robot
-        assert isinstance(robot, Robot)  # ``of`` raises ModelError for others
+        assert isinstance(robot, Robot)  # ``of`` raises ModelError for other robots
         return estimated_dynamics(robot, self.model.base.columns.tolist())
 
     @cached_property
     def _inside(self) -> Flags:
-        """Mask (N,) of samples farther than 1 / bandwidth from an end, where the reference is accurate."""
+        """Mask (N,) of samples farther than 1 / bandwidth from the ends, where the reference is accurate."""
         ends, inside = int(np.ceil(1 / (self.bandwidth * self.step))), np.zeros(len(self.reference[0]), dtype=bool)
         for part in self.parts:
             inside[part.start + ends : max(part.start + ends, part.stop - ends)] = True
@@ -128,14 +128,14 @@ class Tracking:
 
     @property
     def _every(self) -> int:
-        """Decimation factor of the simulation; other samples are interpolated linearly."""
+        """Decimation factor of the simulation; samples in between are interpolated linearly."""
         return max(1, int(MAX_STEP_FRACTION / (2 * np.pi * self.bandwidth * self.step)))
 
     def motion(self, values: Array) -> tuple[Model, bool]:
         """Return the model along the simulated motion of base parameters (b,), and whether it follows the reference.
 
-        The motion is at rest near the ends of each part. If the simulation does not follow the reference, the reference
-        itself is used.
+        The motion is at rest near the ends of each part. If the simulation does not follow the reference, the motion is
+        the reference.
         """
         q, v, a = self.reference.copy()
         try:
@@ -151,7 +151,7 @@ class Tracking:
         return replace(self.model, q=q, v=np.where(moving, v, 0.0), a=np.where(moving, a, 0.0)), follows
 
     def _simulated(self, part: slice, values: Array) -> tuple[Array, Array, Array]:
-        """Return q, v, a (T, n) of one part, simulated in parallel windows that first settle on the reference."""
+        """Return q, v, a (T, n) of one part, simulated in parallel windows after settling on the reference."""
         rows = np.arange(part.start, part.stop, self._every)
         starts = np.arange(0, len(rows), WINDOW_STEPS)
         at = np.minimum(np.maximum(starts[:, None] + np.arange(-SETTLING_STEPS, WINDOW_STEPS), 0), len(rows) - 1)
@@ -200,7 +200,7 @@ def simulated(
     b = len(model.base)
     whole = extended(model, None, equations, through, wanted, method)
     _, terms, changes = whole
-    # All iterations use the same models, because choosing them takes longer than the estimate.
+    # All iterations use the same models, because selecting them takes longer than the estimation.
     laws = {term.drive: tuple(each.law for each in terms if each.drive == term.drive) for term in terms}
     wanted = replace(wanted, laws={drive: laws[drive] for drive in laws if drive not in wanted.motors}, chosen=())
     solution = estimate(whole[0], method)

@@ -1,8 +1,8 @@
 """Payload, link masses, gravity direction and joint elasticity from measured motions and forces.
 
-For a payload, runs without and with it are solved together: the base parameters of the robot are common to both, and
-the ten parameters of the payload act in the second run only. All ten are identifiable, and their covariance accounts
-for the uncertainty of the robot parameters.
+For a payload, runs without and with it are solved together: both runs share the base parameters of the robot, and the
+ten parameters of the payload act only in the second run. All ten are identifiable, and their covariance includes the
+uncertainty of the robot parameters.
 """
 
 from collections.abc import Sequence
@@ -27,19 +27,19 @@ from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 from torsor.spatial import from_pseudo_inertia, pseudo_inertia
 
-# Masses of links with known shapes: the bodies of the given robot, each with an unknown density.
+# Masses of links with known shapes: the links of the prior robot, each with an unknown density.
 #
-#     tau = sum over links of m_i y_i + friction,       y_i = Y_i pi_i / m_i: the forces of link i with a mass of 1 kg
+#     tau = sum over links of m_i y_i + friction,       y_i = Y_i pi_i / m_i: forces of link i with a mass of 1 kg
 #
-# where pi_i are the ten parameters of link i of the given robot. All moving masses are identifiable, unlike the ten
+# where pi_i are the ten parameters of link i of the prior robot. All moving masses are identifiable, unlike the ten
 # parameters of each link.
 
 
 @dataclass(frozen=True, eq=False)
 class Masses:
-    """Identified masses: ``values`` (L,) in kg of the links ``names``, with their ``covariance`` (L, L).
+    """Identified masses: ``values`` (L,), in kg, of the links ``names``, with their ``covariance`` (L, L).
 
-    ``prior`` is the given robot.
+    ``prior`` is the robot with the initial masses.
     """
 
     prior: Robot
@@ -58,7 +58,7 @@ class Masses:
 
     @cached_property
     def robot(self) -> Robot:
-        """The given robot with these masses; centres of mass and radii of gyration are unchanged."""
+        """The prior robot with these masses; centres of mass and radii of gyration are unchanged."""
         pi = self.prior.inertial.values
         pi[: 10 * len(self.values)] = (_bodies(self.prior) * self.values[:, None]).ravel()
         return self.prior.inertial.replaced(pi)
@@ -72,10 +72,10 @@ def identify_masses(
     bandwidth: float | None = None,
     still: float = 0.01,
 ) -> Masses:
-    """Return the masses of all links from motions and forces, for known centres of mass and radii of gyration.
+    """Return the masses of all links from motions and forces, with known centres of mass and radii of gyration.
 
-    ``robot`` provides these; its friction is also identified. ``total`` (kg) is the known mass of all moving links.
-    For other arguments see ``identify``.
+    ``robot`` provides the latter; its friction is also identified. ``total`` (kg) is the known mass of all moving
+    links. For the other arguments, see ``identify``.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -119,14 +119,15 @@ def _bodies(robot: Robot) -> Array:
     return np.asarray(ten / ten[:, :1])
 
 
-# The direction of gravity from forces, which gives the mounting orientation of a robot.
+# The direction of gravity from forces, which determines the mounting orientation of a robot.
 #
 # Forces are linear in gravity: with the robot's parameters, tau = tau_0 + G(q) g, where the three columns of G are the
-# forces of gravity along the axes of the base. If the base parameters are also unknown, products of both appear, and
-# the Gauss-Newton method is used: each step is a linear fit of the base parameters and of a change of g.
+# forces due to gravity along the base axes. If the base parameters are also unknown, the equations contain products of
+# both unknowns and are solved by the Gauss-Newton method: each step is a linear fit of the base parameters and of a
+# change of g.
 
 MAX_STEPS = 20
-DIRECTION_TOLERANCE = 1e-6  # rad: direction change at convergence
+DIRECTION_TOLERANCE = 1e-6  # rad; maximum change of direction at convergence
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,11 +151,11 @@ def identify_gravity(
     bandwidth: float | None = None,
     still: float = 0.01,
 ) -> Gravity:
-    """Return the direction of gravity from motions and forces; its magnitude is taken from the given robot.
+    """Return the direction of gravity from motions and forces; its magnitude is that of ``robot``.
 
-    The parameters that ``among`` names are also identified. Parameters without effect under the given gravity
-    direction, such as first moments of a link that rotates about the vertical, are taken from the given robot. For
-    other arguments see ``identify``.
+    The parameters named by ``among`` are also identified. Parameters that have no effect with the gravity direction of
+    ``robot``, such as first moments of a link that rotates about the vertical, keep their values. For the other
+    arguments, see ``identify``.
 
     Example:
         >>> arm = torsor.library.ur5()
@@ -173,7 +174,8 @@ def identify_gravity(
     base = robot.inertial.base(among=among)
     motion = samples.q, samples.v, samples.a
     equations = equations_of(Model(robot, base, *motion, external=samples.external), samples, through, still)
-    # Regressors (N, nv, p) without gravity, and of each of its components; forces of springs and motors are subtracted.
+    # Regressors (N, nv, p) without gravity, and for each of its components; forces of springs and motors are
+    # subtracted.
     none = robot.with_gravity([0.0, 0.0, 0.0]).inertial.regressor(*motion)
     along = [through(robot.with_gravity(axis).inertial.regressor(*motion) - none) for axis in np.eye(3)]
     pi, g = robot.inertial.values, np.array(robot.gravity, dtype=float)
@@ -195,11 +197,11 @@ def identify_gravity(
     raise ModelError("no direction of gravity explains the forces", where=robot.name, fix=fix)
 
 
-# Stiffness and damping of elastic joints from two encoders: one on the motor, one on the joint behind the gear.
+# Stiffness and damping of elastic joints from two encoders: one on the motor, and one on the joint after the gear.
 #
-# The force that a spring transmits is the force on the links, f = M a + ..., which a model without motor friction
+# The force transmitted by a spring is the force on the links, f = M a + ..., which a model without motor friction
 # predicts from the joint motion. It also equals the motor force minus the motor's inertial and friction forces. It is
-# linear,
+# linear in the unknowns,
 #
 #     f = k (theta - q) + d (theta' - q') + c
 #
@@ -210,7 +212,7 @@ WHERE = "identify_elasticity"
 
 @dataclass(frozen=True, eq=False)
 class Elasticity:
-    """Springs of n joints: ``stiffness`` (n,) in N m/rad or N/m, ``damping`` (n,), and force ``offset`` (n,).
+    """Springs of n joints: ``stiffness`` (n,) in N m/rad or N/m, ``damping`` (n,) and force ``offset`` (n,).
 
     ``deviations`` (n, 3) are their standard deviations, and ``rms`` (n,) is the root mean square of the residuals.
     """
@@ -232,11 +234,11 @@ def identify_elasticity(
     times: ArrayLike | None = None,
     robust: str | None = None,
 ) -> Elasticity:
-    """Return stiffness and damping of n joints from samples (N, n) of motors, joints and forces.
+    """Return the stiffness and damping of n joints from samples (N, n) of motors, joints and forces.
 
-    ``theta`` and ``theta_rate`` belong to the motors, on the joint side of the gears, and ``q`` and ``v`` to the
-    joints. ``force`` is the transmitted force, such as ``robot.inverse_dynamics(q, v, a)`` of the links. ``times`` (N,)
-    define which samples are consecutive. For ``robust`` see ``identify``.
+    ``theta`` and ``theta_rate`` are motor positions and velocities on the joint side of the gears, and ``q`` and ``v``
+    are those of the joints. ``force`` is the transmitted force, such as ``robot.inverse_dynamics(q, v, a)`` of the
+    links. ``times`` (N,) determine which samples are consecutive. For ``robust``, see ``identify``.
 
     Example:
         >>> t = np.linspace(0, 5, 500)[:, None]
@@ -267,15 +269,15 @@ def identify_elasticity(
     return Elasticity(stiffness, damping, offset, deviations, rms)
 
 
-DEFAULT_GYRATION_RADIUS = 0.05  # m: default radius of gyration of a payload
+DEFAULT_GYRATION_RADIUS = 0.05  # m; default radius of gyration of a payload
 
 
 @dataclass(frozen=True, eq=False)
 class Payload:
     """A payload on a ``link``: ``mass`` (kg), ``com`` (3,) in link axes, and ``inertia`` (3, 3) about ``com``.
 
-    ``parameters`` (10,) are m, m c and the inertia about the link origin as measured, with their ``covariance``. Mass,
-    centre and inertia describe the closest physically consistent body.
+    ``parameters`` (10,) are the identified m, m c and inertia about the link origin, with their ``covariance``. Mass,
+    centre and inertia are those of the closest physically consistent body.
     """
 
     link: str
@@ -302,7 +304,7 @@ def identify_payload(
 ) -> Payload:
     """Return the payload that a ``link`` (default: the last) carries in the motions ``loaded`` but not in ``empty``.
 
-    The robot parameters need not be known. For other arguments see ``identify``.
+    The robot parameters need not be known. For the other arguments, see ``identify``.
 
     Example:
         >>> arm = torsor.library.ur5()
@@ -338,7 +340,7 @@ def identify_payload(
 
 
 def _body(values: Array, covariance: Array, where: str) -> tuple[float, Array, Array]:
-    """Return mass, centre and inertia of the closest physically consistent body to ten parameters."""
+    """Return the mass, centre and inertia of the physically consistent body closest to ten parameters."""
     size = np.sqrt(np.diagonal(covariance))
     root = np.linalg.inv(np.linalg.cholesky(covariance / np.outer(size, size))) / size
     mass = max(float(values[0]), float(size[0]), 1e-6)

@@ -1,25 +1,26 @@
 """Motion prediction: trajectory optimisation with analytical derivatives.
 
-A ``MotionProblem`` has a robot, one or more ``Phase``s, an objective and constraints. ``solve`` returns a
+A ``MotionProblem`` consists of a robot, one or more ``Phase``s, an objective and constraints. ``solve`` returns a
 ``MotionResult``, or raises a ``MotionError`` that names the conflicting constraints.
 
 - Objectives: Time, Effort, MechanicalEnergy, ElectricalEnergy, TorqueRate, Rates, Jerk, Reaction, Reference,
   Manipulability, ExpressionCost
 - End conditions: Start, End, Linked, Periodic, Symmetric
 - Bounds: Positions, Velocities, Accelerations, Jerks, Torques, TorqueRates, Powers, Reactions, Unactuated
-- Task-space constraints: FramePosition, FrameVelocity, Orientation, Follow, Clearance of Sphere, Capsule and HalfSpace
-- Any expression of a ``Node``: ExpressionConstraint
+- Task-space constraints: FramePosition, FrameVelocity, Orientation, Follow, Clearance (of Sphere, Capsule, HalfSpace)
+- Constraints on any expression of a ``Node``: ExpressionConstraint
 - Profiles: Spline, Path; free parameters of the robot: Number
 - Built-in problems: PROBLEMS; files: load_problem; solvers by name: SOLVERS
-- Several solves: Solver, continuation, pareto, ``MotionProblem.multistart``; bang-bang motions: switching
+- Repeated solves: Solver, continuation, pareto, ``MotionProblem.multistart``; bang-bang motions: switching
 - Derivatives of optimal motions: ``MotionResult.sensitivity``, sensitivities
 - Inverse optimal control: fit_weights, weight_sensitivities, Measured, WeightFit
-- Time-optimal timing of given paths: retime, Retimed
+- Time-optimal timing of a prescribed path: retime, Retimed
 - Model predictive control: mpc, PredictiveController, Prediction
 
-Modules import downwards only, from the top: problems, sweeps, switching, inverse, solver; problem (``MotionProblem``,
-``MotionResult``); sensitivity, multistart; many, files; processes; solve (the strategies), refine, diagnosis, starts;
-results; statement (the data of a problem and its nonlinear program); terms and transcription.
+Modules import only from modules below them. From top to bottom, they are: problems, sweeps, switching, inverse, solver;
+problem (``MotionProblem``, ``MotionResult``); sensitivity, multistart; many, files; processes; solve (the strategies),
+refine, diagnosis, starts; results; statement (the data of a problem and its nonlinear program); terms and
+transcription.
 """
 
 from typing import TYPE_CHECKING, Any

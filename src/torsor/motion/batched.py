@@ -1,13 +1,13 @@
-"""The condensed interior-point method for many programs of one structure at once.
+"""The condensed interior-point method for a batch of programs with the same structure.
 
-It is the method of ``condensed`` with one more axis: each case has its own barrier parameter, filter, step length and
-regularisation, and the arrays of all cases are computed together. Cases that end leave the batch and new ones enter, so
-that the number of cases in work is constant. A case does not depend on those beside it. The arrays are NumPy's, or
-CuPy's on a GPU (see ``motion.transcription.cases``).
+This is the method of ``condensed`` with a batch axis: each case has its own barrier parameter, filter, step length and
+regularisation, and the arrays of all cases are computed together. When cases end, they leave the batch and new ones
+enter, which keeps the number of active cases constant. Cases do not affect each other. The arrays are NumPy arrays, or
+CuPy arrays on a GPU (see ``motion.transcription.cases``).
 
-The programs keep their rows: the method sees sums over them, so that slacks and multipliers need not leave compiled
-code. The steps for several barrier parameters and weights of second-order terms are combinations of three solutions of
-the same linear equations, because these are linear in both.
+The method uses only sums over the rows, so that slacks and multipliers need not leave compiled code. The linear
+equations of a step are linear in the barrier parameter and in the weight of the second-order terms. Steps for several
+values of both are therefore combinations of three solutions.
 """
 
 from abc import ABC, abstractmethod
@@ -52,15 +52,15 @@ from torsor.optimisation.standard import MAX_GRADIENT
 from torsor.robot.kernels import Kernels
 from torsor.robot.target import Target
 
-WIDTHS = {"cpu": 256, "cuda": 65536}  # cases in work at a time
-LAST = 48  # cases at the end of a batch on a GPU that are finished by the CPU, which computes few cases faster
-HALVINGS = {"cpu": 1, "cuda": 8}  # step lengths that a line search tries at a time
-# Barrier parameter of a warm start: a factor of the squared largest violation, which is the change of the data, and its
-# bounds.
+WIDTHS = {"cpu": 256, "cuda": 65536}  # number of active cases
+LAST = 48  # number of remaining cases of a GPU batch at which the CPU takes over, because it solves few cases faster
+HALVINGS = {"cpu": 1, "cuda": 8}  # step lengths that a line search tries simultaneously
+# Barrier parameter of a warm start: the factor of the squared largest violation (which measures the change of the
+# data), and bounds.
 WARM_MU_FACTOR, MIN_WARM_MU, MAX_WARM_MU = 0.1, 1e-9, 1e-3
-MAX_RESTORING = 60  # iterations that look for a feasible point
+MAX_RESTORING = 60  # largest number of iterations of a search for a feasible point
 RESTART_MU = 1e-3  # smallest barrier parameter after a restart; smaller ones more often lead to worse optima
-REFILL_FRACTION = 0.75  # fraction of the cases in work below which new ones enter
+REFILL_FRACTION = 0.75  # fraction of active cases below which new ones enter
 
 
 class Rows(NamedTuple):
@@ -73,7 +73,7 @@ class Rows(NamedTuple):
 
 
 class RowTotals(NamedTuple):
-    """Sums and extremes (B,) over the rows: see ``motion.transcription.barrier``."""
+    """Sums and extremes (B,) over the rows; see ``motion.transcription.barrier``."""
 
     products: Array
     z: Array
@@ -86,10 +86,11 @@ class RowTotals(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """The effect of a step without a barrier on the rows.
+    """Effect on the rows of a step without a barrier.
 
-    ``bend`` (B, n) is J^T times the gradient of second-order products, ``along`` and ``both`` (B,) the changes of the
-    products, ``primal`` and ``dual`` (B,) the largest fractions of distances and multipliers that it takes away.
+    ``bend`` (B, n) is J^T times the gradient of the second-order products, and ``along`` and ``both`` (B,) are the
+    changes of the products. ``primal`` and ``dual`` (B,) are the largest fractions by which the step reduces a distance
+    and a multiplier.
     """
 
     bend: Array
@@ -100,7 +101,7 @@ class Prediction(NamedTuple):
 
 
 class RowStep(NamedTuple):
-    """Changes ds of the slacks, and those without a barrier (B, m); barrier parameters and corrector weights (B,)."""
+    """Changes ``ds`` (B, m) of the slacks, those without a barrier, barrier parameters and corrector weights (B,)."""
 
     predictor: Array
     ds: Array
@@ -108,14 +109,14 @@ class RowStep(NamedTuple):
     corrector: Array
 
     def take(self, at: Indices) -> "RowStep":
-        """Return the steps of some cases."""
+        """Return the steps of the cases ``at``."""
         return RowStep(*(values[at] for values in self))
 
 
 class PathStep(NamedTuple):
-    """Steps from x by dx (B, n), without a barrier by ``predictor``; barrier parameters and corrector weights (B,).
+    """Steps dx (B, n) from x, those without a barrier, barrier parameters and corrector weights (B,).
 
-    It serves programs that compute the changes of the slacks again instead of storing them.
+    Programs use it if they recompute the changes of the slacks instead of storing them.
     """
 
     x: Array
@@ -125,12 +126,12 @@ class PathStep(NamedTuple):
     corrector: Array
 
     def take(self, at: Indices) -> "PathStep":
-        """Return the steps of some cases."""
+        """Return the steps of the cases ``at``."""
         return PathStep(*(values[at] for values in self))
 
 
 class Trial(NamedTuple):
-    """Rows and f after a step, the sums of |h - w| and of logarithms, the largest violation and relative change."""
+    """Rows and f after a step, sums of |h - w| and of logarithms, and the largest violation and relative change."""
 
     rows: Rows
     f: Array
@@ -143,8 +144,8 @@ class Trial(NamedTuple):
 class RowPoint(ABC):
     """The rows at a point: derivatives (B, n) pulled back to the variables, and the entries of the condensed matrices.
 
-    ``gradient`` is that of f, ``multiplied`` J^T u, ``pushed`` and ``repelled`` are J^T times the forces of the rows
-    without a barrier and for a unit barrier parameter (``optimisation.barrier``).
+    ``gradient`` is the gradient of f, and ``multiplied`` is J^T u. ``pushed`` and ``repelled`` are J^T times the forces
+    of the rows without a barrier and for a unit barrier parameter (``optimisation.barrier``).
     """
 
     entries: Array
@@ -157,11 +158,11 @@ class RowPoint(ABC):
     @property
     @abstractmethod
     def systems(self) -> Systems:
-        """The systems of the condensed matrices."""
+        """The linear systems of the condensed matrices."""
 
     @abstractmethod
     def take(self, at: Indices, step: RowStep | PathStep) -> "tuple[RowCorrections, RowStep]":
-        """Return some cases for corrections of their steps; the step without a barrier is returned for the rows."""
+        """Return the cases ``at`` for second-order corrections, and their steps in terms of the rows."""
 
     @abstractmethod
     def predicted(self, dx: Array) -> Prediction:
@@ -169,7 +170,7 @@ class RowPoint(ABC):
 
     @abstractmethod
     def ratios(self, dx: Array, mu: Array, correctors: Array) -> tuple[Array, Array]:
-        """Return the largest fractions (B, correctors) that steps take away; dx (B, n) is the second-order part."""
+        """Return the largest relative reductions (B, correctors) by the steps; dx (B, n) is the second-order part."""
 
     @abstractmethod
     def step(self, mu: Array, corrector: Array) -> RowStep | PathStep:
@@ -182,19 +183,19 @@ class RowCorrections(ABC):
     @property
     @abstractmethod
     def off(self) -> Array:
-        """The residuals (B, m) of h - w = 0."""
+        """Residuals (B, m) of h - w = 0."""
 
     @abstractmethod
     def correction(self, step: RowStep, off: Array) -> Array:
-        """Return J^T (B, n) times the rows of a step with other residuals (B, m)."""
+        """Return J^T (B, n) times the rows of the step with the residuals ``off`` (B, m)."""
 
     @abstractmethod
     def corrected(self, step: RowStep, off: Array, dx: Array) -> tuple[RowStep, Array, Array]:
-        """Return the step with other residuals, given dx (B, n), and the largest fractions (B,) that it takes away."""
+        """Return the step dx (B, n) with the residuals ``off``, and its largest relative reductions (B,)."""
 
 
 class BatchedPrograms(Protocol):
-    """Programs of one structure: bounds (B, n) of the variables and (B, m) of the rows, which are inequalities."""
+    """Programs with the same structure, with bounds (B, n) of the variables and (B, m) of the rows."""
 
     @property
     def device(self) -> str:
@@ -202,7 +203,7 @@ class BatchedPrograms(Protocol):
 
     @property
     def width(self) -> int:
-        """Number of cases in work at a time."""
+        """Number of active cases."""
 
     @property
     def lower(self) -> Array:
@@ -219,10 +220,10 @@ class BatchedPrograms(Protocol):
     def __len__(self) -> int: ...
 
     def take(self, cases: Indices) -> "BatchedPrograms":
-        """Return some of the programs."""
+        """Return the programs of ``cases``."""
 
     def on_cpu(self) -> "BatchedPrograms":
-        """Return the programs with arrays of the CPU."""
+        """Return the programs with arrays on the CPU."""
 
     def value(self, x: Array) -> tuple[Array, Array]:
         """Return f (B,) and the rows (B, m) at x (B, n)."""
@@ -231,13 +232,13 @@ class BatchedPrograms(Protocol):
         """Return the gradient (B, n) of f at x (B, n)."""
 
     def point(self, x: Array, rows: Rows, weight: Array, curvature: Array) -> RowPoint:
-        """Return the rows at x (B, n); f is multiplied by ``weight`` (B,), the curvature of rows by ``curvature``."""
+        """Return the rows at x (B, n); f is scaled by ``weight`` (B,), the curvature of rows by ``curvature``."""
 
     def moved(self, x: Array, rows: Rows, step: RowStep | PathStep, length: Array, dual: Array) -> Trial:
-        """Return the rows and f after steps of given lengths (B,) that lead to x (B, n)."""
+        """Return the rows and f after steps of the relative lengths ``length`` (B,) to x (B, n)."""
 
 
-# The bounds of the variables: the arithmetic of the rows for single entries
+# Bounds of the variables, with the same arithmetic as the rows, one entry at a time
 
 
 def _variable_point() -> ca.Function:
@@ -280,7 +281,7 @@ def _scalars(of: Signature) -> tuple[list[tuple[()]], list[tuple[()]]]:
 
 
 class _Filters:
-    """Pairs (violation, objective) of earlier points of each case (B, count, 2)."""
+    """Pairs (violation, objective) of the earlier points of each case, (B, count, 2)."""
 
     def __init__(self, pairs: Array):
         self.pairs = pairs
@@ -290,12 +291,12 @@ class _Filters:
         return cls(np.zeros((len(like), 0, 2), like=like))
 
     def accepts(self, theta: Array, merit: Array) -> Flags:
-        """Return which pairs are better than each earlier one in violation or objective."""
+        """Return flags (B,) of pairs that improve on every earlier pair in violation or objective."""
         better: Flags = (theta[:, None] < self.pairs[..., 0]) | (merit[:, None] < self.pairs[..., 1])
         return cast(Flags, better.all(axis=1))
 
     def added(self, theta: Array, merit: Array, to: Flags) -> "_Filters":
-        """Return the filters with one more pair for some cases."""
+        """Return the filters with one more pair for the flagged cases."""
         if not to.any():
             return self
         least = 1e-5 * theta
@@ -303,7 +304,7 @@ class _Filters:
         return _Filters(np.concatenate([self.pairs, pair[:, None]], axis=1))
 
     def cleared(self, of: Flags) -> "_Filters":
-        """Return the filters without the pairs of some cases."""
+        """Return the filters without the pairs of the flagged cases."""
         if not self.pairs.shape[1] or not of.any():
             return self
         pairs = np.where(of[:, None, None], np.inf, self.pairs)
@@ -312,10 +313,10 @@ class _Filters:
 
 @dataclass(eq=False)
 class _State:
-    """The cases in work: their points, and the state of the search of each.
+    """The active cases: their points and the states of their searches.
 
-    x (B, n) are the variables with their bounds and the multipliers of these; ``theta`` (B,) is the sum of |h - w|,
-    and ``logs`` that of the logarithms of all distances.
+    ``x`` (B, n) are the variables; their bounds and bound multipliers have the same shape. ``theta`` (B,) is the sum of
+    |h - w|, and ``logs`` (B,) is the sum of the logarithms of all distances.
     """
 
     case: Indices
@@ -353,23 +354,23 @@ class _State:
         return self.x, self.z_low, self.z_high, self.low, self.high
 
     def values(self) -> dict[str, Array]:
-        """Return the arrays that a step changes; those of the rows have names with a space."""
+        """Return the arrays that a step changes by name; names of row arrays begin with "rows "."""
         names = ("x", "z_low", "z_high", "f", "theta", "logs", "violation")
         rows = {f"rows {name}": own for name, own in self.rows._asdict().items()}
         return {name: getattr(self, name) for name in names} | rows
 
     def with_values(self, values: dict[str, Array]) -> "_State":
-        """Return the state with other arrays of ``values``."""
+        """Return the state with its arrays replaced by ``values``."""
         rows = Rows(*(values[f"rows {name}"] for name in Rows._fields))
         own: dict[str, Any] = {name: array for name, array in values.items() if " " not in name}
         return replace(self, rows=rows, **own)
 
     def take(self, kept: Indices) -> "_State":
-        """Return some of the cases."""
+        """Return the cases ``kept``."""
         return self.mapped(lambda values: values[kept])
 
     def mapped(self, function: Callable[[Any], Any]) -> "_State":
-        """Return the state with a function of each of its arrays."""
+        """Return the state with a function applied to each of its arrays."""
 
         def part(value: Any) -> Any:
             if isinstance(value, _Filters):
@@ -379,7 +380,7 @@ class _State:
         return _State(*(part(getattr(self, field.name)) for field in fields(self)))
 
     def joined(self, other: "_State") -> "_State":
-        """Return the cases of both."""
+        """Return the cases of both states."""
 
         def both(a: Any, b: Any) -> Any:
             if isinstance(a, _Filters):
@@ -396,16 +397,16 @@ class _State:
 
 
 class BatchOutcome(NamedTuple):
-    """The outcome of a case; ``is_convex`` is true if the last Newton matrix was positive definite without a shift."""
+    """The outcome of a case; ``is_convex`` is True if the last Newton matrix was positive definite without a shift."""
 
     outcome: Outcome
     is_convex: bool
 
 
 class Warm(NamedTuple):
-    """Multipliers near the solution, of the rows (B, m) and of the bounds of the variables (B, n).
+    """Multipliers of the rows (B, m) and of the bounds of the variables (B, n) near the solution.
 
-    ``mu`` is the least barrier parameter at the start.
+    ``mu`` is the smallest initial barrier parameter.
     """
 
     rows: Array
@@ -422,9 +423,9 @@ def solve_batch(
     stops: Callable[[], bool] | None = None,
     warm: Warm | None = None,
 ) -> list[BatchOutcome | None]:
-    """Solve programs of one structure from starts (B, n); ``done`` is called with each case that ends.
+    """Solve programs with the same structure from starts (B, n); ``done`` is called when a case ends.
 
-    If ``stops`` returns true before an iteration, the cases in work end unsolved. Those that wait have no outcome.
+    If ``stops`` returns True before an iteration, the active cases end unsolved, and waiting cases have no outcome.
     """
     if width is None:
         width = programs.width
@@ -446,14 +447,14 @@ class _Search:
         self.done, self.width, self.stops, self.began = done, width, stops, perf_counter()
         self.outcomes: list[BatchOutcome | None] = [None] * len(programs)
         self.waiting = np.arange(len(programs))
-        self.stuck = list[_State]()  # cases that restart together
+        self.stuck = list[_State]()  # stuck cases, which restart together
 
     def run(self) -> list[BatchOutcome | None]:
         """Solve all cases."""
         return self._run(self._enter(self.width))
 
     def _run(self, state: _State) -> list[BatchOutcome | None]:
-        """Solve all cases, given those in work."""
+        """Solve all cases, starting with the active ones."""
         self._active = self.programs.take(state.case)
         while len(state.case) or self.stuck:
             if self.programs.device != "cpu" and not len(self.waiting) and len(state.case) <= LAST:
@@ -505,7 +506,7 @@ class _Search:
         return self._begun(cases, self.starts[cases], self.warm)
 
     def _begun(self, cases: Indices, start: Array, warm: Warm | None = None, centre: Array | None = None) -> _State:
-        """Return the first points of cases at given variables (B, n); ``centre`` (B,) are products of the bounds."""
+        """Return cases at start variables (B, n); ``centre`` (B,) are initial products of distances and multipliers."""
         programs, ones = self.programs.take(cases), np.ones_like(cases, dtype=float)
         low, high = np.maximum(programs.lower, -FAR), np.minimum(programs.upper, FAR)
         push = START_PUSH if warm is None else WARM_PUSH
@@ -514,7 +515,7 @@ class _Search:
         f, h = programs.value(x)
         row_low, row_high = programs.row_bounds
         w = _inside(h, row_low, row_high, push)
-        is_open = row_low < row_high  # an equation has no multipliers of bounds
+        is_open = row_low < row_high  # equations have no bound multipliers
         z_low, z_high = (is_open & (row_low > -FAR)).astype(float), (is_open & (row_high < FAR)).astype(float)
         own_low, own_high = (low > -FAR).astype(float), (high < FAR).astype(float)
         rows = Rows(w, np.zeros_like(w), z_low, z_high)
@@ -552,7 +553,7 @@ class _Search:
         )  # fmt: skip
 
     def _record(self, state: _State, ended: dict[int, tuple[str, bool]], z: Array | None = None) -> None:
-        """Record the outcomes of cases that ended, by place in the batch; z (B, n) are multipliers of the bounds."""
+        """Record the outcomes of finished cases {index in the batch: status}; z (B, n) are bound multipliers."""
         at = np.asarray(np.array(list(ended)), like=state.case)
         z, weight = state.z_high - state.z_low if z is None else z, state.weight[at]
         parts = (
@@ -571,7 +572,7 @@ class _Search:
                 self.done(int(case), outcome)
 
     def _restarted(self) -> _State:
-        """Return the cases that are stuck at points inside the bounds, without those that have none nearby."""
+        """Return the stuck cases, moved to points inside their bounds; cases without such a point nearby end."""
         state = reduce(_State.joined, self.stuck)
         self.stuck = []
         is_feasible = state.violation <= self.settings.tolerance
@@ -588,10 +589,10 @@ class _Search:
         return replace(begun, iterations=state.iterations[at], restarts=state.restarts[at] + 1)
 
     def _restored(self, state: _State, of: Flags) -> tuple[Array, Flags, Indices]:
-        """Return variables (B, n) of some cases whose residuals are a tenth of the present ones.
+        """Return variables (B, n) at which the residuals of flagged cases are at most a tenth of the current ones.
 
-        The method is damped least squares over the rows that are not inside their bounds. Also return which cases
-        reached such a point, and the numbers of their iterations.
+        The method is damped least squares on the rows outside their bounds. Also return flags of the cases that reached
+        such a point, and the numbers of iterations.
         """
         programs, x, target = self.programs.take(state.case), state.x, 0.1 * state.theta
         low, high = programs.row_bounds
@@ -608,7 +609,7 @@ class _Search:
         for _ in range(MAX_RESTORING):
             if not is_open.any():
                 break
-            # With these multipliers, the stiffness of rows that are to move is 1, and that of the others 0.
+            # With these multipliers, rows that have to move have a stiffness of 1, and the others of 0.
             z_low, z_high = (w - low) * (is_open_row & (off < 0)), (high - w) * (is_open_row & (off > 0))
             point = programs.point(x, Rows(w, np.zeros_like(w), z_low, z_high), zero, zero)
             point.entries[:, point.systems.diagonal] += damping[:, None]
@@ -629,7 +630,7 @@ class _Search:
     # One iteration
 
     def _iterate(self, state: _State) -> _State:
-        """Return the cases after a step, without those that ended."""
+        """Return the cases after one iteration, without finished ones."""
         tolerance = self.settings.tolerance
         is_flat = state.is_flat & (state.theta <= state.first)
         ratio = CLOSE_RESIDUAL * state.rows.w.shape[1] / np.maximum(state.theta, 1e-300)
@@ -664,14 +665,14 @@ class _Search:
         if not ended and not stuck:
             return after
         if ended:
-            self._record(state, ended, point.bound_multipliers)  # with the points before this step
+            self._record(state, ended, point.bound_multipliers)  # at the points before this step
         if stuck:
             self.stuck.append(state.take(np.asarray(np.array(stuck), like=state.case)))
         others = np.setdiff1d(np.arange(len(state.case)), [*ended, *stuck])
         return after.take(np.asarray(others, like=state.case))
 
     def _choose(self, point: "_Point", equations: "_Newton") -> tuple["_Step", tuple[Array, Array]]:
-        """Choose barrier parameters, and return the steps with the largest fractions (B,) that they take away."""
+        """Choose barrier parameters, and return the steps and their largest relative reductions (B,)."""
         state, objective, ones = point.state, point.state.f, np.ones_like(point.state.f)
         progresses = state.past.accepts(state.theta, objective)
         if self.warm is not None:
@@ -681,14 +682,14 @@ class _Search:
         monotone = np.where(stops, np.maximum(0.8 * point.mu, least), state.mu)
         is_free = (state.is_free & ~stops) | starts
         filters, past = state.filter.cleared(stops), state.past.added(state.theta, objective, is_free)
-        first = equations.first()  # without a barrier, and the change for a unit barrier parameter
+        first = equations.first()  # the step without a barrier, and its change for a unit barrier parameter
         predictor = first[:, 0]
         rows = point.rows.predicted(first)
         bend, *parts = _kernel(_variable_prediction, self.programs)(*state.bounded, predictor)
         along, both = rows.along + parts[0].sum(axis=1), rows.both + parts[1].sum(axis=1)
         p = _length(np.maximum(rows.primal, parts[2].max(axis=1)), 1.0)
         d = _length(np.maximum(rows.dual, parts[3].max(axis=1)), 1.0)
-        # gap dz = -gap z - z d(gap), so the products fall by themselves and by the change along the gaps
+        # gap dz = -gap z - z d(gap), so each product decreases by itself and by its change along the gap
         size = point.mu * state.count
         total = size + p * along - d * (size + along) + p * d * both
         wanted = (total / state.count / np.maximum(point.mu, 1e-300)) ** 3 * point.mu
@@ -699,7 +700,7 @@ class _Search:
         dx = np.concatenate([first, second[:, None]], axis=1)
         slopes = point.slopes(dx)
         slopes[1][:, 0] += point.rows.totals.slope
-        corrector = is_free.astype(float)  # near 1 where the step is long, which is where the gap shrinks
+        corrector = is_free.astype(float)  # near 1 for long steps, which shrink the gap
         share, mu, is_open = state.share, monotone, ones > 0
         is_shifted = ~equations.factors.is_convex
         settled = np.where(is_shifted, SHIFTED_SETTLED_DECREASE, SETTLED_DECREASE)
@@ -716,7 +717,7 @@ class _Search:
             is_settled = (point.curvature >= 1.0) & (decrease <= settled * share * np.abs(objective))
             is_open &= is_settled & (floor > least)
             share = np.where(is_open, share * factor, share)
-        # (B, correctors, 3): the step without a barrier, with a unit one, and of the second-order products
+        # (B, correctors, 3): weights of the barrier-free step, the unit-barrier step and the second-order step
         ways = np.stack([np.ones_like(correctors), np.broadcast_to(mu[:, None], correctors.shape), correctors], axis=2)
         ratios = point.rows.ratios(second, mu, correctors)
         own = _kernel(_variable_ratios, self.programs)(
@@ -734,7 +735,7 @@ class _Search:
 
     @staticmethod
     def _lowered(point: "_Point", mu: Array, floor: Array, of: Flags) -> Array:
-        """Return the barrier parameters of the monotone strategy, lowered while their problems are solved."""
+        """Return the barrier parameters of the monotone strategy, reduced while their barrier problems are solved."""
         while of.any():
             of = of & (point.error(mu) <= 10 * mu) & (mu > floor)
             mu = np.where(of, np.maximum(floor, np.minimum(0.2 * mu, mu**1.5)), mu)
@@ -762,7 +763,7 @@ class _Search:
                 return
             if len(at) == len(ok) and is_shared:  # the first trial
                 rejected, before = ~taken, new
-                new = trial.values | {"x": trial.values["x"].copy()}  # programs may keep inputs that belong to x
+                new = trial.values | {"x": trial.values["x"].copy()}  # programs may cache inputs that belong to x
                 for name, own in new.items():
                     own[rejected] = before[name][rejected]
                 is_shared = False
@@ -778,7 +779,7 @@ class _Search:
         at = np.flatnonzero(todo)
         trial = self._moved(self._part(state), step, length, dual)
         accepted, extends = self._accepts(state, filters, at, trial, start, length)
-        is_still = trial.change < STILL_STEP  # steps that change only multipliers are taken as they are
+        is_still = trial.change < STILL_STEP  # steps that change only multipliers are accepted in full
         stills = np.where(is_still, state.stills + 1, 0)
         accepted, extends = accepted | is_still, extends & ~is_still
         filters = filters.added(start.theta, start.merit, extends)
@@ -818,14 +819,14 @@ class _Search:
         return ok, state.with_values(new)
 
     def _part(self, state: _State, at: Indices | None = None) -> "_Part":
-        """Return the points of some cases, or of all."""
+        """Return the points of the cases ``at``, by default all."""
         if at is None:
             return _Part(self._active, state.bounded, state.rows, state.weight)
         rows = Rows(*(values[at] for values in state.rows))
         return _Part(self._active.take(at), tuple(values[at] for values in state.bounded), rows, state.weight[at])
 
     def _moved(self, part: "_Part", step: "_Step", length: Array, dual: Array) -> "_Moved":
-        """Return points after their steps."""
+        """Return the points after steps of the relative lengths ``length`` and ``dual`` (multipliers)."""
         scalars = step.rows.mu, step.rows.corrector, length, dual
         x, z_low, z_high, logs, change = _kernel(_variable_move, self.programs)(
             *part.bounded, step.dx, step.predictor, *(values[:, None] for values in scalars)
@@ -839,7 +840,7 @@ class _Search:
     def _accepts(
         self, state: _State, filters: _Filters, at: Indices, trial: "_Moved", start: "_Start", length: Array
     ) -> tuple[Flags, Flags]:
-        """Return which trials are accepted, and which of them extend the filter."""
+        """Return flags of the accepted trials, and of those that extend the filter."""
         before, merit, slope = (values[at] for values in start)
         far = trial.theta > np.maximum(MAX_RESIDUAL_GROWTH * before, MAX_MEAN_RESIDUAL * state.rows.w.shape[1])
         is_new = _Filters(filters.pairs[at]).accepts(trial.theta, trial.merit)
@@ -864,7 +865,7 @@ class _Search:
         length: Array,
         take: Callable[[Indices, "_Moved", Flags], None],
     ) -> _Filters:
-        """Try second-order corrections of the full steps of some cases."""
+        """Try second-order corrections of the full steps of the cases ``at``."""
         state, own, nearest = point.state, step.take(at), np.maximum(0.99, 1 - step.rows.mu[at])
         rows, row_step = point.rows.take(at, own.rows)
         off, corrector, part = rows.off, equations.corrector(at, rows, row_step), self._part(state, at)
@@ -885,14 +886,14 @@ class _Search:
         return filters
 
     def _error_at(self, state: _State, at: Indices, trial: "_Moved") -> Array:
-        """Return the errors of the barrier problems of some cases at their trial points."""
+        """Return the barrier-problem errors of the cases ``at`` at their trial points."""
         state = state.take(at).with_values(trial.values)
         return _Point(state, self._active.take(at), np.ones_like(state.mu)).error(state.mu)
 
     def _lengths(
         self, bounded: tuple[Array, ...], step: "_Step", ratios: tuple[Array, Array], nearest: Array
     ) -> tuple[Array, Array]:
-        """Return the longest steps (B,) of the variables and of the multipliers, given the ratios of the rows."""
+        """Return the longest relative steps (B,) of the variables and multipliers, given the ``ratios`` of the rows."""
         scalars = step.rows.mu[:, None], step.rows.corrector[:, None]
         own = _kernel(_variable_ratios, self.programs)(*bounded, step.dx, step.predictor, *scalars)
         primal, dual = (np.maximum(row, part.max(axis=1)) for row, part in zip(ratios, own, strict=True))
@@ -900,19 +901,19 @@ class _Search:
 
 
 def _length(ratio: Array, nearest: Array | float) -> Array:
-    """Return the longest step up to 1 that takes away at most ``nearest`` of the distances."""
+    """Return the longest relative step, up to 1, that reduces distances by at most the fraction ``nearest``."""
     return np.minimum(1.0, nearest / np.maximum(ratio, 1e-300))
 
 
 def _flags(at: Indices, like: Flags) -> Flags:
-    """Return flags of the places ``at``, as many as in ``like``."""
+    """Return flags with the shape of ``like`` that are True at the indices ``at``."""
     result = np.zeros_like(like)
     result[at] = True
     return result
 
 
 def _inside(w: Array, low: Array, high: Array, push: float) -> Array:
-    """Return w (B, w) moved inside its bounds (B, w) by ``push`` times their size, or times their distance."""
+    """Return w (B, w) moved inside its bounds (B, w) by at least ``push`` times their magnitude or distance."""
     span = push * (high - low)
     least = low + np.minimum(push * np.maximum(1.0, np.abs(low)), span)
     most = high - np.minimum(push * np.maximum(1.0, np.abs(high)), span)
@@ -920,10 +921,10 @@ def _inside(w: Array, low: Array, high: Array, push: float) -> Array:
 
 
 def _centred(w: Array, u: Array, low: Array, high: Array, mu: Array) -> tuple[Array, Array, Array]:
-    """Return values near w (B, w) and multipliers of their bounds, whose products with the distances are mu (B, 1).
+    """Return values near w (B, w) and bound multipliers whose products with the distances are mu (B, 1).
 
-    ``u`` are multipliers of a nearby solution, positive at upper bounds. Of a distance and its multiplier, the larger
-    one changes little.
+    ``u`` are multipliers of a nearby solution, positive at upper bounds. The larger of a distance and its multiplier
+    changes little.
     """
     is_open = low < high
     has_low, has_high = is_open & (low > -FAR), is_open & (high < FAR)
@@ -942,7 +943,7 @@ def _centred(w: Array, u: Array, low: Array, high: Array, mu: Array) -> tuple[Ar
 
 
 class _Step(NamedTuple):
-    """Steps dx (B, n), those without a barrier, the second-order gradient of the bounds, and the steps of the rows."""
+    """Steps dx (B, n), steps without a barrier, second-order gradients of the bounds, and the steps of the rows."""
 
     dx: Array
     predictor: Array
@@ -954,7 +955,7 @@ class _Step(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """The points of some cases: their programs, the variables with their bounds, the rows, and the weights of f."""
+    """The points of selected cases: programs, variables with their bounds, rows, and weights of f."""
 
     programs: BatchedPrograms
     bounded: tuple[Array, ...]
@@ -979,7 +980,7 @@ class _Start(NamedTuple):
 
 
 class _Moved(NamedTuple):
-    """The points of some cases after a step; ``change`` is the largest relative change of an entry."""
+    """The points of selected cases after a step; ``change`` is the largest relative change of an entry."""
 
     values: dict[str, Array]
     change: Array
@@ -999,7 +1000,7 @@ class _Moved(NamedTuple):
 
 
 class _Point:
-    """The points of all cases, with what their step needs."""
+    """The points of all cases, with the data for their steps."""
 
     def __init__(self, state: _State, programs: BatchedPrograms, curvature: Array):
         self.state, self.curvature = state, curvature
@@ -1028,9 +1029,10 @@ class _Point:
         return result
 
     def slopes(self, dx: Array) -> tuple[Array, Array]:
-        """Return the derivatives (B, k) along dx (B, k, n) of f and of minus the sum of logarithms.
+        """Return the derivatives (B, k) of f and of minus the sum of logarithms along dx (B, k, n).
 
-        The part of the slacks is pulled back, without that of the residuals of h - w = 0 (``RowTotals.slope``).
+        The part of the slacks is pulled back; the part of the residuals of h - w = 0 (``RowTotals.slope``) is not
+        included.
         """
         objective = (dx @ self.gradient[..., None])[..., 0]
         return objective, (dx @ (self.repulsion + self.rows.repelled)[..., None])[..., 0]
@@ -1044,7 +1046,7 @@ class _Newton:
     factors: Factors
 
     def first(self) -> Array:
-        """Return dx (B, 2, n) without a barrier, and the change that a unit barrier parameter adds."""
+        """Return the steps (B, 2, n): without a barrier, and the change due to a unit barrier parameter."""
         point = self.point
         return self.factors.solved(
             -np.stack([point.gradient + point.rows.pushed, point.repulsion + point.rows.repelled], axis=1)
@@ -1053,7 +1055,7 @@ class _Newton:
     def corrector(
         self, at: Indices, rows: RowCorrections, row_step: RowStep
     ) -> Callable[[_Step, Array], tuple[_Step, tuple[Array, Array]]]:
-        """Return a function of steps of some cases and other residuals (B, m): new steps, and ratios of their rows."""
+        """Return a function that maps steps of the cases ``at`` and residuals (B, m) to new steps and row ratios."""
         point, factors = self.point, self.factors.take(at)
         gradient, repulsion = point.gradient[at], point.repulsion[at]
 

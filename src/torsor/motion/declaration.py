@@ -1,4 +1,4 @@
-"""Declarations of named problems: the arguments that Python, sweeps, TOML files and the command line share."""
+"""Declarations of named problems: their arguments in Python, sweeps, TOML files and on the command line."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
@@ -13,13 +13,13 @@ from torsor.motion.problem import MotionProblem, MotionResult
 
 @dataclass(frozen=True, eq=False)
 class Argument:
-    """An argument of named problems; problems that share it share one object.
+    """An argument of one or more named problems, which share this object.
 
-    ``kind`` is float, int, str, bool, dict (numbers by name) or tuple (intervals by name). ``count`` is the number of
-    values of a list, "+" for any number, or "1+" for one shared number or a list. Numbers are bounded by ``least`` and
-    ``most`` (inclusive) or ``above`` and ``below`` (exclusive). ``unit`` is the unit in Python, sweeps and files; on
-    the command line, values are in degrees if ``degrees`` is true. The option is ``--name`` unless ``option`` names
-    another. ``data`` is the name of the problem data that the argument sets, such as "End.q".
+    ``kind`` is float, int, str, bool, dict (numbers by name) or tuple (intervals by name). ``count`` is the length of a
+    list, "+" for any length, or "1+" for one shared number or a list. Numbers are bounded by ``least`` and ``most``
+    (inclusive) or ``above`` and ``below`` (exclusive). ``unit`` is the unit in Python, sweeps and files. If ``degrees``
+    is True, values on the command line are in degrees. The command-line option is ``--name`` unless ``option`` is set.
+    ``data`` is the name of the problem data that the argument sets, such as "End.q".
     """
 
     name: str
@@ -41,16 +41,16 @@ class Argument:
 
     def check(self, value: Any, where: str, what: str = "") -> None:
         """Raise ModelError if a number is out of bounds."""
-        if self.bounds and not isinstance(value, str):  # the problem checks text, such as "free"
+        if self.bounds and not isinstance(value, str):  # text, such as "free", is checked by the problem
             number(value, where, what or self.name, **self.bounds)
 
 
 @dataclass(frozen=True, eq=False)
 class NamedProblem:
-    """A named motion problem; calling it returns the problem for values of its ``arguments``.
+    """A named motion problem; calling it with values of its ``arguments`` returns a ``MotionProblem``.
 
-    Missing values have the defaults of ``function``. ``report`` returns key figures of a result in addition to those of
-    all motions, and ``figures`` contains their units.
+    Missing values default to those of ``function``. ``report`` returns key figures of a result beyond those of all
+    motions, and ``figures`` contains their units.
     """
 
     name: str
@@ -71,7 +71,7 @@ class NamedProblem:
         register("problem", self.name, self)
 
     def __call__(self, *values: Any, **given: Any) -> MotionProblem:
-        """Return the problem; from Python, further arguments of the function may be given."""
+        """Return the problem; further arguments of ``function`` are accepted."""
         for argument in self.arguments:
             if given.get(argument.name) is not None:
                 argument.check(given[argument.name], self.name)
@@ -85,7 +85,7 @@ class NamedProblem:
 
     @property
     def units(self) -> dict[str, str]:
-        """Units of arguments and figures by name, if they have a unit."""
+        """Units of the arguments and figures that have one, by name."""
         return {argument.name: argument.unit for argument in self.arguments if argument.unit} | dict(self.figures)
 
 

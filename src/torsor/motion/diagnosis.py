@@ -14,15 +14,14 @@ from torsor.motion.transcription.program import Program
 from torsor.optimisation import Outcome, row_violations
 
 MAX_ROWS_NAMED = 3  # largest number of violated rows that a message names
-MIN_CONFLICT_MULTIPLIER = 1e-3  # smallest multiplier of a row that takes part in a conflict (1: the row is violated)
+MIN_CONFLICT_MULTIPLIER = 1e-3  # smallest multiplier of a conflicting row (1: the row is violated)
 
 
 def diagnose_conflict(problem: ProblemStatement, nearest: Outcome, relaxed: Array, tolerance: float) -> MotionError:
-    """Return the diagnosis of a problem whose sum of scaled violations is smallest at ``nearest``.
+    """Return the diagnosis of a problem; ``nearest`` minimises the sum of its scaled violations.
 
-    The multipliers of ``nearest`` belong to that sum. They are 1 for violated rows and nonzero for rows that conflict
-    with them, so that few rows are named. The variables ``relaxed`` (n,) minimise the largest violation; the message
-    states the violations there.
+    The multipliers of ``nearest`` are 1 for violated rows and nonzero for rows that conflict with them, so few rows are
+    named. The variables ``relaxed`` (n,) minimise the largest violation, and the message states the violations there.
     """
     program = problem.program
     few, outside = row_violations(program, nearest.x), row_violations(program, relaxed)
@@ -55,7 +54,7 @@ def diagnose_conflict(problem: ProblemStatement, nearest: Outcome, relaxed: Arra
 def diagnose_group(
     problem: ProblemStatement, x: Array, soft: Flags, without: Sequence[str], tolerance: float
 ) -> MotionError:
-    """Return the diagnosis of a problem that is feasible if ``soft`` rows (m,) are violated as at variables x (n,).
+    """Return the diagnosis of a problem that becomes feasible if the ``soft`` rows (m,) are violated as at x (n,).
 
     ``without`` lists the names of constraints that were omitted.
     """
@@ -75,7 +74,7 @@ def diagnose_group(
 
 
 def constant_violation(problem: ProblemStatement, tolerance: float) -> MotionError | None:
-    """Return the diagnosis of a violated row that depends on no variable, such as one at a given end state, or None.
+    """Return the diagnosis of a violated row that depends on no variable, such as one at a fixed end state, or None.
 
     A Jacobian counts as zero if it is zero at two points, one of them random.
     """
@@ -94,7 +93,7 @@ def constant_violation(problem: ProblemStatement, tolerance: float) -> MotionErr
 
 
 def _violation_text(program: Program, x: Array, k: int) -> str:
-    """Return the bound that row k violates, the amount and the time, as text."""
+    """Return the bound that row k violates, and the amount and time of the violation, as text."""
     row, value, scale = program.rows[k], program.value(x)[1][k], float(program.scales[k])
     lower, upper = float(program.row_lower[k]), float(program.row_upper[k])
     bound = upper if value > upper else lower
@@ -111,7 +110,7 @@ def _nearest(largest: float) -> str:
 
 
 def _given_conditions(problem: ProblemStatement) -> list[str]:
-    """Return the conditions that are neither rows nor variables: given end states and durations."""
+    """Return the conditions that are neither rows nor variables: fixed end states and durations."""
     ends = [condition.title for condition in problem.conditions if isinstance(condition, EndState)]
     fixed = [(k, phase.bounds) for k, phase in enumerate(problem.stages) if phase.bounds[0] == phase.bounds[1]]
     return [*dict.fromkeys(ends), *(f"duration {T:.6g} s of phase {k}" for k, (T, _) in fixed)]

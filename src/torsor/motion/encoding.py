@@ -1,7 +1,7 @@
-"""Problems and other results as JSON, including objects that TOML files do not describe: bodies, supports and terms.
+"""JSON encoding of problems and other results, including objects that TOML files cannot describe.
 
-Only data of registered classes are written and read (``encodable``): frozen dataclasses and named tuples, functions of
-a node, and robots as TOML text. A file therefore cannot name anything that runs its own code.
+Only registered objects are written and read (``encodable``): frozen dataclasses, named tuples, functions of a node, and
+robots as TOML text. A file therefore cannot execute code of its own.
 """
 
 import json
@@ -25,15 +25,15 @@ from torsor.robot.archived import robot_of, robot_text
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
-LARGEST_INTEGER = 100_000  # largest whole number: counts of points and nodes
+LARGEST_INTEGER = 100_000  # largest integer, which counts points or nodes
 NOT_FINITE_NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-_OBJECT = "object"  # name of the text of a packed object
+_OBJECT = "object"  # name of the array with the text of a packed object
 _objects: dict[str, Any] = {}  # classes and functions by their names in files, such as "motion.Time"
 _names: dict[Any, str] = {}
 
 
 def encodable(group: str, *places: ModuleType | type) -> None:
-    """Register classes, or all data classes and node functions of modules, under GROUP.NAME in files.
+    """Register classes, or all data classes and node functions of modules, under the file names GROUP.NAME.
 
     The names do not change when modules move. ``torsor/__init__.py`` states which package registers a group.
     """
@@ -47,14 +47,14 @@ def encodable(group: str, *places: ModuleType | type) -> None:
 
 
 def encoded(problem: ProblemStatement) -> str:
-    """Return a problem as JSON; raise ModelError if it contains objects that cannot be written, such as functions."""
+    """Return a problem as JSON; raise ModelError if it contains other objects, such as unregistered functions."""
     writer = _Writer(problem.name)
     data = writer.encode(problem)
     return json.dumps({"robots": writer.texts, "problem": data})
 
 
 def decoded(text: str) -> ProblemStatement:
-    """Return the problem that ``encoded`` wrote; raise ValueError if the text is not a problem."""
+    """Return the problem of a text from ``encoded``; raise ValueError if it is not a problem."""
     data = json.loads(text)
     result = _decoded(data["problem"], [robot_of(text) for text in data["robots"]])
     if not isinstance(result, ProblemStatement):
@@ -63,20 +63,20 @@ def decoded(text: str) -> ProblemStatement:
 
 
 def packed(value: Any, where: str) -> Arrays:
-    """Return an object of registered classes as arrays for an archive, named after their fields: ``motion/q``."""
+    """Return an object of registered classes as arrays named after their fields, such as ``motion/q``."""
     writer = _Writer(where, {})
     data = {"object": writer.encode(value), "robots": writer.texts}
     return {**(writer.arrays or {}), _OBJECT: as_bytes(json.dumps(data))}
 
 
 def unpacked(arrays: Arrays) -> Any:
-    """Return the object that ``packed`` wrote; its class checks the shapes of its arrays."""
+    """Return the object of arrays from ``packed``; its class checks the shapes."""
     data = json.loads(as_text(arrays[_OBJECT]))
     return _decoded(data["object"], [robot_of(text) for text in data["robots"]], arrays)
 
 
 class _Writer:
-    """Encodes values and collects each robot once in ``texts``, and arrays in ``arrays``, if these are given."""
+    """An encoder of values that collects each robot once in ``texts``, and arrays in ``arrays`` if it is not None."""
 
     def __init__(self, where: str, arrays: Arrays | None = None) -> None:
         self.where, self.texts, self.arrays = where, list[str](), arrays
@@ -127,7 +127,7 @@ class _Writer:
 
 
 def _decoded(data: Any, robots: list[Robot], arrays: Arrays | None = None) -> Any:
-    """Return the object that ``_Writer.encode`` wrote as data."""
+    """Return the object of data from ``_Writer.encode``."""
 
     def decode(entry: Any) -> Any:
         return _decoded(entry, robots, arrays)

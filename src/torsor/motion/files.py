@@ -31,7 +31,7 @@ from torsor.robot.robot import Robot
 P = TypeVar("P", bound=ProblemStatement)
 
 VERSION = 1
-MAX_COUNTS = {"points": 1000, "knots": 1000, "nodes": 100_000, "at": 100_000}  # more would take hours
+MAX_COUNTS = {"points": 1000, "knots": 1000, "nodes": 100_000, "at": 100_000}  # larger problems would take hours
 TOP_KEYS = (
     "torsor", "name", "units", "robot", "free", "numbers", "assembly", "relaxation_order", "frozen", "path", "solver"
 )  # fmt: skip
@@ -47,7 +47,7 @@ def read_problem(path: Path, make: Callable[..., P]) -> P:
 
 
 class _Reader:
-    """The reader of one file."""
+    """Reader of one TOML file."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.source = path, path.name
@@ -75,7 +75,7 @@ class _Reader:
         options["settings"] = self._settings(data.get("solver", {}))
         try:
             problem = make(robot, phases, costs, conditions, **options)
-            _ = problem.program  # so that errors about terms that do not fit the robot name the file
+            _ = problem.program  # built here so that errors about terms that do not fit the robot name the file
         except ModelError as wrong:
             raise wrong.inside(self.source) from None
         return problem
@@ -84,7 +84,7 @@ class _Reader:
         return fitted(data[key], hint, f"{self.source}: {key}") if key in data else default
 
     def _tables(self, data: Table, key: str) -> Iterator[tuple[Table, str]]:
-        """Yield the tables of an array, each with its place for messages: its number and, if any, its name."""
+        """Yield the tables of an array, each with its location for messages: its number and its name, if it has one."""
         tables = data.get(key, [])
         if type(tables) is not list or not all(type(table) is dict for table in tables):
             raise error(self.source, f"{key} is {short(tables)}", "an array of tables", f"write [[{key}]]")
@@ -179,7 +179,7 @@ def _check_size(table: Table, where: str) -> None:
 
 
 def save_problem(problem: ProblemStatement, path: Path) -> None:
-    """Write a problem as TOML and its robot as ``NAME.robot.toml`` next to it; both read back as the same program."""
+    """Write a problem as TOML, and its robot as ``NAME.robot.toml`` next to it; they read back as the same program."""
     if path.suffix.lower() != ".toml":
         raise error(path.name, f"the suffix is {path.suffix!r}", ".toml", f"name it {path.stem}.toml")
     text = _content(problem, f"{path.stem}.robot.toml")
@@ -269,7 +269,7 @@ def _plain(value: Any, where: str) -> Any:
         return {"degree": value.degree, "knots": value.inner.tolist()}
     if isinstance(value, JointPath):
         return _plain(value.spline, where) | {"points": value.points.tolist()}
-    if isinstance(value, Body):  # a table with a kind
+    if isinstance(value, Body):  # a body is a table with a ``kind``
         return {KEY: type(value).__name__.lower()} | _entries(value, where)
     fix = "keep this problem in Python"
     raise error(where, f"a {type(value).__name__} cannot be written to a file", "numbers, strings, lists, tables", fix)

@@ -5,12 +5,13 @@ With z = (q, h v) and b = h^2 a, the motion of n coordinates in a step of length
     z_next = A z + G b,    A = [1 1; 0 1],    G = [1/2; 1],    tau = D x + M b + e
 
 x and b are errors from a target, so x_next = A x + G b + (d, 0), and the objective is a weighted sum of their squares.
-A step has 3 n bounded values: n torques, and z at its end. Torque bounds hold, and z beyond a bound has a penalty.
+A step has 3 n bounded values: n torques, and z at its end. Torque bounds are hard, and violated bounds of z are
+penalised.
 
 A Riccati recursion eliminates the steps, from the last to the first. A torque at its bound is an equation with a
-multiplier. Bounds join or leave the active set until all signs are correct. This takes one pass if the first set, which
-is that of the previous program, is correct, and a few passes if it is nearly correct. Otherwise, a primal-dual barrier
-method finds a set near the optimum.
+multiplier. Bounds join or leave the active set until all signs are correct. The initial set is that of the previous
+program: one pass is sufficient if it is correct, and a few passes if it is nearly correct. Otherwise, a primal-dual
+barrier method approaches the optimum and determines a new set.
 """
 
 from functools import cache
@@ -23,21 +24,21 @@ import numpy as np
 from torsor.compiler import compile
 from torsor.compiler.repeat import SHORT, Call, Chain
 
-NO_BOUND = 1e9  # stands for an infinite bound
-TOLERANCE = 1e-10  # of bounds, absolute and relative, so that rounding does not change the active set
+NO_BOUND = 1e9  # represents an infinite bound
+TOLERANCE = 1e-10  # absolute and relative tolerance of bounds, so that rounding does not change the active set
 PATIENCE = 2  # passes of the active-set method that may fail to reduce the number of wrong signs
-MU_RATIO, MU_ENDS = 0.1, (1e-6, 1e-9, 1e-12, 1e-15)  # complementarity after a barrier pass, and after each attempt
-BARRIER_PASSES = 20  # largest number of passes of the barrier method in an attempt; ten are usual
+MU_RATIO, MU_ENDS = 0.1, (1e-6, 1e-9, 1e-12, 1e-15)  # complementarity: factor per pass, and value after each attempt
+BARRIER_PASSES = 20  # largest number of barrier passes per attempt; ten are typical
 MAX_WIDTH = 10.0  # largest distance from a bound of z at the start of the barrier method
 MAX_FRACTION = 0.99  # largest fraction of the way to a bound in one pass of the barrier method
 
-# Functions of one step. ``rows`` states how its values are bounded: an ``active`` torque is tau - goal = soft *
+# Functions of one step. ``rows`` describes the bounds of its values: an ``active`` torque satisfies tau - goal = soft *
 # multiplier, and x_next has the cost stiff (x_next - goal)^2 / 2. ``limits`` are the bounds low and high (3 n each),
 # the weights of b (n) and x (2 n), and the penalties of z (2 n).
 
 
 def backward(n: int) -> ca.Function:
-    """Return the cost from a step onwards, as a function of its first state, and the factors of the step.
+    """Return the cost from a step onwards, as a function of its initial state, and the factors of the step.
 
     The cost is x^T P x / 2 + p^T x, with the lower triangle of P and p packed; the weight of x itself is not included.
     """
@@ -70,7 +71,7 @@ def backward(n: int) -> ca.Function:
 def forward(n: int) -> ca.Function:
     """Return the state at the end of a step, and its torques with their multipliers, divided by the pivots.
 
-    Such a multiplier is approximately the torque by which the bound would be exceeded without it.
+    A multiplier divided by its pivot is approximately the torque by which the bound would otherwise be exceeded.
     """
     inputs = symbols(n, "z", "model", "factors", "target", "target_next")
     z, packed, factors, target, target_next = inputs.values()
@@ -88,7 +89,7 @@ def forward(n: int) -> ca.Function:
 
 
 def pinned(n: int) -> ca.Function:
-    """Return the rows of an active set. ``flags`` (3 n) are 1 at upper bounds, -1 at lower ones, else 0."""
+    """Return the rows of an active set. ``flags`` (3 n) are 1 at upper bounds, -1 at lower ones, and otherwise 0."""
     inputs = symbols(n, "flags", "target_next", "limits")
     flags, target_next, limits = inputs.values()
     low, high, _, _, penalty = _limits_parts(limits, n)
@@ -105,7 +106,7 @@ def signs(n: int) -> ca.Function:
     low, high, *_ = _limits_parts(limits, n)
     value = ca.vertcat(tau, z_next)
     over, under = (TOLERANCE * (1 + ca.fabs(bound)) for bound in (high, low))
-    above, below = flags > 0, flags < 0  # the tolerance favours the set as it is
+    above, below = flags > 0, flags < 0  # the tolerance favours the current set
     beyond = (value > high + ca.if_else(above, -over, over)) - (value < low - ca.if_else(below, -under, under))
     kept = flags[:n] * (flags[:n] * excess > -ca.if_else(above, over, under)[:n])
     new = ca.vertcat(ca.if_else(flags[:n] == 0, beyond[:n], kept), beyond[n:])
@@ -113,11 +114,11 @@ def signs(n: int) -> ca.Function:
 
 
 def barrier(n: int) -> ca.Function:
-    """Return the rows of a pass of the barrier method, with the complementarity ``mu`` as its target.
+    """Return the rows of a pass of the barrier method with the target complementarity ``mu``.
 
-    ``inner`` are the distances t from the upper and lower bounds, then their multipliers m. With the compliance c of a
-    penalty, t = high - value + c m, and Newton's method for t m = mu gives m_next = (value_next - high + (mu + t m) /
-    m) / (t / m + c). Together, both sides of a row act as one condition with a goal and a softness.
+    ``inner`` contains the distances t from the upper and lower bounds, followed by their multipliers m. With the
+    compliance c of a penalty, t = high - value + c m, and Newton's method for t m = mu gives m_next = (value_next -
+    high + (mu + t m) / m) / (t / m + c). Both sides of a row together act as one condition with a goal and a softness.
     """
     inputs = symbols(n, "inner", "mu", "target_next", "limits")
     inner, mu, target_next, limits = inputs.values()
@@ -212,7 +213,7 @@ def _lower_solved(K: ca.SX, B: ca.SX) -> ca.SX:
 
 
 def _upper_solved(below: ca.SX, y: ca.SX) -> ca.SX:
-    """Return K^-T y; ``below`` are the columns of K below its diagonal."""
+    """Return K^-T y; ``below`` contains the columns of K below its diagonal."""
     n, result, end = y.shape[0], ca.SX(y), below.shape[0]
     for i in range(n - 2, -1, -1):
         column, end = below[end - (n - 1 - i) : end], end - (n - 1 - i)
@@ -241,7 +242,7 @@ class HorizonProgram:
 
     The data are ``limits``, ``model`` (D, M, e and d, packed), ``target``, the first row of ``z``, and the last row of
     ``cost``. The solution is ``z`` (N + 1, 2 n) and ``tau`` (N, n). ``flags`` (N, 3 n) is the active set: 1 at upper
-    bounds, -1 at lower ones, else 0. The next program starts from it.
+    bounds, -1 at lower ones, and otherwise 0. The next program starts from it.
     """
 
     def __init__(self, n: int, N: int):
@@ -261,7 +262,7 @@ class HorizonProgram:
         self._barrier = Chain(self._block, [before, backwards, forwards, after])
 
     def _call(self, kernel: Any, in_turn: bool = False) -> Call:
-        """Return the call of a function for all steps, at once or in turn."""
+        """Return a call of a function for all steps, at once or one after another."""
         found = []
         for title in (*kernel.signature.names_in, *kernel.signature.names_out):
             name = title.removesuffix("_next")
@@ -275,7 +276,7 @@ class HorizonProgram:
     def solve(self) -> tuple[bool, int]:
         """Solve the program; return whether all signs are correct, and the number of passes.
 
-        If a sign is wrong, the solution is that of the barrier method, which is near the optimum.
+        If a sign is wrong, the solution comes from the barrier method and is near the optimum.
         """
         flags, new, passes, start = self.arrays["flags"], self.arrays["new"], 0, 0.0
         for end in MU_ENDS:
@@ -294,9 +295,9 @@ class HorizonProgram:
         return False, passes
 
     def _approach(self, start: float, end: float) -> tuple[float, int]:
-        """Decrease the complementarity to ``end``, relative to ``start``, and set the flags to the active set there.
+        """Decrease the relative complementarity from ``start`` to ``end``, and set the flags to the active set there.
 
-        Begin anew if ``start`` is 0. Return it and the number of passes.
+        Restart the barrier method if ``start`` is 0. Return the final value and the number of passes.
         """
         arrays = self.arrays
         inner, n = arrays["inner"], arrays["tau"].shape[1]
@@ -314,7 +315,7 @@ class HorizonProgram:
             arrays["mu"][:] = MU_RATIO * mu
             self._barrier(self._block)
             inner += arrays["reach"].min() * arrays["step"]
-        # Multipliers of active bounds grow as their distances shrink; with a penalty, t = m / penalty at the bound.
+        # Multipliers of active bounds grow as their distances shrink. With a penalty, t = m / penalty at the bound.
         ratio = np.concatenate([start / width[:n] ** 2, penalty])
         is_active = (m > np.tile(ratio, 2) * t).reshape(len(t), 2, 3 * n)
         arrays["flags"][:] = np.subtract(*is_active.swapaxes(0, 1), dtype=float)

@@ -27,7 +27,7 @@ from torsor.motion.transcription.phase import Phase
 from torsor.motion.transcription.splines import Spline
 from torsor.robot.robot import Robot
 
-# The motions of Barman 2020 and Guarino Lo Bianco 2009, and one of the elastic arm of Hua et al. 2022.
+# Motions from Barman 2020, Guarino Lo Bianco 2009 and Hua et al. 2022 (elastic arm).
 
 VARIANTS = ("printed", "reordered", "without-offset")
 
@@ -36,9 +36,9 @@ def two_link_time(points: int | None = None, nodes: Any = None) -> MotionProblem
     """Return the minimum-time motion of the two-link arm of Barman 2020 from (0, -2) to (1, -1) rad.
 
     The arm is at rest at both ends, and its torques are at most 10 N m. See tables 4.1 and 4.2, and eqs. 4.16 and 4.17.
-    ``points`` is the number of control points of each joint (cubic splines), and ``nodes`` is the number of moments at
-    which torques are bounded (by default ten per control point). With 30 points the shortest time is 0.39231 s. The
-    true optimum, with torque jumps, is 0.391854540 s (``motion.switching``).
+    ``points`` is the number of control points of each joint (cubic splines), and ``nodes`` is the number of times at
+    which torques are bounded (by default ten per control point). With 30 points, the shortest time is 0.39231 s. The
+    exact optimum, with torque jumps, is 0.391854540 s (``motion.switching``).
     """
     ends = Start(q=[0.0, -2.0], v=0.0), End(q=[1.0, -1.0], v=0.0)
     phase = Phase((0.1, 2.0), points=points, nodes=nodes)
@@ -46,16 +46,17 @@ def two_link_time(points: int | None = None, nodes: Any = None) -> MotionProblem
 
 
 def slide_link(u: float = 0.01, points: int | None = None, variant: str = "printed") -> MotionProblem:
-    """Return the motion of Barman's slide with a hinged link that minimises a mix of time and effort.
+    """Return the motion of Barman's slide with a hinged link, which minimises a combination of time and effort.
 
     See tables 4.3 and 4.4, and eqs. 4.18 and 4.19. The motion minimises the integral of (1 - u) + u (f1^2 + tau2^2),
     with ``u`` from 0 to 1. It starts at rest at q = (0.1, 0.6) and ends at rest at (pi/4, -pi/4), with at most 10 N and
-    10 N m. The optimum of the printed data is T = 0.64626 s and J = 0.853063, not the published 0.5585 s. There are two
-    other interpretations. With ``variant="reordered"``, the four numbers belong to q1 and then to q2 (q1 from 0.1 to
-    0.6, q2 from pi/4 to -pi/4), which results in 0.56714 s and 0.748623. With "without-offset", the link angle is q2
-    instead of pi/2 + q2, which results in 0.58578 s and 0.773235; its q2 has a different zero, so positions are pi/2
-    less than printed. Which interpretation is intended is unknown; ``torsor reproduce barman/slide-time`` compares
-    more. ``motion.continuation(slide_link, [0.01, 0.02, 0.05])`` computes the time-effort front over u.
+    10 N m. The optimum of the printed data is T = 0.64626 s and J = 0.853063, not the published 0.5585 s. Two other
+    interpretations are available. With ``variant="reordered"``, the four numbers belong to q1 and then to q2 (q1 from
+    0.1 to 0.6, q2 from pi/4 to -pi/4), which results in 0.56714 s and 0.748623. With "without-offset", the link angle
+    is q2 instead of pi/2 + q2, which results in 0.58578 s and 0.773235; its q2 has a different zero, so positions are
+    smaller than the printed ones by pi/2. The intended interpretation is unknown; ``torsor reproduce
+    barman/slide-time`` compares further ones. ``motion.continuation(slide_link, [0.01, 0.02, 0.05])`` computes the
+    front of time and effort over u.
     """
     one_of(variant, VARIANTS, "slide-link", "variant")
     number(u, "slide-link", "u", least=0.0, most=1.0)
@@ -73,10 +74,9 @@ def slide_link(u: float = 0.01, points: int | None = None, variant: str = "print
 def stanford_rates(points: int = 10, force: float = 200.0, rate: float = 1000.0) -> MotionProblem:
     """Return the minimum-time move of Guarino Lo Bianco 2009, Table III (Stanford arm), with limited force rates.
 
-    The torque rates of real drives are limited, which is the subject of Guarino Lo Bianco 2009. ``force`` (N m, or N
-    for the slide) bounds all six forces, and ``rate`` (N m/s, N/s) bounds their rates. The arm starts and ends at rest
-    without acceleration, so forces start and end at their static values. Splines have degree 5, with smooth force
-    rates.
+    Guarino Lo Bianco 2009 studies the limited torque rates of real drives. ``force`` (N m, or N for the slide) bounds
+    all six forces, and ``rate`` (N m/s, N/s) bounds their rates. The arm starts and ends at rest without acceleration,
+    so forces start and end at their static values. Splines have degree 5, which makes force rates smooth.
     """
     for what, bound in (("force", force), ("rate", rate)):
         positive(bound, "stanford-rates", what)
@@ -95,11 +95,11 @@ def elastic_arm(
 ) -> MotionProblem:
     """Return the minimum-time motion of the elastic arm of Hua et al. 2022 with almost no residual vibration.
 
-    ``start`` and ``end`` are the link positions (3,) in rad. There is a spring between the last motor and its link: the
-    link is unactuated and its equation of motion must hold (``Unactuated``). At both ends, all coordinates are at rest
-    without acceleration, and the motor is where the spring holds the link against gravity. Motor torques are at most
-    ``torque`` (N m). Splines have degree 7, except that of the last motor, which has degree 5 because its position
-    depends on the link's acceleration. With more ``points``, the link vibrates less after the end.
+    ``start`` and ``end`` are the link positions (3,) in rad. A spring connects the last motor to its link: the link is
+    unactuated, and its equation of motion is a constraint (``Unactuated``). At both ends, all coordinates are at rest
+    without acceleration, and the spring balances gravity on the link. Motor torques are at most ``torque`` (N m).
+    Splines have degree 7, except that of the last motor, which has degree 5 because its position depends on the link's
+    acceleration. With more ``points``, the link vibrates less after the end.
     """
     positive(torque, "elastic-arm", "torque")
     names = ("joint1", "joint2", "joint3")
@@ -112,7 +112,7 @@ def elastic_arm(
     return MotionProblem(library.elastic_arm(), phase, Time(), [*ends, Unactuated(), drives], name="elastic-arm")
 
 
-# Commercial arms in minimum time, from point to point and along a given joint path.
+# Minimum-time motions of commercial arms, from point to point and along a prescribed joint path.
 
 _UR5_BODIES = (
     Capsule(link="upper_arm_link", start=(0, 0, 0), end=(0, 0, 0.425), radius=0.075),
@@ -134,7 +134,7 @@ _WAY = (
 
 @cache
 def _arm(name: str) -> Robot:
-    """Return an arm of the library, the same for all problems, which then share its compiled functions."""
+    """Return an arm of the library; all problems get the same object and share its compiled functions."""
     robot: Robot = getattr(library, name)()
     return robot
 
@@ -149,9 +149,10 @@ def ur5_time(
     """Return the minimum-time motion of a UR5 from ``start`` to ``end`` (6,) in rad, both at rest.
 
     Torques and velocities stay within the robot's limits. ``torque_rates`` (N m/s: one number, or one per joint) also
-    bounds torque rates; the manufacturer publishes none. Accelerations are then zero at both ends and splines have
-    degree 5; otherwise they are cubic. ``obstacles`` are spheres, capsules and half-spaces of the world (see
-    ``motion.Clearance``). Upper arm, forearm, wrist and tool, covered by capsules and a sphere, keep clear of them.
+    bounds torque rates, for which the manufacturer publishes no limits. Accelerations are then zero at both ends, and
+    splines have degree 5 instead of 3. ``obstacles`` are spheres, capsules and half-spaces in the world frame (see
+    ``motion.Clearance``). The upper arm, forearm, wrist and tool avoid them; their geometry is covered by capsules and
+    a sphere.
     """
     clear = _UR5_BODIES, tuple(obstacles)
     return _from_rest_to_rest("ur5-time", _arm("ur5"), (start, end), points, torque_rates, clear)
@@ -166,7 +167,8 @@ def panda_time(
 ) -> MotionProblem:
     """Return the minimum-time motion of a Panda with its hand from ``start`` to ``end`` (7,) in rad, both at rest.
 
-    The arguments are the same as for ``ur5_time``. By default, torque rates stay within the manufacturer's 1000 N m/s.
+    The arguments are those of ``ur5_time``. By default, torque rates stay within the manufacturer's limit of 1000 N
+    m/s.
     """
     clear = _PANDA_BODIES, tuple(obstacles)
     return _from_rest_to_rest("panda-time", _arm("panda"), (start, end), points, torque_rates, clear)
@@ -183,7 +185,7 @@ def _from_rest_to_rest(
 ) -> MotionProblem:
     """Return the minimum-time problem from rest to rest within limits.
 
-    ``clear`` are bodies of the robot and obstacles that these avoid.
+    ``clear`` contains bodies of the robot and the obstacles that they avoid.
     """
     still: dict[str, Any] = {"v": 0.0} if torque_rates is None else {"v": 0.0, "a": 0.0}
     limits: list[Any] = [Start(q=ends[0], **still), End(q=ends[1], **still), Torques()]
@@ -203,12 +205,12 @@ def _from_rest_to_rest(
 def path_time(
     waypoints: Any = _WAY, robot: Robot | None = None, points: int = 30, torque_rates: Any = None
 ) -> MotionProblem:
-    """Return the minimum-time motion along a joint path from rest to rest; only the progress along it is free.
+    """Return the minimum-time motion along a joint path from rest to rest; only the progress along the path is free.
 
     The path is the spline through ``waypoints`` (six or more, nv) of a ``robot`` (by default a UR5). Torques and
     velocities stay within the robot's limits, and torque rates within ``torque_rates`` (N m/s: one number, or one per
-    joint; None: free). With ``torque_rates``, the progress is a spline of degree 5 without acceleration at the ends;
-    otherwise it is cubic. ``points`` is the number of control points of the progress.
+    joint; None: unbounded). With ``torque_rates``, the progress is a spline of degree 5 without acceleration at the
+    ends; otherwise, it is a cubic spline. ``points`` is the number of control points of the progress.
     """
     arm = _arm("ur5") if robot is None else robot
     return _from_rest_to_rest("path-time", arm, (0.0, 1.0), points, torque_rates, path=Path.through(waypoints))

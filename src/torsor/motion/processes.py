@@ -1,9 +1,9 @@
-"""Jobs of one computation, in this process or in several.
+"""Parallel jobs of one computation, in one or more processes.
 
-On Linux, processes are forked, so that they share the work and its compiled functions. On systems that do not fork
-(macOS, Windows) they are spawned: the work is pickled and its kernels are loaded from the disk cache. Work that cannot
-be pickled, such as a problem with a lambda function, is then done in this process. Ctrl-C is handled by the first
-process, which tells the others to end their jobs.
+On Linux, processes are forked and share the work and its compiled functions. On macOS and Windows, they are spawned:
+the work is pickled, and its kernels are loaded from the disk cache. Work that cannot be pickled, such as a problem with
+a lambda function, is then done in this process. Ctrl-C is handled by the first process, which tells the others to end
+their jobs.
 """
 
 import multiprocessing
@@ -21,7 +21,7 @@ from torsor.base.progress import Bar, be_silent
 from torsor.optimisation.record import Watch, stop_when
 
 START_METHOD = "fork" if sys.platform.startswith("linux") else "spawn"
-PAUSE = 0.05  # seconds between two looks at Ctrl-C while other processes work
+PAUSE = 0.05  # interval (s) between checks for Ctrl-C while other processes work
 
 W = TypeVar("W")
 J = TypeVar("J")
@@ -29,7 +29,7 @@ R = TypeVar("R")
 
 
 class Monitor(Protocol):
-    """The progress of all jobs."""
+    """Progress of all jobs, and Ctrl-C."""
 
     @property
     def is_stopped(self) -> bool:
@@ -40,7 +40,7 @@ class Monitor(Protocol):
 
 
 class Here:
-    """The monitor of the first process: it moves the bar, and ``watch`` handles Ctrl-C."""
+    """Monitor of the first process, which updates the progress bar; ``watch`` handles Ctrl-C."""
 
     def __init__(self, bar: Bar, watch: Watch):
         self._bar, self._watch, self._ended = bar, watch, 0
@@ -61,7 +61,7 @@ class Here:
 
 
 class _There:
-    """The monitor of another process: numbers in shared memory."""
+    """Monitor of another process, with numbers in shared memory."""
 
     def __init__(self, ended: Any, stop: Any):
         self._ended, self._stop = ended, stop
@@ -78,11 +78,11 @@ class _There:
 def results(
     function: Callable[[W, J, Monitor], R], work: W, jobs: Sequence[J], workers: int, monitor: Here
 ) -> Iterator[R]:
-    """Yield ``function(work, job, monitor)`` for each job: in order or, with several ``workers``, as they end.
+    """Yield ``function(work, job, monitor)`` for each job: in order or, with several ``workers``, as jobs end.
 
-    After Ctrl-C, jobs that have not begun are left out. The function must be defined at module level.
+    After Ctrl-C, jobs that have not started are skipped. The function must be defined at module level.
     """
-    workers = 1 if multiprocessing.current_process().daemon else min(workers, len(jobs))  # these have no children
+    workers = 1 if multiprocessing.current_process().daemon else min(workers, len(jobs))  # daemons cannot have children
     if workers > 1 and START_METHOD != "fork":
         try:
             pickle.dumps(work)
@@ -97,7 +97,7 @@ def results(
         yield function(work, job, monitor)
 
 
-_work: list[tuple[Callable[..., Any], Any, _There]] = []  # of this process; forked ones inherit it
+_work: list[tuple[Callable[..., Any], Any, _There]] = []  # work of this process, which forked processes inherit
 
 
 def _in_processes(
@@ -107,7 +107,7 @@ def _in_processes(
     ended, stop = context.Value("l", 0), context.RawValue("b", 0)
     task, lost = (function, work, _There(ended, stop)), list[J]()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # BLAS threads are idle at the time of the fork
+        warnings.simplefilter("ignore", DeprecationWarning)  # BLAS threads are idle when the process is forked
         _work.append(task)
         try:
             pool = ProcessPoolExecutor(workers, context, _begin, (None if START_METHOD == "fork" else task,))
@@ -148,6 +148,6 @@ def _begin(task: tuple[Callable[..., Any], Any, _There] | None) -> None:
 
 
 def _run(job: Any) -> tuple[bool, Any]:
-    """Return whether a job was done, and its result."""
+    """Return whether a job was run, and its result."""
     function, work, monitor = _work[-1]
     return (False, None) if monitor.is_stopped else (True, function(work, job, monitor))

@@ -1,8 +1,8 @@
-"""Refinement: add nodes and control points, and solve the problem again.
+"""Refinement: nodes and control points are added, and the problem is solved again.
 
-Nodes are added where rows are violated on a finer grid. Equations at more nodes would make the problem infeasible,
-so they also need control points. Phases without a given number of control points receive more where these reduce
-the objective. All are inserted between existing ones, so that the current motion can still be represented.
+Nodes are added where rows are violated on a finer grid. Equations at more nodes would make the problem infeasible, so
+they also require more control points. Phases without a prescribed number of control points receive more where these
+reduce the objective. Knots are inserted between existing ones, so the refined splines contain the current motion.
 """
 
 from collections.abc import Callable
@@ -22,29 +22,30 @@ from torsor.motion.transcription.variables import PhaseLayout
 MAX_ROUNDS = 8
 # Largest numbers of nodes and control points, relative to the original problem.
 MAX_NODE_FACTOR, MAX_POINT_FACTOR = 10, 4
-# Factor of the violation below which a round counts as progress, and rounds without progress.
+# A round is progress if it reduces the violation below this fraction; largest number of rounds without progress.
 PROGRESS_FACTOR, MAX_SLOW_ROUNDS = 0.9, 3
 
-# Refinement of control points: estimated relative distance to the refined optimum at which it ends, largest number of
-# rounds, largest number of control points relative to the original one, and nodes between two knots.
+# Refinement of control points: estimated relative distance from the limit of the objective at which it ends, largest
+# number of rounds, largest number of control points relative to the original number, and nodes between two knots.
 ACCURACY, MAX_POINT_ROUNDS, MAX_GROWTH, NODES_PER_INTERVAL = 0.005, 6, 8, 10
-# Change of a profile's acceleration between two knots, relative to its range, above which two and four intervals
-# follow. A motion that switches between bounds does so within one interval, which loses time.
+# Change of a profile's acceleration between two knots, relative to its range, above which the interval is divided into
+# two and into four. A switch between bounds takes one interval, so long intervals cost time.
 HALVED_CHANGE, QUARTERED_CHANGE = 0.4, 0.7
-# Smallest range of a profile's acceleration, relative to the largest one; less is noise of joints that hardly move.
+# Smallest range of a profile's acceleration, relative to the largest one; smaller ranges are noise of nearly still
+# joints.
 MIN_RANGE = 1e-3
-INTERVAL_SAMPLES = 5  # moments at which the acceleration of an interval is sampled
-JERK_DEGREE = 5  # spline degree from which jerks are continuous and may switch between bounds
+INTERVAL_SAMPLES = 5  # samples of the acceleration per interval
+JERK_DEGREE = 5  # smallest spline degree for which knots follow switches of the jerk instead of the acceleration
 
 P = TypeVar("P", bound=ProblemStatement)
 SolveAgain = Callable[[ProblemStatement, Solution, int], Solution]
 
 
 def missing_nodes(result: Solution, tolerance: float) -> tuple[list[Array], list[bool]]:
-    """Return the places between nodes where scaled rows are violated by more than a tolerance, for each phase.
+    """Return, for each phase, the path fractions between nodes where scaled rows are violated by more than a tolerance.
 
-    The first list contains the s of violated inequalities: the worst of each row in each interval between two nodes, on
-    a grid ten times finer. The second states whether an equation is violated.
+    The first list contains the fractions s of violated inequalities: the worst violation of each row in each interval
+    between two nodes, on a grid ten times finer. The second list states whether an equation is violated.
     """
     program, outside = result.fine
     equal = program.row_lower == program.row_upper
@@ -69,7 +70,7 @@ def missing_nodes(result: Solution, tolerance: float) -> tuple[list[Array], list
 def refined(result: Solution, tolerance: float, iterations: int, solve_again: SolveAgain) -> Solution:
     """Return the solution with nodes and control points added until scaled rows hold within a tolerance between nodes.
 
-    ``solve_again(problem, before, iterations)`` solves a problem from an earlier solution; all rounds together take at
+    ``solve_again(problem, before, iterations)`` solves a problem from an earlier solution. All rounds together take at
     most ``iterations``. ``passes`` of the solution describe the rounds. If rows are still violated at the end, the
     status states this and why refinement ended.
     """
@@ -115,8 +116,8 @@ def refined(result: Solution, tolerance: float, iterations: int, solve_again: So
 def with_more_points(result: Solution, iterations: int, solve_again: SolveAgain) -> Solution:
     """Return the solution with control points added until the objective is within ``ACCURACY`` of its limit.
 
-    Only phases whose control points are not given are changed (``Phase.is_refinable``). For ``solve_again``
-    and ``iterations`` see ``refined``. ``Solution.distance`` estimates the remaining distance.
+    Only phases without a prescribed number of control points are changed (``Phase.is_refinable``). For ``solve_again``
+    and ``iterations``, see ``refined``. ``Solution.distance`` estimates the remaining distance.
     """
     passes, setup, seconds, why = [_described(result)], result.setup_seconds, result.solve_seconds, ""
     is_open, points = [phase.is_refinable for phase in result.problem.stages], _size(result.problem)[1]
@@ -157,7 +158,7 @@ def with_more_points(result: Solution, iterations: int, solve_again: SolveAgain)
 
 
 def with_points_of(problem: P, result: Solution) -> P:
-    """Return a problem with the control points that refinement added to a similar problem, as a better start."""
+    """Return a problem with the control points that refinement added to a similar problem."""
     before = result.problem.stages
     if not np.isfinite(result.distance) or len(before) != len(problem.stages):
         return problem
@@ -172,7 +173,7 @@ def with_points_of(problem: P, result: Solution) -> P:
 
 
 def _with_finer_spline(layout: PhaseLayout, x: Array) -> Phase:
-    """Return a phase with more knots where accelerations change most, or jerks from degree 5 on.
+    """Return a phase with more knots where accelerations (jerks for degree 5 and above) change most.
 
     Between two knots of a cubic spline, accelerations change linearly, so a switch from one bound to another takes a
     full interval. A phase whose accelerations are constant is returned unchanged.
@@ -180,7 +181,7 @@ def _with_finer_spline(layout: PhaseLayout, x: Array) -> Phase:
     phase = layout.phase
     spline, order = phase.spline, 2 if phase.degree < JERK_DEGREE else 3
     edges = np.concatenate([[0.0], spline.inner, [1.0]])
-    # Derivatives may jump at a knot, so that intervals are sampled up to shortly before their end.
+    # Derivatives may jump at a knot, so intervals are sampled up to shortly before their end.
     parts = np.linspace(0.0, 1.0 - 1e-9, INTERVAL_SAMPLES)
     s = edges[:-1, None] + np.diff(edges)[:, None] * parts
     values = layout.profiles(x, s.ravel(), order + 1)[order].reshape(*s.shape, -1)
@@ -196,7 +197,7 @@ def _with_finer_spline(layout: PhaseLayout, x: Array) -> Phase:
 
 
 def _divided(edges: Array, pieces: Any) -> Array:
-    """Return the edges of intervals that are divided into equal pieces."""
+    """Return the edges of intervals after division into equal ``pieces``."""
     counts = np.broadcast_to(pieces, len(edges) - 1)
     parts = [np.linspace(a, b, count + 1)[:-1] for (a, b), count in zip(pairwise(edges), counts, strict=True)]
     return np.append(np.concatenate(parts), edges[-1])
@@ -208,7 +209,7 @@ def _described(result: Solution) -> Pass:
 
 
 def _size(problem: ProblemStatement) -> tuple[int, int]:
-    """Return the number of nodes, and of control points of the longest profiles, over all phases."""
+    """Return the total number of nodes over all phases, and of control points of the longest profiles."""
     return sum(len(phase.nodes) for phase in problem.stages), sum(phase.spline.count for phase in problem.stages)
 
 
@@ -224,6 +225,6 @@ def _finer(phase: Phase, missing: Array, with_points: bool) -> Phase:
 
 
 def _halved(spline: Spline) -> Spline:
-    """Return the spline with an additional knot in the middle of each interval; it contains the given one."""
+    """Return the spline with a knot added in the middle of each interval; it can represent the original one."""
     edges = np.concatenate([[0.0], spline.inner, [1.0]])
     return Spline(spline.degree, np.union1d(spline.inner, (edges[:-1] + edges[1:]) / 2))

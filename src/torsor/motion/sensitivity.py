@@ -1,13 +1,13 @@
 """Derivatives of optimal motions with respect to data of their problems, by the implicit function theorem.
 
-Data are what a case of ``solve_many`` can change: arguments of a built-in problem, or named data of any problem. The
-problem is rebuilt with changed data, but not solved again: the derivatives of the optimality conditions at constant
-variables and multipliers determine how the optimum moves (``optimisation.implicit``).
+Data are the quantities that a case of ``solve_many`` can change: arguments of a built-in problem, or named data of any
+problem. The problem is rebuilt with changed data but not solved again: the derivatives of the optimality conditions at
+constant variables and multipliers determine the change of the optimum (``optimisation.implicit``).
 
-Control points that are determined by end conditions, bounds of rows and variables, and weights of the objective are
-linear in most data. The derivatives are then exact: if all control points are variables of a program, its Jacobian and
-Hessian contain the derivatives with respect to the known control points. For other data, such as robot parameters, the
-conditions are differentiated by central differences of fourth order.
+Control points fixed by end conditions, bounds of rows and variables, and objective weights depend linearly on most
+data. The derivatives are then exact: a program in which all control points are variables has a Jacobian and a Hessian
+with the derivatives with respect to the known control points. For other data, such as robot parameters, the conditions
+are differentiated by central differences of fourth order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,13 +35,13 @@ from torsor.motion.transcription.variables import Layout, Linear
 from torsor.optimisation.implicit import Changes, ImplicitOptimum
 from torsor.optimisation.optimum import first_derivatives
 
-STEP = 1e-3  # change of data in differences, relative to the largest entry, or absolute if all entries are 0
-LINEAR_CHANGE = 1e-11  # second difference, relative to the values, below which these are linear in the data
+STEP = 1e-3  # finite-difference step, relative to the largest entry, or absolute if all entries are 0
+LINEAR_CHANGE = 1e-11  # second difference, relative to the values, below which they are linear in the data
 TIME_DERIVATIVES = {"q": "v", "v": "a", "a": "j", "tau": "tau_rate"}
-# Residual of scaled rows that are held, per relative change of the data, above which they cannot all stay held.
+# Residual of active scaled rows, per relative change of the data, above which they cannot all stay active.
 MAX_RESIDUAL = 1e-6
-MAX_NAMED = 4  # weak constraints that an error names
-MOVED = 1e-6  # entry of an undetermined direction (a unit vector) above which its variable is not determined
+MAX_NAMED = 4  # largest number of weak constraints that an error names
+MOVED = 1e-6  # entry of an undetermined direction (a unit vector) above which its variable is undetermined
 
 
 # Data
@@ -49,7 +49,7 @@ MOVED = 1e-6  # entry of an undetermined direction (a unit vector) above which i
 
 @dataclass(frozen=True, eq=False)
 class Datum:
-    """Data of a problem by name: the ``value`` as an array (...), and the names of its entries if it is a table."""
+    """Named data of a problem: ``value`` as an array (...), and the names of its entries if it is a dict."""
 
     problem: ProblemStatement
     name: str
@@ -71,7 +71,7 @@ class Datum:
         numbers = _numbers(data[name])
         if numbers is None:
             raise ModelError(argument=name, value=data[name], where=where, allowed="numbers that the problem states")
-        owner = problem.with_phases(*problem.stages)  # it has no origin, so that cases are named data
+        owner = problem.with_phases(*problem.stages)  # without an origin, cases are named data
         if name in arguments:
             origin = problem.__dict__["origin"]
             named_values = signature(origin.function).bind_partial(*origin.values).arguments
@@ -80,11 +80,11 @@ class Datum:
 
     @cached_property
     def step(self) -> float:
-        """The change of the data for finite differences."""
+        """The finite-difference step."""
         return STEP * (float(np.abs(self.value[np.isfinite(self.value)]).max(initial=0.0)) or 1.0)
 
     def changed(self, steps: Array) -> ProblemStatement:
-        """Return the problem with the entries of the data changed by numbers of steps (k,)."""
+        """Return the problem with the data entries changed by ``steps`` (k,) finite-difference steps."""
         flat = self.value.ravel() + self.step * steps
         value: Any = flat.reshape(self.value.shape) if self.value.ndim else float(flat[0])
         case = {self.name: value if self.keys is None else dict(zip(self.keys, flat.tolist(), strict=True))}
@@ -96,7 +96,7 @@ class Datum:
 
 
 def _numbers(value: Any) -> Array | None:
-    """Return a value or the values of a table as an array, or None if they are not numbers."""
+    """Return a value, or the values of a dict, as an array; None if they are not numbers."""
     raw = list(value.values()) if isinstance(value, Mapping) else value
     try:
         numbers = np.array(raw, dtype=float)
@@ -121,7 +121,7 @@ def _arguments(problem: ProblemStatement) -> dict[str, Any]:
 
 
 def _named_data(problem: ProblemStatement) -> dict[str, Any]:
-    """Return "TERM.FIELD", "phase.FIELD" and the held numbers."""
+    """Return "TERM.FIELD", "phase.FIELD" and the fixed shared numbers."""
     result: dict[str, Any] = dict(problem.held)
     members: list[tuple[str, Any]] = [(phase.name or "phase", phase) for phase in problem.stages]
     members += [(term.title, term) for term in (*problem.costs, *several(problem.constraints))]
@@ -129,7 +129,7 @@ def _named_data(problem: ProblemStatement) -> dict[str, Any]:
         for entry in fields(member):
             key, value = f"{title}.{entry.name}", getattr(member, entry.name)
             is_one = key not in result or np.array_equal(result[key], value)
-            result[key] = value if is_one else None  # terms with the same title and different values
+            result[key] = value if is_one else None  # None if terms with the same title have different values
     return result
 
 
@@ -145,9 +145,9 @@ class Conditions:
         self.x, self.sides = self.optimum.x, self.optimum.sides
 
     def changes(self, datum: Datum) -> tuple[Changes, Changes, Array]:
-        """Return the derivatives with respect to the entries of data, their errors, and those of the durations.
+        """Return the derivatives with respect to the data entries, their errors, and the duration derivatives.
 
-        The latter (phases, k) are those of given durations; they are 0 for durations that are variables.
+        The latter (phases, k) are those of fixed durations; they are 0 for durations that are variables.
         """
         entries = np.flatnonzero(np.isfinite(datum.value))
         ahead = [self._checked(datum, np.eye(datum.value.size)[k]) for k in entries]
@@ -170,7 +170,7 @@ class Conditions:
         return read(slopes), read(errors), slopes[-len(self.problem.stages) :]
 
     def _checked(self, datum: Datum, steps: Array) -> ProblemStatement:
-        """Return the problem with changed data; raise ModelError if it has other variables or rows."""
+        """Return the problem with changed data; raise ModelError if its variables or rows differ."""
         other = datum.changed(steps)
         own, new = self.program, other.program
         is_same = (own.n, own.m, len(own.batches)) == (new.n, new.m, len(new.batches)) and all(
@@ -201,7 +201,7 @@ class Conditions:
         )
 
     def _bounds_of(self, problem: ProblemStatement) -> tuple[Array, Array]:
-        """Return the bounds at which rows (m,) and variables (n,) are held, rows in the scale of the solution."""
+        """Return the active bounds of rows (m,) and variables (n,); rows have the scales of the solution."""
         program, m = problem.program, self.program.m
         scales = program.scales / self.program.scales
         rows = np.where(self.sides[:m] < 0, program.row_lower, program.row_upper) * scales
@@ -209,14 +209,14 @@ class Conditions:
         return np.where(self.sides[:m] != 0, rows, 0.0), np.where(self.sides[m:] != 0, variables, 0.0)
 
     def _data_of(self, problem: ProblemStatement) -> Array:
-        """Return the known control points, the bounds, the weights of the objective, and the given durations."""
+        """Return the known control points, the bounds, the weights of the objective, and the fixed durations."""
         phases = problem.program.layout.phases
         known = [phase.known[own] for phase, own in zip(phases, self._known, strict=True)]
         weights = [cost.weight for cost in problem.costs]
         return np.concatenate([*known, *self._bounds_of(problem), weights, self._seconds(problem)])
 
     def _conditions_of(self, problem: ProblemStatement) -> Array:
-        """Return f, the gradient of the Lagrangian (n,), rows minus bounds (m,), bounds (n,) and given durations."""
+        """Return f, the gradient of the Lagrangian (n,), rows minus bounds (m,), bounds (n,) and fixed durations."""
         program = problem.program
         scales = program.scales / self.program.scales
         f, g = program.value(self.x)
@@ -237,7 +237,7 @@ class Conditions:
         return Changes(f[0], gradient, rows, bounds)
 
     def _chained(self, slopes: Array) -> Changes:
-        """Return the derivatives of the conditions, given those of ``_data_of``."""
+        """Return the derivatives of the conditions from those of ``_data_of``."""
         n, m, (by_f, by_gradient, by_rows) = self.program.n, self.program.m, self._by_known
         sizes = [len(by_f), m, n, len(self.problem.costs)]
         known, rows, bounds, weights, _ = np.split(slopes, np.cumsum(sizes))
@@ -258,7 +258,7 @@ class Conditions:
 
     @cached_property
     def _by_known(self) -> tuple[Array, Array, Array]:
-        """Derivatives of f (k,), the gradient of the Lagrangian (n, k) and the rows (m, k) by known control points."""
+        """Derivatives of f (k,), Lagrangian gradient (n, k) and rows (m, k) with respect to known control points."""
         problem, own = self.problem, self.program.layout
         layout = Layout.of(problem.stages, problem.model.names, [{} for _ in problem.stages], list(own.numbers))
         batches = tuple(replace(batch, layout=layout) for batch in self.program.batches)
@@ -357,7 +357,7 @@ def _unbounded(program: Program) -> list[Any]:
 
 
 def _timeless(program: Program) -> list[bool]:
-    """Return which linear rows are 0, because their scale is then constant."""
+    """Return flags of the linear rows that are 0; their scale is then constant."""
     return [equation.lower == equation.upper == 0.0 for equation in program.linear.equations]
 
 
@@ -366,12 +366,12 @@ def _timeless(program: Program) -> list[bool]:
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """Derivatives of an optimal motion with respect to data ``name`` of shape S: () for a number.
+    """Derivatives of an optimal motion with respect to the data ``name`` of shape S, which is () for a number.
 
-    ``objective`` (S) are those of the optimal objective. ``x`` (n, S), ``durations`` (phases, S), ``T`` (S), the
-    shared ``numbers`` and ``at(t)`` raise a ``ModelError`` if the optimum does not determine them: if a constraint
-    is active without a multiplier, or if several motions are equally good. ``error`` (S) is an estimate of the relative
-    error due to differences, 0 for data in which the problem is linear, such as ends, bounds and weights.
+    ``objective`` (S) is the derivative of the optimal objective. ``x`` (n, S), ``durations`` (phases, S), ``T`` (S),
+    the shared ``numbers`` and ``at(t)`` raise ``ModelError`` if the optimum does not determine them: if an active
+    constraint has a zero multiplier, or if several motions are equally good. ``error`` (S) estimates the relative
+    finite-difference error; it is 0 for data in which the problem is linear, such as ends, bounds and weights.
     """
 
     name: str
@@ -408,7 +408,7 @@ class Sensitivity:
 
     @property
     def T(self) -> Array:
-        """Derivatives (S) of the duration of the motion, even if the optimum determines nothing else."""
+        """Derivatives (S) of the duration of the motion."""
         if self.degeneracy is None:
             return np.asarray(self.durations.sum(axis=0))
         if self._conditions.time_weight is None:
@@ -423,8 +423,8 @@ class Sensitivity:
     def at(self, t: ArrayLike, quantity: str = "q") -> Array:
         """Return the derivatives (..., n, S) of "q", "v", "a" or "tau" at constant times t (...).
 
-        They are central differences of fourth order along the exact derivatives of the variables. At knots, where
-        accelerations of cubic splines have kinks, those of "a" and "tau" are not defined.
+        They are computed by central differences of fourth order along the exact derivatives of the variables. At the
+        knots of cubic splines, where accelerations have kinks, the derivatives of "a" and "tau" are undefined.
         """
         if quantity not in TIME_DERIVATIVES:
             allowed = ", ".join(TIME_DERIVATIVES)
@@ -437,7 +437,7 @@ class Sensitivity:
             for steps, factor in ((1, 8), (-1, -8), (2, -1), (-2, 1)):
                 problem = datum.changed(steps * np.eye(datum.value.size)[k])
                 moved = Course(problem, x + steps * datum.step * dx[:, k])
-                # At constant time, the motion is at another fraction of the phase.
+                # At constant time, the fraction of the phase changes.
                 late = _times(moved, here)[..., None] * here.sampled(TIME_DERIVATIVES[quantity])
                 total = total + factor * (Moments(moved, here.times, here.phase, here.s).sampled(quantity) - late)
             columns.append(total / (12 * datum.step))
@@ -445,7 +445,7 @@ class Sensitivity:
 
 
 def _times(course: Course, moments: Moments) -> Array:
-    """Return the times (...) at which a course is at the phases and fractions of other moments."""
+    """Return the times (...) at which a course reaches the phases and fractions of ``moments``."""
     if course.problem.stages[0].clock:
         return course.phases[0].times(course.x, np.asarray(moments.s))
     begun = np.cumsum([0.0, *course.durations])
@@ -488,10 +488,10 @@ def _relative(error: Array, derivative: Array, value: Array | float, size: float
 
 
 class Sensitivities(NamedTuple):
-    """Derivatives of B optimal motions with respect to data ``name`` of shape S.
+    """Derivatives of B optimal motions with respect to the data ``name`` of shape S.
 
     ``objective`` (B, S), ``T`` (B, S) and ``x`` (B, n, S) are NaN where an optimum does not determine them. ``each``
-    contains the ``Sensitivity`` of each motion, or the ``ModelError`` that states why it has none.
+    contains the ``Sensitivity`` of each motion, or the ``ModelError`` that states why there is none.
     """
 
     name: str
@@ -502,9 +502,9 @@ class Sensitivities(NamedTuple):
 
 
 def sensitivities(results: Sequence[Solution], name: str) -> Sensitivities:
-    """Return the derivatives of many motions, such as those of ``solve_many``, with respect to data ``name``.
+    """Return the derivatives of many motions, such as those of ``solve_many``, with respect to the data ``name``.
 
-    The motions must have the same numbers of variables and data of the same shape.
+    The motions must have the same number of variables and data of the same shape.
 
     Example:
         >>> from torsor import motion

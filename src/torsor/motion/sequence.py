@@ -1,4 +1,4 @@
-"""The results of a sequence of solves, over a parameter or over the weights of two objectives."""
+"""Results of consecutive solves over a parameter, or over the weights of two objectives."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-WEIGHT, VALUE = "weight", "value"  # kinds of sequence values
-MAX_RESULTS = 100_000  # results in a file
+WEIGHT, VALUE = "weight", "value"  # kinds of values
+MAX_RESULTS = 100_000  # largest number of results in a file
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,8 +29,8 @@ class MotionSequence(Result, Sequence[MotionResult]):
     """The results of ``motion.continuation`` or ``motion.pareto``, in the order of their ``values``.
 
     It is indexed and iterated like a list; a slice is a shorter sequence. ``parameter`` is the kind of the values:
-    "value" for a continuation, "weight" for a Pareto front. Files store values other than numbers, text and lists of
-    these as text.
+    "value" for a continuation and "weight" for a Pareto front. Values that are not numbers, text or lists of these are
+    saved as text.
     """
 
     results: tuple[MotionResult, ...]
@@ -66,7 +66,7 @@ class MotionSequence(Result, Sequence[MotionResult]):
     ) -> "MotionSequence":
         """Load results from a .npz file; ``problem`` is needed if the file does not include it.
 
-        ``problem`` is one problem, or the function of a value that was passed to ``motion.continuation``.
+        ``problem`` is a problem, or the function ``make_problem`` that was passed to ``motion.continuation``.
         """
         with reading_archive(Path(path), cls.kind) as archive:
             values, parameter = archive.settings["values"], archive.settings["parameter"]
@@ -138,10 +138,11 @@ register_result("sequence", MotionSequence, "a sequence of motions")
 def continuation(
     make_problem: Callable[[Any], MotionProblem], values: Iterable[Any], start: Any = None, **settings: Any
 ) -> MotionSequence:
-    """Solve ``make_problem(value)`` for each value, each time from the previous result, and return the results.
+    """Solve ``make_problem(value)`` for each value, starting from the previous result, and return the results.
 
     ``start`` is the initial guess of the first solve, and ``settings`` are passed to ``MotionProblem.solve``. The
-    results are indexed like a list, and saved, loaded and plotted together: ``save``, ``torsor.load_result``, ``plot``.
+    results are indexed like a list, and are saved, loaded and plotted together: ``save``, ``torsor.load_result``,
+    ``plot``.
 
     Example:
         >>> from torsor import motion
@@ -162,8 +163,8 @@ def continuation(
 def pareto(problem: MotionProblem, weights: Sequence[float], **settings: Any) -> MotionSequence:
     """Solve for the objective u w1 f1 + (1 - u) w2 f2, for each u in ``weights`` from 0 to 1, and return the results.
 
-    The objective of the problem has two terms f1 and f2. Their own weights w1 and w2 should make them similar in size.
-    Each solve starts from the previous result.
+    The objective of the problem must have two terms f1 and f2. Choose their weights w1 and w2 such that both terms have
+    similar magnitudes. Each solve starts from the previous result.
 
     Example:
         >>> from torsor import motion

@@ -1,14 +1,14 @@
-"""Solving a motion problem: a list of strategies, each a function of the solve state.
+"""Solution of a motion problem by a list of strategies, each of which is a function of the solve state.
 
 The order is as follows:
 
 - Reject constraints that no motion can satisfy.
 - Scale the smoothing of powers.
-- Find a feasible motion first, if requested, and solve with smoother costs first, if there are any.
-- Solve from there, and again with less smoothing if the powers are much smaller than expected.
+- Find a feasible motion, if requested, and solve with smoother costs, if there are any.
+- Solve from that motion, and again with less smoothing if the powers are much smaller than expected.
 - If the result is infeasible, relax groups of constraints in their order, minimise the sum of violations, solve again
-  from there, and diagnose the conflict.
-- Leave saddle points along negative curvature.
+  from that motion, and diagnose the conflict.
+- Escape saddle points along negative curvature.
 - If the result is feasible, add control points and nodes, and choose among equally fast motions.
 - Mark motions that are optimal but violate rows between the nodes.
 """
@@ -47,12 +47,12 @@ from torsor.optimisation import (
     row_violations,
 )
 
-# The tie-break of minimum-time motions: if one joint limits the time, the others may move in many equally fast ways,
-# and they chatter between their limits. A second problem chooses one of these motions. It has the same constraints,
-# durations at most MAX_LENGTHENING longer than the shortest ones, and the integral of squared forces relative to their
-# bounds.
+# The tie-break of minimum-time motions: if one joint limits the time, many motions of the others are equally fast, and
+# they may chatter between their limits. A second problem chooses one of these motions. It has the same constraints,
+# bounds durations to MAX_LENGTHENING above the shortest ones, and minimises the integral of squared forces relative to
+# their bounds.
 
-# Fraction of its shortest duration by which a phase may be longer, which leaves room within the bounds.
+# Fraction of its shortest duration by which a phase may be lengthened.
 MAX_LENGTHENING = 1e-4
 
 
@@ -68,9 +68,9 @@ def check_tie_break(problem: ProblemStatement) -> None:
 
 
 def least_effort_problem(found: Solution) -> ProblemStatement:
-    """Return the least-effort problem with the phase durations of a solution, or slightly longer ones.
+    """Return the least-effort problem with phase durations equal to or slightly longer than those of a solution.
 
-    Its variables are the same.
+    Its variables are those of the original problem.
     """
     problem, phases = found.problem, []
     for phase, T in zip(found.problem.stages, found.durations, strict=True):
@@ -132,16 +132,16 @@ class SolveSettings:
 DEFAULTS: dict[str, Any] = asdict(SolveSettings())
 
 
-# Number of saddle points that are left one after the other, distances along negative curvature relative to the
-# variables, and smallest relative decrease of the objective that counts as an improvement.
+# Largest number of successive saddle points to escape, distances along negative curvature relative to the variables,
+# and smallest relative decrease of the objective that counts as an improvement.
 MAX_SADDLES, SADDLE_DISTANCES, MIN_SADDLE_GAIN = 3, (0.01, -0.1), 1e-4
 MAX_RESCALINGS, MAX_RESCALING_ITERATIONS = 4, 100  # solves with less smoothing, and iterations of each
 RESCALING_SOLVER = "sqp"  # near kinks, interior-point methods chatter
-MIN_POWER = 1e-300  # W, less than any mean power
+MIN_POWER = 1e-300  # W; smaller than any mean power
 LOOSE_TOLERANCE = 1e-2  # tolerance of the problem with smoother costs
-MAX_RELAXING_ITERATIONS = 200  # largest number of iterations that relax one group of constraints
+MAX_RELAXING_ITERATIONS = 200  # largest number of iterations for the relaxation of one group of constraints
 CTRL_C = "stopped by Ctrl-C"
-GRACE_SECONDS = 1.0  # s after ``seconds`` during which functions may still be compiled, so that there is a result
+GRACE_SECONDS = 1.0  # compilation may continue for this time (s) after ``seconds``, so that there is a result
 ONLY_AT_NODES = "at the nodes only"  # appended to the status of motions that violate rows between the nodes
 
 
@@ -149,8 +149,8 @@ ONLY_AT_NODES = "at the nodes only"  # appended to the status of motions that vi
 class SolveState:
     """The state of a solve: the problem, the starting point of the solver, and the results of the strategies so far.
 
-    ``guess`` (n,) is the initial guess, ``x`` (n,) the point from which the solver starts, ``warm`` the outcome with
-    the initial multipliers, and ``began`` the ``perf_counter`` time at the start. ``result`` is the best solution so
+    ``guess`` (n,) is the initial guess, ``x`` (n,) is the solver's starting point, ``warm`` is the outcome with the
+    initial multipliers, and ``began`` is the ``perf_counter`` time at the start. ``result`` is the best solution so
     far, ``nearest`` is the outcome with the smallest sum of violations, and ``diagnosis`` is the reason why no motion
     is feasible.
     """
@@ -172,17 +172,17 @@ class SolveState:
 
     @property
     def setup_seconds_left(self) -> float:
-        """The time (s) left for compilation, until one second after the limit: without it, there is no result."""
+        """The remaining time (s) for compilation, which ends one second after the time limit."""
         return self.began + self.settings.seconds + GRACE_SECONDS - perf_counter()
 
     @property
     def is_open(self) -> bool:
-        """Whether the result is infeasible, was not stopped, and has no diagnosis yet."""
+        """Whether the result is infeasible but neither stopped nor diagnosed."""
         result = self.result
         return result is not None and self.diagnosis is None and not result.is_feasible and not result.is_stopped
 
     def optimiser_settings(self, iterations: int | None = None) -> Settings:
-        """Return tolerance and limits for one more solver call."""
+        """Return the tolerance and limits of the next solver call."""
         seconds = max(self.began + self.settings.seconds - perf_counter(), 1e-3)
         return Settings(self.settings.tolerance, iterations or self.settings.iterations, seconds)
 
@@ -202,7 +202,7 @@ class SolveState:
         return replace(self, result=replace(self.result, outcome=outcome), diagnosis=diagnosis)
 
     def interrupted(self) -> "SolveState":
-        """Return the state with its result so far, stopped by Ctrl-C."""
+        """Return the state with its best result so far, marked as stopped by Ctrl-C."""
         assert self.result is not None
         outcome = replace(self.result.outcome, status=CTRL_C)
         return replace(self, result=replace(self.result, outcome=outcome), nearest=None)
@@ -212,12 +212,12 @@ Strategy = Callable[[SolveState], SolveState]
 
 
 def solve(problem: ProblemStatement, start: Any, settings: SolveSettings) -> SolveState:
-    """Return the final state: its ``result``, or a ``diagnosis`` if there is no feasible motion near the start."""
+    """Return the final state, with a ``result``, or a ``diagnosis`` if there is no feasible motion near the start."""
     if settings.tie_break:
         check_tie_break(problem)
     if isinstance(start, Solution) and settings.refine is not False:
         problem = with_points_of(problem, start)
-    with threadpool_limits(1):  # matrices are small, so linear-algebra threads would only wait for each other
+    with threadpool_limits(1):  # matrices are too small to benefit from linear-algebra threads
         nothing = np.zeros(0)
         state = SolveState(problem, settings, nothing, nothing, None, perf_counter())
         try:
@@ -249,7 +249,7 @@ def warm_start(problem: ProblemStatement, start: Any) -> Outcome | None:
 
 
 def reject_constant_violations(state: SolveState) -> SolveState:
-    """Diagnose violated rows that depend on no variable; nothing is solved in this case."""
+    """Diagnose violated rows that depend on no variable; if there are any, nothing is solved."""
     if not state.settings.check:
         return state
     with Stoppable(state.setup_seconds_left):
@@ -265,7 +265,7 @@ def find_feasible_first(state: SolveState) -> SolveState:
 
 
 def scale_smoothing(state: SolveState) -> SolveState:
-    """Scale the smoothing of powers without a given width by the mean power of the initial guess."""
+    """Scale the smoothing of powers without a specified width by the mean power of the initial guess."""
     return _with_scaled_smoothing(state, state.x) if state.diagnosis is None else state
 
 
@@ -294,7 +294,7 @@ def _with_scaled_smoothing(state: SolveState, x: Array) -> SolveState:
     """Return the state with powers smoothed in proportion to their exact means for x (n,)."""
     problem, costs = state.problem, list[Cost]()
     for cost in problem.costs:
-        if cost.scaled(MIN_POWER) is not cost:  # its width is not given
+        if cost.scaled(MIN_POWER) is not cost:  # its width is not specified
             seconds = sum(layout.seconds(x) for layout in problem.program.layout.phases)
             power = abs(value_of(problem, x, cost.exact())) / (len(problem.node.force_names) * seconds)
             costs.append(cost.scaled(power))
@@ -307,7 +307,7 @@ def _with_scaled_smoothing(state: SolveState, x: Array) -> SolveState:
 def solve_smoother_first(state: SolveState) -> SolveState:
     """Solve with smoother costs to a loose tolerance, if the objective has any, and start from there.
 
-    With kinked costs, such as positive and negative work, the solver would take short steps from kink to kink.
+    With kinked costs, such as positive and negative work, the solver would otherwise take short steps between kinks.
     """
     costs = [cost.smoother() for cost in state.problem.costs]
     is_same = all(one is other for one, other in zip(costs, state.problem.costs, strict=True))
@@ -331,7 +331,7 @@ def solve_from_start(state: SolveState) -> SolveState:
 
 
 def relax_groups(state: SolveState) -> SolveState:
-    """Relax the groups of ``relaxation_order`` one after the other, omitting earlier groups."""
+    """Relax the groups of ``relaxation_order`` one after another, without earlier groups."""
     for index in range(len(state.problem.relaxation_order)):
         if state.is_open:
             state = _relax_group(state, index)
@@ -347,7 +347,7 @@ def minimise_violations(state: SolveState) -> SolveState:
         least = min_sum_violation(program, state.result.x, replace(state.optimiser_settings(), watch=watch))
     if watch.interrupted:
         return state.interrupted()
-    bounds = least.outcome.bound_multipliers[: program.n]  # the others belong to the relaxing variables
+    bounds = least.outcome.bound_multipliers[: program.n]  # the others belong to the relaxation variables
     return replace(state, nearest=replace(least.outcome, x=least.x, bound_multipliers=bounds))
 
 
@@ -388,9 +388,9 @@ def refine_nodes(state: SolveState) -> SolveState:
 
 
 def leave_saddle(state: SolveState) -> SolveState:
-    """Solve again along negative curvature, if the Lagrangian has any: the motion is then a saddle point.
+    """Solve again along negative curvature if the motion is a saddle point of the Lagrangian.
 
-    From a symmetric start, solvers stop where the slope is 0, even if neighbouring motions are better.
+    From a symmetric start, solvers stop at a point with zero slope, even if neighbouring motions are better.
     """
     for _ in range(MAX_SADDLES):
         result = state.result
@@ -407,7 +407,7 @@ def leave_saddle(state: SolveState) -> SolveState:
 
 
 def _beside_saddle(state: SolveState, saddle: Solution) -> Solution | None:
-    """Return a better solution near a saddle point, from a start on either side, or None."""
+    """Return a better solution near a saddle point, from a start on one of its sides, or None."""
     problem, program, curvature = saddle.problem, saddle.program, saddle.curvature
     assert curvature is not None and curvature.direction is not None
     size = max(1.0, float(np.abs(saddle.x).max(initial=0.0))) / float(np.abs(curvature.direction).max())
@@ -430,7 +430,7 @@ def _beside_saddle(state: SolveState, saddle: Solution) -> Solution | None:
 
 
 def refine_points(state: SolveState) -> SolveState:
-    """Add control points to phases without a given number, and solve again, unless ``refine`` is False."""
+    """Add control points to phases without a prescribed number and solve again, unless ``refine`` is False."""
     result, settings = state.result, state.settings
     if settings.refine is False or result is None or not result.is_solved or not result.is_feasible:
         return state
@@ -461,7 +461,7 @@ def _solve_again(state: SolveState, problem: ProblemStatement, before: Solution,
 
 
 def break_ties(state: SolveState) -> SolveState:
-    """Choose the motion of least effort among the fastest, if requested; multipliers still refer to the time."""
+    """Choose the motion of least effort among the fastest, if requested; multipliers remain those of the time."""
     fastest = state.result
     if not state.settings.tie_break or fastest is None or not fastest.is_solved or not fastest.is_feasible:
         return state
@@ -481,7 +481,7 @@ def break_ties(state: SolveState) -> SolveState:
 
 
 def mark_between_nodes(state: SolveState) -> SolveState:
-    """Mark in the status that a motion is optimal but violates rows between the nodes by more than ``BETWEEN``."""
+    """Mark the status of a motion that violates rows between the nodes by more than ``BETWEEN``."""
     if state.result is None or not state.result.is_only_at_nodes:
         return state
     outcome = state.result.outcome
@@ -520,10 +520,10 @@ def _solve_from(
     program: Program | None = None,
     since: float | None = None,
 ) -> Solution:
-    """Return the solution from variables x (n,), by default of the problem's own program.
+    """Return the solution from variables x (n,), by default with the program of the problem.
 
-    Setup time includes compilation and everything between ``since`` (by default the start of the solve) and the first
-    solver call.
+    The setup time is the time from ``since`` (by default the start of the solve) to the first solver call, including
+    compilation.
     """
     problem, settings, since = state.problem, state.settings, state.began if since is None else since
     with Stoppable(state.setup_seconds_left):  # traces and compiles all functions
@@ -549,7 +549,7 @@ def _solve_from(
 
 
 def _of_problem(state: SolveState, found: Solution) -> Solution:
-    """Return a solution with the problem's own objective and the iterations of the searches before it."""
+    """Return a solution with the original objective, including the iterations of earlier searches."""
     searches = [found.outcome] if state.result is None else [state.result.outcome, found.outcome]
     log = [line for search in searches for line in search.log]
     objective = float(state.problem.program.value(found.x)[0])
@@ -559,10 +559,10 @@ def _of_problem(state: SolveState, found: Solution) -> Solution:
 
 
 def _relax_group(state: SolveState, index: int) -> SolveState:
-    """Minimise the violation of one group of constraints, omitting the groups before it.
+    """Minimise the violation of one group of constraints, without the groups before it.
 
     If the other constraints cannot hold either, the state stays open. If nothing is violated, the problem is solved
-    from there. Otherwise the diagnosis states by how much the group has to be relaxed.
+    from that motion. Otherwise, the diagnosis states by how much the group has to be relaxed.
     """
     problem, program, order = state.problem, state.problem.program, state.problem.relaxation_order
     without = [name for group in order[:index] for name in group]

@@ -1,4 +1,4 @@
-"""Neighbouring cases of a motion problem, one after the other."""
+"""Successive solution of neighbouring cases of a motion problem."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -20,8 +20,8 @@ class Solver:
     """A solver that starts each case of a problem from the solution of the previous one.
 
     It keeps the compiled functions and the structure of the linear systems. The interior-point method starts with the
-    multipliers of the previous solution and a small barrier parameter, so that small changes of the data need few
-    iterations. For ``settings`` and for problems that are solved by a different method see
+    multipliers of the previous solution and a small barrier parameter, so small changes of the data need few
+    iterations. For ``settings``, and for problems that are solved by a different method, see
     ``MotionProblem.solve_many``.
 
     Example:
@@ -41,14 +41,14 @@ class Solver:
         instance_of(problem, MotionProblem, "Solver", "problem", allowed="a MotionProblem")
         self.problem, self._settings = problem, batch_settings(problem, settings)
         self._last: MotionResult | None = None
-        self._bases = {id(problem.robot): problem}  # a problem with each robot
+        self._bases = {id(problem.robot): problem}  # one problem for each robot
         self._templates: dict[Any, Template] = {}
 
     def solve(self, case: Mapping[str, Any] | None = None, start: Any = None) -> MotionResult:
         """Return the motion of a case (see ``MotionProblem.solve_many``), by default of the problem itself.
 
-        ``start`` replaces the previous solution (see ``MotionProblem.solve``). If the case is infeasible, a
-        ``MotionError`` is raised, and the next case starts from the last solution before it.
+        ``start`` replaces the previous solution (see ``MotionProblem.solve``). If the case is infeasible,
+        ``MotionError`` is raised, and the next case starts from the last successful solution.
         """
         settings, problem = self._settings, self._with(case or {})
         start = self._last if start is None else start
@@ -67,7 +67,7 @@ class Solver:
         return result
 
     def _with(self, case: Mapping[str, Any]) -> MotionProblem:
-        """Return the problem of a case, which shares symbols with an earlier one that has the same robot."""
+        """Return the problem of a case; it shares symbols with an earlier problem with the same robot."""
         (problem,) = many.with_one_robot(self.problem, [many.made(self.problem, case, 0)])
         names = getattr(problem.robot, "names", None)
         for base in self._bases.values():
@@ -78,7 +78,7 @@ class Solver:
         return problem
 
     def _solved(self, problem: MotionProblem, structure: Any, start: Any) -> Solution | None:
-        """Return the solution by the method of the batch, from the start or else from straight lines."""
+        """Return the solution of the batch solver from ``start``, or if that fails, from straight lines."""
         if structure not in self._templates:
             self._templates[structure] = Template(problem.program, "cpu")
         x, warm = read_start(problem, start), warm_start(problem, start)

@@ -1,4 +1,4 @@
-"""Initial guesses of the variables: from given profiles, from an earlier solution, or random."""
+"""Initial guesses of the variables: from profiles, from an earlier solution, or random."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from torsor.motion.results.solution import Solution
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.variables import Layout, PhaseLayout
 
-SAMPLES_PER_POINT = 8  # samples per control point to which a profile is fitted
+SAMPLES_PER_POINT = 8  # samples per control point in a profile fit
 DURATION_SPREAD = 0.3  # standard deviation of the logarithm of a random duration
 
 
@@ -41,7 +41,7 @@ def read_start(problem: ProblemStatement, start: Any) -> Array:
 
 
 def moved(problem: ProblemStatement, neighbour: Solution, x: Array) -> Array:
-    """Return variables x (n,) of a neighbouring solution, moved by the difference of the initial guesses."""
+    """Return variables x (n,) of a neighbouring solution, shifted by the difference of the initial guesses."""
     program = problem.program
     return np.clip(x + problem.guess() - neighbour.problem.guess(), program.lower, program.upper)
 
@@ -59,11 +59,11 @@ def from_profiles(problem: ProblemStatement, profiles: Array) -> Array:
 
 
 def from_result(problem: ProblemStatement, result: Solution) -> Array:
-    """Return variables with the motion of a solution; profiles that the solution does not have remain straight lines.
+    """Return variables with the motion of a solution; profiles missing in the solution remain straight lines.
 
-    If both have the same number of phases, each phase takes the profiles and duration of the phase with the same
-    index. Otherwise the motion is split into phases of equal duration. A spline that has all knots of the earlier
-    one reproduces its profile exactly.
+    If both have the same number of phases, each phase takes the profiles and duration of the phase with the same index.
+    Otherwise the motion is split into phases of equal duration. A spline that includes all knots of the earlier one
+    reproduces its profile exactly.
     """
     if is_same_program(problem, result):
         return np.array(result.x)
@@ -97,7 +97,7 @@ def from_result(problem: ProblemStatement, result: Solution) -> Array:
 def is_same_program(problem: ProblemStatement, result: Solution) -> bool:
     """Return whether the variables of a solution have the same meaning in a problem.
 
-    This is the case if profiles, splines and known points are the same.
+    This is the case if profiles, splines and known points are equal.
     """
     a, b = problem.program.layout, result.problem.program.layout
     if a is b:
@@ -107,7 +107,7 @@ def is_same_program(problem: ProblemStatement, result: Solution) -> bool:
 
 
 def _meaning(phase_layout: PhaseLayout) -> Any:
-    """Return a comparable description of the variables of a phase: their columns, the duration column, the splines."""
+    """Return a comparable description of the variables of a phase: columns, duration column and splines."""
     splines = [(spline.degree, spline.inner.tolist()) for spline in phase_layout.splines]
     return phase_layout.columns.tolist(), phase_layout.duration, splines
 
@@ -117,7 +117,7 @@ def _fit_points(phase_layout: PhaseLayout) -> Array:
 
 
 def _profiles_at(layout: Layout, seconds: Array, x: Array, times: Array) -> Array:
-    """Return the profiles (K, N) at times since the start of the motion."""
+    """Return the profiles (K, N) at times from the start of the motion."""
     ends = np.cumsum(seconds)
     phase = np.searchsorted(ends[:-1], times, side="right")
     result = np.empty((len(times), len(layout.phases[0].splines)))
@@ -129,7 +129,7 @@ def _profiles_at(layout: Layout, seconds: Array, x: Array, times: Array) -> Arra
 
 
 def fit(phase_layout: PhaseLayout, x: Array, s: Array, values: Array) -> None:
-    """Fit the control points of a phase in x to values (K, N) at s (K,); profiles with NaN are not changed."""
+    """Fit the control points of a phase in ``x`` to values (K, N) at s (K,); profiles with NaN are unchanged."""
     for profile, spline in enumerate(phase_layout.splines):
         if np.isnan(values[:, profile]).any():
             continue
@@ -142,9 +142,9 @@ def fit(phase_layout: PhaseLayout, x: Array, s: Array, values: Array) -> None:
 def random_start(problem: ProblemStatement, seed: int, spread: float = 1.0) -> Array:
     """Return random variables (n,) around the initial guess; the same seed yields the same variables.
 
-    Each free control point is moved by a normally distributed number. Its standard deviation is ``spread`` times the
-    distance that its profile covers, or the mean distance of all profiles if that is longer. Durations are multiplied
-    by a random factor, and shared numbers are moved within their bounds.
+    Each free control point is shifted by a normally distributed number. Its standard deviation is ``spread`` times the
+    range of its profile, or times the mean range of all profiles if that is larger. Durations are multiplied by a
+    random factor, and shared numbers are shifted within their bounds.
     """
     whole_number(seed, problem.name, "seed", least=0)
     number(spread, problem.name, "spread", least=0.0)

@@ -1,4 +1,4 @@
-"""The data of a motion problem: robot, phases, objective and constraints, and their nonlinear program."""
+"""The data of a motion problem (robot, phases, objective and constraints) and its nonlinear program."""
 
 import math
 import pickle
@@ -31,7 +31,7 @@ from torsor.robot.robot import Robot
 
 
 def check_types(where: str, what: str, given: Iterable[Any], types: tuple[type, ...], allowed: str) -> None:
-    """Raise ModelError if one of several values has the wrong type."""
+    """Raise ModelError if one of the values has the wrong type."""
     for value in given:
         if not isinstance(value, types):
             raise ModelError(f"{what} contains {value!r}", value=value, where=where, allowed=allowed)
@@ -49,7 +49,7 @@ def check_number(number: Any, where: str) -> None:
         raise ModelError(f"it is {number!r}", value=number, where=where, allowed="a finite value if lower == upper")
 
 
-_SHARED_PARTS = ("model", "terms", "_all_shared", "node", "_kernels", "samplers")  # the same for equal terms
+_SHARED_PARTS = ("model", "terms", "_all_shared", "node", "_kernels", "samplers")  # shared by problems with equal terms
 
 
 def _is_equal(one: Any, other: Any) -> bool:
@@ -248,11 +248,11 @@ class ProblemStatement:
 
     @cached_property
     def samplers(self) -> dict[tuple[str, ...], Any]:
-        """Kernels of sampled quantities by name, filled by ``results.samples``."""
+        """Kernels of sampled quantities by name; ``results.samples`` adds them."""
         return {}
 
     def kernels_of(self, terms: Sequence[Term]) -> NodeKernels:
-        """Return the kernels of given terms at one node."""
+        """Return the kernels of terms at one node."""
         key = tuple(map(id, terms))
         if key not in self._kernels:
             constraints = [term for term in terms if isinstance(term, Constraint)]
@@ -308,14 +308,14 @@ class ProblemStatement:
         )
 
     def guess(self) -> Array:
-        """Return the initial guess (n,): straight lines between the positions given at the ends of phases.
+        """Return the initial guess (n,): straight lines between the positions prescribed at the ends of phases.
 
-        A profile without a given position is 0, or has the position in ``assembly``.
+        A profile without a prescribed position is constant, at 0 or at the position in ``assembly``.
         """
         return np.clip(self._straight_lines(self.program), self.program.lower, self.program.upper)
 
     def _straight_lines(self, program: Program) -> Array:
-        """Return the initial guess (n,) before it is limited to its bounds."""
+        """Return the initial guess (n,), which may exceed the bounds."""
         x, ends = np.zeros(program.n), np.cumsum([0.0, *(phase.first_duration for phase in self.stages)])
         known = self._known.positions(ends.tolist())
         for profile, positions in enumerate(known):
@@ -334,9 +334,9 @@ class ProblemStatement:
         return x
 
     def contact(self, solution: Any) -> tuple[Array, Array] | None:
-        """Return forces (K, nv) that act together with contact, and the contact wrenches (K, L, 6), at given times.
+        """Return the forces (K, nv) of a motion with contact, and the contact wrenches (K, L, 6), at its sample times.
 
-        Return None if nothing touches the robot. Problems whose terms describe contact override this method.
+        Return None if there is no contact. Problems with contact terms override this method.
         """
         return None
 
@@ -353,9 +353,9 @@ class ProblemStatement:
     def with_known(
         self, constraints: Iterable[Sequence[Constraint | Ends]], known: Iterable[Sequence[Array]]
     ) -> Iterator[Self]:
-        """Yield the problem with different end states of the same form, given the known control points of each phase.
+        """Yield the problem with different end states of the same form, from the known control points of each phase.
 
-        The end states are not checked. The programs are created when they are needed.
+        The end states are not checked, and programs are created on demand.
         """
         shared = {entry.name: self.__dict__[entry.name] for entry in fields(self)}
         shared |= {name: getattr(self, name) for name in (*_SHARED_PARTS, "stages", "costs")}
@@ -365,9 +365,9 @@ class ProblemStatement:
             yield other
 
     def share_with(self, other: "ProblemStatement") -> None:
-        """Let a problem of the same structure use the node of this one, and with equal numbers also its kernels.
+        """Share the node with a problem of the same structure, and the kernels if their numbers are equal.
 
-        If only some terms are equal, it uses the kernels of those that are the same objects.
+        If only some terms are equal, the kernels of terms that are the same objects are shared.
         """
         if other.robot is not self.robot or other.path is not self.path or other._form != self._form:
             return

@@ -1,14 +1,14 @@
 """Bang-bang motions: minimum time under torque limits, with the switching times of the torques as unknowns.
 
 In a minimum-time motion from rest to rest, every torque is almost always at one of its bounds and jumps between them. A
-spline solution comes close and shows which torque is at which bound and when. With the switching times and the duration
-as unknowns z, forward dynamics leads from the start to a state y(T; z), and
+spline solution approximates this motion and shows when each torque is at which bound. With the switching times and the
+duration as unknowns z, forward dynamics yields the final state y(T; z), and
 
     y(T; z) - (q_end, v_end) = 0
 
-are 2 nv equations. Newton's method solves them if there are as many unknowns as equations; usually there are 2 nv -
-1 switches. The motion is an extremal if there are costates p(t) whose switching functions, p_v^T M^-1 for each torque,
-have the sign of the bound that the torque reaches (Pontryagin's principle).
+are 2 nv equations. Newton's method solves them if there are as many unknowns as equations, that is, 2 nv - 1 switches,
+which is the usual number. The motion is an extremal if there are costates p(t) whose switching functions p_v^T M^-1
+(one per torque) have the sign of the active bound (Pontryagin's principle).
 """
 
 from collections.abc import Callable
@@ -29,14 +29,14 @@ from torsor.motion.terms.limits import Torques
 from torsor.motion.terms.objectives import Time
 from torsor.robot.robot import Robot
 
-AT_BOUND_FRACTION = 0.8  # fraction of half the torque range beyond which a spline counts as being at the bound
-STEP_COUNTS = (2, 4, 6, 8, 10, 12)  # of the midpoint rule, extrapolated to order 12
-MIN_CLEAR_VALUE = 0.02  # scaled switching functions below this are close to a switch and are ignored
+AT_BOUND_FRACTION = 0.8  # fraction of half the torque range beyond which a torque counts as being at its bound
+STEP_COUNTS = (2, 4, 6, 8, 10, 12)  # step counts of the midpoint rule, extrapolated to order 12
+MIN_CLEAR_VALUE = 0.02  # smaller scaled switching functions are close to a switch and ignored
 TORQUE_SAMPLES = 2001  # samples of the spline torques
 
 
 class _Task(NamedTuple):
-    """The boundary-value problem from one state (2 nv,) to another, with torques between bounds (nv,)."""
+    """Boundary-value problem between two states (2 nv,), with torque bounds (nv,)."""
 
     robot: Robot
     start: Array
@@ -52,8 +52,8 @@ class BangBang:
     ``T`` is the duration (s), ``switches`` are the times (s) at which each torque jumps, and ``first`` (nv,) is +1 for
     torques that start at the upper bound and -1 for those that start at the lower bound. ``residual`` is the largest
     position or velocity error at the end, and ``iterations`` is the number of Newton iterations. ``margin`` is the
-    smallest sampled switching function away from the switches, each scaled to at most 1 and signed by the side of its
-    torque. If ``margin`` is negative, some torque is at the wrong bound, and a different order of switches is faster.
+    smallest switching function sampled away from the switches, scaled to at most 1 and multiplied by the sign of its
+    bound. If ``margin`` is negative, some torque is at the wrong bound, and a different order of switches is faster.
     """
 
     robot: Robot
@@ -89,8 +89,8 @@ class BangBang:
 def switching(solved: MotionProblem | MotionResult, tolerance: float = 1e-10, iterations: int = 50) -> BangBang:
     """Return the bang-bang motion near the minimum-time spline motion of a problem or its result.
 
-    The problem must have one phase, all positions and velocities given at both ends, ``Time`` as its objective and
-    bounds on all torques, and nothing else. ``tolerance`` applies to the end state (rad, m, and per s).
+    The problem must have one phase, fixed positions and velocities at both ends, the objective ``Time`` and bounds on
+    all torques, but no other terms. ``tolerance`` applies to the end state (rad, m, rad/s, m/s).
 
     Example:
         >>> from torsor import motion
@@ -154,7 +154,7 @@ def _task(problem: MotionProblem) -> _Task:
 
 
 def _structure(problem: MotionProblem, task: _Task, x: Array) -> tuple[Array, tuple[Array, ...], float]:
-    """Return the initial sides (nv,) of the torques, their switching times and the duration, based on the splines."""
+    """Return the initial sides (nv,) of the torques, their switching times and the duration of a spline solution."""
     phase_layout, s = problem.program.layout.phases[0], np.linspace(0.0, 1.0, TORQUE_SAMPLES)
     tau = task.robot.inverse_dynamics(*phase_layout.profiles(x, s, 3))
     scaled = (tau - (task.lower + task.upper) / 2) / ((task.upper - task.lower) / 2)
@@ -179,14 +179,14 @@ def _crossing(level: Array, begin: int, end: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Shooting:
-    """The shooting equations in z = (switching times, T); ``order`` is the index of the torque of each switch."""
+    """Shooting equations in z = (switching times, T); ``order`` contains the torque index of each switch."""
 
     task: _Task
     first: Array
     order: Indices
 
     def _pieces(self, z: Array) -> tuple[Array, Array]:
-        """Return the lengths (..., pieces) between jumps, and the torques (..., pieces, nv) there, for many z."""
+        """Return the durations (..., pieces) between switches, and the torques (..., pieces, nv), for many z."""
         jumps, T = z[..., :-1], z[..., -1:]
         ranks = np.argsort(jumps, axis=-1, kind="stable")
         edges = np.concatenate([np.zeros_like(T), np.take_along_axis(jumps, ranks, -1), T], axis=-1)
@@ -196,7 +196,7 @@ class _Shooting:
         return np.diff(edges, axis=-1), np.where(self.first * sides > 0, self.task.upper, self.task.lower)
 
     def end(self, z: Array, parts: int) -> Array:
-        """Return the states (..., 2 nv) at the end."""
+        """Return the final states (..., 2 nv)."""
         lengths, torques = self._pieces(z)
         y = np.broadcast_to(self.task.start, (*z.shape[:-1], len(self.task.start)))
         rate = partial(_rate, self.task.robot)
@@ -205,7 +205,7 @@ class _Shooting:
         return y
 
     def jacobians(self, z: Array, parts: int) -> Array:
-        """Return the derivatives (2 nv, z) of the end state, by central differences."""
+        """Return the derivatives (2 nv, z) of the final state, by central differences."""
         step = 1e-6 * z[-1]
         ahead, behind = (self.end(z + sign * step * np.eye(len(z)), parts) for sign in (1, -1))
         return np.asarray((ahead - behind).T / (2 * step))
@@ -244,9 +244,9 @@ class _Shooting:
         return tuple(z[:-1][self.order == k] for k in range(self.task.robot.nv))
 
     def _margin(self, z: Array, parts: int) -> float:
-        """Return the smallest signed switching function, by integrating costates p' = -(df/dy)^T p backwards."""
+        """Return the smallest signed switching function, by backward integration of the costates p' = -(df/dy)^T p."""
         jacobians, n = self.jacobians(z, parts), self.task.robot.nv
-        p = np.linalg.svd(jacobians[:, :-1])[0][:, -1]  # p y(T) does not depend on the switches; p y'(T) > 0
+        p = np.linalg.svd(jacobians[:, :-1])[0][:, -1]  # p . y(T) does not depend on the switches, and p . y'(T) > 0
         y = np.concatenate([self.task.end, p * np.sign(p @ jacobians[:, -1])])
         lengths, torques = self._pieces(z)
         rate, samples = partial(_costate_rate, self.task.robot), 8
@@ -267,14 +267,14 @@ def _rate(robot: Robot, y: Array, tau: Array) -> Array:
 
 
 def _costate_rate(robot: Robot, y: Array, tau: Array) -> Array:
-    """Return the rate of (q, v, p): with a = a(q, v), p_q' = -a_q^T p_v and p_v' = -p_q - a_v^T p_v."""
+    """Return the rate of (q, v, p), where p_q' = -a_q^T p_v and p_v' = -p_q - a_v^T p_v with a = a(q, v)."""
     q, v, p_q, p_v = np.split(y, 4)
     a_q, a_v, _ = robot.derivatives.forward_dynamics(q, v, tau)
     return np.concatenate([v, robot.forward_dynamics(q, v, tau), -a_q.T @ p_v, -p_q - a_v.T @ p_v])
 
 
 def _integrate(rate: Callable[[Array, Array], Array], y: Array, tau: Array, length: Array, parts: int) -> Array:
-    """Return states (..., y) after a time (...) with constant torques, by extrapolated midpoint rules (Gragg 1965)."""
+    """Return states (..., y) after times (...) with constant torques, by extrapolated midpoint rules (Gragg 1965)."""
     for _ in range(parts):
         H, table = (length / parts)[..., None], list[Array]()
         for row, count in enumerate(STEP_COUNTS):

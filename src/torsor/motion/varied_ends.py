@@ -1,8 +1,8 @@
-"""Cases that differ only in the positions at the ends of a motion, as arrays instead of problems.
+"""Array representation of cases that differ only in the positions at the ends of a motion.
 
-On a GPU, a batch is solved faster than the problems of its cases are built one by one. Known control points and initial
-guesses are affine functions of the positions at the ends, with separate profiles, so they are computed for all cases
-from those at the positions 0 and 1.
+On a GPU, solving a batch is faster than building the problems of its cases one by one. Known control points and initial
+guesses are affine functions of the positions at the ends, separately for each profile. They are therefore interpolated
+for all cases from those for the positions 0 and 1.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,10 +29,10 @@ class VariedEnds(NamedTuple):
 def varied_ends(
     problem: ProblemStatement, cases: Sequence[Any], data: Mapping[str, str], is_named: bool
 ) -> VariedEnds | None:
-    """Return the cases as arrays if they give only positions at ends, such as "End.q", and None otherwise.
+    """Return the cases as arrays if they contain only positions at ends, such as "End.q", otherwise None.
 
-    ``data`` maps the names used in the cases to names of data; with ``is_named``, the cases use the names of data.
-    Invalid positions also result in None: the errors are those of the problems built one by one.
+    ``data`` maps the names used in the cases to names of data; with ``is_named``, the cases use the names of data. For
+    invalid positions, the result is None too, so that building the problems one by one raises the error.
     """
     constraints = several(problem.constraints)
     names = _names(cases)
@@ -47,13 +47,13 @@ def varied_ends(
             return None
         places.append(found[0])
         values.append(own)
-    # one problem with all positions 0, and one for each name with positions 1 there
+    # one problem with all positions 0, and for each name, one with its positions 1
     origin, *units = (
         problem.changed(constraints=_with_positions(constraints, dict(zip(places, row, strict=True))))
         for row in (np.zeros((len(places), count)), *np.eye(len(places))[:, :, None] * np.ones(count))
     )
     if any(unit._known.equations != origin._known.equations for unit in units):
-        return None  # a position is the bound of a row
+        return None  # a position is a row bound
     base, N = problem.program, len(problem.model.names)
     starts, known = _affine([each._straight_lines(base) for each in (origin, *units)], values, _profiles(base)), []
     for phase, layout in enumerate(base.layout.phases):
@@ -71,13 +71,13 @@ def varied_ends(
 
 
 def _names(cases: Sequence[Any]) -> list[str]:
-    """Return the names in the cases if they are the same in all, and none otherwise."""
+    """Return the names in the cases if all cases have the same names, otherwise an empty list."""
     first = list(cases[0]) if cases and isinstance(cases[0], Mapping) else []
     return first if all(isinstance(case, Mapping) and list(case) == first for case in cases) else []
 
 
 def _numbers(rows: Sequence[Any], count: int) -> Array | None:
-    """Return rows of finite numbers (B, count) as an array, or None if they are something else."""
+    """Return rows of finite numbers as an array (B, count), or None if they are invalid."""
     try:
         result = np.asarray(rows)
     except ValueError:  # rows of different lengths
@@ -87,7 +87,7 @@ def _numbers(rows: Sequence[Any], count: int) -> Array | None:
 
 
 def _with_positions(constraints: Sequence[Any], positions: Mapping[int, Any]) -> tuple[Any, ...]:
-    """Return constraints with other positions of end states, by index."""
+    """Return constraints with the positions of end states replaced, by index."""
     result = list(constraints)
     for place, q in positions.items():
         state = object.__new__(type(result[place]))
@@ -104,7 +104,7 @@ def _array(values: Mapping[tuple[int, int], float], shape: tuple[int, ...]) -> A
 
 
 def _profiles(program: Program) -> Indices:
-    """Return the profile (n,) of each variable; 0 for those that belong to none."""
+    """Return the profile (n,) of each variable; 0 for variables without one."""
     result = np.zeros(program.n, dtype=int)
     for layout in program.layout.phases:
         for profile, columns in enumerate(layout.columns):
@@ -113,7 +113,7 @@ def _profiles(program: Program) -> Indices:
 
 
 def _affine(ends: Sequence[Array], values: Sequence[Array], profiles: Indices) -> Array:
-    """Return arrays (B, ...), given those at positions 0 and 1, positions (B, N), and the profile of each entry."""
+    """Return arrays (B, ...) from those at positions 0 and 1, positions (B, N) and the profile of each entry."""
     result = np.broadcast_to(ends[0], (len(values[0]), *ends[0].shape))
     for one, positions in zip(ends[1:], values, strict=True):
         result = result + (one - ends[0]) * positions[:, profiles]

@@ -1,12 +1,12 @@
-"""Nonlinear programs and their solvers, independent of robots. Each solver is a function (program, start, settings).
+"""Nonlinear programs and their solvers, independent of robots; solvers are functions (program, start, settings).
 
-- ``ipopt``: interior-point method for sparse programs, the default choice
-- ``condensed``: interior-point method for few variables and many inequalities, several times faster on these
-- ``sqp``: sequential quadratic programming. It needs the fewest iterations, especially from a good initial guess. With
-  several phases of free duration, or force rates of a whole arm, it takes hundreds of iterations, whereas the others
-  take far fewer.
+- ``ipopt``: interior-point method for sparse programs (the default)
+- ``condensed``: interior-point method for few variables and many inequalities, for which it is several times faster
+- ``sqp``: sequential quadratic programming, which often needs the fewest iterations, especially from a good initial
+  guess. With several phases of free duration, or with force rates of a full arm, it takes hundreds of iterations, far
+  more than the other solvers.
 
-Infeasibility measures are programs too: ``MinSumViolation``, ``MinMaxViolation`` and ``SquaredPenalty``.
+The programs ``MinSumViolation``, ``MinMaxViolation`` and ``SquaredPenalty`` measure infeasibility.
 """
 
 from collections.abc import Callable

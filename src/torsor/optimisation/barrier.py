@@ -1,17 +1,17 @@
-"""The arithmetic of bounds in a primal-dual interior-point method, as CasADi expressions.
+"""Arithmetic of bounds in a primal-dual interior-point method, as CasADi expressions.
 
-An entry w of the variables or slacks has a lower and an upper bound with multipliers z. A bound that does not exist is
-``FAR`` away, and its multiplier is 0. With the inverse distances b from the bounds (0 if there is none), a Newton step
-dw with barrier parameter mu changes a multiplier by
+An entry w of the variables or slacks has a lower and an upper bound with multipliers z. A missing bound is at the
+distance ``FAR``, with a zero multiplier. With the inverse distances b from the bounds (0 for missing bounds), a Newton
+step dw with barrier parameter mu changes a multiplier by
 
     dz = mu b - c second b - z dw b - z      second = p dz_p,  dz_p = -z (1 + p b)
 
-at a lower bound, where p is the step without a barrier, and c is the weight of the second-order products; at an upper
-bound, dw and p have the other sign.
+at a lower bound, where p is the step without a barrier, and c is the weight of the second-order products. At an upper
+bound, dw and p have the opposite sign.
 
-A slack with equal bounds is that of an equation h = b. It does not move, and its multiplier is estimated by the
-proximal method of multipliers: its change is the stiffness ``EQUATION_STIFFNESS`` times the residual, so that the
-condensed matrix stays positive definite and the residual vanishes as the multiplier converges.
+A slack with equal bounds represents an equation h = b. It does not move, and its multiplier is estimated by the
+proximal method of multipliers: the multiplier changes by ``EQUATION_STIFFNESS`` times the residual. The condensed
+matrix then remains positive definite, and the residual vanishes as the multiplier converges.
 """
 
 from functools import reduce
@@ -21,14 +21,14 @@ import casadi as ca
 
 from torsor.optimisation.standard import MIN_BOUND_DISTANCE
 
-FAR = 1e30  # distance of a bound that does not exist
+FAR = 1e30  # distance of a missing bound
 EQUATION_STIFFNESS = 1e8
-ROWS_IN_LOG = 2  # rows whose distances are multiplied before their logarithm is computed; more could underflow
-CORRECTORS = 4  # weights of the second-order products that are tried
+ROWS_IN_LOG = 2  # number of rows whose distances are multiplied before taking the logarithm; more could underflow
+CORRECTORS = 4  # number of trial weights of the second-order products
 
 
 class Bounded:
-    """Symbols (m x 1) of entries w, their bound multipliers and their bounds, some of which may be equal."""
+    """Symbols (m x 1) of entries w, bound multipliers and bounds; lower and upper bounds may be equal."""
 
     def __init__(self, m: int, has_equations: bool = False):
         self.inputs = {name: ca.SX.sym(name, m) for name in ("w", "z_low", "z_high", "low", "high")}
@@ -43,11 +43,11 @@ class Bounded:
         self.repulsion = self.by_high - self.by_low  # gradient of the barrier for a unit barrier parameter
 
     def _distances(self, w: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return the distances of entries from their bounds, 1 for equations."""
+        """Return the distances of entries from their bounds; 1 for equations."""
         return w - self.low + self.is_equation, self.high - w + self.is_equation
 
     def products(self) -> tuple[ca.SX, ca.SX, ca.SX]:
-        """Return the sum, the largest and the smallest of the products of distances and multipliers."""
+        """Return the sum, maximum and minimum of the products of distances and multipliers."""
         low, high = self.below * self.z_low, self.above * self.z_high
         least = ca.fmin(ca.if_else(self.has_low, low, FAR), ca.if_else(self.has_high, high, FAR))
         return ca.sum1(low + high), ca.mmax(ca.fmax(low, high)), ca.mmin(least)
@@ -68,7 +68,7 @@ class Bounded:
     def product_changes(self, predictor: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return the sums of z d(gap) and of d(gap) dz along a step without a barrier.
 
-        The third part of the change, gap dz, is minus the products themselves minus the first of these.
+        The third part of the change, gap dz, is minus the products minus the first sum.
         """
         low, high = self._predicted(predictor)
         return ca.sum1(predictor * (self.z_low - self.z_high)), ca.sum1(predictor * (low - high))
@@ -78,7 +78,7 @@ class Bounded:
         return -self.z_low * (1 + predictor * self.by_low), -self.z_high * (1 - predictor * self.by_high)
 
     def taken(self, dw: ca.SX, predictor: ca.SX, mu: ca.SX, corrector: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return the fractions of the multipliers that a step takes away."""
+        """Return the relative reductions of the multipliers by a step."""
         results = []
         sides = ((self.z_low, self.by_low, 1), (self.z_high, self.by_high, -1))
         for z, by, sign in sides:
@@ -87,14 +87,14 @@ class Bounded:
         return results[0], results[1]
 
     def ratios(self, dw: ca.SX, predictor: ca.SX, mu: ca.SX, corrector: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return the largest fractions of the distances and of the multipliers that a step takes away."""
+        """Return the largest relative reductions of the distances and of the multipliers by a step."""
         primal = ca.mmax(ca.fmax(-dw * self.by_low, dw * self.by_high))
         return primal, ca.mmax(ca.fmax(*self.taken(dw, predictor, mu, corrector)))
 
     def moved(
         self, dw: ca.SX, predictor: ca.SX, mu: ca.SX, corrector: ca.SX, length: ca.SX, dual: ca.SX
     ) -> tuple[ca.SX, ca.SX, ca.SX]:
-        """Return w and z after a step, with the multipliers clipped to fit the distances."""
+        """Return w and z after a step, with multipliers clipped in accordance with the distances."""
         quarter = (self.high - self.low) / 4
         least = self.low + ca.fmin(MIN_BOUND_DISTANCE * ca.fmax(1, ca.fabs(self.low)), quarter)
         most = self.high - ca.fmin(MIN_BOUND_DISTANCE * ca.fmax(1, ca.fabs(self.high)), quarter)
@@ -106,10 +106,10 @@ class Bounded:
         return w, z[0], z[1]
 
     def multiplier_step(self, u: ca.SX, dw: ca.SX, predictor: ca.SX, mu: ca.SX, corrector: ca.SX) -> ca.SX:
-        """Return the change of the multipliers u of h - s = 0 that belongs to a change dw of the slacks."""
+        """Return the change of the multipliers u of h - s = 0 for a change dw of the slacks."""
         kept = (1 - self.is_equation) * u
         return self.stiffness * dw - kept + mu * self.repulsion + corrector * self.bend(predictor)
 
     def pushed(self, off: ca.SX, u: ca.SX) -> ca.SX:
-        """Return the forces of the rows without a barrier, for residuals of h - s = 0."""
+        """Return the forces of the rows without a barrier for the residuals ``off`` of h - s = 0."""
         return self.stiffness * off + self.is_equation * u

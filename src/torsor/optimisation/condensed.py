@@ -1,7 +1,7 @@
-"""Interior-point method for few variables and many inequalities: each step solves a dense system in the variables.
+"""Interior-point method for few variables and many inequalities, with a dense linear system in the variables.
 
-It is a primal-dual method with a filter line search, second-order corrections and an adaptive barrier parameter
-(Waechter and Biegler 2006; Nocedal, Waechter and Waltz 2009), on the condensed system of ``newton``.
+This is a primal-dual method with a filter line search, second-order corrections and an adaptive barrier parameter
+(Waechter and Biegler 2006; Nocedal, Waechter and Waltz 2009), and uses the condensed system of ``newton``.
 """
 
 from dataclasses import dataclass
@@ -16,25 +16,25 @@ from torsor.optimisation.program import NonlinearProgram, Outcome, Settings
 from torsor.optimisation.record import Record, run_solver
 from torsor.optimisation.standard import BOUND_SIGNS, Jacobians, StandardForm, restore_feasibility
 
-# The barrier problem of an interior-point method: its point, the Newton step, and the choice of the barrier parameter.
+# The barrier problem of an interior-point method: points, Newton steps, and the choice of the barrier parameter.
 #
 # w = (x, s) are the variables and the slacks of the inequalities, each with a pair of bounds. y and u are the
 # multipliers of c(x) = 0 and h(x) - s = 0, and z (2, w) those of the lower and upper bounds. Infinite bounds have
 # infinite gaps and zero multipliers.
 
-CORRECTOR_WEIGHTS = 9  # corrector weights that are tried
+CORRECTOR_WEIGHTS = 9  # number of trial corrector weights
 MAX_BOUND_FRACTION = 0.99  # largest fraction of the distance to a bound that a step covers
 
 
 def longest_steps(gap: Array, change: Array, nearest: float) -> Array:
-    """Return the longest steps (k,) up to 1, along changes (k, 2, w), that leave 1 - nearest times the gaps (2, w)."""
+    """Return the longest steps (k,), up to 1, along changes (k, 2, w) that keep 1 - nearest times the gaps (2, w)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         worst = np.nan_to_num(change / gap, nan=0.0).min(axis=(-2, -1), initial=0.0)
     return np.asarray(np.minimum(1.0, nearest / np.maximum(-worst, 1e-300)))
 
 
 class Step(NamedTuple):
-    """Changes of w, y, u and of the bound multipliers z (2, w), or of k steps at once (k, ...)."""
+    """Changes of w, y, u and the bound multipliers z (2, w), or of k steps (k, ...)."""
 
     w: Array
     y: Array
@@ -69,13 +69,13 @@ class Point:
 
     @cached_property
     def value(self) -> tuple[float, Array]:
-        """f, and the equations (c, h - s)."""
+        """f, and the residuals (c, h - s)."""
         f, c, h = self.form.value(self.x)
         return f, np.concatenate([c, h - self.w[self.n :]])
 
     @cached_property
     def theta(self) -> float:
-        """The sum of the absolute residuals of the equations."""
+        """Sum of the absolute residuals of the equations."""
         return float(np.abs(self.value[1]).sum())
 
     def merit(self, mu: float) -> float:
@@ -85,7 +85,7 @@ class Point:
         return self.value[0] - mu * logs
 
     def merit_gradient(self, mu: float) -> Array:
-        """Return the gradient of the merit function in w."""
+        """Return the gradient of the merit function with respect to w."""
         gradient = np.concatenate([self.jacobians.gradient, np.zeros(len(self.w) - self.n)])
         return np.asarray(gradient - mu / self.gaps[0] + mu / self.gaps[1])
 
@@ -96,13 +96,13 @@ class Point:
 
     @cached_property
     def stationarity(self) -> Array:
-        """The gradient of the Lagrangian in w, without the bound multipliers."""
+        """Gradient of the Lagrangian with respect to w, without the bound multipliers."""
         gradient, E, H = self.jacobians
         return np.concatenate([gradient + self.y @ E + H.transposed_times(self.u), -self.u])
 
     @cached_property
     def dual(self) -> Array:
-        """The gradient of the Lagrangian in w."""
+        """Gradient of the Lagrangian with respect to w."""
         return np.asarray(self.stationarity - self.z[0] + self.z[1])
 
     @cached_property
@@ -130,7 +130,7 @@ class Point:
         )
 
     def moved(self, step: Step, length: float, dual_length: float, mu: float) -> "Point":
-        """Return the point after a step, with the bound multipliers clipped to fit its gaps."""
+        """Return the point after a step, with bound multipliers clipped in accordance with its gaps."""
         w = np.clip(self.w + length * step.w, *self.form.inner)
         centre = mu / self.form.gaps(w)
         z = np.clip(self.z + dual_length * step.z, centre * 1e-10, centre * 1e10)
@@ -150,14 +150,14 @@ class Direction:
 
     @property
     def is_shifted(self) -> bool:
-        """Whether the matrix is positive definite only with a shift of its diagonal."""
+        """Whether the matrix is positive definite only with a diagonal shift."""
         return self._system.shift > 0
 
     def steps(self, mu: Array, second_order: Array | None = None, equations: Array | None = None) -> Step:
         """Return steps (k, ...) for barrier parameters mu (k,).
 
-        ``second_order``, (2, w) or (k, 2, w), are the products of gap and multiplier changes that the linear equations
-        neglect. ``equations`` replaces the residuals (c, h - s).
+        ``second_order``, (2, w) or (k, 2, w), contains the products of gap and multiplier changes that the linear
+        equations neglect. ``equations`` replaces the residuals (c, h - s).
         """
         point, n, e = self.point, self.point.n, len(self.point.y)
         H = point.jacobians.inequalities
@@ -180,11 +180,11 @@ class Direction:
         return primal, longest_steps(self.point.z, step.z, nearest)
 
     def corrected(self, least: float, most: float) -> tuple[float, Array, Step]:
-        """Return a barrier parameter, second-order products (2, w), and the step with both.
+        """Return a barrier parameter, second-order products (2, w), and the corresponding step.
 
-        They are based on Mehrotra's predictor, the step without a barrier. Its length determines the barrier parameter,
-        and the products of its changes are the terms that the linear equations neglect. The products are weighted to
-        make the step as long as possible (Colombo and Gondzio 2008), with weights from the predictor's length to 1.
+        They are based on Mehrotra's predictor, the step without a barrier. The length of the predictor determines the
+        barrier parameter, and the products of its changes are the terms that the linear equations neglect. The weight
+        of the products, between the predictor's length and 1, maximises the step length (Colombo and Gondzio 2008).
         """
         point, step = self.point, self.steps(np.zeros(1))
         primal, dual = (float(length[0]) for length in self.lengths(step, 1.0))
@@ -203,24 +203,24 @@ class Direction:
         return mu, weights[best] * products, Step(*(change[best] for change in several))
 
 
-START_PUSH = 1e-2  # distance of the start from its bounds, relative to their size and to their distance
+START_PUSH = 1e-2  # distance of the start from its bounds, relative to their magnitude and to their distance
 WARM_PUSH = 1e-6  # the same for a warm start
-MAX_WARM_ERROR = 1.0  # optimality error of a warm start above which START_PUSH is used instead
-LOOSER_FACTOR = 100.0  # factor of the tolerance that is accepted if no better step is found
-MAX_CORRECTIONS = 4  # second-order corrections of a step
-MIN_STEP_FRACTION = 1e-8  # fraction of the largest step at which the line search gives up
+MAX_WARM_ERROR = 1.0  # optimality error of a warm start above which START_PUSH is used
+LOOSER_FACTOR = 100.0  # accepted multiple of the tolerance if no better step is found
+MAX_CORRECTIONS = 4  # largest number of second-order corrections of a step
+MIN_STEP_FRACTION = 1e-8  # fraction of the longest step at which the line search fails
 MAX_RESIDUAL_GROWTH, MAX_MEAN_RESIDUAL = 10.0, 0.3  # largest growth of the residual in a step, or largest mean residual
-SOFT_ERROR_FACTOR = 0.9999  # factor of the error below which a step is accepted although the filter rejects it
+SOFT_ERROR_FACTOR = 0.9999  # ratio of errors below which a step is accepted although the filter rejects it
 MAX_RESTARTS, RESTART_MU = 5, 1e-4
-# Relative step that counts as 0, and the number of such steps in a row that is accepted.
+# Relative step that counts as 0, and largest number of successive such steps.
 STILL_STEP, MAX_STILL_STEPS = 1e-14, 20
-# Initial gap of the barrier problem relative to the objective, and the factor that shrinks it.
+# Initial gap of the barrier problem relative to the objective, and its reduction factor.
 FIRST_GAP_SHARE, GAP_FACTOR = 0.25, 0.1
-SETTLED_DECREASE = 0.3  # predicted decrease, relative to the gap, below which the gap shrinks
-# The same two while the matrix needs a shift: the search is then far from the optimum, and steps end at bounds.
+SETTLED_DECREASE = 0.3  # predicted decrease, relative to the gap, below which the gap is reduced
+# The same while the matrix needs a shift, because the search is then far from the optimum and steps end at bounds.
 SHIFTED_GAP_FACTOR, SHIFTED_SETTLED_DECREASE = 0.3, 0.03
-CLOSE_RESIDUAL = 3e-3  # mean residual below which the gap shrinks and the full constraint curvature counts
-# Step length that counts as short, and the number of short steps in a row that counts as stuck.
+CLOSE_RESIDUAL = 3e-3  # mean residual below which the gap is reduced and the full constraint curvature is used
+# Length of a short step, and number of successive short steps that counts as stuck.
 SHORT_STEP, MAX_SHORT_STEPS = 1e-2, 4
 
 
@@ -237,9 +237,9 @@ def solve_condensed(program: NonlinearProgram, start: Array, settings: Settings)
 
 
 class Filter:
-    """Earlier pairs (violation, objective). A new pair is rejected if one of them is at least as good in both.
+    """Earlier pairs (violation, objective); a new pair is rejected if an earlier one is at least as good in both.
 
-    ``margin`` is the fraction of the violation by which a new pair has to be better (Fletcher and Leyffer 2002).
+    ``margin`` is the fraction of the violation by which a new pair must be better (Fletcher and Leyffer 2002).
     """
 
     def __init__(self, margin: float):
@@ -257,7 +257,7 @@ class Filter:
         self._earlier = [earlier for earlier in self._earlier if earlier[0] < pair[0] or earlier[1] < pair[1]] + [pair]
 
     def accepts(self, violation: float, objective: float) -> bool:
-        """Return whether a pair is better than each earlier one in violation or objective."""
+        """Return whether a pair improves on every earlier pair in violation or objective."""
         return all(violation < v or objective < f for v, f in self._earlier)
 
 
@@ -279,7 +279,7 @@ class _Search:
         self.second_order: Array | None = None
         self.filter = Filter(1e-5)
         self.small = 1e-4 * max(1.0, self.point.theta)
-        self.past = Filter(1e-5)  # of all iterations; selects the adaptive or the monotone barrier
+        self.past = Filter(1e-5)  # filter of all iterations, which selects the adaptive or the monotone barrier
 
     def _first(self, x: Array) -> Point:
         form, warm = self.form, self.settings.multipliers
@@ -294,7 +294,7 @@ class _Search:
         return Point(form, self._interior(x, START_PUSH), y, u, pairs) if is_far else point
 
     def _interior(self, x: Array, push: float) -> Array:
-        """Return variables and slacks inside their bounds, closer to x if values are not finite."""
+        """Return variables and slacks inside their bounds; they are closer to x if values are not finite."""
         form = self.form
         inner = _inside(x, form.lower, form.upper, push)
         while not form.is_finite(inner) and push > 1e-12:
@@ -303,7 +303,7 @@ class _Search:
         return np.concatenate([inner, _inside(form.value(inner)[2], form.row_lower, form.row_upper, push)])
 
     def _with_multipliers(self, w: Array, pairs: Array) -> Point:
-        """Return a point with least-squares estimates of the multipliers y and u, given bound multipliers (2, w)."""
+        """Return a point with least-squares estimates of the multipliers y and u for bound multipliers (2, w)."""
         form, n = self.form, len(self.form.free)
         gradient, E, H = form.jacobian(w[:n])
         z = pairs[1] - pairs[0]
@@ -351,7 +351,7 @@ class _Search:
 
     def _advance(self) -> bool:
         """Take a step; return whether one was accepted."""
-        self.is_flat = self.is_flat and self.point.theta <= self.first  # a search without curvature may diverge
+        self.is_flat = self.is_flat and self.point.theta <= self.first  # without curvature, the search may diverge
         try:
             direction = Direction(self.point, self.regularisation, self.spaces, self._curvature)
         except np.linalg.LinAlgError:
@@ -360,16 +360,16 @@ class _Search:
 
     @property
     def _curvature(self) -> float:
-        """The weight of the constraint curvature, small far from feasibility, where multipliers are unreliable."""
+        """Weight of the constraint curvature, which is small far from feasibility, where multipliers are unreliable."""
         count = len(self.point.value[1])
         return min(1.0, CLOSE_RESIDUAL * count / max(self.point.theta, 1e-300)) if count and self.is_flat else 1.0
 
     @property
     def _gap(self) -> float:
-        """The smallest gap of the barrier problem, a fraction of the objective that shrinks as the search converges.
+        """Smallest gap of the barrier problem, a fraction of the objective that decreases as the search converges.
 
-        Without it the adaptive barrier parameter would vanish long before the search is near the optimum, and short
-        steps along bounds would follow.
+        Without it, the adaptive barrier parameter would vanish long before the search is near the optimum, which would
+        lead to short steps along bounds.
         """
         return self.share * abs(self.point.value[0])
 
@@ -396,7 +396,7 @@ class _Search:
             self.share *= factor
 
     def _step(self, direction: Direction, least: float) -> Step:
-        """Return the step; its barrier parameter is adaptive while that makes progress, otherwise monotone."""
+        """Return the step, with an adaptive barrier parameter while that makes progress, otherwise a monotone one."""
         point, self.second_order = self.point, None
         if self.is_free:
             self.mu, self.second_order, step = direction.corrected(least, max(least, self.most))
@@ -417,7 +417,7 @@ class _Search:
         slope = float(point.merit_gradient(mu) @ step.w)
         here = point.theta, point.merit(mu)
         length = primal
-        if np.abs(step.w / (1 + np.abs(point.w))).max(initial=0.0) < STILL_STEP:  # only multipliers still change
+        if np.abs(step.w / (1 + np.abs(point.w))).max(initial=0.0) < STILL_STEP:  # only multipliers change
             self.point, self.stills = point.moved(step, primal, dual, mu), self.stills + 1
             return self.stills < MAX_STILL_STEPS
         self.stills = 0
@@ -474,7 +474,7 @@ class _Search:
         return True
 
     def _restart(self) -> bool:
-        """Restart from a point with less violation inside the bounds; return whether there is one."""
+        """Restart from a point inside the bounds with a smaller violation; return whether one was found."""
         form, x = self.form, self.point.x
         if not self._is_feasible():
             restored = restore_feasibility(form, self.record, x, 0.1 * self.point.theta)
@@ -493,7 +493,7 @@ class _Search:
 
 
 def _inside(w: Array, lower: Array, upper: Array, push: float) -> Array:
-    """Return w moved inside its bounds by ``push`` times their size, or times their distance if that is smaller."""
+    """Return w moved inside its bounds by ``push`` times their magnitude or, if smaller, times their distance."""
     with np.errstate(invalid="ignore"):
         span = push * (upper - lower)
         low = lower + np.minimum(push * np.maximum(1.0, np.abs(lower)), span)

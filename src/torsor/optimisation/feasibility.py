@@ -1,10 +1,10 @@
-"""Diagnosis of infeasible programs: the smallest sum, maximum or sum of squares of the violations.
+"""Diagnosis of infeasible programs by minimising the sum, the maximum or the sum of squares of violations.
 
-For the smallest sum, each row bound has a variable that relaxes it:
+For the sum, each row bound is relaxed by a variable:
 
     minimise sum (p + q)  subject to  row_lower <= g(x) + p - q <= row_upper,  p, q >= 0
 
-Unlike a sum of squares, the sum (an L1 penalty) leaves few rows violated: those that conflict.
+Unlike the sum of squares, the sum (an L1 penalty) leaves only a few, conflicting rows violated.
 """
 
 from collections.abc import Callable
@@ -18,17 +18,17 @@ from torsor.optimisation.condensed import solve_condensed
 from torsor.optimisation.ipopt import solve_ipopt
 from torsor.optimisation.program import NonlinearProgram, Outcome, Settings, row_violations
 
-# The smallest possible largest violation: the amount by which all row bounds have to be relaxed at least.
+# The minimum of the largest violation, by which all row bounds would have to be relaxed.
 #
 # One variable t relaxes the bounds of all scaled rows:
 #
 #     minimise t  subject to  row_lower - t <= g(x) <= row_upper + t,  t >= 0
 #
-# Optionally, only some rows are relaxed and others are omitted.
+# Optionally, only some rows are relaxed, and others are omitted.
 
 
 class MinMaxViolation:
-    """A program whose rows are relaxed by a last variable t; rows with two bounds appear twice, once per bound.
+    """A program whose rows are relaxed by an additional variable t; rows with two bounds occur once per bound.
 
     ``soft`` (m,) selects the rows that t relaxes, ``kept`` (m,) the rows that are not omitted; None means all.
 
@@ -56,12 +56,12 @@ class MinMaxViolation:
 
     @property
     def start(self) -> Array:
-        """Variables (n,): the start and its largest violation."""
+        """Initial variables (n,): the start and its largest violation."""
         return np.append(self._near, row_violations(self.program, self._near)[self._soft].max(initial=0.0))
 
     @cached_property
     def _entries(self) -> tuple[Indices, Indices, Indices]:
-        """Rows and columns of the entries, and the index of each in the program (-1 for t)."""
+        """Rows and columns of the entries, and their indices in the program (-1 for t)."""
         rows, columns = self.program.structure
         order = np.argsort(rows, kind="stable")
         first = np.searchsorted(rows[order], np.arange(self.program.m + 1))
@@ -83,7 +83,7 @@ class MinMaxViolation:
         return np.append(np.zeros(self.n - 1), 1.0), np.where(source < 0, self._t_entries[rows], padded)
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
-        """Return the Hessian in x; the rows are linear in t."""
+        """Return the Hessian with respect to x; the rows are linear in t."""
         row_multipliers = np.zeros(self.program.m)
         np.add.at(row_multipliers, self._taken, multipliers)
         return self.program.hessian(x[:-1], row_multipliers, 0.0)
@@ -94,7 +94,8 @@ def min_max_violation(
 ) -> tuple[Array, float, Outcome]:
     """Return the variables (n,) that minimise the largest scaled violation, that violation, and the outcome.
 
-    ``soft`` (m,) selects the rows that may be violated, ``kept`` (m,) the rows that are not omitted; None means all.
+    ``soft`` (m,) selects the rows that may be violated, and ``kept`` (m,) the rows that are not omitted; None means
+    all.
 
     Example:
         >>> from torsor.optimisation.program import Formula
@@ -109,10 +110,10 @@ def min_max_violation(
     return x, float(row_violations(program, x).max(initial=0.0)), outcome
 
 
-# Least squares of the violations of some rows, subject to the others (a quadratic penalty).
+# Least-squares violations of some rows subject to the others (a quadratic penalty).
 #
-# A small weight of the objective determines the variables that the penalty leaves free. The largest violation is larger
-# than in ``min_max_violation``, but the program is smooth and often converges where the other does not.
+# An objective with a small weight determines variables that the penalty leaves free. The largest violation is larger
+# than with ``min_max_violation``, but the program is smooth and often converges when the other does not.
 
 OBJECTIVE_WEIGHT, PENALTY_WEIGHT = 0.01, 10.0  # weights of the objective, and of half the squared violations
 
@@ -136,7 +137,7 @@ class SquaredPenalty:
         self.hessian_structure = np.tril_indices(self.n)[::-1]  # the dense upper triangle, in column-major order
 
     def _outside(self, x: Array) -> Array:
-        """Return the violation of soft rows (m,): positive above the upper bound, negative below the lower one."""
+        """Return the violations (m,) of soft rows, positive above the upper bound and negative below the lower one."""
         rows, program = self.program.value(x)[1], self.program
         over = np.maximum(rows - program.row_upper, 0.0) - np.maximum(program.row_lower - rows, 0.0)
         return np.where(self._soft, over, 0.0)
@@ -178,11 +179,11 @@ def min_squared_violation(
     return solve_condensed(SquaredPenalty(program, soft, kept), start, settings)
 
 
-PROXIMITY_WEIGHT = 1e-6  # weight of the squared distance from the start, which determines x where violations do not
+PROXIMITY_WEIGHT = 1e-6  # weight of the squared distance from the start, which makes x unique
 
 
 class MinSumViolation:
-    """A program with elastic rows: variables (x, p, q), p for rows with lower bounds, q for those with upper ones.
+    """A program with elastic rows and variables (x, p, q): p relaxes lower row bounds, and q upper ones.
 
     Example:
         >>> from torsor.optimisation.program import Formula
@@ -204,14 +205,14 @@ class MinSumViolation:
         rows, columns = program.structure
         new = np.arange(program.n, self.n)
         self.structure = np.concatenate([rows, self._p, self._q]), np.concatenate([columns, new])
-        upper = np.eye(program.n, dtype=bool)  # upper triangle of the Hessian: that of x, with the full diagonal
+        upper = np.eye(program.n, dtype=bool)  # upper triangle of the Hessian, with the full diagonal
         upper[program.hessian_structure] = True
         places = np.nonzero(upper.T)
         self.hessian_structure = places[1], places[0]
 
     @property
     def start(self) -> Array:
-        """Variables (n,): the start and its violations."""
+        """Initial variables (n,): the start and its violations."""
         rows = self.program.value(self._near)[1]
         short = np.maximum(self.row_lower - rows, 0.0)[self._p], np.maximum(rows - self.row_upper, 0.0)[self._q]
         return np.concatenate([self._near, *short])
@@ -233,17 +234,17 @@ class MinSumViolation:
         return gradient, np.concatenate([entries, np.ones(len(self._p)), -np.ones(len(self._q))])
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
-        """Return the Hessian in x; the rows are linear in p and q."""
+        """Return the Hessian with respect to x; the rows are linear in p and q."""
         n = self.program.n
         return self.program.hessian(x[:n], multipliers, 0.0) + weight * PROXIMITY_WEIGHT * np.eye(n)
 
 
 @dataclass(frozen=True, eq=False)
 class LeastViolation:
-    """The smallest violation: ``x`` (n,), the sum ``total`` over the scaled rows, and the indices of violated ``rows``.
+    """The smallest violation: variables ``x`` (n,), sum ``total`` over the scaled rows, and violated ``rows``.
 
     ``amounts`` are in the units of the rows, positive above the upper bound and negative below the lower one.
-    ``outcome`` is that of the program in (x, p, q).
+    ``outcome`` is the outcome of the program in (x, p, q).
     """
 
     x: Array
@@ -261,7 +262,7 @@ def min_sum_violation(
 ) -> LeastViolation:
     """Return the smallest sum of violations near a start (n,), with the variables within their bounds.
 
-    IPOPT is the default solver, because it exploits the fact that most of the many variables appear in only one row.
+    IPOPT is the default solver, because it exploits that most of the many variables occur in only one row.
 
     Example:
         >>> from torsor.optimisation.program import Formula

@@ -1,13 +1,13 @@
 """Derivatives of an optimum with respect to data p of its program, by the implicit function theorem.
 
-Let L = f + y . (g - b) + z . (x - c), where b and c are the bounds at which rows and variables are held, A the Jacobian
-of the held rows, and H the Hessian of the Lagrangian. A small change of the data keeps the held rows held, so
+Let L = f + y . (g - b) + z . (x - c), where b and c are the active bounds of rows and variables. Let A be the Jacobian
+of the active rows, and H the Hessian of the Lagrangian. A small change of the data keeps the active rows active, so
 
     H dx/dp + A^T dy/dp = -dL_x/dp      A dx/dp = -d(g - b)/dp      df*/dp = dL/dp
 
-where the derivatives on the right are those at constant x, y and z. This requires that no multiplier of a held
-inequality is 0 and that H has positive curvature where A d = 0. Held rows may be linearly dependent, such as a velocity
-that stays at its bound over many nodes, if the data move them consistently.
+where the derivatives on the right are taken at constant x, y and z. This requires that no multiplier of an active
+inequality is 0 and that H has positive curvature where A d = 0. Active rows may be linearly dependent if they change
+consistently with the data, such as a velocity that stays at its bound over many nodes.
 """
 
 from dataclasses import dataclass
@@ -31,18 +31,18 @@ from torsor.optimisation.optimum import (
 )
 from torsor.optimisation.program import NonlinearProgram, Outcome, Settings, padded
 
-TIGHT_TOLERANCE, MAX_TIGHT_ITERATIONS = 1e-12, 50  # of the solver that separates held rows from the others
-# Multiplier of a held row, relative to its distance from the bound at the tight solution, below which it is weak: both
-# tend to 0 together.
+TIGHT_TOLERANCE, MAX_TIGHT_ITERATIONS = 1e-12, 50  # for the solution that separates active rows from the others
+# Multiplier of an active row, relative to its distance from the bound at the tight solution, below which the row is
+# weak, because both tend to 0.
 MIN_MULTIPLIER_RATIO = 100.0
-MAX_OBJECTIVE_CHANGE = 1e-4  # largest relative change of the objective by which the tight solution is the same optimum
-UNDETERMINED_CURVATURE = 1e-8  # relative to the largest entry of H, below which a direction is not determined
+MAX_OBJECTIVE_CHANGE = 1e-4  # largest relative change of the objective for which the tight solution is the same optimum
+UNDETERMINED_CURVATURE = 1e-8  # curvature, relative to the largest entry of H, below which a direction is undetermined
 
 
 class Changes(NamedTuple):
     """Derivatives with respect to k data at constant x and multipliers: of f (k,), L_x (n, k), g - b (m, k), c (n, k).
 
-    Entries of rows and variables that are not held have no effect.
+    Entries of inactive rows and variables have no effect.
     """
 
     objective: Array
@@ -55,10 +55,10 @@ class Changes(NamedTuple):
 class ImplicitOptimum:
     """An optimum as a function of data, near a solver outcome.
 
-    ``x`` (n,), ``multipliers`` (m,) and ``bound_multipliers`` (n,) are as in ``Outcome``, and ``sides`` (m + n,) as in
-    ``Optimum``. ``weak`` are the indices of rows, then of variables (m and more), that are at a bound with a
-    multiplier near 0, and ``flat`` (n, d) the directions in which the optimum is not unique. ``point`` is None if no
-    point satisfies the optimality conditions to machine precision; then only the objective has a derivative.
+    ``x`` (n,), ``multipliers`` (m,) and ``bound_multipliers`` (n,) are as in ``Outcome``, and ``sides`` (m + n,) is as
+    in ``Optimum``. ``weak`` contains the indices of rows, followed by those of variables (m and more), that are at a
+    bound with a multiplier near 0. ``flat`` (n, d) are the directions in which the optimum is not unique. ``point`` is
+    None if no point satisfies the optimality conditions to machine precision; then only the objective has a derivative.
     """
 
     program: NonlinearProgram
@@ -111,7 +111,7 @@ class ImplicitOptimum:
 
     @cached_property
     def _system(self) -> tuple[Array, Array, Array]:
-        """The Jacobian of the held rows, its pseudo-inverse in the variables that are not held, and H."""
+        """The Jacobian of the active rows, its pseudo-inverse for the free variables, and H."""
         assert self.point is not None
         m, n = self.program.m, self.program.n
         A = first_derivatives(self.program, self.x)[1][np.flatnonzero(self.sides[:m])]
@@ -122,7 +122,7 @@ class ImplicitOptimum:
     def moved(self, changes: Changes) -> tuple[Array, Array]:
         """Return dx/dp (n, k), and the largest residuals (k,) of A dx/dp = -d(g - b)/dp.
 
-        A residual that is not 0 means that the held rows cannot all stay held. Undetermined directions are omitted.
+        A nonzero residual means that the active rows cannot all remain active. Undetermined directions are omitted.
         """
         A, inverse, H = self._system
         assert self.point is not None
@@ -137,7 +137,7 @@ class ImplicitOptimum:
 
 
 def _tightened(program: NonlinearProgram, outcome: Outcome) -> Outcome:
-    """Return the optimum to a tight tolerance, or the outcome itself if that is not reached."""
+    """Return the optimum to a tight tolerance, or the outcome unchanged if that tolerance is not reached."""
     y, z = outcome.multipliers, outcome.bound_multipliers
     settings = Settings(TIGHT_TOLERANCE, MAX_TIGHT_ITERATIONS, multipliers=y, bound_multipliers=z)
     tight = solve_ipopt(program, outcome.x, settings)
@@ -146,13 +146,13 @@ def _tightened(program: NonlinearProgram, outcome: Outcome) -> Outcome:
 
 
 def _are_independent(program: NonlinearProgram, point: Optimum) -> bool:
-    """Return whether the held rows are linearly independent."""
+    """Return whether the active rows are linearly independent."""
     rows, free = (int((side != 0).sum()) for side in (point.sides[: program.m], point.sides[program.m :] == 0))
     return bool(rows + point.directions.shape[1] == free)
 
 
 def _is_optimal(program: NonlinearProgram, point: Optimum) -> bool:
-    """Return whether a stationary point is a minimum, satisfies all bounds, and the held ones exactly."""
+    """Return whether a stationary point is a minimum that satisfies all bounds, and active ones exactly."""
     values, lower, upper = values_and_bounds(program, point.x)
     outside = np.maximum(lower - values, values - upper).max(initial=0.0)
     inside = np.where(point.sides < 0, values - lower, upper - values)[point.sides != 0].max(initial=0.0)
@@ -166,7 +166,7 @@ def _is_optimal(program: NonlinearProgram, point: Optimum) -> bool:
 
 
 def _weak(program: NonlinearProgram, point: Optimum, outcome: Outcome) -> Indices:
-    """Return the indices of held inequalities whose multipliers tend to 0, and of free ones at a bound."""
+    """Return the indices of active inequalities whose multipliers tend to 0, and of inactive ones at a bound."""
     values, lower, upper = values_and_bounds(program, outcome.x)
     distance = np.abs(np.where(point.sides < 0, values - lower, upper - values)) + TIGHT_TOLERANCE
     z = np.concatenate([outcome.multipliers, outcome.bound_multipliers])

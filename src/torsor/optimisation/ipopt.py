@@ -31,9 +31,9 @@ WARM_OPTIONS |= {f"ipopt.warm_start_{name}": 1e-9 for name in WARM_PUSH_OPTIONS}
 
 
 class _Call(ca.Callback):
-    """A CasADi function that calls a Python function, with given sparsity patterns of inputs and outputs.
+    """A CasADi function that calls a Python function; inputs and outputs have fixed sparsity patterns.
 
-    Exceptions must not propagate through IPOPT. The first one is appended to ``raised``; this and all further calls
+    Exceptions must not propagate through IPOPT. The first one is appended to ``raised``; this call and all later ones
     fail, which stops IPOPT.
     """
 
@@ -80,13 +80,13 @@ class _Call(ca.Callback):
 
 
 def ipopt_options(program: NonlinearProgram, tolerance: float) -> dict[str, Any]:
-    """Return the options of IPOPT itself, which do not depend on how the program is evaluated."""
+    """Return the options of IPOPT itself, which are independent of the evaluation of the program."""
     sides = (program.lower, program.upper, program.row_lower, program.row_upper)
     bounds = sum(int(np.isfinite(side).sum()) for side in sides)
     return {
         "ipopt.tol": tolerance,
         "ipopt.constr_viol_tol": tolerance,
-        "ipopt.compl_inf_tol": tolerance / max(bounds, 1),  # their sum bounds the error of f
+        "ipopt.compl_inf_tol": tolerance / max(bounds, 1),  # the sum bounds the error of f
         "ipopt.mu_strategy": "adaptive",
         "ipopt.mumps_pivtol": 1e-6,
         "ipopt.print_level": 0,
@@ -96,7 +96,7 @@ def ipopt_options(program: NonlinearProgram, tolerance: float) -> dict[str, Any]
 
 
 def solve_ipopt(program: NonlinearProgram, start: Array, settings: Settings, **options: Any) -> Outcome:
-    """Solve a program from a start (n,) with IPOPT; ``options`` are further options of CasADi's ``nlpsol``.
+    """Solve a program from a start (n,) with IPOPT; ``options`` are additional options of CasADi's ``nlpsol``.
 
     Example:
         >>> from torsor.optimisation.program import Formula
@@ -118,8 +118,8 @@ def _search(record: Record, start: Array, options: dict[str, Any]) -> Outcome:
     at, upper = {"x": x, "p": none}, program.hessian_structure
 
     def value(x: Array, p: None) -> Any:
-        # A point whose derivatives are not finite is rejected here, where IPOPT can still shorten the step. If it is
-        # accepted, they are needed anyway.
+        # Points without finite derivatives are rejected here, where IPOPT can still shorten the step. If the point is
+        # accepted, its derivatives are needed anyway.
         return cached.value(x) if cached.is_finite(x) else None
 
     def gradients(x: Array, p: None) -> Any:

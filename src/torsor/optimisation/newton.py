@@ -1,24 +1,24 @@
 """Newton equations of the barrier problem, condensed to the variables.
 
-With slacks s = h(x) of the inequalities, gaps to bounds and their multipliers z eliminated,
+After elimination of the slacks s = h(x) of the inequalities and the bound multipliers z, the system
 
     [ W + Sx + H^T Ss H + d   E^T ] [ dx ]      S = z_lower / gap_lower + z_upper / gap_upper
     [ E                       0   ] [ dy ]      E = dc/dx, H = dh/dx
 
 has n + e rows for any number of inequalities. It is solved in the null space of E. If the reduced matrix is not
-positive definite, the regularisation d is raised until it is (Waechter and Biegler 2006).
+positive definite, the regularisation d is increased until it is (Waechter and Biegler 2006).
 """
 
 import numpy as np
 
 from torsor.base.arrays import Array, Flags, Indices
 
-BLOCK_SIZE = 32  # rows of the diagonal blocks of a triangular matrix that are inverted
+BLOCK_SIZE = 32  # number of rows of the inverted diagonal blocks of a triangular matrix
 DEPENDENCE_TOLERANCE = 1e-10  # relative singular value below which equations count as linearly dependent
 
 
 class Triangle:
-    """A lower triangular matrix with inverted diagonal blocks. Raises LinAlgError if an inverse is not finite."""
+    """A lower triangular matrix with inverted diagonal blocks; LinAlgError is raised if an inverse is not finite."""
 
     def __init__(self, L: Array):
         starts = range(0, len(L), BLOCK_SIZE)
@@ -28,7 +28,7 @@ class Triangle:
             raise np.linalg.LinAlgError
 
     def solve(self, right: Array) -> Array:
-        """Return the solution of L L^T x = right, for right (n, k)."""
+        """Return the solution of L L^T x = right for ``right`` (n, k)."""
         x = right.copy()
         for own, inverse in zip(self._blocks, self._inverses, strict=True):
             x[own] = inverse @ (x[own] - self._L[own, : own.start] @ x[: own.start])
@@ -38,13 +38,13 @@ class Triangle:
 
 
 class Regularisation:
-    """The shift of the diagonal, remembered from one system to the next."""
+    """The diagonal shift, which is stored between systems."""
 
     def __init__(self) -> None:
         self.last = 0.0
 
     def values(self, size: float) -> list[float]:
-        """Return the shifts to try in order; ``size`` is the largest diagonal entry of the matrix."""
+        """Return the trial shifts in order; ``size`` is the largest diagonal entry of the matrix."""
         first = max(1e-20, self.last / 3) if self.last else 1e-4
         growth = 8.0 if self.last else 100.0
         result, value = [0.0], first
@@ -61,7 +61,7 @@ def inverse_and_null_space(E: Array) -> tuple[Array, Array]:
 
 
 def _components(pattern: Flags) -> Indices:
-    """Return the component (e,) of each row of a pattern (e, n): rows that share columns have the same number."""
+    """Return the component number (e,) of each row of a pattern (e, n); rows that share columns are connected."""
     labels = np.arange(len(pattern))
     while True:
         by_column = np.where(pattern, labels[:, None], len(labels)).min(axis=0, initial=len(labels))
@@ -74,8 +74,8 @@ def _components(pattern: Flags) -> Indices:
 class NullSpace:
     """The pseudo-inverse (n, e) of equations E (e, n), and an orthonormal basis Z of their null space.
 
-    Equations that share no variables have separate blocks in Z, and variables that occur in no equation are
-    directions themselves. So products with Z take few operations if E is sparse.
+    Equations without common variables have separate blocks in Z, and variables without equations are basis vectors.
+    Products with Z therefore take few operations if E is sparse.
     """
 
     def __init__(self, E: Array):
@@ -105,14 +105,14 @@ class NullSpace:
                 self.rank += rank * len(at)
 
     def transposed_times(self, x: Array) -> Array:
-        """Return Z^T x (n - rank, k), for x (n, k)."""
+        """Return Z^T x (n - rank, k) for x (n, k)."""
         if not self._blocks:
             return x
         parts = [(V @ x[columns]).reshape(V.shape[0] * V.shape[1], x.shape[1]) for columns, V in self._blocks]
         return np.concatenate([x[self._is_free], *parts])
 
     def times(self, x: Array) -> Array:
-        """Return Z x (n, k), for x (n - rank, k)."""
+        """Return Z x (n, k) for x (n - rank, k)."""
         if not self._blocks:
             return x
         first = int(self._is_free.sum())
@@ -142,9 +142,9 @@ class Spaces:
 
 
 class Condensed:
-    """A factorised system; ``solve`` returns dx and dy for given right-hand sides.
+    """A factorised system; ``solve`` returns dx and dy for right-hand sides.
 
-    The regularisation ``shift`` is raised until the matrix is positive definite in the null space of the equations.
+    The regularisation ``shift`` is increased until the matrix is positive definite in the null space of the equations.
     LinAlgError is raised if no shift is sufficient.
     """
 
@@ -170,7 +170,7 @@ class Condensed:
         raise np.linalg.LinAlgError
 
     def solve(self, by_x: Array, by_y: Array) -> tuple[Array, Array]:
-        """Return dx (n, k) and dy (e, k): matrix dx + E^T dy = by_x (n, k), E dx = by_y (e, k)."""
+        """Return dx (n, k) and dy (e, k) with matrix dx + E^T dy = by_x (n, k) and E dx = by_y (e, k)."""
         dx, dy = self._solve(by_x, by_y)
         correction = self._solve(by_x - self._matrix @ dx - self._E.T @ dy, by_y - self._E @ dx)
         return dx + correction[0], dy + correction[1]

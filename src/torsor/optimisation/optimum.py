@@ -1,12 +1,12 @@
-"""Second-order conditions of optima, optima to machine precision, and their exact sensitivity to the objective.
+"""Second-order conditions of optima, refinement to machine precision, and exact sensitivity to the objective.
 
 At an optimum, the active rows (equations, and inequalities at their bounds) and the variables at bounds stay active
-under a small change of the objective. With A the Jacobian of the active rows with respect to the free variables, Z a
-basis of its null space, and H the Hessian of the Lagrangian, the optimum of f + e g moves by
+after a small change of the objective. Let A be the Jacobian of the active rows with respect to the free variables, Z a
+basis of its null space, and H the Hessian of the Lagrangian. The optimum of f + e g then moves by
 
     dx/de = -Z (Z^T H Z)^-1 Z^T grad g
 
-(implicit function theorem). The same matrices give Newton steps to the optimum. If the reduced Hessian Z^T H Z is
+(implicit function theorem). Newton steps to the optimum use the same matrices. If the reduced Hessian Z^T H Z is
 singular, the optimum is not unique: directions without curvature are omitted from the derivative and counted as
 ``flat``. An inequality at its bound whose multiplier is nearly 0 is counted as ``weak``, because the derivative is then
 one-sided. If the reduced Hessian has a negative eigenvalue, the point is a saddle point (``curvature_at``).
@@ -24,22 +24,22 @@ from torsor.optimisation.program import NonlinearProgram, Outcome, padded
 FLAT_CURVATURE = 1e-11  # curvature, relative to the largest entry of the Hessian, below which a direction is flat
 WEAK_MULTIPLIER = 1e-6  # multiplier below which an active inequality is weak, relative to the largest one (at least 1)
 MAX_NEWTON_STEPS, MAX_SET_CHANGES = 12, 40  # largest numbers of Newton steps per active set, and of changes of the set
-LAST_STEP_SIZE = 1e-13  # relative size of the last Newton step
+LAST_STEP_SIZE = 1e-13  # relative size of a Newton step at convergence
 ACCEPTED_VIOLATION = 1e-9  # largest violation of an optimum, and largest relative multiplier of the wrong sign
 EQUAL_BOUND_DISTANCE = 1e-14  # distance below which two bounds are equal
-# Distance from a bound that counts as 0; largest relative length of a Newton step.
+# Distance from a bound that counts as 0, and largest relative length of a Newton step.
 NEAR_BOUND_DISTANCE, MAX_STEP_LENGTH = 1e-7, 0.1
 
-# Curvature, relative to the largest entry of the Hessian, below which a point is a saddle point. Less is rounding, or
-# belongs to directions that the optimum leaves undetermined.
+# Curvature, relative to the largest entry of the Hessian, below which a point is a saddle point. Smaller magnitudes are
+# due to rounding, or to directions that the optimum leaves undetermined.
 NEGATIVE_CURVATURE = 1e-5
-# Relative decrease of the objective that makes curvature negative, before a bound ends the move along it: near other
-# bounds, moves are so short that they do not matter.
+# Relative decrease of the objective, before a move ends at a bound, from which curvature counts as negative; shorter
+# moves near other bounds are irrelevant.
 MIN_DECREASE = 1e-4
-MAX_DIRECTIONS = 20  # directions of negative curvature, from the most negative one, whose moves are computed
+MAX_DIRECTIONS = 20  # largest number of directions of negative curvature, most negative first, whose moves are computed
 PENALTY = 1e6  # weight of active rows in the test for negative curvature, relative to the Hessian
 
-# ``sides`` (m + n,) states for each row, then for each variable, the bound at which it is held: -1 for the lower bound,
+# ``sides`` (m + n,) contains the active bound of each row, followed by those of the variables: -1 for the lower bound,
 # 1 for the upper bound, 0 for none. Equations and variables with equal bounds have 1.
 
 
@@ -47,10 +47,10 @@ PENALTY = 1e6  # weight of active rows in the test for negative curvature, relat
 class Optimum:
     """A point that satisfies the optimality conditions to machine precision.
 
-    ``x`` (n,), ``multipliers`` (m,) and ``bound_multipliers`` (n,) are as in ``Outcome``. ``directions`` (n, d) are
-    the directions in which the point can move, with the ``curvatures`` (d,) of the Lagrangian. ``flat`` is the number
-    of directions without curvature, and ``weak`` the number of active inequalities with multipliers near 0. ``sides``
-    (m + n,) are the bounds at which rows and variables are held: -1 for the lower one, 1 for the upper one, 0 for none.
+    ``x`` (n,), ``multipliers`` (m,) and ``bound_multipliers`` (n,) are as in ``Outcome``. ``directions`` (n, d) are the
+    directions in which the point can move, with the ``curvatures`` (d,) of the Lagrangian. ``flat`` is the number of
+    directions without curvature, and ``weak`` the number of active inequalities with multipliers near 0. ``sides`` (m +
+    n,) are the active bounds of rows and variables: -1 for the lower one, 1 for the upper one, 0 for none.
     """
 
     x: Array
@@ -63,7 +63,7 @@ class Optimum:
     sides: Array
 
     def moved_by(self, gradients: Array) -> Array:
-        """Return dx/de (n, k) for objectives f + e g_k, given the gradients (n, k) of g_k.
+        """Return dx/de (n, k) for objectives f + e g_k from the gradients (n, k) of g_k.
 
         Example:
             >>> from torsor.optimisation import Settings, solve_condensed
@@ -79,12 +79,12 @@ class Optimum:
 
 
 class Curvature(NamedTuple):
-    """The second-order conditions at an optimum: the least curvature of the Lagrangian where active rows stay active.
+    """The second-order conditions at an optimum: the least curvature of the Lagrangian along the active constraints.
 
     ``least`` is 0 if there is no negative curvature, or if bounds end a move along it before the objective decreases by
-    1e-4. Otherwise the point is a saddle point, and the objective falls along the unit vector ``direction`` (n,).
-    ``variables`` and ``active`` are the numbers of variables and of equations and inequalities with multipliers, which
-    the direction does not change to first order.
+    1e-4. Otherwise, the point is a saddle point, and the objective decreases along the unit vector ``direction`` (n,).
+    ``variables`` is the number of variables, and ``active`` is the number of equations and inequalities with nonzero
+    multipliers, which do not change to first order along the direction.
     """
 
     least: float
@@ -101,9 +101,9 @@ class Curvature(NamedTuple):
 def curvature_at(program: NonlinearProgram, outcome: Outcome) -> Curvature:
     """Return the least curvature of the Lagrangian at an outcome, from its exact Hessian H.
 
-    With A the Jacobian of the active rows, H is positive definite where A d = 0 if H + p A^T A is positive definite for
-    some p (Finsler's lemma), which one Cholesky factorisation shows. Only if that fails are the eigenvalues of Z^T H Z
-    computed, with Z a basis of the null space of A.
+    Let A be the Jacobian of the active rows. H is positive definite where A d = 0 if H + p A^T A is positive definite
+    for some p (Finsler's lemma), which a Cholesky factorisation shows. If it fails, the eigenvalues of Z^T H Z are
+    computed, where Z is a basis of the null space of A.
 
     Example:
         >>> from torsor.optimisation import Settings, solve_condensed
@@ -147,9 +147,9 @@ def curvature_at(program: NonlinearProgram, outcome: Outcome) -> Curvature:
 
 
 def _longest_moves(program: NonlinearProgram, x: Array, sides: Array, directions: Array) -> Array:
-    """Return how far (d,) x can move along directions (n, d), or backwards (negative), up to a bound.
+    """Return the distances (d,) that x can move along directions (n, d), or backwards (negative), up to a bound.
 
-    Rows are linearised; those with sides are ignored. Moves end at ``MAX_STEP_LENGTH`` of the variables.
+    Rows are linearised, and active ones are ignored. Moves end at ``MAX_STEP_LENGTH`` of the variables.
     """
     values, lower, upper = values_and_bounds(program, x)
     rates = np.zeros((program.m + program.n, directions.shape[1]))
@@ -170,8 +170,8 @@ def _longest_moves(program: NonlinearProgram, x: Array, sides: Array, directions
 def polished(program: NonlinearProgram, outcome: Outcome) -> Optimum | None:
     """Return the optimum near an outcome, by Newton steps on its active set, or None if there is none nearby.
 
-    The active set is corrected: inequalities with a multiplier of the wrong sign are released, and violated ones are
-    held.
+    The active set is corrected: inequalities with a multiplier of the wrong sign are released, and violated ones become
+    active.
     """
     x, sides = outcome.x.copy(), active_sides(program, outcome)
     for _ in range(MAX_SET_CHANGES):
@@ -187,7 +187,7 @@ def polished(program: NonlinearProgram, outcome: Outcome) -> Optimum | None:
 
 
 def free_directions(program: NonlinearProgram, x: Array, near: float) -> Array:
-    """Return an orthonormal basis (n, d) of the directions in which no row within ``near`` of a bound changes."""
+    """Return an orthonormal basis (n, d) of directions that do not change rows within ``near`` of a bound."""
     values, lower, upper = values_and_bounds(program, x)
     is_near = np.minimum(values - lower, upper - values) < near
     rows, free = np.flatnonzero(is_near[: program.m]), np.flatnonzero(~is_near[program.m :])
@@ -198,13 +198,13 @@ def free_directions(program: NonlinearProgram, x: Array, near: float) -> Array:
 
 
 def values_and_bounds(program: NonlinearProgram, x: Array) -> tuple[Array, Array, Array]:
-    """Return values, lower and upper bounds (m + n,) of the rows and the variables."""
+    """Return the values, lower bounds and upper bounds (m + n,) of the rows and the variables."""
     lower, upper = np.append(program.row_lower, program.lower), np.append(program.row_upper, program.upper)
     return np.append(program.value(x)[1], x), lower, upper
 
 
 def active_sides(program: NonlinearProgram, outcome: Outcome, *, with_multiplier: bool = False) -> Array:
-    """Return the active sides at an outcome: inequalities whose multiplier exceeds their distance from the bound.
+    """Return the active sides at an outcome, where multipliers of inequalities exceed their distance from the bound.
 
     Inequalities at their bound also count if their multiplier is 0, unless ``with_multiplier`` is True.
     """
@@ -226,7 +226,7 @@ def estimated(program: NonlinearProgram, outcome: Outcome) -> Optimum:
 
 
 def stationary_point(program: NonlinearProgram, x: Array, sides: Array) -> Optimum | None:
-    """Return the stationary point with the given sides held, by Newton steps from x."""
+    """Return the stationary point with the active ``sides``, by Newton steps from x."""
     held = sides[program.m :]
     x = np.where(held != 0, np.where(held < 0, program.lower, program.upper), x)
     for _ in range(MAX_NEWTON_STEPS):
@@ -237,11 +237,11 @@ def stationary_point(program: NonlinearProgram, x: Array, sides: Array) -> Optim
         if size <= LAST_STEP_SIZE:
             return result
         x = x + step
-    return result if size <= ACCEPTED_VIOLATION else None  # rounding may prevent LAST_STEP_SIZE from being reached
+    return result if size <= ACCEPTED_VIOLATION else None  # rounding may prevent convergence to LAST_STEP_SIZE
 
 
 def _linearised(program: NonlinearProgram, x: Array, sides: Array) -> tuple[Optimum, Array]:
-    """Return the optimality conditions at x with the given sides held, and the Newton step (n,) to the optimum."""
+    """Return the optimality conditions at x with the active ``sides``, and the Newton step (n,) to the optimum."""
     of_rows, held = sides[: program.m], sides[program.m :] != 0
     rows, free = np.flatnonzero(of_rows), np.flatnonzero(~held)
     target = np.where(of_rows < 0, program.row_lower, program.row_upper)[rows]
@@ -276,7 +276,7 @@ def first_derivatives(program: NonlinearProgram, x: Array) -> tuple[Array, Array
 
 
 def _changed_sides(program: NonlinearProgram, found: Optimum, sides: Array) -> Array | None:
-    """Return the sides with the worst one changed: a violated bound is held, or one pushing outwards is released."""
+    """Return the sides with the worst one changed: a violated bound becomes active, or a wrong one is released."""
     values, lower, upper = values_and_bounds(program, found.x)
     z, changed = np.concatenate([found.multipliers, found.bound_multipliers]), sides.copy()
     violation = np.where(changed == 0, np.maximum(lower - values, values - upper), 0.0)

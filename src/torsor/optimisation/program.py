@@ -1,4 +1,4 @@
-"""The nonlinear program that all solvers take: an objective, bounded variables and bounded constraint rows.
+"""The nonlinear program of all solvers: an objective, bounded variables and bounded constraint rows.
 
 ``Evaluations`` caches the last evaluation of a program.
 """
@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Indices
 
-# The settings and the outcome of a solver, which are the same for all solvers.
+# The settings and the outcome, which are the same for all solvers.
 
 
 class Iteration(NamedTuple):
-    """One iteration: its number, f, the largest constraint violation, and the largest change of a variable."""
+    """One iteration: number, f, largest constraint violation, and largest change of a variable."""
 
     number: int
     objective: float
@@ -26,17 +26,17 @@ class Iteration(NamedTuple):
 
 
 class StoppedError(Exception):
-    """An exception that a ``watch`` function raises to stop the solver."""
+    """Exception that a ``watch`` function raises to stop the solver."""
 
 
 @dataclass(frozen=True)
 class Settings:
     """Tolerance, limits and warm start of a solver.
 
-    ``tolerance`` applies to optimality and to the scaled rows; ``iterations`` and ``seconds`` are upper limits.
+    ``tolerance`` applies to optimality and to the scaled rows. ``iterations`` and ``seconds`` are upper limits.
     ``watch`` is called with each iteration and its x (n,), and may raise StoppedError. ``multipliers`` (m,) and
-    ``bound_multipliers`` (n,) of an earlier outcome give a warm start: the initial x is then assumed to be close to the
-    optimum.
+    ``bound_multipliers`` (n,) of an earlier outcome cause a warm start, for which the initial x is assumed to be close
+    to the optimum.
 
     Example:
         >>> Settings(tolerance=1e-8).iterations
@@ -53,12 +53,12 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Variables x (n,), Lagrange multipliers of the rows (m,) and of the variable bounds (n,), and a status text.
+    """Variables x (n,), Lagrange multipliers of the rows (m,) and variable bounds (n,), and a status text.
 
     Multipliers are positive at upper bounds and negative at lower ones: gradient f + J^T multipliers +
-    bound_multipliers = 0. So df*/d(bound) = -multiplier is the change of the optimal objective per unit of a bound. If
-    ``is_solved`` is false, x is the best iterate: the feasible one (to the tolerance) with the smallest f, or otherwise
-    the one with the smallest ``violation``.
+    bound_multipliers = 0. The change of the optimal objective per unit of a bound is therefore df*/d(bound) =
+    -multiplier. If ``is_solved`` is False, x is the best iterate: the feasible one (to the tolerance) with the smallest
+    f, or if there is none, the one with the smallest ``violation``.
     """
 
     x: Array
@@ -80,7 +80,7 @@ def _places(pattern: ca.Sparsity) -> tuple[Indices, Indices]:
 
 
 class Formula:
-    """A program of CasADi expressions of x (n x 1); bounds are one number or one per entry, by default infinite."""
+    """A program of CasADi expressions in x (n x 1); bounds are one number or one per entry, by default infinite."""
 
     def __init__(
         self,
@@ -126,10 +126,10 @@ class Formula:
 class NonlinearProgram(Protocol):
     """Minimise f(x) subject to lower <= x <= upper (n,) and row_lower <= g(x) <= row_upper (m,).
 
-    Bounds may be infinite. ``structure`` has the rows and columns of the nonzero entries of the Jacobian dg/dx, and
-    ``hessian_structure`` those of the upper triangle of ``hessian``, the Hessian of weight f + multipliers . g: (n, n),
-    or (k, k) if f and g are linear in the variables from k on. ``scales`` (m,) has the numbers by which the rows were
-    divided: row times scale is in physical units.
+    Bounds may be infinite. ``structure`` contains the rows and columns of the nonzero entries of the Jacobian dg/dx,
+    and ``hessian_structure`` those of the upper triangle of ``hessian``. The Hessian of weight f + multipliers . g is
+    (n, n), or (k, k) if f and g are linear in the variables from index k on. ``scales`` (m,) contains the divisors of
+    the rows: row times scale is in physical units.
     """
 
     @property
@@ -179,7 +179,7 @@ class NonlinearProgram(Protocol):
 
 
 def row_violations(program: NonlinearProgram, x: Array) -> Array:
-    """Return the violation (m,) of each row at x, 0 where the row is within its bounds.
+    """Return the row violations (m,) at x, which are 0 for rows within their bounds.
 
     Example:
         >>> from torsor.optimisation.program import Formula
@@ -191,25 +191,25 @@ def row_violations(program: NonlinearProgram, x: Array) -> Array:
 
 
 def violations_of(program: NonlinearProgram, rows: Array) -> Array:
-    """Return the violation (m,) of each row, given the row values (m,)."""
+    """Return the row violations (m,) for row values (m,)."""
     return np.maximum(np.maximum(program.row_lower - rows, rows - program.row_upper), 0.0)
 
 
 def largest_violation(program: NonlinearProgram, x: Array, rows: Array) -> float:
-    """Return the largest violation of a bound of the variables x (n,) or the rows (m,); 0 if all bounds hold."""
+    """Return the largest bound violation of the variables x (n,) and the rows (m,); 0 if there is none."""
     excess = (program.lower - x, x - program.upper, program.row_lower - rows, rows - program.row_upper)
     return float(max(0.0, *(amount.max(initial=0.0) for amount in excess)))
 
 
 def padded(hessian: Array, n: int) -> Array:
-    """Return the Hessian (n, n), given one without the last variables, in which a program is linear."""
+    """Return the Hessian (n, n) from one without the last variables, in which a program is linear."""
     return np.pad(hessian, (0, n - len(hessian))) if len(hessian) < n else hessian
 
 
 class Evaluations:
-    """A cache that evaluates each function of a program once per x, because solvers request them one by one.
+    """A cache that evaluates the functions of a program once per x, because solvers request them separately.
 
-    Values that are not finite raise no error and no warning; ``is_finite`` is False if there are any.
+    Non-finite values cause neither errors nor warnings; ``is_finite`` returns False if there are any.
     """
 
     def __init__(self, program: NonlinearProgram):
@@ -239,7 +239,7 @@ class Evaluations:
         return self._jacobian
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
-        """Return the Hessian; second derivatives that are not finite are replaced by 0."""
+        """Return the Hessian, with non-finite second derivatives replaced by 0."""
         with np.errstate(all="ignore"):
             result = self.program.hessian(x, multipliers, weight)
         return result if np.isfinite(result).all() else np.nan_to_num(result, nan=0.0, posinf=0.0, neginf=0.0)

@@ -1,4 +1,4 @@
-"""The log, best iterate and run time of a solver, and the checks and stopping conditions that all solvers share."""
+"""The log, best iterate and run time of a solver, and the checks and stopping conditions of all solvers."""
 
 import math
 import signal
@@ -26,21 +26,21 @@ from torsor.optimisation.program import (
     largest_violation,
 )
 
-# A scaled program for solvers: the objective is not tiny, and constant rows have no bounds.
+# A scaled program for solvers, in which the objective is not tiny and constant rows have no bounds.
 #
-# - Tolerances are absolute, so an objective of 1e-9 would be optimal at any start. If the objective and its gradient
-#   are smaller than 1 near the start, they are scaled up to 1; solvers scale large objectives themselves.
-# - Some rows are at a bound and do not depend on any variable, such as the first position of a joint that starts at its
-#   limit. Interior-point methods would search for a point off that bound, which does not exist, and return a
+# - Tolerances are absolute, so any start would be optimal for an objective of 1e-9. If the objective and its gradient
+#   are smaller than 1 near the start, they are scaled up to 1. Solvers themselves scale large objectives down.
+# - Some rows at a bound do not depend on any variable, such as the initial position of a joint that starts at its
+#   limit. Interior-point methods would search for a point inside that bound, which does not exist, and return a
 #   meaningless multiplier.
 
 ZERO_CHANGE = 1e-12  # derivatives and changes of scaled rows that count as 0
-NEARBY_DISTANCE = 1e-2  # distance from the start to a second point, where constant rows must have the same values
+NEARBY_DISTANCE = 1e-2  # distance from the start to a second point, at which constant rows must have the same values
 MIN_OBJECTIVE = 1e-100  # objectives below this count as 0
 
 
 class Scaled:
-    """A program whose objective is multiplied by ``weight``, and whose constant rows at a bound have no bounds."""
+    """A program with its objective multiplied by ``weight``, and without bounds on constant rows at a bound."""
 
     def __init__(self, evaluations: Evaluations, start: Array, tolerance: float):
         program, self._evaluations = evaluations.program, evaluations
@@ -61,7 +61,7 @@ class Scaled:
         self.row_upper = np.where(still, np.inf, program.row_upper)
 
     def _sample(self, x: Array) -> tuple[float, Array, Flags]:
-        """Return the size of f and its gradient, the rows (m,), and which of these have a zero derivative."""
+        """Return the magnitude of f and its gradient, the rows (m,), and flags (m,) of rows with zero derivatives."""
         (f, rows), (gradient, entries) = self._evaluations.value(x), self._evaluations.jacobian(x)
         still = np.ones(self.m, dtype=bool)
         still[self.structure[0][~(np.abs(entries) <= ZERO_CHANGE)]] = False
@@ -82,31 +82,30 @@ class Scaled:
         return self._evaluations.hessian(x, multipliers, self.weight * weight)
 
     def settings(self, given: Settings) -> Settings:
-        """Return settings with the multipliers scaled to this program."""
+        """Return the settings with multipliers scaled for this program."""
         both = given.multipliers, given.bound_multipliers
         rows, bounds = (None if multipliers is None else self.weight * multipliers for multipliers in both)
         return replace(given, multipliers=rows, bound_multipliers=bounds)
 
 
-MAX_ROWS_SHOWN = 8  # iterations in the live table
+MAX_ROWS_SHOWN = 8  # number of iterations in the live table
 PATIENCE_SECONDS = 2.0  # seconds before a line appears on a terminal
 
 
-_stops: list[Callable[[], bool]] = []  # conditions that stop all searches of this process
+_stops: list[Callable[[], bool]] = []  # conditions that stop all solvers of this process
 
 
 def stop_when(condition: Callable[[], bool]) -> None:
-    """Stop all searches of this process as soon as a condition holds, as Ctrl-C does."""
+    """Stop all solvers of this process, as Ctrl-C does, as soon as a condition is true."""
     _stops.append(condition)
 
 
 class Watch:
     """A ``watch`` function for solver settings that shows progress and handles Ctrl-C.
 
-    With ``shown=True``, a table of the last iterations is shown on stderr. With None, on a terminal and after two
-    seconds, the last iteration is shown in a line that disappears at the end. Inside ``with``, Ctrl-C stops the solver
-    at the next iteration (``interrupted``), so that it returns the best iterate. A second Ctrl-C raises
-    KeyboardInterrupt.
+    With ``shown=True``, a table of the last iterations is shown on stderr. With None, a terminal shows the last
+    iteration in one line, from two seconds after the start until the end. Inside ``with``, Ctrl-C stops the solver at
+    the next iteration (``interrupted``), and the best iterate is returned. A second Ctrl-C raises KeyboardInterrupt.
 
     Example:
         >>> watch = Watch()
@@ -125,8 +124,8 @@ class Watch:
         self._before: Any = None
 
     def __enter__(self) -> Self:
-        # Python handles signals only in the main thread. If SIGINT is ignored, as in background jobs, it stays ignored;
-        # a handler that Python did not install (None) could not be restored.
+        # Python handles signals only in the main thread. If SIGINT is ignored, as in background jobs, it remains
+        # ignored. A handler not installed by Python (None) could not be restored.
         if threading.current_thread() is threading.main_thread():
             before = signal.getsignal(signal.SIGINT)
             if before not in (signal.SIG_IGN, None):
@@ -137,7 +136,7 @@ class Watch:
 
     @property
     def _outer(self) -> "Watch | None":
-        """The watch of several searches, of which this is one."""
+        """The watch of a group of solves that includes this one."""
         outer = getattr(self._before, "__self__", None)
         return outer if isinstance(outer, Watch) else None
 
@@ -152,7 +151,7 @@ class Watch:
         again, self.interrupted = self.interrupted, True
         if self._outer is not None:
             self._outer.interrupted = True
-        if again or is_stoppable():  # compilation takes long and has no iterations at which to stop
+        if again or is_stoppable():  # compilation takes long and has no iterations at which it could stop
             raise KeyboardInterrupt
 
     def __call__(self, iteration: Iteration, x: Array) -> None:
@@ -182,10 +181,10 @@ class Watch:
 
 
 class Patience:
-    """A ``watch`` that also stops a search without progress, for searches that only measure infeasibility.
+    """A ``watch`` that also stops a solver without progress, for programs that only measure infeasibility.
 
-    It raises StoppedError if within ``iterations`` neither the largest violation (down to ``tolerance``) nor the
-    objective fell below ``factor`` times its previous smallest value. ``watch`` is called first.
+    It raises StoppedError if, within ``iterations``, neither the largest violation (down to ``tolerance``) nor the
+    objective has fallen below ``factor`` times its previous minimum. ``watch`` is called first.
 
     Example:
         >>> patience = Patience(Watch(), tolerance=1e-6, iterations=2)
@@ -199,7 +198,7 @@ class Patience:
 
     def __init__(self, watch: Watch, tolerance: float, iterations: int = 150, factor: float = 0.95):
         self.watch, self.tolerance, self.iterations, self.factor = watch, tolerance, iterations, factor
-        self._least = [math.inf, math.inf]  # violation, and objective
+        self._least = [math.inf, math.inf]  # violation and objective
         self._since = 0
 
     @property
@@ -208,13 +207,13 @@ class Patience:
         return self.watch.interrupted
 
     def __call__(self, iteration: Iteration, x: Array) -> None:
-        """Pass on an iteration; raise StoppedError after too many without progress."""
+        """Call ``watch`` with an iteration; raise StoppedError after too many iterations without progress."""
         self.watch(iteration, x)
         self._since += 1
         for kind, value in enumerate((max(iteration.violation, self.tolerance), iteration.objective)):
             before = self._least[kind]
             gain = (1 - self.factor) * abs(before) if math.isfinite(before) else 0.0
-            if value < before - gain:  # small steps add up, because the reference value does not change until then
+            if value < before - gain:  # small decreases add up, because the reference value changes only here
                 self._since, self._least[kind] = 0, value
         if self._since >= self.iterations:
             raise StoppedError
@@ -225,11 +224,11 @@ MAX_VARIABLE = 1e20  # variables beyond this count as diverging (as in IPOPT)
 
 
 class LimitError(StoppedError):
-    """An exception at the time limit or when variables diverge; its text is the status of the outcome."""
+    """Exception at the time limit or when variables diverge; its text is the status of the outcome."""
 
 
 class Record:
-    """The log of a solver and its best iterate: the feasible one with the smallest f, or the least infeasible one."""
+    """The log and best iterate of a solver: the feasible one with the smallest f, or the least infeasible one."""
 
     def __init__(self, program: NonlinearProgram, start: Array, settings: Settings):
         self.program, self.settings, self.evaluations = program, settings, Evaluations(program)
@@ -248,7 +247,7 @@ class Record:
 
     @property
     def seconds(self) -> float:
-        """Time since the start (s)."""
+        """Time from the start (s)."""
         return perf_counter() - self._began
 
     def _value(self, x: Array) -> tuple[float, Array]:
@@ -256,7 +255,7 @@ class Record:
         return f / self.weight, rows
 
     def note(self, x: Array, multipliers: Array, bound_multipliers: Array) -> None:
-        """Log an iterate, call ``watch``, and raise an error if a limit is exceeded."""
+        """Log an iterate, call ``watch``, and raise LimitError if a limit is exceeded."""
         f, rows = self._value(x)
         excess = largest_violation(self.program, x, rows)
         step = 0.0 if self._last is None else float(np.abs(x - self._last).max(initial=0.0))
@@ -272,7 +271,7 @@ class Record:
             raise LimitError("stopped: variables grow without bound")
 
     def check(self) -> None:
-        """Raise an error after the time limit or an interrupt; for long computations within an iteration."""
+        """Raise StoppedError after the time limit or an interrupt, for long computations within an iteration."""
         if getattr(self.settings.watch, "interrupted", False):
             raise StoppedError
         if self.seconds > self.settings.seconds:
@@ -291,7 +290,7 @@ class Record:
 def run_solver(
     program: NonlinearProgram, start: Array, settings: Settings, search: Callable[[Record, Array], Outcome]
 ) -> Outcome:
-    """Return the outcome of a solver, or that of the best iterate if it is stopped (even by Ctrl-C) or out of time."""
+    """Return the outcome of a solver, or of its best iterate if it is stopped (even by Ctrl-C) or out of time."""
     x = np.array(start, dtype=float)
     if x.shape != (program.n,) or not np.isfinite(x).all():
         problem = f"has shape {x.shape}" if x.shape != (program.n,) else "has values that are not finite"

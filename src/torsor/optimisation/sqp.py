@@ -1,15 +1,15 @@
-"""Sequential quadratic programming: each step solves a quadratic program (QP) with linearised rows.
+"""Sequential quadratic programming, in which each step solves a quadratic program (QP) with linearised rows.
 
-The QP for a step d, with the Hessian H of the Lagrangian made convex, is
+With the convexified Hessian H of the Lagrangian, the QP for a step d is
 
     minimise 1/2 d^T H d + gradient . d + weight t   subject to rows + J d within their bounds, relaxed by t times
     their current violation, 0 <= t <= 1
 
-It is always feasible with d = 0, t = 1 (Powell 1978). Steps are shortened until the merit function f + penalty x the
-sum of violations decreases. The length of a shortened step limits the following ones.
+It is always feasible, with d = 0 and t = 1 (Powell 1978). Steps are shortened until the merit function, f + penalty
+times the sum of violations, decreases. The length of a shortened step limits the next ones.
 
-A QP is one library call that cannot be interrupted by the time limit or Ctrl-C. Both are checked before each QP, and
-its iterations are limited to those that fit into the remaining time.
+A QP is a single library call, which neither the time limit nor Ctrl-C can interrupt. Both are checked before each QP,
+whose number of iterations is limited by the remaining time.
 """
 
 from time import perf_counter
@@ -22,21 +22,21 @@ from torsor.base.arrays import Array
 from torsor.optimisation.program import NonlinearProgram, Outcome, Settings, padded, violations_of
 from torsor.optimisation.record import TIME_LIMIT_STATUS, LimitError, Record, run_solver
 
-# PIQP, a proximal interior-point method. In comparison, qpOASES is as good but prints to the screen, qrqp takes
-# hundreds of times as long, and the steps of DAQP and ProxQP are not precise enough.
+# The QP solver is PIQP, a proximal interior-point method. By comparison, qpOASES is equally good but prints to the
+# screen, qrqp takes hundreds of times as long, and the steps of DAQP and ProxQP are not precise enough.
 QP_SOLVER = "piqp"
 QP_OPTIONS: dict[str, Any] = {"error_on_fail": False, "print_time": False, "piqp": {"eps_abs": 1e-10, "eps_rel": 1e-11}}
-# Iteration limits of a QP: successful ones take about 30. Fewer are allowed if less time is left.
+# Iteration limits of a QP. Successful QPs take about 30 iterations; fewer are allowed if little time is left.
 QP_ITERATION_LIMITS = (100, 50, 25, 12)
 LIMITED_STATUS = "max iterations reached"  # PIQP's status text
-TIMING_ITERATIONS = 5  # iterations of the QP that measures the time per iteration
+TIMING_ITERATIONS = 5  # number of iterations of the QP that measures the time per iteration
 MIN_EIGENVALUE_RATIO = 1e-8  # smallest eigenvalue of the convex Hessian, relative to the largest
-MIN_STEP_FRACTION = 1e-6  # fraction of a step at which the line search gives up
-# Initial and largest weight of t, which grows while rows stay relaxed.
+MIN_STEP_FRACTION = 1e-6  # fraction of a step at which the line search fails
+# Initial and largest weight of t; it increases while rows stay relaxed.
 FIRST_RELAXATION_WEIGHT, MAX_RELAXATION_WEIGHT = 1e3, 1e8
 RELAXED_THRESHOLD = 1e-3  # t above which rows count as relaxed
 MIN_TOLERANCE = 1e-8  # smallest tolerance, because QPs are not solved more precisely
-# Relative change of x that counts as 0, and the number of such steps that is accepted.
+# Relative change of x that counts as 0, and the largest number of such steps.
 STILL_CHANGE, MAX_STILL_STEPS = 1e-14, 3
 SHORT_STEP_FRACTION = 0.2  # steps shortened below this fraction limit the length of the next ones
 RADIUS_GROWTH, MIN_RADIUS = 3.0, 1e-6  # growth factor and smallest value of the step limit
@@ -92,7 +92,7 @@ class _Model:
     def at(
         self, x: Array, hessian: Array, gradient: Array, entries: Array, rows: Array, *, weight: float, radius: float
     ) -> None:
-        """Set the point: derivatives, rows (m,), the weight of t, and the largest change of a variable (``radius``)."""
+        """Set the point: derivatives, rows (m,), weight of t, and largest change of a variable (``radius``)."""
         program = self.program
         self._low, self._high = program.lower - x, program.upper - x
         self._radius = radius
@@ -106,7 +106,7 @@ class _Model:
         }
 
     def step(self, rows: Array, seconds: float) -> _Step | None:
-        """Return the step for given rows, or None if the QP fails; raise LimitError if too little time is left."""
+        """Return the step for ``rows``, or None if the QP fails; raise LimitError if too little time is left."""
         if not np.isfinite(seconds):
             return self._solve(rows, QP_ITERATION_LIMITS[0])
         if self._seconds is None:
@@ -209,7 +209,7 @@ class _Search:
         return self.record.outcome(words, True, (self.x, self.multipliers, self.bound_multipliers))
 
     def _advance(self) -> bool:
-        """Take a step, shifting the Hessian until one is accepted; return whether one was."""
+        """Take a step, shifting the Hessian until one is accepted; return whether one was accepted."""
         rows, (gradient, entries) = self.evaluations.value(self.x)[1], self.evaluations.jacobian(self.x)
         H = self._hessian()
         for shift in HESSIAN_SHIFTS:
@@ -221,7 +221,7 @@ class _Search:
         return False
 
     def _step(self, rows: Array) -> _Step | None:
-        """Return the QP step for given rows, unless a limit is reached or Ctrl-C was pressed."""
+        """Return the QP step for ``rows``; raise an error at the time limit or after Ctrl-C."""
         self.record.check()
         return self.model.step(rows, self.settings.seconds - self.record.seconds)
 
@@ -266,4 +266,4 @@ class _Search:
         self.x = x
         self.multipliers = self.multipliers + length * (step.multipliers - self.multipliers)
         self.bound_multipliers = self.bound_multipliers + length * (step.bound_multipliers - self.bound_multipliers)
-        return self._still < MAX_STILL_STEPS  # multipliers may still improve while x does not
+        return self._still < MAX_STILL_STEPS  # multipliers may improve while x does not

@@ -1,6 +1,6 @@
-"""The standard form of dense solvers: free variables, separate equations and inequalities, scaled gradients.
+"""The standard form of dense solvers: free variables, separate equations and inequalities, and scaled gradients.
 
-``restore_feasibility`` reduces the violation alone.
+``restore_feasibility`` reduces only the violation.
 """
 
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ from torsor.base.arrays import Array, Flags, Indices
 from torsor.optimisation.program import padded
 from torsor.optimisation.record import Record
 
-# Sparse matrices with many rows but few row patterns, as dense blocks: rows with similar columns are stored together.
+# Sparse matrices with many rows but few row patterns are stored as dense blocks of rows with similar columns.
 #
-# The rows of a motion at the nodes between two knots depend on the same few control points. Products with such blocks
-# take a fraction of the operations of a dense matrix, at the speed of dense ones.
+# The rows of a motion at nodes between two knots depend on the same few control points. Products with such blocks take
+# a fraction of the operations of a dense matrix, at the speed of dense products.
 
-MAX_KINDS = 600  # largest number of row patterns; with more, one block holds all rows
-BLOCK_COST = 3e5  # operations that take as long as one more block
-ENTRY_COST = 25.0  # operations that take as long as adding one entry of a block product to the full matrix
+MAX_KINDS = 600  # largest number of row patterns; with more, there is one block with all rows
+BLOCK_COST = 3e5  # number of operations that take as long as an additional block
+ENTRY_COST = 25.0  # number of operations that take as long as adding an entry of a block product to the full matrix
 
 
 @dataclass(frozen=True, eq=False)
 class RowBlocks:
-    """The places of entries at ``rows`` and ``columns`` (k,) of a matrix of the given ``shape``, in dense blocks."""
+    """Dense blocks for entries at ``rows`` and ``columns`` (k,) of a matrix with the shape ``shape``."""
 
     shape: tuple[int, int]
     rows: Indices
@@ -52,7 +52,7 @@ class RowBlocks:
 
     @cached_property
     def _places(self) -> Indices:
-        """Places of the entries in the concatenated blocks."""
+        """Indices of the entries in the concatenated blocks."""
         block_of, row_in, column_in = np.zeros(self.shape[0], dtype=int), np.zeros(self.shape[0], dtype=int), []
         for index, (rows, columns) in enumerate(self.blocks):
             block_of[rows], row_in[rows] = index, np.arange(len(rows))
@@ -65,21 +65,21 @@ class RowBlocks:
 
     @cached_property
     def _edges(self) -> list[int]:
-        """The start of each block, and the end."""
+        """The start of each block, and the end of the last one."""
         return [0, *np.cumsum([len(rows) * len(columns) for rows, columns in self.blocks]).tolist()]
 
     @cached_property
     def _is_unique(self) -> bool:
-        """Whether no two entries have the same place."""
+        """Whether all entries have different indices."""
         return int(np.bincount(self._places).max(initial=0)) < 2
 
     @cached_property
     def products(self) -> Indices:
-        """The places in a flat (n, n) matrix of the products of the columns of each block."""
+        """Indices, in a flat (n, n) matrix, of the products of the columns of each block."""
         return np.concatenate([(columns[:, None] * self.shape[1] + columns).ravel() for _, columns in self.blocks])
 
     def filled(self, entries: Array) -> "BlockMatrix":
-        """Return the matrix with the given entries (k,); entries at the same place are added."""
+        """Return the matrix with ``entries`` (k,); entries with equal indices are added."""
         if self._is_unique:
             flat = np.zeros(self._edges[-1])
             flat[self._places] = entries
@@ -97,21 +97,21 @@ class BlockMatrix:
     parts: list[Array]
 
     def times(self, x: Array) -> Array:
-        """Return J x, for x (n,) or (n, k)."""
+        """Return J x for x (n,) or (n, k)."""
         result = np.empty((self.pattern.shape[0], *x.shape[1:]))
         for (rows, columns), part in zip(self.pattern.blocks, self.parts, strict=True):
             result[rows] = part @ x[columns]
         return result
 
     def transposed_times(self, y: Array) -> Array:
-        """Return J^T y, for y (m,) or (m, k)."""
+        """Return J^T y for y (m,) or (m, k)."""
         result = np.zeros((self.pattern.shape[1], *y.shape[1:]))
         for (rows, columns), part in zip(self.pattern.blocks, self.parts, strict=True):
             result[columns] += part.T @ y[rows]
         return result
 
     def gram(self, weights: Array) -> Array:
-        """Return J^T diag(weights) J (n, n), for nonnegative weights (m,)."""
+        """Return J^T diag(weights) J (n, n) for nonnegative weights (m,)."""
         n, root, first = self.pattern.shape[1], np.sqrt(weights), 0
         products = np.empty(len(self.pattern.products))
         for (rows, columns), part in zip(self.pattern.blocks, self.parts, strict=True):
@@ -133,7 +133,7 @@ def _cost(rows: Array | float, columns: Array | float) -> Array | float:
 
 
 def _merged(kinds: Array, counts: Array) -> list[list[int]]:
-    """Return groups of row patterns (k, n) that occur ``counts`` (k,) times; pairs are merged while that saves work."""
+    """Return groups of row patterns (k, n), which occur ``counts`` (k,) times, merged while that saves operations."""
     kinds, counts, groups = kinds.astype(float), counts.copy(), [[k] for k in range(len(counts))]
     sizes = kinds.sum(axis=1)
     unions = sizes[:, None] + sizes - kinds @ kinds.T
@@ -157,15 +157,15 @@ def _merged(kinds: Array, counts: Array) -> list[list[int]]:
 
 
 BOUND_SIGNS = np.array([[1.0], [-1.0]])  # signs of the distances from lower and upper bounds
-MIN_BOUND_DISTANCE = 1e-15  # smallest relative distance from a bound, against rounding
+MIN_BOUND_DISTANCE = 1e-15  # smallest relative distance from a bound, which absorbs rounding
 EQUAL_BOUND_TOLERANCE = 1e-12  # relative distance below which two bounds are equal
-# Residual factor that counts as no progress, over this many iterations of a restoration.
+# Ratio of residuals that counts as no progress, and the corresponding number of restoration iterations.
 STALL_FACTOR, STALL_ITERATIONS = 0.95, 30
 MAX_GRADIENT = 100.0  # larger gradients at the start are scaled down to this (as in IPOPT)
 
 
 class Jacobians(NamedTuple):
-    """First derivatives of f (n,), of equations (e, n) and of inequalities (i, n)."""
+    """First derivatives of f (n,), equations (e, n) and inequalities (i, n)."""
 
     gradient: Array
     equations: Array
@@ -175,9 +175,9 @@ class Jacobians(NamedTuple):
 class StandardForm:
     """Minimise f(x) subject to c(x) = 0 (e,), row_lower <= h(x) <= row_upper (i,) and distinct bounds on x.
 
-    Variables with equal bounds are constants, and rows without bounds are omitted. f and each row are multiplied by a
-    factor of at most 1, so that no gradient at the start exceeds ``MAX_GRADIENT``. ``w_bounds`` (2, w) are the lower
-    and upper bounds of w = (x, slacks of h), and ``inner`` the same, moved inwards by the rounding error.
+    Variables with equal bounds are constants, and rows without bounds are omitted. f and each row are multiplied by
+    factors of at most 1, so that no gradient at the start exceeds ``MAX_GRADIENT``. ``w_bounds`` (2, w) are the lower
+    and upper bounds of w = (x, slacks of h), and ``inner`` are these bounds moved inwards by the rounding error.
     """
 
     def __init__(self, record: Record, start: Array):
@@ -220,7 +220,7 @@ class StandardForm:
         return BOUND_SIGNS * (w - self.w_bounds)
 
     def full(self, x: Array) -> Array:
-        """Return all variables of the program."""
+        """Return all variables of the program, including constants."""
         self._all[self.free] = x
         return self._all
 
@@ -256,7 +256,7 @@ class StandardForm:
         return result
 
     def multipliers(self, x: Array, y: Array, u: Array, z: Array) -> tuple[Array, Array]:
-        """Return the multipliers of the program's rows (m,) and bounds (n,), given those of the standard form."""
+        """Return the multipliers of the program's rows (m,) and bounds (n,) from those of the standard form."""
         rows, bounds = self._rows(y, u) / self.weight, np.zeros(self.program.n)
         bounds[self.free] = z / self.weight
         if len(self.free) < self.program.n:  # multipliers of fixed variables balance the gradient of the Lagrangian
@@ -268,28 +268,28 @@ class StandardForm:
         return rows, bounds
 
     def own(self, multipliers: Array, bound_multipliers: Array) -> tuple[Array, Array, Array]:
-        """Return y (e,), u (i,) and z (n,), given the multipliers of the program."""
+        """Return y (e,), u (i,) and z (n,) from the multipliers of the program."""
         scaled = multipliers / self.scales * self.weight
         return scaled[self.e], scaled[self.i], bound_multipliers[self.free] * self.weight
 
 
 def _is_equal(lower: Array, upper: Array) -> Flags:
-    """Return which pairs of bounds are equal."""
+    """Return flags of the equal pairs of bounds."""
     with np.errstate(invalid="ignore"):
         return np.asarray(upper - lower <= EQUAL_BOUND_TOLERANCE * _size(lower))
 
 
 def _size(side: Array) -> Array:
-    """Return the sizes of bounds, at least 1, or 0 for infinite ones."""
+    """Return the magnitudes of bounds, at least 1, or 0 for infinite ones."""
     return np.where(np.isfinite(side), np.maximum(1.0, np.abs(side)), 0.0)
 
 
 def restore_feasibility(form: StandardForm, record: Record, start: Array, target: float) -> Array | None:
-    """Return variables whose sum of violations is at most ``target``, or None if none are found nearby.
+    """Return variables with a sum of violations of at most ``target``, or None if none are found nearby.
 
     The method is damped least squares over the equations and the violated inequalities. It stops if the residual
-    falls by less than a twentieth in 30 iterations. At that rate it would take hundreds of iterations to reach the
-    target, and convergence to a residual that does not vanish only becomes slower.
+    decreases by less than a twentieth in 30 iterations. At that rate, reaching the target would take hundreds of
+    iterations, and convergence to a nonzero residual only becomes slower.
     """
     x, damping = start, 1e-4
     off, E = _residuals(form, x)

@@ -1,7 +1,7 @@
-"""LLVM code of a GPU kernel: one thread computes one state, in one function, from the rules of the machine code.
+"""LLVM code of a GPU kernel, in which each thread computes one state, from the rules of the machine code.
 
 A kernel takes the number of states and, for each array, its address and its strides (bytes between states and entries).
-Threads beyond the last state compute it again and write the same numbers to the same place, which avoids a branch.
+Threads beyond the last state recompute it and write the same numbers to the same location, which avoids a branch.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,19 +18,19 @@ from torsor.compiler.llvm.elementary import EVERY_RULE
 from torsor.compiler.llvm.rules import Emitter, Scalar
 from torsor.compiler.program import FREE_OPERATIONS, Operation, Program, no_rule
 
-# sin and cos on a GPU: no branch in the usual case, and correct for huge angles too.
+# sin and cos on a GPU, without a branch for typical angles, and correct for huge angles.
 #
-# A call within a kernel, even one that hardly ever happens, needs registers for all live values, and branches keep the
-# compiler from mixing independent operations. Sine and cosine of angles that are inputs, as nearly all are, are
-# therefore computed at the start, where nothing is live yet. If one of the angles is huge, they are computed again.
-# Those of large functions then wait in shared memory until they are used.
+# A call within a kernel, even a rare one, needs registers for all live values, and branches prevent the compiler from
+# interleaving independent operations. Nearly all angles are inputs. Their sines and cosines are therefore computed at
+# the start, where no values are live, and recomputed if one of the angles is huge. In large functions, they are stored
+# in shared memory until they are used.
 
 
 class CudaEmitter(Emitter):
-    """Writer of instructions for one state: vectors of length 1. There is no C library on the GPU."""
+    """Emitter of instructions for one state (vectors of length 1), without the C library, which GPUs lack."""
 
     def one_huge(self, x: str) -> str:
-        """Return a bit that is set if an angle is too large for the usual reduction."""
+        """Return a bit that is set if an angle is too large for the standard reduction."""
         return self.put(f"extractelement {self.bits} {self.is_huge(x)}, i64 0")
 
     def any_sin_cos(self, x: str) -> tuple[str, str]:
@@ -47,7 +47,7 @@ class CudaEmitter(Emitter):
 
 
 def angles_of(program: Program, most: int) -> dict[int, tuple[int | None, int | None]]:
-    """Return up to ``most`` inputs whose sine or cosine is taken, with the values that hold the sines and cosines."""
+    """Return up to ``most`` inputs that are angles, with the values of their sines and cosines."""
     result: dict[int, tuple[int | None, int | None]] = {}
     for index, operation in enumerate(program.operations):
         if operation.code in (ca.OP_SIN, ca.OP_COS):
@@ -61,7 +61,7 @@ def angles_of(program: Program, most: int) -> dict[int, tuple[int | None, int | 
 def write_angles(
     e: CudaEmitter, values: Sequence[str], store: Callable[[int, str], None] | None = None
 ) -> list[tuple[str, str]]:
-    """Write the sines and cosines of angles and return their names; ``store`` puts them in slots 0, 1, ... instead."""
+    """Write the sines and cosines of angles and return their names; ``store`` stores them in slots instead."""
 
     def put(k: int, pair: tuple[str, str]) -> tuple[str, str]:
         if store is not None:
@@ -93,15 +93,15 @@ def write_angles(
 NAME = "torsor"
 """The name of the kernel in PTX."""
 
-_THREADS = (128, 64, WARP)  # of a block
-_BLOCK_SHARED = 56 * 1024  # bytes of shared memory per block: four of them fill an SM of Hopper
-_MAX_ANGLES = 16  # angles
-_WARP_SHARED = 48 * 1024  # maximum bytes per warp, which every GPU has
+_THREADS = (128, 64, WARP)  # threads per block, in order of preference
+_BLOCK_SHARED = 56 * 1024  # bytes of shared memory per block; four blocks fill an SM of Hopper
+_MAX_ANGLES = 16  # largest number of angles computed at the start
+_WARP_SHARED = 48 * 1024  # maximum number of bytes per warp, which every GPU has
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a kernel: which arrays are staged, inputs first, and the resources of a thread.
+    """The plan of a kernel: flags of the staged arrays (inputs first), and the resources of a thread.
 
     Without a ``budget``, the size of the program determines the resources.
     """
@@ -118,12 +118,12 @@ class Kernel(NamedTuple):
 
 
 def threads_of_block(shared: int) -> int:
-    """Return the number of threads per block for warps that each need ``shared`` bytes of shared memory."""
+    """Return the number of threads per block if each warp needs ``shared`` bytes of shared memory."""
     return next(item for item in _THREADS if item == WARP or shared * item // WARP <= _BLOCK_SHARED)
 
 
 class _Kernel:
-    """The code of one kernel as it is being written."""
+    """Builder of the code of one kernel."""
 
     def __init__(self, part: Part, scalar: Scalar, plan: Plan, form: Form):
         program, self.zeros = part
@@ -135,12 +135,12 @@ class _Kernel:
         slots = (_WARP_SHARED - self.tile_bytes) // (WARP * scalar.size)
         self.angles = angles_of(program, slots // 4)
         near = [tile is not None for tile in self.tiles[: self.inputs]]
-        # The registers of a small function hold its sines and cosines.
+        # In small functions, sines and cosines stay in registers.
         self.small = self.budget.kept >= len(program.operations) and len(self.angles) <= _MAX_ANGLES
         waiting = [] if self.small else [value for pair in self.angles.values() for value in pair]
         self.spills = plan_spills(program, self.budget, slots, waiting, near)
         self.shared = self.tile_bytes + self.spills.slots * WARP * scalar.size
-        self.called: dict[str, str] = {}  # elementary functions, by name, with their code
+        self.called: dict[str, str] = {}  # code of the elementary functions in use, by name
         self.begin()
 
     def begin(self) -> None:
@@ -151,12 +151,12 @@ class _Kernel:
         self.loaded: dict[tuple[int, int], str] = {}
 
     def staged(self, inputs: bool) -> list[Staged]:
-        """Return the staged inputs, or the staged outputs."""
+        """Return the staged inputs or outputs."""
         numbers = range(self.inputs) if inputs else range(self.inputs, len(self.entries))
         return [Staged(k, self.entries[k], tile) for k in numbers if (tile := self.tiles[k]) is not None]
 
     def start(self) -> None:
-        """Write the beginning of each function: the state of the thread, and the addresses of its arrays."""
+        """Write the beginning of a function, which computes the state of the thread and the addresses of its arrays."""
         e, form = self.emitter, self.form
         e.lines += form.start(self.shared)
         e.lines += [
@@ -198,7 +198,7 @@ class _Kernel:
         ]
 
     def slot(self, number: int) -> str:
-        """Return a typed pointer to a slot of the thread; the slots of the threads in a warp are adjacent."""
+        """Return a typed pointer to a slot of the thread; slots of the threads of a warp are adjacent."""
         skip = number * WARP * self.scalar.size
         return f"{self.form.shared} {self.emitter.put(f'getelementptr i8, {self.form.shared} %slots, i64 {skip}')}"
 
@@ -218,7 +218,7 @@ class _Kernel:
         return f"{self.form.memory} {e.put(f'getelementptr i8, {self.form.memory} %array.{k}, i64 {skip}')}"
 
     def load(self, k: int, entry: int) -> str:
-        """Return an entry of an input; adjacent entries of a tile are read with it."""
+        """Return an entry of an input; adjacent entries of a tile are read together."""
         e, tile, size, kind = self.emitter, self.tiles[k], self.scalar.size, self.scalar.name
         if (k, entry) in self.loaded:
             return self.loaded[k, entry]
@@ -226,7 +226,7 @@ class _Kernel:
             load = f"load {e.vector}, {self.pointer(k, entry)}, align {size}, !invariant.load !0"
             self.loaded[k, entry] = e.put(load)
         else:
-            many = tile.access // size  # as many as one access of shared memory has
+            many = tile.access // size  # number of entries per access of shared memory
             first, group = entry // many * many, f"<{many} x {kind}>"
             values = e.put(f"load {group}, {self.pointer(k, first)}, align {tile.access}")
             for j in range(many):
@@ -244,9 +244,9 @@ class _Kernel:
         return self.names[index]
 
     def start_angles(self) -> None:
-        """Write the first loads, and sine and cosine of the angles that are inputs."""
+        """Write the first loads, and the sines and cosines of input angles."""
         early = [entry for entry, slot in self.spills.loads.get(0, ()) if slot is None]
-        for item in early:  # their loads are in flight together
+        for item in early:  # these loads overlap
             self.value(item)
         if not self.angles:
             return
@@ -267,7 +267,7 @@ class _Kernel:
             self.names[index] = e.put(f"load {e.vector}, {self.slot(slot)}, align {self.scalar.size}")
 
     def drop(self, index: int) -> None:
-        """Drop the name of a value, so that it is loaded before its next use."""
+        """Forget the name of a value, so that it is reloaded before its next use."""
         self.names.pop(index, None)
         operation = self.program.operations[index]
         if operation.code == ca.OP_INPUT:
@@ -289,7 +289,7 @@ class _Kernel:
             raise NotImplementedError(no_rule(self.program.name, operation.code))
 
     def body(self) -> None:
-        """Write all operations; a result is stored as soon as it is known."""
+        """Write all operations; results are stored immediately."""
         targets, spills = self.program.targets, self.spills
         self.places()
         self.start_angles()
@@ -313,7 +313,7 @@ class _Kernel:
         give(self.emitter.constant(0.0), self.zeros)
 
     def function(self, name: str, phases: Sequence[str], attributes: Sequence[str] = ()) -> str:
-        """Return the text of a function that performs some phases."""
+        """Return the text of a function for the given phases."""
         self.begin()
         self.start()
         e = self.emitter

@@ -1,7 +1,7 @@
 """Access to the GPU through CuPy: arrays, memory, streams, and loading of PTX.
 
-CuPy is used instead of the driver's own Python package, because users need GPU arrays in any case. CuPy provides memory
-pools, the current stream and DLPack, and loading PTX takes three lines.
+CuPy is used instead of the Python package of the driver, because users need GPU arrays in any case. CuPy provides
+memory pools, the current stream and DLPack, and loads PTX in three lines.
 """
 
 import sys
@@ -23,12 +23,12 @@ from torsor.compiler.cuda.layout import GPU
 Launch = Callable[[int, int, int, Sequence[int]], None]
 """Launches a kernel: (blocks, threads per block, bytes of shared memory per block, arguments)."""
 
-_LARGE_SHARED = 48 * 1024  # bytes: a kernel that uses more must request it
+_LARGE_SHARED = 48 * 1024  # bytes; a kernel must request larger amounts
 _CUDA_DEVICES = (2, 13)  # DLPack device types: GPU memory, and managed memory
 
 
 class Device:
-    """The current GPU of CuPy: ``xp`` is the module of its arrays, which has the functions of NumPy."""
+    """The current GPU of CuPy; ``xp`` is the array module with the functions of NumPy."""
 
     form = GPU
 
@@ -36,7 +36,7 @@ class Device:
         self.xp, self._gpus = xp, dict[int, GpuModel]()
 
     def number(self) -> int:
-        """Return the number of the current GPU: each GPU loads its own kernels."""
+        """Return the number of the current GPU, because kernels are loaded separately on each GPU."""
         return int(self.xp.cuda.runtime.getDevice())
 
     @property
@@ -49,12 +49,12 @@ class Device:
         return self._gpus[number]
 
     def free_memory(self) -> int:
-        """Return the free memory of the current GPU in bytes, with that of CuPy's pool."""
+        """Return the free memory of the current GPU in bytes, including that of CuPy's pool."""
         free = self.xp.cuda.runtime.memGetInfo()[0] + self.xp.get_default_memory_pool().free_bytes()
         return int(free)
 
     def received(self, value: Any, dtype: str) -> Any:
-        """Return a value as a real CuPy array, or None; it is copied only if necessary."""
+        """Return a value as a real CuPy array, copied only if necessary, or None if it is not real."""
         cupy = self.xp
         if not isinstance(value, cupy.ndarray):
             if _is_on_gpu(value):
@@ -74,7 +74,7 @@ class Device:
         return int(array.data.ptr)
 
     def of(self, arrays: Sequence[Any]) -> AbstractContextManager[Any]:
-        """Return a context for the GPU of some arrays, which must all be on the same GPU."""
+        """Return a context for the GPU of arrays; raise ModelError if they are on different GPUs."""
         numbers = sorted({array.device.id for array in arrays})
         if len(numbers) > 1:
             raise ModelError(f"are on GPUs {numbers}", argument="arrays", allowed="one GPU", fix="copy them to one GPU")
@@ -82,7 +82,7 @@ class Device:
         return context
 
     def translated(self, module: str) -> bytes:
-        """Return an LLVM module as code that the device loads: PTX."""
+        """Return an LLVM module as PTX."""
         return self.gpu.ptx(module).encode()
 
     def load(self, code: bytes) -> Launch:
@@ -116,7 +116,7 @@ class _Stream:
 
 
 def foreign_stream(xp: Any, address: int) -> AbstractContextManager[Any]:
-    """Return a context in which a PyTorch or JAX stream, given by its address, is the current stream of CuPy."""
+    """Return a context in which the PyTorch or JAX stream at an address is the current stream of CuPy."""
     from_external = getattr(xp.cuda.Stream, "from_external", None)  # CuPy 14
     if address == 0:
         return cast(AbstractContextManager[Any], xp.cuda.Stream.null)
@@ -131,23 +131,23 @@ def _is_on_gpu(value: Any) -> bool:
 
 
 def array_module(device: str) -> Any:
-    """Return the module of the arrays of a device: CuPy for "cuda", else NumPy."""
+    """Return the array module of a device: CuPy for "cuda", otherwise NumPy."""
     return current().xp if device == "cuda" else np
 
 
 def free_memory(device: str) -> int:
-    """Return the free memory of a device in bytes; that of the host is taken as unlimited."""
+    """Return the free memory of a device in bytes; host memory counts as unlimited."""
     return current().free_memory() if device == "cuda" else sys.maxsize
 
 
 def on_host(array: Any) -> NDArray[Any]:
-    """Return an array as a NumPy array, which is copied from the GPU if necessary."""
+    """Return an array as a NumPy array, copied from the GPU if necessary."""
     return cast(NDArray[Any], array.get() if hasattr(array, "get") else array)
 
 
 @cache
 def current() -> Device:
-    """Return the device on which kernels run; raise an error that names any missing component."""
+    """Return the device on which kernels run; raise ImportError or RuntimeError if a component is missing."""
     try:
         import cupy
     except ImportError:

@@ -1,4 +1,4 @@
-"""NVIDIA GPUs as LLVM targets: from an LLVM module to PTX, which the GPU driver compiles."""
+"""NVIDIA GPUs as LLVM targets: translation of LLVM modules to PTX, which the GPU driver compiles."""
 
 from dataclasses import dataclass
 
@@ -10,17 +10,17 @@ TRIPLE = "nvptx64-nvidia-cuda"
 WARP = 32
 """Number of threads that execute an instruction together."""
 
-# Compute capabilities that LLVM supports, times ten, with the first PTX version (times ten) that has each. A newer GPU
-# runs the code of the newest one before it.
+# Compute capabilities supported by LLVM and the first PTX versions that support them, all times ten. A newer GPU runs
+# the code of the newest capability before its own.
 _CAPABILITIES = {70: 60, 72: 61, 75: 63, 80: 70, 86: 71, 87: 74, 89: 78, 90: 78, 100: 86, 120: 87}
-# The first CUDA release (as reported by the driver) that reads a PTX version, newest first; older ones are not needed.
+# The first CUDA release (as reported by the driver) that supports a PTX version, newest first.
 _VERSIONS = ((12080, 87), (12050, 85), (12040, 84), (12030, 83), (12020, 82), (12010, 81), (12000, 80), (11080, 78))
 _MIN_DRIVER = 11080
 
 
 @dataclass(frozen=True)
 class GpuModel:
-    """A GPU model: its compute capability and the PTX version to generate for it, both times ten."""
+    """A GPU model: its compute capability and PTX version, both times ten."""
 
     capability: int
     version: int
@@ -40,11 +40,11 @@ class GpuModel:
 
     @property
     def description(self) -> str:
-        """Everything that PTX depends on except its source, including the versions of LLVM and llvmlite."""
+        """Text with everything on which PTX depends except its source, including the versions of LLVM and llvmlite."""
         return "|".join([TRIPLE, str(self.capability), str(self.version), *versions()])
 
     def ptx(self, module: str) -> str:
-        """Return the PTX of an LLVM module, which LLVM's verifier has accepted."""
+        """Return the PTX of an LLVM module after checking it with LLVM's verifier."""
         initialize()
         target = llvm.Target.from_triple(TRIPLE)
         machine = target.create_target_machine(cpu=f"sm_{self.capability}", features=f"+ptx{self.version}", opt=3)

@@ -1,4 +1,4 @@
-"""Compiled functions on the GPU, called like ``Kernel`` but with CuPy arrays."""
+"""Compiled functions on the GPU, which are called like ``Kernel`` but with CuPy arrays."""
 
 import hashlib
 import math
@@ -38,13 +38,13 @@ def require_card() -> None:
 
 
 class CudaKernel(VirtualMachine):
-    """A compiled function on the GPU: ``function`` is the CasADi function that defines it.
+    """A compiled function on the GPU; ``function`` is the CasADi function that defines it.
 
-    CuPy arrays, and all other arrays that expose GPU memory (``__dlpack__``, ``__cuda_array_interface__``), are used in
-    place. NumPy arrays are copied to the GPU. Results are CuPy arrays, computed on CuPy's current stream. No call waits
-    for the GPU. PTX is generated on the first call with arrays of a new layout.
+    CuPy arrays, and other arrays that expose GPU memory (``__dlpack__``, ``__cuda_array_interface__``), are used in
+    place. NumPy arrays are copied to the GPU. Results are CuPy arrays, computed on CuPy's current stream. Calls do not
+    wait for the GPU. PTX is generated on the first call with a new array layout.
 
-    ``key`` is the name of the function on disk; by default it is a hash of all operations.
+    ``key`` is the cache key of the function, by default a hash of all operations.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class CudaKernel(VirtualMachine):
         self._loaded: dict[tuple[int, tuple[bool, ...]], list[Loaded]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the CasADi function: PTX is loaded from the cache or generated again when it is unpickled."""
+        """Pickle the CasADi function; on unpickling, PTX is loaded from the cache or generated again."""
         return self.pickled(self.dtype, self.inputs, self.outputs)
 
     def __repr__(self) -> str:
@@ -70,7 +70,7 @@ class CudaKernel(VirtualMachine):
 
     @property
     def xp(self) -> Any:
-        """The module of its arrays, which has the functions of NumPy: CuPy."""
+        """The array module, which is CuPy."""
         return self._device.xp
 
     @property
@@ -85,7 +85,7 @@ class CudaKernel(VirtualMachine):
     def __call__(self, *values: Any, out: Any = None) -> Any:
         """Evaluate the function: take one array per input, and return one CuPy array or a tuple of them.
 
-        ``out`` holds GPU arrays for the results, of the right shape and type, with any strides.
+        ``out`` contains GPU arrays for the results, with matching shapes and types and arbitrary strides.
         """
         if len(values) != len(self.inputs):
             raise TypeError(f"{self.signature.name} takes {len(self.inputs)} arguments, but {len(values)} were given")
@@ -105,7 +105,7 @@ class CudaKernel(VirtualMachine):
         return results[0] if len(results) == 1 else tuple(results)
 
     def _evaluate(self, arrays: list[Any], places: list[Placed], outputs: list[Any], batch: Shape) -> list[Any]:
-        """Return the results for checked inputs; ``arrays`` keeps the copies of these inputs alive."""
+        """Return the results for checked inputs; ``arrays`` keeps copies of the inputs alive."""
         states = math.prod(batch)
         dense = [self._is_row_major(place) for place in places]
         to_stage = choose_staged(self._entries, self._size, (*dense, *self._rows_out(places, dense, outputs, batch)))
@@ -117,7 +117,7 @@ class CudaKernel(VirtualMachine):
                 written = self._empty(batch, core, to_stage[k])
             places.append(self._place(written, batch, core) or Placed(0, 0, 0))
             results.append(written)
-        # A row-major array of ``out`` that is not staged is written correctly, but slowly.
+        # An array in ``out`` that is row-major but not staged is written correctly, but slowly.
         staged = choose_staged(self._entries, self._size, [self._is_row_major(place) for place in places])
         arguments = [states, *(n for place in places for n in (place.pointer, place.state, place.entry))]
         for kernel in self._kernel(staged):
@@ -129,7 +129,7 @@ class CudaKernel(VirtualMachine):
         return results
 
     def _rows_out(self, places: list[Placed], dense: list[bool], outputs: list[Any], batch: Shape) -> list[bool]:
-        """Return which results are row-major: arrays in ``out`` keep their order, and new arrays follow the inputs."""
+        """Return flags of row-major results: arrays in ``out`` keep their order, and new arrays follow the inputs."""
         columns = any(item.state == self._size and item.entry != self._size and item.entry for item in places)
         new = any(dense) or not columns
         result = []
@@ -142,7 +142,7 @@ class CudaKernel(VirtualMachine):
         return place.entry == self._size and place.state not in (0, self._size)
 
     def _empty(self, batch: Shape, core: Shape, rows: bool) -> Any:
-        """Return a new array (*batch, *core), whose states or whose entries are adjacent in memory."""
+        """Return a new array (*batch, *core) with adjacent entries of a state (``rows``) or adjacent states."""
         xp = self._device.xp
         if rows or math.prod(core) <= 1:
             return xp.empty((*batch, *core), self.dtype)
@@ -150,7 +150,7 @@ class CudaKernel(VirtualMachine):
         return made.transpose(*range(len(core), made.ndim), *range(len(core)))
 
     def _placed(self, array: Any, batch: Shape, core: Shape) -> tuple[Any, Placed]:
-        """Return an input and its place; it is copied if its states are not evenly spaced."""
+        """Return an input, copied if its states are not evenly spaced, and its memory layout."""
         xp = self._device.xp
         whole = xp.broadcast_to(array, (*batch, *core))
         place = self._place(whole, batch, core)
@@ -161,13 +161,13 @@ class CudaKernel(VirtualMachine):
         return whole, place
 
     def _place(self, array: Any, batch: Shape, core: Shape) -> Placed | None:
-        """Return the place of an array (*batch, *core), or None if its states or entries are not evenly spaced."""
+        """Return the layout of an array (*batch, *core), or None if its states or entries are not evenly spaced."""
         split = len(batch)
         state, entry = collapsed(batch, array.strides[:split]), collapsed(core, array.strides[split:])
         return None if state is None or entry is None else Placed(self._device.pointer(array), state, entry)
 
     def _checked_out(self, out: Any, batch: Shape) -> list[Any]:
-        """Return the arrays of ``out=``, with None for missing ones; raise an error for invalid ones."""
+        """Return the arrays of ``out=``, with None for missing ones; raise ModelError for invalid ones."""
         arrays = [None] * len(self.outputs) if out is None else list(out) if isinstance(out, tuple) else [out]
         name, kind = self.signature.name, self._device.xp.ndarray
         if len(arrays) != len(self.outputs):
@@ -182,7 +182,7 @@ class CudaKernel(VirtualMachine):
         return arrays
 
     def _kernel(self, staged: tuple[bool, ...]) -> list[Loaded]:
-        """Return the kernels of a layout on the current GPU."""
+        """Return the kernels for a layout on the current GPU."""
         device = self._device
         known = self._loaded.get((device.number(), staged))
         if known is None:
@@ -194,7 +194,7 @@ class CudaKernel(VirtualMachine):
         return known
 
     def _code(self, plan: Plan) -> list[tuple[int, bytes]]:
-        """Return the shared memory per warp and the code of each part: from disk, or newly generated and stored."""
+        """Return the shared memory per warp and the code of each part, from disk or newly generated."""
         device = self._device
         if self._key is None:
             self._key = program_key(self._program, self.inputs, self.outputs, self.dtype, 1)
@@ -202,7 +202,7 @@ class CudaKernel(VirtualMachine):
         name = hashlib.sha256(compiler_fingerprint() + key_text.encode()).hexdigest()
         stored = cache.load(name)
         if stored is None:
-            # A part without all entries of a result cannot write whole lines of it.
+            # A part that has only some entries of a result cannot write full lines of it.
             rows_out, program = any(plan.staged[len(self.inputs) :]), with_reciprocals(self._program)
             parts = [whole(ordered(program))] if rows_out else split(program, self._size)
             stored = []

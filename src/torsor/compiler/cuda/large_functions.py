@@ -1,8 +1,8 @@
-"""Large functions in parts: each part is a separate kernel that computes some of the results.
+"""Division of large functions into parts, which are separate kernels that compute some of the results.
 
-A GPU thread has 255 registers. Additional live values are stored in memory and loaded again, which costs several times
-as much as the arithmetic. Results that have most of their operations in common are computed by one part. Operations
-that several parts need are repeated in each part, which is cheaper than memory accesses.
+A GPU thread has 255 registers. Additional live values are stored in memory and reloaded, which takes several times as
+long as the arithmetic. Results that share most of their operations are computed by one part. Operations needed by
+several parts are repeated in each, which is faster than memory accesses.
 """
 
 from collections import defaultdict
@@ -18,19 +18,19 @@ from numpy.typing import NDArray
 from torsor.compiler.order import alive, arranged, ordered
 from torsor.compiler.program import FREE_OPERATIONS, Program
 
-# Which values of a large function wait in shared memory, because the registers of a thread cannot hold them all.
+# Selection of the values of a large function that are kept in shared memory, for lack of registers.
 #
-# The driver's compiler would put them into local memory, and the threads of an SM need more of it than its cache holds.
-# Shared memory is as fast as the cache, and nothing else evicts values from it. The plan also determines when a value
-# is read: early enough that memory has answered before its use.
+# The driver's compiler would place them in local memory, of which the threads of an SM need more than its cache can
+# hold. Shared memory is as fast as the cache, and values are not evicted from it. The plan also determines when a value
+# is read: early enough to hide the memory latency.
 
-_LOAD_LEAD = 20  # operations between a read of shared memory and the use of the value
+_LOAD_LEAD = 20  # number of operations between reading a value from shared memory and using it
 
 
 class Budget(NamedTuple):
-    """The resources of a thread: its registers (None: the compiler chooses), and how many values they hold.
+    """The resources of a thread: number of registers (None: set by the compiler), and the number of values in them.
 
-    ``ahead`` is the number of operations by which an input is read before its first use.
+    Inputs are read ``ahead`` operations before their first use.
     """
 
     registers: int | None
@@ -39,13 +39,13 @@ class Budget(NamedTuple):
 
 
 _SMALL_BUDGET = Budget(None, 1 << 30, 600)
-# Medium-sized functions wait for memory: with 168 registers three warps fit instead of two.
+# Medium-sized functions are limited by memory latency; with 168 registers, three warps fit instead of two.
 _MEDIUM_BUDGETS = {4: Budget(168, 120, 600), 8: Budget(None, 100, 600)}
 _LARGE = {4: Budget(None, 200, 2500), 8: Budget(None, 100, 800)}
 
 
 def budget(program: Program, size: int) -> Budget:
-    """Return the budget that was fastest on an H200 for functions of this size, with numbers of ``size`` bytes."""
+    """Return the budget that was fastest on an H200 for functions of this length, with numbers of ``size`` bytes."""
     many = len(program.operations)
     if many <= 2000 or alive(program) <= _MEDIUM_BUDGETS[size].kept:
         return _SMALL_BUDGET
@@ -56,10 +56,10 @@ def budget(program: Program, size: int) -> Budget:
 class Spills:
     """The moves of values between memory, registers and slots of shared memory.
 
-    - ``loads``: before an operation, pairs (value, its slot), or (input, None).
+    - ``loads``: before an operation, pairs (value, slot) or (input, None).
     - ``stores``: after an operation, pairs (value, slot).
-    - ``dropped``: the values that leave the registers after an operation.
-    - ``first``: the slots of values that are in slots from the start.
+    - ``dropped``: values that leave the registers after an operation.
+    - ``first``: slots of values that are in slots initially.
     - ``slots``: the number of slots.
     """
 
@@ -79,7 +79,7 @@ class _Slots:
         self.count, self._most = len(values), most
 
     def take(self, value: int) -> int | None:
-        """Return the slot of a value, which it holds until it is freed; None if all slots are taken."""
+        """Reserve a slot for a value and return it, or None if all slots are in use."""
         if not self._free:
             if self.count >= self._most:
                 return None
@@ -97,11 +97,11 @@ class _Slots:
 def plan_spills(
     program: Program, budget: Budget, slots: int, waiting: Sequence[int | None] = (), near: Sequence[bool] = ()
 ) -> Spills:
-    """Return the moves that stay within a budget while ``slots`` are available; values beyond both stay in registers.
+    """Return the moves that keep values within a budget and ``slots``; excess values stay in registers.
 
-    The value that leaves the registers is the one whose next use is furthest away (Belady 1966). ``waiting`` are the
-    values in the first slots before the first operation; a slot of None is free. Inputs in shared memory, marked by
-    ``near``, are read just before their use.
+    The value with the most distant next use leaves the registers first (Belady 1966). ``waiting`` contains the values
+    that are initially in the first slots (None: free). Inputs in shared memory, marked by ``near``, are read just
+    before their use.
     """
     operations, places = program.operations, _Slots(waiting, slots)
     first, uses = dict(places.of), _uses(program)
@@ -141,7 +141,7 @@ def plan_spills(
 
 
 def _uses(program: Program) -> dict[int, list[int]]:
-    """Return the operations that use each value, the next one last."""
+    """Return the operations that use each value, in reverse order."""
     uses: dict[int, list[int]] = defaultdict(list)
     for index in reversed(range(len(program.operations))):
         for argument in dict.fromkeys(program.operations[index].taken):
@@ -149,14 +149,14 @@ def _uses(program: Program) -> dict[int, list[int]]:
     return uses
 
 
-# Numbers that a thread keeps in its registers, by their bytes; the other registers hold addresses.
+# Number of values in the registers of a thread, by their size in bytes; other registers contain addresses.
 _KEPT = {4: 230, 8: 115}
-# Minimum number of operations for a split: smaller kernels are limited by memory, and parts would read the inputs
-# again.
+# Minimum number of operations for a split: smaller kernels are limited by memory, and parts would have to read the
+# inputs again.
 _MIN_SPLIT_OPERATIONS = 4000
-# Estimated slowdown per value live beyond the registers, relative to their number.
+# Estimated slowdown per live value in excess of the registers, relative to their number.
 _BEYOND = 1.0
-_MAX_PARTS = 24  # parts
+_MAX_PARTS = 24  # maximum number of parts
 
 
 class Part(NamedTuple):
@@ -167,14 +167,14 @@ class Part(NamedTuple):
 
 
 def whole(program: Program) -> Part:
-    """Return a program as one part."""
+    """Return a program as a single part."""
     return Part(program, tuple(program.targets.get(None, ())))
 
 
 def split(program: Program, size: int) -> list[Part]:
-    """Return the parts of a program with numbers of ``size`` bytes, each in an order with few live values.
+    """Return the parts of a program with numbers of ``size`` bytes, ordered for few live values.
 
-    Results are sorted so that neighbours share many operations. A part is halved as long as that reduces the cost.
+    Results are sorted so that neighbours share many operations. Parts are halved while this reduces the cost.
     """
     parts = [Part(part, ()) for part in _parts(program, size)]
     parts[0] = Part(_with_free(program, parts[0].program), whole(program).zeros)
@@ -204,7 +204,7 @@ def _parts(program: Program, size: int) -> list[Program]:
 
 
 class _Candidate(NamedTuple):
-    """A part that may be halved: its results, its operations, and the values live beyond the registers."""
+    """A part that may be halved: results, operations, and live values in excess of the registers."""
 
     values: list[int]
     program: Program
@@ -217,19 +217,19 @@ class _Candidate(NamedTuple):
 
     @property
     def cost(self) -> float:
-        """Estimated time, in operations."""
+        """Estimated time, in units of one operation."""
         return len(self.program.operations) * (1 + _BEYOND * self.beyond)
 
 
 def _beyond(program: Program, size: int) -> float:
-    """Return the number of values live beyond the registers, relative to the number that registers hold."""
+    """Return the number of live values in excess of the registers, relative to the capacity of the registers."""
     return max(0, alive(program) - _KEPT[size]) / _KEPT[size]
 
 
 def _chain(program: Program) -> list[int]:
-    """Return the computed results, ordered so that neighbours have many operations in common."""
+    """Return the computed results, ordered so that neighbours share many operations."""
     values = sorted(v for v in program.targets if v is not None and program.operations[v].code not in FREE_OPERATIONS)
-    reached = [0] * len(program.operations)  # which results need an operation, as bits
+    reached = [0] * len(program.operations)  # bits of the results that need each operation
     for k, value in enumerate(values):
         reached[value] |= 1 << k
     for index in reversed(range(len(reached))):
@@ -254,7 +254,7 @@ def _chain(program: Program) -> list[int]:
 
 
 def _restricted(program: Program, values: list[int]) -> Program:
-    """Return the operations that compute only some values; other results are None."""
+    """Return the program restricted to the operations for ``values``; other results are None."""
     needed, stack = set[int](), list(values)
     while stack:
         index = stack.pop()
@@ -267,7 +267,7 @@ def _restricted(program: Program, values: list[int]) -> Program:
 
 
 def _with_free(program: Program, part: Program) -> Program:
-    """Return a part extended by the results that are inputs or constants."""
+    """Return a part extended by results that are inputs or constants."""
     operations, results = list(part.operations), [list(result) for result in part.results]
     for k, result in enumerate(program.results):
         for entry, value in enumerate(result):

@@ -1,9 +1,9 @@
-"""Memory layout of arrays, and how a kernel reads or writes them.
+"""Memory layout of arrays, and the copies between global and shared memory.
 
 Entry e of state i of an array is at ``pointer + i * state + e * entry``. Threads of a warp have consecutive states, so
 memory is read at full speed if consecutive states are adjacent (coordinate-major). If the entries of a state are
-adjacent (row-major, NumPy's order), a warp copies its 32 states to shared memory in whole lines, and each thread takes
-its state from there: the array is *staged*.
+adjacent (row-major, NumPy's order), the array is *staged*: a warp copies its 32 states to shared memory in full lines,
+and each thread reads its state from there.
 """
 
 import math
@@ -15,7 +15,7 @@ from torsor.base.arrays import Shape
 from torsor.compiler.cuda.gpu import WARP
 from torsor.compiler.llvm.rules import Emitter
 
-# The two forms of a kernel: for the GPU, and for this machine's CPU, where tests run it thread by thread.
+# The two forms of a kernel: for the GPU, and for the CPU of this machine, where tests run it thread by thread.
 
 PHASES = ("take", "compute", "give")
 """The phases of a kernel, between which the threads of a warp synchronise."""
@@ -25,9 +25,9 @@ _REGISTERS = "tid", "ctaid", "ntid"
 
 @dataclass(frozen=True)
 class Form:
-    """The differences between the GPU and CPU forms: pointer types, and how a thread obtains its number.
+    """The differences between the GPU and CPU forms: pointer types, and the computation of the thread number.
 
-    On the GPU one function performs all ``PHASES``. On the CPU each phase is a function of the thread number and the
+    On the GPU, one function performs all ``PHASES``. On the CPU each phase is a function of the thread number and the
     shared memory of its warp.
     """
 
@@ -35,12 +35,12 @@ class Form:
 
     @property
     def memory(self) -> str:
-        """The type of pointers to arrays."""
+        """LLVM type of pointers to arrays."""
         return "ptr addrspace(1)" if self.on_gpu else "ptr"
 
     @property
     def shared(self) -> str:
-        """The type of pointers to shared memory."""
+        """LLVM type of pointers to shared memory."""
         return "ptr addrspace(3)" if self.on_gpu else "ptr"
 
     def start(self, shared: int) -> list[str]:
@@ -69,7 +69,7 @@ class Form:
         return ["  call void @llvm.nvvm.bar.warp.sync(i32 -1)"] if self.on_gpu else []
 
     def head(self, name: str, arrays: int, attributes: Sequence[str] = ()) -> str:
-        """Return the head of a function: its name and its parameters."""
+        """Return the head of a function, with its name and parameters."""
         parameters = ", ".join(f"i64 %p.{k}, i64 %b.{k}, i64 %e.{k}" for k in range(arrays))
         parameters = f"i64 %states, {parameters}" if arrays else "i64 %states"
         if self.on_gpu:
@@ -77,7 +77,7 @@ class Form:
         return f"define void @{name}(i64 %thread, ptr %tile, {parameters}) {{"
 
     def declarations(self) -> list[str]:
-        """Return the declarations that the instructions above need."""
+        """Return the declarations required by these instructions."""
         if not self.on_gpu:
             return []
         lines = [f"declare i32 @llvm.nvvm.read.ptx.sreg.{name}.x()" for name in _REGISTERS]
@@ -89,15 +89,15 @@ class Form:
 GPU, PROCESSOR = Form(True), Form(False)
 
 
-# Bytes of shared memory for the tiles of one warp. An SM of Hopper has 227 kB: with 8 warps of 255 registers per
-# thread, its register file is also full.
+# Bytes of shared memory for the tiles of one warp. An SM of Hopper has 227 kB, enough for 8 warps, with which its
+# register file (255 registers per thread) is also full.
 LARGEST_TILE = 28 * 1024
 
 
 def collapsed(lengths: Shape, strides: Shape) -> int | None:
-    """Return the stride of several axes merged into one, row by row; None if they cannot be merged."""
+    """Return the stride of several axes merged into one in row-major order, or None if they cannot be merged."""
     result: int | None = None
-    whole = 0  # the stride that the next axis outwards must have
+    whole = 0  # required stride of the next outer axis
     for length, stride in zip(reversed(lengths), reversed(strides), strict=True):
         if length == 1:
             continue
@@ -110,7 +110,7 @@ def collapsed(lengths: Shape, strides: Shape) -> int | None:
 
 
 class Placed(NamedTuple):
-    """An array of a call: the address of its first entry, and its strides (bytes between states and entries)."""
+    """An array argument: the address of its first entry, and its strides (bytes between states and between entries)."""
 
     pointer: int
     state: int
@@ -118,11 +118,11 @@ class Placed(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """The place of one staged array in the shared memory of a warp.
+    """The location of a staged array in the shared memory of a warp.
 
-    It starts at ``offset``, and ``pitch`` is the number of bytes between states, chosen so that the threads of a warp
-    use all banks of shared memory evenly. A thread reads ``access`` bytes at a time, the largest number that divides
-    the bytes of a state.
+    It starts at ``offset``. ``pitch`` is the number of bytes between states, chosen so that the threads of a warp use
+    all banks of shared memory evenly. A thread reads ``access`` bytes at a time, the largest access size that divides
+    the size of a state.
     """
 
     offset: int
@@ -152,7 +152,7 @@ def tiles(entries: Sequence[int], size: int, staged: Sequence[bool]) -> tuple[li
 
 
 def choose_staged(entries: Sequence[int], size: int, requested: Sequence[bool]) -> tuple[bool, ...]:
-    """Return which arrays are staged: the requested ones, in order, until shared memory is full."""
+    """Return flags of the staged arrays: the requested ones, in order, until shared memory is full."""
     room, chosen = LARGEST_TILE, []
     for count, want in zip(entries, requested, strict=True):
         needs = Tile.of(count, size, 0).size if want else 0
@@ -161,14 +161,14 @@ def choose_staged(entries: Sequence[int], size: int, requested: Sequence[bool]) 
     return tuple(chosen)
 
 
-# Row-major arrays through shared memory: a warp copies its 32 states in whole lines, and each thread reads its own.
+# Row-major arrays use shared memory: a warp copies its 32 states in full lines, and each thread reads its state.
 
-_VECTOR = 16  # bytes that a thread copies at a time
+_VECTOR = 16  # bytes per copy of a thread
 _LOAD = "<4 x i32>"
 
 
 class Staged(NamedTuple):
-    """A staged array: its number among the parameters, its entries per state, and its tile."""
+    """A staged array: parameter number, entries per state, and tile."""
 
     number: int
     entries: int
@@ -178,8 +178,7 @@ class Staged(NamedTuple):
 def write_copies(e: Emitter, form: Form, arrays: Sequence[Staged], into_tile: bool) -> None:
     """Write the code that copies staged arrays into their tiles, or back.
 
-    A full warp of dense arrays that begin at a multiple of 16 bytes is copied 16 bytes at a time; everything else is
-    copied entry by entry.
+    Full warps of dense arrays aligned to 16 bytes are copied 16 bytes at a time, and all others entry by entry.
     """
     if not arrays:
         return
@@ -210,14 +209,14 @@ def write_copies(e: Emitter, form: Form, arrays: Sequence[Staged], into_tile: bo
 
 
 def _write_lines(e: Emitter, form: Form, arrays: Sequence[Staged], way: str) -> None:
-    """Write copies of 16 bytes: first all loads, so that they are in flight together, then all stores."""
+    """Write copies of 16 bytes: first all loads, which overlap, and then all stores."""
     moves = []
     for array in arrays:
         row = array.entries * e.scalar.size
         vectors = WARP * row // _VECTOR
         for first in range(0, vectors, WARP):
             index = "%lane" if first == 0 else e.put(f"add i64 %lane, {first}")
-            if first + WARP > vectors:  # threads without work repeat the last one
+            if first + WARP > vectors:  # idle threads repeat the last copy
                 inside = e.put(f"icmp slt i64 {index}, {vectors}")
                 index = e.put(f"select i1 {inside}, i64 {index}, i64 {vectors - 1}")
             there = e.put(f"mul i64 {index}, {_VECTOR}")

@@ -1,4 +1,4 @@
-"""Several GPUs: a batch is split into parts, one per GPU, which are computed concurrently."""
+"""Batches on several GPUs, split into one part per GPU."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,11 +11,11 @@ from torsor.compiler.cuda import device
 def on_gpus(
     call: Callable[..., Any], inputs: Sequence[Any], cores: Sequence[int], gpus: Sequence[int] | None = None
 ) -> list[Any]:
-    """Return the results of a call for parts of a batch, one per GPU, in order; they stay on their GPUs.
+    """Return the results of a call for parts of a batch, one per GPU, in order; the results stay on their GPUs.
 
-    ``inputs`` are arrays on the host or on one GPU. ``cores`` are the numbers of axes that they have for one state. The
-    first batch axis is split; inputs without it, or of length 1, go to all GPUs. ``gpus`` are GPU numbers; the default
-    is all of them. The call does not wait: the parts are computed while the caller continues.
+    ``inputs`` are arrays on the host or on one GPU. ``cores`` contains the number of axes of each input for one state.
+    The first batch axis is split; inputs without this axis, or with length 1, are copied to all GPUs. ``gpus`` are GPU
+    numbers, by default all. The call does not wait for the results.
 
     Example (on a machine with two GPUs)::
 
@@ -32,7 +32,7 @@ def on_gpus(
     result = []
     for k, number in enumerate(numbers):
         if rank and bounds[k] == bounds[k + 1]:
-            continue  # fewer states than GPUs
+            continue  # there are fewer states than GPUs
         cut = slice(bounds[k], bounds[k + 1])
         parts = [
             input_[cut] if len(batch) == rank and rank and batch[0] == length > 1 else input_
@@ -44,6 +44,6 @@ def on_gpus(
 
 
 def _moved(xp: Any, array: Any) -> Any:
-    """Return an array on the current GPU, without a copy if it is already there."""
+    """Return an array on the current GPU, copied only if necessary."""
     is_here = isinstance(array, xp.ndarray) and array.device == xp.cuda.Device()
     return array if is_here else xp.array(array, copy=True) if isinstance(array, xp.ndarray) else xp.asarray(array)

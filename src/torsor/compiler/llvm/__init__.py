@@ -11,7 +11,7 @@ def _template(name: str) -> Template:
 
 
 def ir(name: str, **values: object) -> str:
-    """Return the LLVM code of the file ``ir/NAME.ll``, with ``values`` in place of ``$name``.
+    """Return the LLVM code of the file ``ir/NAME.ll`` with ``$name`` replaced by ``values``.
 
     Example:
         >>> ir("chain", max_arrays=9, arrays=1, times=2, states=3, words=4, head=5).count("define")

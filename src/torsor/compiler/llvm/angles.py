@@ -1,17 +1,17 @@
-"""Batched sines and cosines: the stages of a program, and the loops that compute the angles.
+"""Batched sines and cosines: the stages of a program, and the loops over angles.
 
-The sine and cosine of an angle take about forty instructions and a rare branch. Written in place, they would make up
-most of the instructions of a robot with many joints, and the branch would make LLVM save registers around it. A program
-is therefore computed in stages: the known angles are collected, and loops compute their sines and cosines. The angles
-of a robot are mostly inputs, so this happens once, before everything else. A simulation step has further stages
-wherever new angles appear.
+The sine and cosine of an angle take about forty instructions and a rare branch. Inlined, they would be most of the
+instructions for a robot with many joints, and the branch would make LLVM save registers around it. A program is
+therefore computed in stages: the known angles are collected, and loops compute their sines and cosines. The angles of a
+robot are mostly inputs, so this happens once, at the start. A simulation step has additional stages where new angles
+occur.
 
 The steps for one angle depend on each other, so several angles are computed together, up to the capacity of the
-registers. There is a loop for each number of angles, and a list of angles is divided between two of them, so that no
-work is wasted.
+registers. There is a loop for each number of angles, and a list of angles is divided between two loops, so that no work
+is wasted.
 
-A loop has no branches inside. From the sum of the squares of the angles, the caller detects whether one may be
-too large for the range reduction, and then recomputes such angles.
+The loops are branch-free. The caller detects from the sum of the squared angles whether an angle may be too large for
+the range reduction, and recomputes such angles.
 """
 
 import re
@@ -25,11 +25,11 @@ from torsor.compiler.llvm.rules import Constants, Emitter, Scalar
 from torsor.compiler.llvm.vectors import Number, Whole, each_lane, fma, polynomial, quick_two_sum, two_product, where
 from torsor.compiler.program import Program
 
-# The reduction of huge angles, for sin, cos and tan of any number: Payne and Hanek 1983, in integers.
+# Range reduction of huge angles for sin, cos and tan, in integer arithmetic (Payne and Hanek 1983).
 #
-# An angle x = M 2^e is an integer M of 53 bits times a power of two. The bits of 2 / pi that give multiples of four
-# quarter turns are omitted. M times the next 192 bits has the quarter turn in its first two bits, and the angle within
-# it in the others: with all digits of the type for all numbers, even those next to a multiple of pi/2.
+# An angle x = M 2^e is a 53-bit integer M times a power of two. The bits of 2 / pi that contribute multiples of four
+# quarter turns are omitted. In the product of M and the next 192 bits, the first two bits are the quarter turn, and the
+# others are the angle within it, to full precision even next to multiples of pi/2.
 
 _NAME = "@reduce.huge"
 
@@ -37,14 +37,14 @@ Pair = tuple[Number, Number]
 
 
 def _reduction() -> str:
-    """Return the LLVM function for one float64 of at least 2^-9: the angle as a sum of two numbers, and the quarter."""
+    """Return the LLVM function that reduces a float64 of at least 2^-9 to a sum of two numbers and the quarter."""
     words = [f"i64 {word}" for word in COEFFICIENTS["TWO_OVER_PI"]["words"]]
     high, low = map(Scalar("float64").literal, COEFFICIENTS["HALF_PI"]["float64"])
     return ir("reduce_huge", count=len(words), words=", ".join(words), high=high, low=low)
 
 
 def reduce_huge(x: Number) -> tuple[Number, Number, Whole]:
-    """Return (r, low, quarter) such that x = r + low + quarter pi/2, for x beyond the limit of the usual reduction."""
+    """Return (r, low, quarter) with x = r + low + quarter pi/2, for x beyond the limit of the standard reduction."""
     e = x.emitter
     e.functions.setdefault(_NAME, _reduction())
     doubles = f"<{e.width} x double>"
@@ -60,7 +60,7 @@ def reduce_huge(x: Number) -> tuple[Number, Number, Whole]:
 
 
 def sine_and_cosine(r: Number, low: Number) -> tuple[Pair, Pair]:
-    """Return sin(r + low) and cos(r + low), |r| <= pi/4, each as a sum of two numbers."""
+    """Return sin(r + low) and cos(r + low) for |r| <= pi/4, each as a sum of two numbers."""
     s = r.emitter.scalar
     z, error = two_product(r, r)
     half = z * 0.5
@@ -72,15 +72,15 @@ def sine_and_cosine(r: Number, low: Number) -> tuple[Pair, Pair]:
 
 
 def in_quarter(even: Number, odd: Number, quarter: Whole) -> Number:
-    """Return ``even`` in even quarter turns, else ``odd``, with the sign changed in quarters 2 and 3 (modulo 4)."""
+    """Return ``even`` in even quarters, otherwise ``odd``, with the sign changed in quarters 2 and 3 (modulo 4)."""
     sign = (quarter & 2) << (8 * even.emitter.scalar.size - 2)
     return (where(quarter.is_odd(), odd, even).bits() ^ sign).as_bits()
 
 
 def sin_cos_huge(e: Emitter, x: str) -> tuple[str, str]:
-    """Return sin and cos of vectors of huge numbers, by a call to a function that is written once per emitter.
+    """Return sin and cos of vectors of huge numbers by a call to a function, which is emitted once per emitter.
 
-    Lanes with numbers below 2^-9 return arbitrary values; infinities and NaN return NaN.
+    Lanes with numbers below 2^-9 have arbitrary results; infinities and NaN yield NaN.
     """
     name, pair = "@vectors.sin_cos_huge", f"{{ {e.vector}, {e.vector} }}"
     if name not in e.functions:
@@ -101,7 +101,7 @@ TRIGONOMETRIC = (ca.OP_SIN, ca.OP_COS)
 
 
 class Stage(NamedTuple):
-    """Operations that are computed together, as indices into the program: sines and cosines, or anything else."""
+    """Operations that are computed together, as program indices: either sines and cosines, or other operations."""
 
     trigonometric: bool
     indices: list[int]
@@ -113,13 +113,13 @@ def has_angles(program: Program) -> bool:
 
 
 def stages(program: Program) -> list[Stage]:
-    """Return the operations of a program in stages, each of which uses only values of earlier stages or its own.
+    """Return the operations of a program in stages, which use only values of the same or earlier stages.
 
-    An operation is computed in the first stage in which its value is used, so that few values are live. Within a stage
-    the order of the program is kept. Inputs and constants belong to no stage, except for constants that are angles.
+    Each operation is computed in the first stage that uses its value, so few values are live. Within a stage, the order
+    of the program is kept. Inputs and constants belong to no stage, except constants that are angles.
     """
     operations = program.operations
-    depth = [0] * len(operations)  # number of sines or cosines before a value
+    depth = [0] * len(operations)  # number of sines or cosines that precede a value
     for index, (code, arguments, _) in enumerate(operations):
         if code != ca.OP_INPUT:
             most = 0
@@ -128,7 +128,7 @@ def stages(program: Program) -> list[Stage]:
                     most = depth[argument]
             depth[index] = most + 1 if code in TRIGONOMETRIC else most
     never = max(depth, default=0) + 1
-    first_use = [never] * len(operations)  # the first stage in which a value is used
+    first_use = [never] * len(operations)  # the first stage that uses a value
     groups: list[tuple[list[int], list[int]]] = [([], []) for _ in range(never)]
     for index in range(len(operations) - 1, -1, -1):
         code, arguments, _ = operations[index]
@@ -152,7 +152,7 @@ class Passes(NamedTuple):
 
 
 def passes(angles: int, registers: int) -> list[Passes]:
-    """Return the division of a list of angles into the fewest passes that fit the registers, of similar length."""
+    """Return the division of a list of angles into the fewest passes of similar length that fit the registers."""
     most = 5 if registers >= 32 else 3
     count = -(-angles // most)
     least, more = divmod(angles, count)
@@ -160,21 +160,21 @@ def passes(angles: int, registers: int) -> list[Passes]:
 
 
 def loops_called(module: str) -> tuple[int, ...]:
-    """Return which loops a module calls, by the number of angles that they compute at a time."""
+    """Return the loops that a module calls, identified by the number of angles that they compute together."""
     return tuple(sorted({int(number) for number in re.findall(r"call i1 @angles\.(\d+)\(", module)}))
 
 
 def write_angles(scalar: Scalar, width: int, constants: Constants, loops: tuple[int, ...]) -> str:
-    """Return a module with ``angles.k`` for each k of ``loops``, and ``angles.huge``; it serves many programs.
+    """Return a module with ``angles.k`` for each k in ``loops``, and ``angles.huge``, for use by many programs.
 
     ``angles.k`` computes sines and cosines of a list of angles, k at a time; the length of the list is a multiple of k.
-    The functions take pointers to the angles and the results, and the beginning and end of a list of angle offsets in
+    The functions take pointers to the angles and the results, and to the start and end of a list of angle offsets in
     bytes. The results are written in sequence, sine before cosine. ``angles.k`` returns whether one of the angles may
     be huge; ``angles.huge`` must then be called with the same arguments.
     """
     slow = Emitter(scalar, width)
     x = slow.load("%angle")
-    # Only lanes with huge angles change: the result of a state must not depend on its neighbours.
+    # Only lanes with huge angles change, because the result of a state must not depend on its neighbours.
     huge = slow.is_huge(x)
     for name, value in zip(("%sin", "%cos"), sin_cos_huge(slow, x), strict=True):
         slow.store(slow.select(huge, value, slow.load(name)), name)
@@ -198,7 +198,7 @@ after:
 
 
 def _write_loop(scalar: Scalar, width: int, constants: Constants, together: int) -> str:
-    """Return the function that computes several angles at a time."""
+    """Return the function that computes ``together`` angles at a time."""
     fast, squares = list[Emitter](), "%before"
     for k in range(together):
         e = Emitter(scalar, width, constants, f"@numbers.{together}.{k}")
@@ -226,7 +226,7 @@ after:
 
 
 def call_angles(memory: str, offset: int, first: int, loop: Passes) -> str:
-    """Return the code that computes the angles in ``@places`` from index ``first``, with results at an offset."""
+    """Return the code that computes the angles in ``@places`` from index ``first`` on, with results at ``offset``."""
     end = first + loop.together * loop.times
     arguments = f"ptr {memory}, ptr %to.{first}, ptr %start.{first}, ptr %last.{first}"
     return f"""  %to.{first} = getelementptr i8, ptr %scratch, i64 {offset}
@@ -241,7 +241,7 @@ small.{first}:"""
 
 
 def write_places(places: list[int], scalar: Scalar, width: int, loops: tuple[int, ...]) -> str:
-    """Return the table of the offsets of angles, for the module that calls ``loops``; places are numbers of blocks."""
+    """Return the table of angle offsets for the module that calls ``loops``; ``places`` are block numbers."""
     if not places:
         return ""
     declarations = "\n".join(f"declare i1 @angles.{together}(ptr, ptr, ptr, ptr)" for together in loops)
@@ -254,7 +254,7 @@ declare void @angles.huge(ptr, ptr, ptr, ptr)
 
 
 def _loop(lines: list[str], count: int, block: int) -> str:
-    """Return the body of a loop over angles, ``count`` at a time: given lines, preceded by the addresses."""
+    """Return the body of a loop over angles, ``count`` at a time: the addresses, followed by ``lines``."""
     addresses = "".join(
         f"""  %place{k} = getelementptr i64, ptr %place, i64 {k}
   %offset{k} = load i64, ptr %place{k}

@@ -1,22 +1,22 @@
 """LLVM code of a Python function that computes one state without NumPy's gufunc machinery.
 
-NumPy takes a microsecond to set up a loop, longer than most kernels run. If all arguments are arrays of the right type
-and shape, contiguous and aligned, this function allocates the result and calls ``run`` directly. It passes other calls
-with such arrays to the gufunc, and the rest (lists, tensors, masked arrays) to the Python object of the kernel, which
-checks them first. It reads the fields of ``PyArrayObject`` that NumPy's headers publish.
+NumPy needs a microsecond to set up a loop, longer than the run time of most kernels. If all arguments are contiguous
+and aligned arrays with matching type and shape, this function allocates the result and calls ``run`` directly. It
+passes calls with other arrays to the gufunc, and all other calls (lists, tensors, masked arrays) to the Python object
+of the kernel, which checks the arguments. It reads the fields of ``PyArrayObject`` declared in NumPy's headers.
 """
 
 import math
 
 from torsor.compiler.llvm.rules import Scalar
 
-# The addresses in the running process that the code needs, in this order; ``gufunc`` fills in the table.
+# Addresses in the running process that the code needs, in this order; ``gufunc`` fills the table.
 ADDRESSES = (
     *("type of arrays", "description of the type", "PyArray_New", "PyObject_Vectorcall", "PyTuple_New"),
     *("PyTuple_SetItem", "Py_DecRef", "gufunc"),
 )
 
-# NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_ALIGNED.
+# NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED
 _FLAGS = 0x101
 
 
@@ -74,7 +74,7 @@ checked:
 
 
 def _plain(k: int, head: int) -> str:
-    """Return code that continues at ``checked`` unless argument k is an array of the right dtype."""
+    """Return code that branches to ``checked`` unless argument k is an array with the expected dtype."""
     return f"""kind.{k}:
   %q.{k} = getelementptr ptr, ptr %args, i64 {k}
   %b.{k} = load ptr, ptr %q.{k}
@@ -119,7 +119,7 @@ def _table(numbers: list[int]) -> str:
 
 
 def _check(k: int, shape: tuple[int, ...], head: int, last: bool) -> str:
-    """Return the checks of one argument: its Python type, then its dtype and number of axes, then their lengths."""
+    """Return the checks of one argument: Python type, dtype and number of axes, and their lengths."""
 
     def field(name: str, kind: str, offset: int) -> str:
         return f"""  %p.{name}.{k} = getelementptr i8, ptr %a.{k}, i64 {offset}

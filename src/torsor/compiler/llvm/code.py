@@ -1,14 +1,15 @@
-"""LLVM code of an operation list: functions that compute W states at a time, and the loop that NumPy calls.
+"""LLVM code of an operation list: functions that compute W states together, and the loop called by NumPy.
 
-The operations are divided into pieces, one LLVM function each, because LLVM's compile time grows faster than the length
-of a function. Values that a later piece uses are stored in scratch memory. Inputs, outputs and scratch memory are
-arranged in blocks of W numbers, one block per entry, so that every load and store is a whole aligned vector. The loop
-packs W states into such blocks, calls the pieces and unpacks the results. If fewer than W states remain at the end, the
-last one is repeated, so that the same instructions compute each state wherever it is in the batch.
+The operations are divided into pieces, one LLVM function each, because LLVM's compile time grows more than linearly
+with the length of a function. Values used by later pieces are stored in scratch memory. Inputs, outputs and scratch
+memory are arranged in blocks of W numbers, one block per entry, so every load and store is a full aligned vector. The
+loop packs W states into such blocks, calls the pieces and unpacks the results. If fewer than W states remain at the
+end, the last one is repeated, so that each state is computed by the same instructions regardless of its position in the
+batch.
 
-Large sparse outputs have thousands of zeros. As single instructions they would dominate LLVM's compile time. The
-constant entries of outputs are therefore a table of runs of equal neighbours, and a function loops over it once per
-call.
+Large sparse outputs have thousands of zeros. As single instructions, these would dominate LLVM's compile time. The
+constant entries of outputs are therefore stored in a table of runs of equal neighbours, and a function loops over it
+once per call.
 """
 
 from itertools import accumulate, groupby, zip_longest
@@ -25,9 +26,9 @@ from torsor.compiler.llvm.rules import Emitter, Scalar
 from torsor.compiler.llvm.target import ENCODED_MARK, Target, host
 from torsor.compiler.program import Program, uncollected
 
-PIECE = 1200  # operations in the longest piece
+PIECE = 1200  # maximum number of operations in a piece
 
-_ZERO = -1  # the index of a structural zero
+_ZERO = -1  # index of a structural zero
 
 
 @uncollected()
@@ -43,11 +44,11 @@ def write_llvm(
     """Return the LLVM modules of a program for vectors of ``width`` numbers; ``axes`` as in ``write_loop``.
 
     The code is correct on every processor and tuned for ``target``, which is this machine by default. ``encode`` allows
-    machine code instead of LLVM code where possible, which is specific to AArch64.
+    machine code instead of LLVM code where possible (only on AArch64).
 
-    The first module contains the loop and the text ``call``, the second all pieces in machine code, if any, and each of
-    the others one piece. All are compiled separately. If the program has sines or cosines, the module that
-    ``write_angles`` returns for ``loops_called`` of the first module is also needed.
+    The first module contains the loop and the text ``call``. The second contains all pieces in machine code, if any,
+    and each of the others one piece. All modules are compiled separately. If the program has sines or cosines, the
+    module that ``write_angles`` returns for ``loops_called`` of the first module is also needed.
     """
     scalar = Scalar(dtype)
     body = write_body(program, scalar, width, target, encode)
@@ -73,7 +74,7 @@ def write_body(program: Program, scalar: Scalar, width: int, target: Target | No
     """Return the code that computes W states from inputs in ``%in`` to outputs in ``%out``."""
     target, program = target or host(), fused(program)
     whole = target.width(scalar.dtype)
-    registers = target.registers * whole // max(width, whole)  # of a whole block each
+    registers = target.registers * whole // max(width, whole)  # registers for full blocks
     parts = _parts(program)
     slots, count = _slots(program, parts)
     starts, ends = _offsets(program.inputs), _offsets(program.outputs)
@@ -87,7 +88,7 @@ def write_body(program: Program, scalar: Scalar, width: int, target: Target | No
     stores = {index: [("%out", entry) for entry in result] for index, result in targets.items()}
     for index in slots:
         stores.setdefault(index, []).append(memory[index])
-    angles: list[int] = []  # their places
+    angles: list[int] = []  # locations of angles
     calls: list[str] = []
     pieces: list[str] = []
     encoded: list[str] = []
@@ -130,7 +131,7 @@ def write_body(program: Program, scalar: Scalar, width: int, target: Target | No
 
 
 def _parts(program: Program) -> list[Stage]:
-    """Return the stages of a program, with arithmetic stages split into pieces; the last one is a piece."""
+    """Return the stages of a program with arithmetic stages split into pieces; the last stage is a piece."""
     parts: list[Stage] = []
     for stage in stages(program):
         step = len(stage.indices) if stage.trigonometric else PIECE
@@ -140,16 +141,16 @@ def _parts(program: Program) -> list[Stage]:
 
 
 def _slots(program: Program, parts: list[Stage]) -> tuple[dict[int, int], int]:
-    """Return the place in scratch memory of each value that a later part uses, and the number of places.
+    """Return the scratch-memory locations of values used by later parts, and the number of locations.
 
-    The places of sines and cosines are in the order in which ``angles`` writes them, two per angle.
+    Sines and cosines have two locations per angle, in the order in which ``angles`` writes them.
     """
     operations = program.operations
     home = [len(parts)] * len(operations)  # the part that computes a value; inputs and most constants have none
     for number, part in enumerate(parts):
         for index in part.indices:
             home[index] = number
-    last: dict[int, int] = {}  # the last part that uses a value of an earlier one
+    last: dict[int, int] = {}  # the last part that uses a value of an earlier part
     for number, part in enumerate(parts):
         for index in part.indices:
             for argument in operations[index].arguments:
@@ -159,7 +160,7 @@ def _slots(program: Program, parts: list[Stage]) -> tuple[dict[int, int], int]:
         if result is not None and operations[result].code in TRIGONOMETRIC:
             last[result] = len(parts) - 1
     slots: dict[int, int] = {}
-    free: dict[int, list[int]] = {}  # places that are free again, by the length of the range that begins there
+    free: dict[int, list[int]] = {}  # free locations by the length of their range
     ending: dict[int, list[tuple[int, int]]] = {}
     count = 0
     for number, part in enumerate(parts):
@@ -186,7 +187,7 @@ Pair = tuple[int, int | None, int | None]
 
 
 def _pairs(program: Program, indices: list[int]) -> dict[str, list[Pair]]:
-    """Return the angles of sines and cosines by the memory that they are in."""
+    """Return the angles of sines and cosines by the memory that contains them."""
     by_angle: dict[int, tuple[list[int], list[int]]] = {}
     for index in indices:
         operation = program.operations[index]
@@ -199,12 +200,12 @@ def _pairs(program: Program, indices: list[int]) -> dict[str, list[Pair]]:
 
 
 def _offsets(sizes: tuple[tuple[int, int], ...]) -> list[int]:
-    """Return the index of the first entry of each matrix among the entries of all, and the number of all entries."""
+    """Return the index of the first entry of each matrix among all entries, and the total number of entries."""
     return list(accumulate((rows * columns for rows, columns in sizes), initial=0))
 
 
 def _constants(program: Program, targets: dict[int, list[int]]) -> dict[int, float]:
-    """Return the entries of the outputs that are constants, mostly structural zeros, with their values."""
+    """Return the constant entries of the outputs, mostly structural zeros, with their values."""
     result: dict[int, float] = {}
     for index, entries in targets.items():
         if index == _ZERO or program.operations[index].code == ca.OP_CONST:
@@ -213,14 +214,14 @@ def _constants(program: Program, targets: dict[int, list[int]]) -> dict[int, flo
 
 
 def _copies(program: Program, targets: dict[int, list[int]]) -> list[tuple[int, int]]:
-    """Return the values and entries of outputs that no piece computes: inputs, sines and cosines."""
+    """Return the values and entries of outputs that are not computed by pieces: inputs, sines and cosines."""
     copied = (ca.OP_INPUT, *TRIGONOMETRIC)
     result = [index for index in targets if index != _ZERO and program.operations[index].code in copied]
     return [(index, entry) for index in result for entry in targets[index]]
 
 
 def _write_constants(numbers: dict[int, float], scalar: Scalar, width: int) -> str:
-    """Return the function ``constants``, which writes a number to all lanes of each of the given output entries."""
+    """Return the function ``constants``, which writes the numbers to all lanes of their output entries."""
     if not numbers:
         return "define void @constants(ptr %out) {\n  ret void\n}\n"
     runs = _runs({entry: scalar.literal(number) for entry, number in numbers.items()})
@@ -232,8 +233,8 @@ def _write_constants(numbers: dict[int, float], scalar: Scalar, width: int) -> s
 
 
 def _runs(texts: dict[int, str]) -> list[tuple[int, int, str]]:
-    """Return (first entry, last entry, number) for each run of adjacent entries with the same number."""
-    numbered = enumerate(sorted(texts))  # within a run, entry minus position is constant
+    """Return (first entry, last entry, number) for each run of adjacent entries with equal numbers."""
+    numbered = enumerate(sorted(texts))  # entry minus position is constant within a run
     groups = groupby(numbered, key=lambda pair: (pair[1] - pair[0], texts[pair[1]]))
     runs = ([entry for _, entry in group] for _, group in groups)
     return [(run[0], run[-1], texts[run[0]]) for run in runs]

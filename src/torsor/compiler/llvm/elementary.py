@@ -1,4 +1,4 @@
-"""Rules of the elementary functions: calls to branch-free vector functions without a C library."""
+"""Rules of the elementary functions, which call branch-free vector functions instead of the C library."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -23,13 +23,13 @@ from torsor.compiler.llvm.vectors import (
     where,
 )
 
-# Vector functions that are written once per module and called wherever they are used.
+# Vector functions are emitted once per module and called wherever they are used.
 #
-# A program with thirty tanh compiles as fast as one with a single tanh.
+# A program with thirty calls of tanh compiles as fast as one with a single call.
 
 
 def call(function: Callable[..., Number], *arguments: Number) -> Number:
-    """Return the result of a vector function, which is written when an emitter first needs it."""
+    """Return the result of a vector function, which is emitted on first use."""
     e, name = arguments[0].emitter, f"@vectors.{function.__name__}"
     if name not in e.functions:
         e.functions[name] = _definition(e, name, function, len(arguments))
@@ -50,20 +50,20 @@ def _definition(e: Emitter, name: str, function: Callable[..., Number], count: i
 # exp, expm1, sinh, cosh and tanh without branches.
 #
 # x = n log 2 + r with an integer n and |r| <= log(2) / 2 (Cody and Waite), and exp x = 2^n (1 + r + r^2 q(r)) with a
-# polynomial q. Sums are kept as two numbers where digits would cancel, so that the error is little more than the last
-# rounding.
+# polynomial q. Sums are represented by two numbers where digits would cancel, so the error is only slightly larger than
+# the last rounding.
 
-# Beyond these arguments exp overflows or rounds to 0.
+# Beyond these arguments, exp overflows or rounds to 0.
 _MAX_EXPONENT = {"float64": 710.0, "float32": 89.0}
 _MIN_EXPONENT = {"float64": -746.0, "float32": -104.0}
-# From this exponent on, 2^-n is far below the last digit of 1.
+# From this exponent upwards, 2^-n is far below the last digit of 1.
 _NEGLIGIBLE_EXPONENT = 60.0
-# expm1(-x) and tanh(x / 2) round to -1 and 1 from here.
+# From here upwards, expm1(-x) and tanh(x / 2) round to -1 and 1.
 _EXP_SATURATION = {"float64": 40.0, "float32": 20.0}
 
 
 class Reduced(NamedTuple):
-    """An exponential 2^n (1 + r + s): ``n`` is an integer, ``bits`` is for ``scale``, and r is the larger part."""
+    """An exponential 2^n (1 + r + s) with an integer ``n``; ``bits`` is for ``scale``, and r is larger than s."""
 
     n: Number
     bits: Whole
@@ -84,23 +84,23 @@ def reduce(x: Number, low: Number | None = None) -> Reduced:
 
 
 def _multiple_of_log_2(x: Number) -> tuple[Number, Whole, Number, float]:
-    """Return (n, its bits, x - n a, b) with the nearest multiple n (a + b) of log 2."""
+    """Return (n, its bits, x - n a, b), where n (a + b) is the multiple of log 2 nearest to x."""
     high, rest = COEFFICIENTS["LN2"][x.dtype]
-    # The last bits of the sum are n and twice the bias, which ``scale`` needs.
+    # The last bits of the sum contain n and twice the bias, as required by ``scale``.
     rounder = x.emitter.scalar.rounder + 2 * x.format.bias
     turned = fma(x, 1.4426950408889634, rounder)
     n = turned - rounder
-    return n, turned.bits(), fma(n, -high, x), rest  # exact: log 2 has no more digits than x after its point
+    return n, turned.bits(), fma(n, -high, x), rest  # exact, because log 2 has no more fractional digits than x
 
 
 def scale(x: Number, bits: Whole) -> Number:
-    """Return x 2^n in two steps, with powers of two that the type can hold. ``bits`` ends with n and twice the bias."""
+    """Return x 2^n in two steps with representable powers of two; ``bits`` ends with n and twice the bias."""
     half, digits = bits >> 1, x.format.digits
     return x * (half << digits).as_bits() * ((bits - half) << digits).as_bits()
 
 
 def exp_of_sum(x: Number, low: Number) -> Number:
-    """Return exp(x + low), infinite or 0 beyond the range of the type, for x within the limits of ``clamp``."""
+    """Return exp(x + low) for x within the limits of ``clamp``; infinite or 0 beyond the range of the type."""
     e = reduce(x, low)
     total, error = quick_two_sum(1.0, e.r)
     return scale(total + (error + e.s), e.bits)
@@ -134,7 +134,7 @@ def expm1(x: Number) -> Number:
 
 
 def tanh(x: Number) -> Number:
-    """Return the hyperbolic tangent: -E / (E + 2) with E = expm1(-2 |x|) as a sum of two numbers."""
+    """Return the hyperbolic tangent -E / (E + 2), with E = expm1(-2 |x|) as a sum of two numbers."""
     n, _, r, s = reduce((abs(x) * -2.0).at_least(-_EXP_SATURATION[x.dtype]))
     power = n.power_of_two()
     base, lost = quick_two_sum(-1.0, power)
@@ -155,7 +155,7 @@ def _both(x: Number) -> tuple[Whole, Number, Number, Number, Number]:
 
 
 def sinh(x: Number) -> Number:
-    """Return the hyperbolic sine: a polynomial up to 1, and half of e^x - e^-x beyond."""
+    """Return the hyperbolic sine: a polynomial up to 1, and (e^x - e^-x) / 2 beyond."""
     bits, a, b, c, d = _both(x)
     total, error = quick_two_sum(a, -c)
     large = scale(total + ((error + b) - d), bits)
@@ -165,7 +165,7 @@ def sinh(x: Number) -> Number:
 
 
 def cosh(x: Number) -> Number:
-    """Return the hyperbolic cosine, half of e^x + e^-x."""
+    """Return the hyperbolic cosine (e^x + e^-x) / 2."""
     bits, a, b, c, d = _both(x)
     total, error = two_sum(a, c)
     return scale(total + ((error + b) + d), bits)
@@ -174,22 +174,22 @@ def cosh(x: Number) -> Number:
 # log, log1p, asinh, acosh and atanh without branches.
 #
 # x = 2^k m with m between the square roots of 1/2 and 2, f = m - 1, s = f / (2 + f), and log m = 2 atanh s with a
-# polynomial in s^2. The inverse hyperbolic functions are logarithms of sums and quotients, which are kept as two
-# numbers: near 1 the second one holds the digits of the result.
+# polynomial in s^2. The inverse hyperbolic functions are logarithms of sums and quotients, which are represented by two
+# numbers; near 1, the second number contains the digits of the result.
 
-# Beyond this x^2 + 1 is x^2, and its square root x.
+# Beyond this, x^2 + 1 rounds to x^2, and its square root is x.
 _SQUARE_LIMIT = {"float64": 2.0**60, "float32": 2.0**30}
-# Below this asinh x and atanh x round to x.
+# Below this, asinh x and atanh x round to x.
 _LINEAR_LIMIT = {"float64": 2.0**-28, "float32": 2.0**-13}
 
 
 def split(x: Number, scaled: Mask | None = None) -> tuple[Number, Number]:
-    """Return (k, m) such that x = 2^k m, for positive normal numbers and for numbers that ``normal`` has ``scaled``."""
+    """Return (k, m) with x = 2^k m, for positive normal numbers and for numbers ``scaled`` by ``normal``."""
     digits, bias = x.format.digits, x.format.bias
     root = x.format.bits(0.5**0.5)
     shifted = x.bits() + ((bias << digits) - root)
     m = ((shifted & ((1 << digits) - 1)) + root).as_bits()
-    # The exponent, with its bias, as the last digits of a number near 2^digits: conversions of integers are slow.
+    # The biased exponent is read as the last digits of a number near 2^digits, because integer conversions are slow.
     near = 2.0**digits
     surplus = near + bias
     k = ((shifted >> digits) | x.format.bits(near)).as_bits()
@@ -202,13 +202,13 @@ def _by(x: Number) -> float:
 
 
 def normal(x: Number) -> tuple[Number, Mask]:
-    """Return numbers with subnormal ones scaled to normal ones, and a mask of the scaled numbers."""
+    """Return the numbers with subnormal ones scaled to normal ones, and a mask of the scaled numbers."""
     few = x < x.format.smallest
     return where(few, x * 2.0 ** _by(x), x), few
 
 
 def log_of_sum(x: Number, low: Number | None = None, more: Number | None = None) -> Number:
-    """Return log(x + low) + more log 2 for positive normal x and much smaller ``low``."""
+    """Return log(x + low) + more log 2 for positive normal x and a much smaller ``low``."""
     k, m = split(x)
     below = None if low is None else low * (-k.at_most(k.format.bias - 1.0)).power_of_two()
     return _log(k if more is None else k + more, m, below)
@@ -222,7 +222,8 @@ def _log(k: Number, m: Number, low: Number | None = None) -> Number:
     series = z * fma(z, polynomial(z, COEFFICIENTS["LOG"][m.dtype]), COEFFICIENTS["TWO_THIRDS"][m.dtype][0])
     small = fma(s, half_square + series, -half_square)
     if low is not None:
-        # log(m + c) - log m = c / m, and 1 / m is (1 - s)^2 to 3 percent: c is less than the last digit of m.
+        # log(m + c) - log m = c / m, with 1 / m = (1 - s)^2 to 3 %, which is sufficient because c is below the last
+        # digit of m.
         rest = 1.0 - s
         small = fma(low, rest * rest, small)
     high, less = COEFFICIENTS["LN2_SHORT"][m.dtype]
@@ -231,7 +232,7 @@ def _log(k: Number, m: Number, low: Number | None = None) -> Number:
 
 
 def _at_edges(x: Number, inside: Number, zero: float = 0.0) -> Number:
-    """Return the given values for positive numbers, and limits: -inf at ``zero``, inf at inf, NaN below ``zero``."""
+    """Return ``inside`` for positive finite x, otherwise limits: -inf at ``zero``, inf at inf, NaN below ``zero``."""
     outside = where(x < zero, float("nan"), where(x.equals(zero), -float("inf"), x))
     return where((x > zero) & (x < float("inf")), inside, outside)
 
@@ -284,7 +285,7 @@ def acosh(x: Number) -> Number:
 
 
 def atanh(x: Number) -> Number:
-    """Return the inverse hyperbolic tangent, half of log((1 + x) / (1 - x))."""
+    """Return the inverse hyperbolic tangent log((1 + x) / (1 - x)) / 2."""
     size = abs(x)
     over, under = quick_two_sum(1.0, size), quick_two_sum(1.0, -size)
     high, low = quotient(*over, *under)
@@ -293,7 +294,7 @@ def atanh(x: Number) -> Number:
     return where(size < _LINEAR_LIMIT[x.dtype], x, where(size < 1.0, value, edge).with_sign_of(x))
 
 
-_ERF_SATURATION = 6.0  # erf rounds to 1 from here, in both types
+_ERF_SATURATION = 6.0  # from here upwards, erf rounds to 1 in both types
 
 
 def erf(x: Number) -> Number:
@@ -307,7 +308,7 @@ def erf(x: Number) -> Number:
 
 
 def erfinv(x: Number) -> Number:
-    """Return the inverse of erf as CasADi computes it: a rational approximation, then two Newton steps."""
+    """Return the inverse of erf as in CasADi: a rational approximation and two Newton steps."""
 
     def rational(z: Number, above: tuple[float, ...], below: tuple[float, ...]) -> Number:
         def horner(terms: tuple[float, ...]) -> Number:
@@ -338,7 +339,7 @@ def erfinv(x: Number) -> Number:
 # pow and hypot without branches.
 #
 # x^y = exp(y log |x|). An error of the logarithm grows with the exponent of the result, so log |x| is a sum of two
-# numbers with about twelve more bits than the type has.
+# numbers with about twelve bits more than the type.
 
 _INF = float("inf")
 
@@ -370,7 +371,7 @@ def pow(x: Number, y: Number) -> Number:
     """Return x^y with all special cases of C's pow."""
     size = abs(x)
     high, low = _accurate_log(size)
-    # Limits of log: -inf at 0 and inf at inf, so that the product has the right sign.
+    # log is -inf at 0 and inf at inf, so that the product has the correct sign.
     high = where(size.equals(0.0), -_INF, where(size.equals(_INF), _INF, high))
     product = y * high
     ordinary = abs(product) < 2.0**12
@@ -387,7 +388,7 @@ def pow(x: Number, y: Number) -> Number:
 
 
 def scale_of(x: Number) -> tuple[Number, Number]:
-    """Return a power of two that scales a positive number to near 1 (subnormal numbers less so), and its inverse."""
+    """Return a power of two that scales a positive normal number to approximately 1, and its inverse."""
     digits, bias = x.format.digits, x.format.bias
     exponent = ((x.bits() >> digits) | x.like(2.0**digits).bits()).as_bits() - 2.0**digits
     exponent = exponent.between(1.0, 2.0 * bias - 1.0)
@@ -411,11 +412,11 @@ def hypot(x: Number, y: Number) -> Number:
 
 
 _TAN_EIGHTH = 0.41421356237309503  # tan(pi / 8)
-_MAX_TANGENT = 2.0**100  # atan of larger numbers is pi/2 in both types
+_MAX_TANGENT = 2.0**100  # atan of larger numbers rounds to pi/2 in both types
 
 
 def _arcs(x: Number) -> tuple[Mask, Number, Number]:
-    """Return where |x| > 1/2, and the sine of an angle with that angle's rest: asin |x|, or half of acos |x| there."""
+    """Return a mask of |x| > 1/2, and the sine and remainder of an angle: asin |x|, or acos(|x|) / 2 in the mask."""
     size = abs(x)
     outside = size > 0.5
     square = where(outside, fma(size, -0.5, 0.5), x * x)
@@ -424,7 +425,7 @@ def _arcs(x: Number) -> tuple[Mask, Number, Number]:
 
 
 def asin(x: Number) -> Number:
-    """Return the inverse sine y: a polynomial up to 1/2; beyond, pi/2 - 2 y(sqrt((1 - x) / 2))."""
+    """Return the inverse sine: a polynomial up to 1/2, and beyond, a formula with the inverse sine of a square root."""
     outside, sine, rest = _arcs(x)
     half_pi, less = COEFFICIENTS["HALF_PI"][x.dtype]
     total, error = quick_two_sum(half_pi, sine * -2.0)
@@ -437,7 +438,7 @@ def acos(x: Number) -> Number:
     outside, sine, rest = _arcs(x)
     half_pi, less = COEFFICIENTS["HALF_PI"][x.dtype]
     negative = x < 0.0
-    # base - sign (sine + rest), where base is 0, pi/2 or pi.
+    # The result is base - sign (sine + rest), where base is 0, pi/2 or pi.
     base = where(outside, where(negative, 2.0 * half_pi, 0.0), half_pi)
     base_low = where(outside, where(negative, 2.0 * less, 0.0), less)
     minus = negative ^ ~outside
@@ -447,9 +448,9 @@ def acos(x: Number) -> Number:
 
 
 def _angle(y: Number, x: Number, mirrored: Mask | None = None) -> Number:
-    """Return the angle of the point (x, y), neither of which is negative; where ``mirrored``, pi minus that angle.
+    """Return the angle of the point (x, y) with nonnegative x and y, or pi minus the angle where ``mirrored``.
 
-    The angle is k pi/4 plus or minus the inverse tangent t of a quotient that is at most tan(pi/8).
+    The angle is k pi/4 plus or minus the inverse tangent t of a quotient of at most tan(pi/8).
     """
     steep = y > x
     low, high = where(steep, x, y), where(steep, y, x)
@@ -482,7 +483,7 @@ def atan2(y: Number, x: Number) -> Number:
     """Return the angle of the point (x, y), from -pi to pi, with the signs of zeros as in C."""
     a, b = abs(y), abs(x)
     down, _ = scale_of(where(a < b, b, a))
-    # Two infinities give 45 degrees, one gives 0 or 90; two zeros give 0.
+    # Two infinities yield 45 degrees, one infinity yields 0 or 90 degrees, and two zeros yield 0.
     infinite = a.equals(_INF) | b.equals(_INF)
     first = where(infinite, where(a.equals(_INF), 1.0, 0.0), a * down)
     second = where(infinite, where(b.equals(_INF), 1.0, 0.0), b * down)
@@ -492,9 +493,10 @@ def atan2(y: Number, x: Number) -> Number:
     return where(x.unordered(y), float("nan"), value)
 
 
-# fmod and remainder, exact for all numbers: a long division of integers, lane by lane.
+# fmod and remainder, exact for all numbers, by long division of integers in each lane.
 #
-# The quotient may have a thousand digits, of which eleven are computed per step; no formula without a loop is exact.
+# The quotient may have a thousand binary digits, of which eleven are computed per step. Without a loop, no formula is
+# exact.
 
 _NAME = "@exact.remainder"
 
@@ -503,18 +505,18 @@ def _divided(x: Number, y: Number) -> tuple[Number, Mask]:
     e = x.emitter
     e.functions.setdefault(_NAME, ir("remainder"))
     rest, odd = each_lane(_NAME, ("double", "i1"), x, y)
-    if x.dtype == "float32":  # exact: the rest has no more digits than x and y
+    if x.dtype == "float32":  # exact, because the remainder has no more digits than x and y
         rest = e.put(f"fptrunc <{e.width} x double> {rest} to {e.vector}")
     return Number(e, rest), Mask(e, odd)
 
 
 def fmod(x: Number, y: Number) -> Number:
-    """Return x minus the nearest multiple of y towards 0, with the sign of x."""
+    """Return x minus the multiple of y nearest to x towards 0, with the sign of x."""
     return _divided(x, y)[0].with_sign_of(x)
 
 
 def remainder(x: Number, y: Number) -> Number:
-    """Return x minus the nearest multiple of y; in a tie, the even multiple is used."""
+    """Return x minus the nearest multiple of y; ties use the even multiple."""
     rest, odd = _divided(x, y)
     size = abs(y)
     left = size - rest

@@ -1,23 +1,22 @@
-"""LLVM code of a loop over the nodes of splines that computes W cases at a time.
+"""LLVM code of a loop over spline nodes that computes W cases together.
 
-The cases are the lanes of the vectors, so that sums over the nodes need no operations between lanes, and only the sums
-leave the loop. At a node, each of the profiles depends on P control points with the weights B (D, P) of its value and
-derivatives. A result that is a sum over nodes of B^T times derivatives is contracted for some nodes at a time, so that
-its sums stay in registers.
+Each case is one lane of the vectors, so sums over the nodes need no operations between lanes, and only the sums leave
+the loop. At a node, each profile depends on P control points with the weights B (D, P) of its value and derivatives.
+Sums over nodes of B^T times derivatives are contracted for several nodes together, so that they stay in registers.
 
 The inputs and outputs of the function have these kinds:
 
 | kind | array | content |
 |---|---|---|
-| case | (B, count) | the same at all nodes |
-| node | (K, count) | the same for all cases |
+| case | (B, count) | equal at all nodes |
+| node | (K, count) | equal for all cases |
 | rows | (B, K count) | input or output at each node |
-| window | (B, points count) | control points: a node takes P of them |
+| window | (B, points count) | control points, of which each node uses P |
 | sums, largest | (B, count) | sums and largest values over the nodes |
 | first | (points, count) | sums of B^T g for derivatives g (D, count) |
 | second | (spans, count, P, P) | sums of B^T H B for derivatives H (count, D, D), for the nodes of each span |
 
-The entries of the last two are added up to an array (B, results): each has a place in it, or none.
+Entries of the last two kinds are added to an array (B, results) at their target indices, if they have any.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,23 +31,22 @@ from torsor.compiler.program import Program
 
 Kind = Literal["case", "node", "rows", "window", "sums", "largest", "first", "second"]
 
-SLOTS = 4  # nodes that are contracted at a time: their derivatives remain in a cache
-_AHEAD = 2  # nodes by which rows are loaded into the cache before they are used
+SLOTS = 4  # number of nodes contracted together, whose derivatives remain in the cache
+_AHEAD = 2  # number of nodes by which rows are prefetched into the cache
 _LINE = 64  # bytes of a cache line
 
-# The table of a call, in words of 8 bytes: these, then some words for each array. ``PLACE`` is the offset in bytes of
-# an array in the memory of the call. ``COUNT`` is its number of entries there. For the kinds "first" and "second",
-# ``TARGETS`` is the address of the places of these entries among the ``RESULTS``; an entry without a place has this
-# number.
+# The table of a call, in words of 8 bytes: these words, followed by words for each array. ``PLACE`` is the offset in
+# bytes of an array in the memory of the call, and ``COUNT`` is its number of entries. For the kinds "first" and
+# "second", ``TARGETS`` is the address of the target indices of the entries in the ``RESULTS``; an entry without a
+# target has the index ``RESULTS``.
 HEAD = CASES, NODES, PLACES, BASIS = range(4)
 WORDS = ADDRESS, CASE_STEP, NODE_STEP, COUNT, PLACE, RESULTS, TARGETS = range(7)
-# The words of each node: its first control point, its span, its slot, and the number of nodes that are contracted
-# after it.
+# The words of each node: first control point, span, slot, and the number of nodes to contract after it.
 NODE = FIRST, SPAN, SLOT, CONTRACTED = range(4)
 
 
 class _Array(NamedTuple):
-    """An input or output: its kind, its number of entries at a node, its first block, and its words in the table."""
+    """An input or output: kind, number of entries at a node, first block, and words in the table."""
 
     kind: Kind
     size: int
@@ -57,7 +55,7 @@ class _Array(NamedTuple):
 
 
 class _Writer:
-    """Writer of instructions; names are numbers after a letter."""
+    """Writer of instructions; names are a letter and a number."""
 
     def __init__(self, scalar: Scalar, width: int):
         self.lines: list[str] = []
@@ -81,13 +79,13 @@ class _Writer:
         self.lines += [f"  {instruction}" for instruction in instructions]
 
     def begin(self, label: str) -> None:
-        """Begin a block, which follows the one before."""
+        """Begin a block that follows the previous one."""
         if not (self.lines and self.lines[-1].startswith("  br ")):
             self.add(f"br label %{label}")
         self.lines.append(f"{label}:")
 
     def choose(self, condition: str, yes: Callable[[], None], no: Callable[[], None]) -> None:
-        """Write two alternatives."""
+        """Write two branches."""
         first, second, after = (self.name("l") for _ in range(3))
         self.add(f"br i1 {condition}, label %{first}, label %{second}")
         self.begin(first)
@@ -98,7 +96,7 @@ class _Writer:
         self.begin(after)
 
     def at(self, base: str, number: str | int, size: int = 1) -> str:
-        """Return the address that is some times ``size`` bytes after another."""
+        """Return the address ``number`` times ``size`` bytes after ``base``."""
         if isinstance(number, str) and size != 1:
             number, size = self.put(f"mul i64 {number}, {size}"), 1
         offset = number if isinstance(number, str) else number * size
@@ -139,11 +137,11 @@ def write_fold(
     target: Target | None = None,
     encode: bool = True,
 ) -> list[str]:
-    """Return the LLVM modules of a fold of a program, whose inputs and outputs have some kinds.
+    """Return the LLVM modules of a fold of a program, for the kinds of its inputs and outputs.
 
-    The weights of ``points`` control points have ``orders`` derivatives. The first module contains ``fold``, which
-    takes a table (``HEAD``) and memory; ``fixed`` is the number of bytes of this memory that no array needs. The other
-    modules are those of ``write_llvm``.
+    There are weights of ``points`` control points for ``orders`` derivatives. The first module contains ``fold``, which
+    takes a table (``HEAD``) and memory; ``fixed`` is the number of bytes of this memory in addition to the arrays. The
+    other modules are those of ``write_llvm``.
     """
     scalar = Scalar(dtype)
     w, body = _Writer(scalar, width), write_body(program, scalar, width, target, encode)
@@ -250,7 +248,7 @@ def write_fold(
 
 
 class _States:
-    """Writer of the instructions that move arrays of the W cases from number ``%i`` on."""
+    """Writer of the instructions that move arrays of W cases, starting with case ``%i``."""
 
     def __init__(self, writer: _Writer, is_whole: str, lanes: str):
         self._w, self._is_whole, self._lanes = writer, is_whole, lanes
@@ -263,7 +261,7 @@ class _States:
         return self._w.at(array.words[ADDRESS], self._w.put(f"mul i64 %i, {array.words[CASE_STEP]}"))
 
     def scatter(self, array: _Array) -> None:
-        """Add the entries of an array to its results, and unpack these."""
+        """Add the entries of an array to its results, and unpack the results."""
         w, count, results = self._w, array.words[COUNT], array.words[RESULTS]
         region, zero = self.region(array), self._w.scalar.literal(0.0)
         to = w.at(region, count, w.block)
@@ -273,7 +271,7 @@ class _States:
         self.move("unpack", array, to, results)
 
     def move(self, way: str, array: _Array, block: str, count: str) -> None:
-        """Pack or unpack an array of which there is one row per case."""
+        """Pack or unpack an array with one row per case."""
         w, step = self._w, array.words[CASE_STEP]
         first = self._first(array)
         is_long = w.put(f"icmp sge i64 {count}, {TILE if way == 'pack' else max(w.width, TILE)}")
@@ -284,7 +282,7 @@ class _States:
         )
 
     def rows(self, way: str, array: _Array, block: str) -> None:
-        """Pack or unpack the rows of node number ``%k``."""
+        """Pack or unpack the rows of node ``%k``."""
         w = self._w
         node = w.put(f"mul i64 %k, {array.words[NODE_STEP]}")
         first, ahead = w.at(self._first(array), node), w.put(f"mul i64 {array.words[NODE_STEP]}, {_AHEAD}")
@@ -310,7 +308,7 @@ class _States:
 
 
 def _contraction(kind: str, scalar: Scalar, width: int, orders: int, points: int, step: int) -> str:
-    """Return the function that adds B^T g or B^T H B of some nodes to sums, which are kept in registers.
+    """Return the function that adds B^T g or B^T H B of several nodes to sums in registers.
 
     Values of successive nodes are ``step`` bytes apart.
     """

@@ -1,11 +1,11 @@
-"""Operations in the fastest form for processors: products are fused with sums, and one division replaces several.
+"""Faster forms of operations: products are fused with sums, and one division replaces several.
 
-Which product belongs to which sum is decided here instead of in LLVM. The same products are then fused on every
-processor that supports it, with or without LLVM's optimisation, and the register plan includes instruction costs.
+The products to fuse are selected here instead of in LLVM. The same products are therefore fused on every processor that
+supports fusion, with or without LLVM's optimisation, and the register plan includes instruction costs.
 
-A division takes at least as long as ten products, and on a GPU it needs a branch. A number that divides several others
-is therefore inverted once; CasADi itself would write x (1 / d) as x / d. The quotient is then within 1.5 units in the
-last place instead of 0.5, and infinite if d is so small that 1 / d overflows.
+A division takes at least as long as ten products, and needs a branch on a GPU. A number that divides several others is
+therefore inverted once; CasADi itself simplifies x (1 / d) to x / d. The quotient then has an error of at most 1.5
+units in the last place instead of 0.5, and is infinite if d is so small that 1 / d overflows.
 """
 
 from collections import Counter
@@ -16,16 +16,16 @@ import casadi as ca
 from torsor.compiler.llvm.rules import RULES, Emitter, Rule
 from torsor.compiler.program import Operation, Program
 
-MAX_FUSION_DISTANCE = 200  # operations between a product and its sum: two factors would wait instead of one product
+MAX_FUSION_DISTANCE = 200  # operations between a product and its sum: two factors stay live instead of one product
 
-# The codes of a b + c, a b - c and c - a b, with the arguments (a, b, c). CasADi has no such operations.
+# Codes of a b + c, a b - c and c - a b with the arguments (a, b, c), which CasADi does not have.
 PLUS, MINUS, FROM = 1001, 1002, 1003
 
 PRODUCTS = {ca.OP_MUL, PLUS, MINUS, FROM}
 """Operations whose first or second argument may be a constant factor."""
 
-_NOTHING = Operation(ca.OP_CONST, ())  # the remainder of a fused product: an unused constant
-_MIN_DIVISIONS = 2  # minimum number of divisions by a number for which it is inverted
+_NOTHING = Operation(ca.OP_CONST, ())  # replaces a fused product by an unused constant
+_MIN_DIVISIONS = 2  # minimum number of divisions by a number that is inverted
 _JUMPS = {ca.OP_FLOOR, ca.OP_CEIL, ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_FMOD, ca.OP_REMAINDER}
 
 
@@ -43,9 +43,9 @@ FUSED_RULES: dict[int, Rule] = RULES | {
 
 
 def fused(program: Program) -> Program:
-    """Return a program in which each product that only one sum uses is fused into it; indices of values are kept.
+    """Return a program in which each product used by a single sum is fused into it; value indices are unchanged.
 
-    If a sum has two products, the second is fused, because the first is known earlier or would have to be negated.
+    If a sum has two products, the second is fused, because the first is available earlier or would have to be negated.
     """
     operations = list(program.operations)
     users = _users(program)
@@ -70,14 +70,14 @@ def fused(program: Program) -> Program:
         factors = operations[product].arguments
         a, b = factors if len(factors) == 2 else factors * 2
         if operations[b].code == ca.OP_CONST:
-            a, b = b, a  # the second may be negated
+            a, b = b, a  # the second product may be negated
         operations[index] = Operation(kind, (a, b, other))
         operations[product] = _NOTHING
     return replace(program, operations=tuple(operations))
 
 
 def _users(program: Program) -> list[int]:
-    """Return how many operations and results take each value."""
+    """Return the number of operations and results that use each value."""
     users = [0] * len(program.operations)
     for code, arguments, _ in program.operations:
         if code != ca.OP_INPUT:
@@ -92,7 +92,7 @@ def _users(program: Program) -> list[int]:
 def with_reciprocals(program: Program) -> Program:
     """Return a program in which numbers that divide several others are inverted once."""
     divisors = Counter(item.arguments[1] for item in program.operations if item.code == ca.OP_DIV)
-    # If a result is discontinuous, the last place matters: floor(49 / 49) is 1.
+    # In discontinuous functions, the last place matters: floor(49 / 49) is 1.
     exact = {argument for item in program.operations if item.code in _JUMPS for argument in item.arguments}
     operations: list[Operation] = []
     place: list[int] = []

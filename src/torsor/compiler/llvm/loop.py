@@ -1,8 +1,8 @@
-"""LLVM code of the loop that NumPy calls: it packs W states into blocks, computes them, and unpacks the results.
+"""LLVM code of the loop called by NumPy, which packs W states into blocks, computes them and unpacks the results.
 
-For each array NumPy passes a pointer and the strides in bytes between states, rows and columns, which may be arbitrary.
-If the entries of a state are contiguous, several entries at a time are loaded for W states and transposed in registers:
-inline for small arrays, in a loop over tiles for large ones. Otherwise they are loaded one by one.
+For each array, NumPy passes a pointer and arbitrary strides in bytes between states, rows and columns. If the entries
+of a state are contiguous, several entries of W states are loaded together and transposed in registers, inline for small
+arrays and in a loop over tiles for large ones. Otherwise, entries are loaded one by one.
 """
 
 from collections.abc import Sequence
@@ -12,25 +12,25 @@ from typing import NamedTuple
 from torsor.compiler.llvm import ir
 from torsor.compiler.llvm.rules import Scalar
 
-# LLVM code that moves the entries of W states between rows, one per state, and blocks, one per entry.
+# LLVM code that moves the entries of W states between rows (one per state) and blocks (one per entry).
 #
 # Rows are loaded in parts of a few entries, and parts of several rows are combined in one vector, which x86-64 does
-# while it loads. Then pairs of vectors are interleaved, within 128 bits as far as possible: in parts of c entries,
-# log2(c) shuffles per entry. Unpacking does the same in reverse order. Each vector records which entry of which row its
-# numbers are, so that a wrong shuffle cannot go unnoticed.
+# during the load. Then pairs of vectors are interleaved, within 128 bits if possible, with log2(c) shuffles per entry
+# for parts of c entries. Unpacking uses the reverse order. Each vector records the row and entry of each of its
+# numbers, so that incorrect shuffles are detected.
 
-UNIT = 16  # bytes: every processor interleaves vectors within units of this length in one instruction
+UNIT = 16  # bytes; all processors interleave vectors within units of this length in one instruction
 
 
 class _Vector(NamedTuple):
-    """The name of a vector, and the row and the entry of each of its numbers."""
+    """The name of a vector, and the row and entry of each of its numbers."""
 
     name: str
     labels: tuple[tuple[int, int], ...]
 
 
 class Transposer:
-    """Writer of code that transposes W ``rows`` and a ``block``, given by address; names begin with ``prefix``."""
+    """Writer of code that transposes W ``rows`` to or from a ``block`` (addresses); names begin with ``prefix``."""
 
     def __init__(self, scalar: Scalar, rows: Sequence[str], block: str, prefix: str = ""):
         self.lines: list[str] = []
@@ -66,9 +66,9 @@ class Transposer:
                     self._store(part, length, self._at(self._rows[labels[0][0]], first))
 
     def _columns(self, parts: list[str], length: int) -> list[_Vector]:
-        """Return blocks for rows that were loaded in parts."""
+        """Return blocks from rows that were loaded in parts."""
         unit = self._unit
-        # Combined rows are those that the shuffles below do not bring together.
+        # Rows are combined that the shuffles below do not bring together.
         if length <= unit:
             groups = [range(k, self._width, length) for k in range(length)]
         else:
@@ -92,7 +92,7 @@ class Transposer:
         return vectors
 
     def _stage(self, vectors: list[_Vector], distance: int, unit: int, gather: bool = False) -> list[_Vector]:
-        """Interleave pairs of vectors whose numbers in the list differ by ``distance``."""
+        """Interleave pairs of vectors whose list indices differ by ``distance``."""
         result = list(vectors)
         for k in range(len(vectors)):
             if not k & distance:
@@ -100,7 +100,7 @@ class Transposer:
         return result
 
     def _interleaved(self, a: _Vector, b: _Vector, unit: int, gather: bool) -> tuple[_Vector, _Vector]:
-        """Return the even and the odd units of two vectors: unit by unit from both, or first those of the first."""
+        """Return the even and the odd units of two vectors: alternating, or with ``gather``, first those of ``a``."""
         length, result = self._width, []
         for odd in (0, 1):
             starts = range(odd * unit, length, 2 * unit)
@@ -149,14 +149,14 @@ class Transposer:
         self.lines.append(f"  store {self._vector(length)} {value}, ptr {address}, align {align}")
 
     def _shuffle(self, a: str, b: str, length: int, picks: Sequence[int]) -> str:
-        """Return numbers of a, counted from 0, and of b, counted from ``length``."""
+        """Return the shuffle of numbers of a (indices from 0) and b (indices from ``length``)."""
         mask = ", ".join(f"i32 {pick}" for pick in picks)
         kind = self._vector(length)
         return self._put(f"shufflevector {kind} {a}, {kind} {b}, <{len(picks)} x i32> <{mask}>")
 
 
 def _parts(count: int, longest: int) -> list[tuple[int, int]]:
-    """Return the first entry and length of each part, a power of 2; a single last entry joins the one before it."""
+    """Return the first entry and length (a power of 2) of each part; a single last entry joins the previous part."""
     result, first = [], 0
     while first < count:
         length = 1 << (min(longest, count - first).bit_length() - 1)
@@ -167,9 +167,9 @@ def _parts(count: int, longest: int) -> list[tuple[int, int]]:
     return result
 
 
-TILE = 4  # minimum number of entries that are transposed at a time
-INLINE = 16  # entries of the largest array that is moved without a loop; no tile has more
-STACK = 65536  # bytes: larger buffers are allocated with malloc, because thread stacks are small
+TILE = 4  # minimum number of entries that are transposed together
+INLINE = 16  # maximum number of entries of a tile, and of an array moved without a loop
+STACK = 65536  # bytes; larger buffers are allocated with malloc, because thread stacks are small
 
 
 def write_loop(
@@ -182,11 +182,11 @@ def write_loop(
     calls: list[str],
     scratch: int,
 ) -> str:
-    """Return the module with the functions ``loop``, which NumPy calls, and ``run``, which ``loop`` calls.
+    """Return the module with the functions ``loop``, called by NumPy, and ``run``, called by ``loop``.
 
-    ``axes`` is the number of axes of each array for one state, inputs first: NumPy passes one stride per axis.
-    ``calls`` computes a block of W states; ``scratch`` is the number of blocks of scratch memory that it needs. Threads
-    that share a batch call the parts of ``run``: each prepares ``memory`` bytes once and computes its ``blocks`` there.
+    ``axes`` is the number of axes of each array for one state, inputs first; NumPy passes one stride per axis.
+    ``calls`` computes a block of W states and needs ``scratch`` blocks of scratch memory. Threads that share a batch
+    call the parts of ``run``: each prepares ``memory`` bytes once and computes its ``blocks`` there.
     """
     block = width * scalar.size
     declarations = "\n".join(f"declare void @piece.{k}(ptr, ptr, ptr)" for k in range(pieces))
@@ -234,7 +234,7 @@ ready:
 
 
 def _array(k: int, rows: int, columns: int, axes: int, first_step: int, scalar: Scalar) -> str:
-    """Return the code that reads the pointer and the strides of an array, and whether its entries are contiguous."""
+    """Return the code that reads the pointer and strides of an array and checks whether its entries are contiguous."""
 
     def step(index: int, name: str) -> str:
         return f"""  %{name}p.{k} = getelementptr i64, ptr %steps, i64 {index}
@@ -244,7 +244,7 @@ def _array(k: int, rows: int, columns: int, axes: int, first_step: int, scalar: 
     text = f"""  %base.p.{k} = getelementptr ptr, ptr %arrays, i64 {k}
   %base.{k} = load ptr, ptr %base.p.{k}
 """ + step(k, "state")
-    # A scalar has no strides, a vector one; the values of missing strides do not matter.
+    # A scalar has no stride and a vector has one; the values of missing strides are irrelevant.
     text += step(first_step, "row") if axes >= 1 else f"  %row.{k} = add i64 0, {scalar.size * columns}\n"
     text += step(first_step + 1, "column") if axes >= 2 else f"  %column.{k} = add i64 0, {scalar.size}\n"
     result, expected = (f"%column.{k}", scalar.size) if columns > 1 else ("0", 0)
@@ -265,9 +265,9 @@ def _move_dense(k: int, move: str, count: int, scalar: Scalar, width: int) -> st
 def _transposed(
     move: str, count: int, scalar: Scalar, width: int, first: str, step: str, block: str, prefix: str, address: str
 ) -> str:
-    """Return code that packs or unpacks ``count`` entries of W rows, which are ``step`` bytes apart.
+    """Return code that packs or unpacks ``count`` entries of W rows that are ``step`` bytes apart.
 
-    The addresses are computed relative to every fourth row, which suits the address modes of x86-64.
+    Addresses are computed relative to every fourth row, because of the address modes of x86-64.
     """
     rows, lines = [first], []
     for row in range(1, width):
@@ -281,7 +281,7 @@ def _transposed(
 
 
 def _move(k: int, move: str, dense: str, buffer: str, offset: int, rows: int, columns: int) -> str:
-    """Return the code that packs or unpacks an array. An input that does not vary over the states is packed once."""
+    """Return the code that packs or unpacks an array; an input that does not vary between states is packed once."""
     once = (
         f"""  %fixed.{k} = icmp eq i64 %state.{k}, 0
   %later.{k} = icmp ne i64 %i, 0
@@ -309,7 +309,7 @@ moved.{k}:
 
 
 def write_movers(scalar: Scalar, width: int) -> str:
-    """Return the functions that pack and unpack arrays, tile by tile or entry by entry."""
+    """Return the functions that pack and unpack arrays by tile or by entry."""
     tiles = (_tiles(move, scalar, width) for move in ("pack", "unpack"))
     return "".join([_pack_one_by_one(scalar, width), _unpack_one_by_one(scalar, width), *tiles])
 
@@ -321,7 +321,7 @@ def _pack_one_by_one(scalar: Scalar, width: int) -> str:
     vector = f"<{width} x {scalar.name}>"
     before = "  %count = mul i64 %rows, %columns\n  %top = sub i64 %lanes, 1\n"
     for lane in range(width):
-        # Lanes beyond the last state repeat it.
+        # Lanes beyond the last state repeat the last state.
         before += f"  %in.{lane} = icmp slt i64 {lane}, %lanes\n"
         before += f"  %l.{lane} = select i1 %in.{lane}, i64 {lane}, i64 %top\n"
         before += f"  %o.{lane} = mul i64 %l.{lane}, %state\n"
@@ -354,8 +354,8 @@ lane:
 
 
 def _tiles(move: str, scalar: Scalar, width: int) -> str:
-    """Return the function that packs or unpacks large arrays tile by tile."""
-    # Results are written in runs as long as a vector, which is a whole cache line with AVX-512.
+    """Return the function that packs or unpacks large arrays by tile."""
+    # Results are written in runs with the length of a vector, which is a full cache line with AVX-512.
     tile = TILE if move == "pack" else max(width, TILE)
     body = _transposed(move, tile, scalar, width, "%p", "%state", "%b", "row", "")
     text = ir("tiles", tile=tile, size=scalar.size, block=width * scalar.size, body=body)

@@ -21,17 +21,17 @@ from torsor.compiler.llvm import target
 from torsor.compiler.llvm.target import host
 
 LINKING = threading.RLock()
-# Characters of LLVM text from which other processes are worth their startup: about a second of work.
+# Characters of LLVM text (about a second of work) above which starting other processes is worthwhile.
 MIN_PARALLEL_LENGTH = 400_000
-# From this many modules on, about 150,000 operations, LLVM does not optimise: this takes less than half the time, and
-# the code is slower by an eighth to a half.
+# Number of modules (about 150,000 operations) from which LLVM does not optimise. Compilation then takes less than half
+# the time, and the code is slower by an eighth to a half.
 MAX_OPTIMISED_MODULES = 72
-# The same limit for ``quick``: about 10,000 operations.
+# The same limit with ``quick``: about 10,000 operations.
 MAX_QUICK_MODULES = 9
 
 C_FUNCTIONS = (
     *("malloc", "free", "feclearexcept"),
-    # For processors without such instructions: x86-64 before AVX2.
+    # Used on processors without such instructions (x86-64 before AVX2).
     *("fma", "fmaf", "floor", "floorf", "ceil", "ceilf"),
 )
 """C library functions that compiled code may call."""
@@ -40,9 +40,9 @@ C_FUNCTIONS = (
 def emit(modules: Sequence[str], quick: bool = False) -> list[bytes]:
     """Return the object code of LLVM modules; large ones are compiled on all cores.
 
-    The first module is always optimised, because packing states would be slow otherwise. ``quick`` disables
-    optimisation at a lower number of modules, for code that runs only a few hundred times. llvmlite allows only one
-    thread per process in LLVM at a time, so the work is divided among processes.
+    The first module is always optimised, because packing would otherwise be slow. ``quick`` disables optimisation at a
+    lower number of modules, for code that runs only a few hundred times. llvmlite allows only one thread per process in
+    LLVM, so the work is divided among processes.
     """
     workers = min(os.cpu_count() or 1, len(modules))
     python = _python()
@@ -69,13 +69,13 @@ def _objects(modules: Sequence[str], level: int) -> list[bytes]:
 
 
 def _python() -> str | None:
-    """Return the Python executable for other processes, or None: an embedding application must not be restarted."""
+    """Return the Python executable for other processes, or None in an embedding application."""
     is_python = "python" in Path(sys.executable or "").stem.lower() and not getattr(sys, "frozen", False)
     return sys.executable if is_python and Path(target.__file__).is_file() else None
 
 
 class _Helpers:
-    """Compiling processes. An interrupt of this process stops them; they do not receive Ctrl-C from the terminal."""
+    """Compiler processes, which stop when this process is interrupted; they do not receive Ctrl-C from the terminal."""
 
     def __init__(self, python: str):
         self._python, self._stopped = python, False
@@ -83,15 +83,15 @@ class _Helpers:
         self._lock = threading.Lock()
 
     def stop(self) -> None:
-        """Stop all processes, including those that would start later."""
+        """Stop all processes, and prevent new ones."""
         with self._lock:
             self._stopped = True
             for item in self._running:
                 item.kill()
 
     def emit(self, modules: list[str], level: int) -> list[bytes]:
-        """Compile in another process, or in this one if that fails for any reason but a stop signal."""
-        # -P: the folder of the script has modules with the same names as those of Python. No window is opened on
+        """Compile in another process, or in this one if the other fails for any reason except a stop signal."""
+        # -P, because the folder of the script has modules with names of standard modules. No window is opened on
         # Windows.
         command, flags = [self._python, "-P", target.__file__], getattr(subprocess, "CREATE_NO_WINDOW", 0)
         pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
@@ -113,9 +113,9 @@ class _Helpers:
 
 
 def link(objects: Sequence[bytes], names: Sequence[str], functions: Mapping[str, int] | None = None) -> Any:
-    """Return runnable object code: a table of the addresses of ``names``, which keeps the code in memory.
+    """Return linked code as a table of the addresses of ``names``, which keeps the code in memory.
 
-    ``functions`` are the addresses that the code may call in addition to ``C_FUNCTIONS``.
+    ``functions`` contains addresses of functions that the code may call in addition to ``C_FUNCTIONS``.
     """
     library = llvm.JITLibraryBuilder()
     for content in objects:
@@ -124,7 +124,7 @@ def link(objects: Sequence[bytes], names: Sequence[str], functions: Mapping[str,
         library.import_symbol(name, address)
     for name in names:
         library.export_symbol(name)
-    # What LLVM itself calls, such as memset.
+    # Functions called by LLVM itself, such as memset.
     library.add_current_process()
     with LINKING:
         return library.link(_linker(), f"code {next(_LIBRARIES)}")
@@ -137,12 +137,12 @@ _LIBRARIES = itertools.count()
 def _linker() -> Any:
     """Return LLVM's linker for this process.
 
-    JITLink places the code and the constants of an object file side by side. LLVM's older linker, RuntimeDyld,
-    allocates them separately: in a process with large arrays they may be more than 2 GiB apart, beyond the reach of a
-    32-bit offset.
+    JITLink places the code and the constants of an object file next to each other. LLVM's older linker, RuntimeDyld,
+    allocates them separately; in a process with large arrays, they may be more than 2 GiB apart, which a 32-bit offset
+    cannot reach.
     """
     linker = llvm.create_lljit_compiler(host().machine(), use_jit_link=True)
-    # Idle threads run code until the process ends, also while the interpreter is torn down.
+    # Idle threads run code until the process ends, even during interpreter shutdown.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(linker))
     return linker
 
@@ -153,16 +153,16 @@ def _c_library() -> dict[str, int]:
 
 
 def c_addresses(names: Sequence[str] = C_FUNCTIONS) -> dict[str, int]:
-    """Return the addresses of C library functions that this platform has."""
+    """Return the addresses of the C library functions available on this platform."""
     result: dict[str, int] = {}
     windows = sys.platform == "win32"
-    # Windows checks the stack of functions that need much of it.
+    # On Windows, functions with large stack frames check the stack.
     needed = {*names, *(("__chkstk",) if windows else ())}
-    # The last one starts a process to find its library, and is rarely needed.
+    # The last one starts a process to locate its library, and is rarely needed.
     libraries = ("ucrtbase", "ntdll") if windows else (None, "m")
     for library in (ctypes.CDLL(ctypes.util.find_library(item) if item == "m" else item) for item in libraries):
         for name in needed - result.keys():
-            # Some functions are older on Windows than their standard names.
+            # On Windows, some functions have older, nonstandard names.
             known = (name, f"_{name}", *(("_clearfp",) if name == "feclearexcept" else ())) if windows else (name,)
             function = next((getattr(library, item) for item in known if hasattr(library, item)), None)
             if function is not None:
@@ -189,5 +189,5 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # A forked child in which no thread compiles must not inherit LLVM in the middle of another thread's work.
+    # A forked child must not inherit LLVM while another thread of the parent is compiling.
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

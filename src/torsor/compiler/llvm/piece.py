@@ -1,4 +1,4 @@
-"""LLVM code of one piece of a program: a function without branches, with a register plan."""
+"""LLVM code of one piece of a program, as a branch-free function with a register plan."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -13,16 +13,16 @@ from torsor.compiler.llvm.rules import Emitter, Rule, Scalar
 from torsor.compiler.llvm.target import PLANNED_MARK
 from torsor.compiler.program import Program, no_rule
 
-# A register plan for one piece of a program; ``Piece`` and ``NeonPiece`` write code with it.
+# The register plan of one piece of a program, from which ``Piece`` and ``NeonPiece`` write code.
 #
 # LLVM's register allocator takes most of the compile time of a long function, and stores and loads more values than
-# necessary. Here the whole future of a piece is known, so the best choice is simple (Belady): if the registers are
-# full, the value with the farthest next use is evicted. It is stored, unless memory already has it, and loaded again
-# before that use.
+# necessary. All uses in a piece are known in advance, so the best choice is simple (Belady): if the registers are full,
+# the value with the farthest next use is evicted. It is stored, unless it is already in memory, and reloaded before
+# that use.
 
-HELD_FRACTION = 7 / 8  # fraction of the registers: the others are for constants, arguments and intermediate results
+HELD_FRACTION = 7 / 8  # fraction of the registers for values; others are for constants and intermediate results
 
-NEVER_USED = 1 << 60  # when a value is used next that is not used again
+NEVER_USED = 1 << 60  # next use of a value that is not used again
 
 Place = tuple[str, int]
 """A block in memory: the name of a pointer, and the number of the block."""
@@ -32,18 +32,18 @@ Name = TypeVar("Name", str, int)
 
 
 class Plan(ABC, Generic[Name]):
-    """Writer of operations that tracks where each value is. ``memory`` holds the places of values from other pieces."""
+    """Writer of operations that tracks the location of each value; ``memory`` has those of values from other pieces."""
 
     def __init__(self, program: Program, memory: dict[int, Place], registers: int, spill: int):
         self.program = program
-        self.spilled = spill  # places of scratch memory from here on are free
+        self.spilled = spill  # first free location of scratch memory
         self._memory, self._registers = memory, int(HELD_FRACTION * registers)
-        self._own: dict[int, Place] = {}  # the places of values that were stored here
+        self._own: dict[int, Place] = {}  # locations of values stored by this piece
         self._held: dict[int, Name] = {}
-        self._next_use: dict[int, int] = {}  # of the values that are held
+        self._next_use: dict[int, int] = {}  # next use of each value in a register
 
     def write(self, indices: Sequence[int], stores: dict[int, list[Place]]) -> None:
-        """Write operations in the given order, and store their values in the given places."""
+        """Write operations in the order of ``indices``, and store values as listed in ``stores``."""
         operations, held, next_use = self.program.operations, self._held, self._next_use
         for index, uses in zip(indices, self._uses(indices), strict=True):
             code, arguments, number = operations[index]
@@ -68,7 +68,7 @@ class Plan(ABC, Generic[Name]):
                 self._evict()
 
     def copy(self, index: int, place: Place) -> None:
-        """Copy a value in memory to another place."""
+        """Copy a value in memory to another location."""
         value = self.value(index)
         self.store(value, place)
         self._held.pop(index, None)
@@ -76,11 +76,11 @@ class Plan(ABC, Generic[Name]):
 
     @abstractmethod
     def compute(self, code: int, number: float, names: list[Name], ends: bool) -> Name:
-        """Write an operation; ``ends``: whether its last argument is not used again."""
+        """Write an operation; ``ends`` states whether this is the last use of its last argument."""
 
     @abstractmethod
     def value(self, index: int, is_factor: bool = False) -> Name:
-        """Return a value that is not held: values in memory are loaded, and a constant may be a factor of a product."""
+        """Return a value that is not in a register; a constant may be the factor of a product (``is_factor``)."""
 
     @abstractmethod
     def store(self, name: Name, place: Place) -> None:
@@ -90,7 +90,7 @@ class Plan(ABC, Generic[Name]):
         """Record that a value is no longer needed."""
 
     def _uses(self, indices: Sequence[int]) -> list[list[int]]:
-        """Return, for each operation, when its arguments are next used and, last, when its value is first used."""
+        """Return, for each operation, the next uses of its arguments, followed by the first use of its value."""
         operations = self.program.operations
         following: dict[int, int] = {}
         result: list[list[int]] = []
@@ -103,42 +103,42 @@ class Plan(ABC, Generic[Name]):
         return result[::-1]
 
     def _evict(self) -> None:
-        """Free the registers whose values are used furthest ahead."""
+        """Free the registers of the values with the farthest next use."""
         while len(self._held) > self._registers:
             index = max(self._held, key=self._next_use.__getitem__)
             value = self._held.pop(index)
             if index not in self._own and index not in self._memory:
-                # No place is used twice, because LLVM is told that loaded values do not change.
+                # Each location is used only once, because LLVM is told that loaded values do not change.
                 self._own[index] = "%scratch", self.spilled
                 self.spilled += 1
                 self.store(value, self._own[index])
             self.release(value)
 
 
-# Machine code of one piece of a program for AArch64, written without LLVM.
+# Machine code of one piece of a program for AArch64, generated without LLVM.
 #
-# With a register plan, vector arithmetic is a few 32-bit words per operation. LLVM, which parses and checks text and
-# makes about sixty passes over it, takes thirty times as long to generate the same words. Pieces with other operations
-# (comparisons, elementary functions) are left to LLVM.
+# With a register plan, vector arithmetic takes a few 32-bit words per operation. LLVM, which parses and checks text and
+# makes about sixty passes over it, takes thirty times as long to generate the same words. LLVM compiles pieces with
+# other operations (comparisons, elementary functions).
 
 REGISTERS = 32
 BLOCK = 16  # bytes of a register, and of a block of memory
-_SHORT_REACH = 4096  # blocks that an instruction reaches from a pointer
-MAX_REACH = _SHORT_REACH * 256  # blocks that are reached at all, with another instruction
-_LONG = 1 << 17  # words of code, behind which lies the table of constants: one instruction reaches twice as far
+_SHORT_REACH = 4096  # number of blocks that an instruction can address from a pointer
+MAX_REACH = _SHORT_REACH * 256  # number of blocks that can be addressed with an additional instruction
+_LONG = 1 << 17  # words of code after which the table of constants may start; one instruction reaches twice as far
 
-# Instructions on four float32; with _DOUBLE on two float64. The fields are rd, rn << 5, rm << 16.
+# Instructions on four float32, or with _DOUBLE, on two float64. The fields are rd, rn << 5, rm << 16.
 _DOUBLE = 1 << 22
 _FADD, _FSUB, _FMUL, _FDIV = 0x4E20D400, 0x4EA0D400, 0x6E20DC00, 0x6E20FC00
 _FMLA, _FMLS, _FNEG = 0x4E20CC00, 0x4EA0CC00, 0x6EA0F800
-_FCMGT_0, _FCMLT_0 = 0x4EA0C800, 0x4EA0E800  # all bits of a lane are set where it is above or below zero
-# On all bits. _BSL takes those of rn where those of rd are set, and of rm elsewhere.
+_FCMGT_0, _FCMLT_0 = 0x4EA0C800, 0x4EA0E800  # set all bits of lanes above or below zero
+# Bitwise instructions. _BSL selects bits of rn where bits of rd are set, and of rm elsewhere.
 _ORR, _BSL = 0x4EA01C00, 0x6E601C00
-# rt, rn << 5, offset in blocks << 10; an addition has its offset in pages of 4096 bytes.
+# The fields are rt, rn << 5, offset in blocks << 10; the offset of an addition is in pages of 4096 bytes.
 _LDR, _STR, _ADD_PAGES = 0x3DC00000, 0x3D800000, 0x91400000
 _PAGE = 4096 // BLOCK
 _ADR, _RET = 0x10000000, 0xD65F03C0
-_SAVE = (0x6DBC27E8, 0x6D012FEA, 0x6D0237EC, 0x6D033FEE)  # d8 to d15 belong to the caller
+_SAVE = (0x6DBC27E8, 0x6D012FEA, 0x6D0237EC, 0x6D033FEE)  # save d8 to d15, which belong to the caller
 _RESTORE = (0x6D412FEA, 0x6D4237EC, 0x6D433FEE, 0x6CC427E8)
 
 _BINARY: dict[int, int] = {ca.OP_ADD: _FADD, ca.OP_SUB: _FSUB, ca.OP_MUL: _FMUL, ca.OP_DIV: _FDIV}
@@ -147,25 +147,25 @@ _UNARY: dict[int, int] = {ca.OP_NEG: _FNEG, ca.OP_FABS: 0x4EA0F800, ca.OP_SQRT: 
 _UNARY |= {ca.OP_FLOOR: 0x4E219800, ca.OP_CEIL: 0x4EA18800}
 _KNOWN = {*_BINARY, *_TWO_TIMES_ONE, *_UNARY, PLUS, MINUS, FROM, ca.OP_INV, ca.OP_SIGN, ca.OP_CONST}
 
-_POINTERS = {"%in": 0, "%out": 1, "%scratch": 2, "%numbers": 8}  # the registers x0, ...
+_POINTERS = {"%in": 0, "%out": 1, "%scratch": 2, "%numbers": 8}  # pointer registers x0, ...
 _FAR_POINTERS = range(9, 16)
 
 
 def can_encode(program: Program, part: Stage) -> bool:
-    """Return whether a piece can be written as machine code on this machine."""
+    """Return whether a piece can be encoded as machine code on this machine."""
     return all(program.operations[index].code in _KNOWN for index in part.indices)
 
 
 class NeonPiece(Plan[int]):
-    """Writer of operations as machine code; values are held in the registers v0 to v31."""
+    """Writer of operations as machine code; values are in the registers v0 to v31."""
 
     def __init__(self, program: Program, scalar: Scalar, memory: dict[int, Place], spill: int):
         super().__init__(program, memory, REGISTERS, spill)
         self._scalar, self._type = scalar, _DOUBLE if scalar.size == 8 else 0
-        self._free: list[int] = [*range(15, 7, -1), *range(31, 15, -1), *range(7, -1, -1)]  # the last is taken first
+        self._free: list[int] = [*range(15, 7, -1), *range(31, 15, -1), *range(7, -1, -1)]  # taken from the end
         self._words: list[int] = []
-        self._numbers: dict[int, int] = {}  # the row of each constant, by its bits
-        self._far: dict[Place, int] = {}  # the registers of pointers to blocks far from the beginning
+        self._numbers: dict[int, int] = {}  # table row of each constant by its bits
+        self._far: dict[Place, int] = {}  # registers of pointers to distant blocks
 
     def compute(self, code: int, number: float, names: list[int], ends: bool) -> int:
         """Write an operation and return the register of its value; a sum may overwrite its last argument."""
@@ -202,7 +202,7 @@ class NeonPiece(Plan[int]):
         return to
 
     def _sign(self, a: int, to: int) -> None:
-        """Write -1 or 1 with the sign of a number; zeros and NaN are unchanged."""
+        """Write -1 or 1 with the sign of a number; zeros and NaN are copied."""
         signed = self._load(self._bits(1 << (8 * self._scalar.size - 1)))
         one = self._load(self._number(1.0))
         self._words += [
@@ -235,14 +235,14 @@ class NeonPiece(Plan[int]):
         return name
 
     def _number(self, number: float) -> Place:
-        """Return the place of a constant in the table after the code."""
+        """Return the location of a constant in the table after the code."""
         return self._bits(self._scalar.bits(number))
 
     def _bits(self, bits: int) -> Place:
         return "%numbers", self._numbers.setdefault(bits, len(self._numbers))
 
     def _address(self, place: Place) -> int:
-        """Return the fields of an instruction with the address of a block."""
+        """Return the instruction fields with the address of a block."""
         base, block = place
         if block < _SHORT_REACH:
             return block << 10 | _POINTERS[base] << 5
@@ -256,15 +256,15 @@ class NeonPiece(Plan[int]):
         return (block - begin[1]) << 10 | self._far[begin] << 5
 
     def encode(self) -> bytes:
-        """Return the function: its instructions, and the table of its constants."""
+        """Return the instructions of the function, followed by the table of its constants."""
         body = np.array(self._words, "<u4")
         named = body[body >> 24 != _ADD_PAGES >> 24] & 31
         saves = bool(np.any((named >= 8) & (named < 16)))
         head, end = (list(_SAVE), [*_RESTORE, _RET]) if saves else ([], [_RET])
-        # A value that is a result many times makes the code so long that the address takes a second instruction.
+        # If a value is stored to many results, the code is so long that the address takes a second instruction.
         is_long = len(body) > _LONG
         length = len(head) + 1 + is_long + len(body) + len(end)
-        distance = length + -length % 4 - len(head)  # in words, from the instruction that computes the address
+        distance = length + -length % 4 - len(head)  # in words, relative to the instruction that computes the address
         pages, near = divmod(distance, 4096 // 4) if is_long else (0, distance)
         address = [_ADR | near << 5 | 8, _ADD_PAGES | pages << 10 | 8 << 5 | 8][: 1 + is_long]
         words = np.concatenate([np.array([*head, *address], "<u4"), body, np.array(end, "<u4")])
@@ -279,11 +279,11 @@ def write_encoded(name: str, code: bytes) -> str:
     return f"define void @{name}(ptr %in, ptr %out, ptr %scratch) align {BLOCK} prologue {data} {{\n  unreachable\n}}\n"
 
 
-READABLE = f"dereferenceable({1 << 30})"  # lets LLVM move loads
+READABLE = f"dereferenceable({1 << 30})"  # allows LLVM to move loads
 
 
 class Piece(Plan[str]):
-    """Writer of operations as LLVM code; held values are LLVM values."""
+    """Writer of operations as LLVM code; values in registers are LLVM values."""
 
     def __init__(self, program: Program, emitter: Emitter, memory: dict[int, Place], registers: int, spill: int):
         super().__init__(program, memory, registers, spill)
@@ -292,16 +292,16 @@ class Piece(Plan[str]):
         self._pointers: dict[str, str] = {}
         self._seen: dict[Place, int] = {}
         emitter.load_flags = ", !invariant.load !0"
-        emitter.may_fuse = False  # ``fusion.py`` has decided
+        emitter.may_fuse = False  # ``fusion.py`` has selected the fused operations
 
     def compute(self, code: int, number: float, names: list[str], ends: bool) -> str:
-        """Write an operation by its rule."""
+        """Write an operation using its rule."""
         if code == ca.OP_CONST:
             return self.emitter.constant(number)
         return (FUSED_RULES.get(code) or self._elementary(code))(self.emitter, *names)
 
     def _elementary(self, code: int) -> Rule:
-        # Few functions need them, and they are a long file.
+        # Imported on demand, because few functions need this long module.
         from torsor.compiler.llvm.elementary import ELEMENTARY
 
         if code not in ELEMENTARY:
@@ -309,7 +309,7 @@ class Piece(Plan[str]):
         return ELEMENTARY[code]
 
     def value(self, index: int, is_factor: bool = False) -> str:
-        """Load a value from memory; a constant is written inline and not held."""
+        """Load a value from memory, or write a constant inline."""
         operation = self.program.operations[index]
         if operation.code == ca.OP_CONST:
             return (self.emitter.factor if is_factor else self.emitter.constant)(operation.number)
@@ -323,13 +323,14 @@ class Piece(Plan[str]):
 
     def _load(self, place: Place) -> str:
         if self._seen.get(place) == self._epoch:
-            # LLVM would use the value that it stored or loaded before, and keep it in a register until now.
+            # Otherwise, LLVM would reuse the value that it stored or loaded before, and keep it in a register until
+            # now.
             self._epoch += 1
             self._pointers.clear()
         self._seen[place] = self._epoch
         base, block = place
         if self._epoch and base not in self._pointers:
-            # A copy of the pointer that LLVM cannot see through; what was stored before is in memory now.
+            # An opaque copy of the pointer, after which earlier stores are in memory.
             copy = f'call {READABLE} ptr asm sideeffect "", "=r,0,~{{memory}}"(ptr {base})'
             self._pointers[base] = self.emitter.put(copy)
         return self.emitter.load(self._address(self._pointers.get(base, base), block))
@@ -344,11 +345,11 @@ def write_piece(name: str, piece: Piece) -> str:
     head = f"define void @{name}(ptr noalias {READABLE} %in, ptr noalias %out, ptr {READABLE} %scratch) {{"
     e = piece.emitter
     body = "\n".join([_declarations(e), e.numbers(), head, "entry:", *e.lines, "  ret void", "}", "!0 = !{}", ""])
-    return body if e.functions else PLANNED_MARK + body  # elementary functions benefit much from optimisation
+    return body if e.functions else PLANNED_MARK + body  # elementary functions benefit from optimisation
 
 
 def _declarations(e: Emitter) -> str:
-    """Return the declarations of intrinsics, and the elementary functions that are called."""
+    """Return the declarations of intrinsics, and the elementary functions in use."""
     lines = [f"declare {e.vector} @llvm.{name}.{e.suffix}({e.vector})" for name in ("sqrt", "fabs", "floor", "ceil")]
     lines.append(f"declare {e.vector} @llvm.fmuladd.{e.suffix}({e.vector}, {e.vector}, {e.vector})")
     lines.append(f"declare {e.vector} @llvm.copysign.{e.suffix}({e.vector}, {e.vector})")

@@ -1,18 +1,18 @@
-"""LLVM code of the threads that share a batch: they wait and compute without the Python interpreter.
+"""LLVM code of the threads that share a batch, which wait and compute without the Python interpreter.
 
-There is one pool per process. A call creates a job: its batch in chunks of states, and a counter of the chunks that are
-taken. The calling thread publishes the job, wakes helpers, and takes chunks itself until none is left. Helpers that
-arrive in time take chunks too. The call never waits for helpers that have not arrived. It does wait until the helpers
-that arrived have left, because they compute chunks of its batch and the job is in its memory.
+There is one pool per process. A call creates a job, which consists of its batch in chunks of states and a counter of
+taken chunks. The calling thread publishes the job, wakes helpers, and takes chunks itself until none are left. Helpers
+that arrive in time take chunks too. The call does not wait for helpers that have not arrived. It waits until all
+helpers that have arrived leave, because they compute chunks of its batch and the job is in its memory.
 
-- A helper counts itself ``active`` before it reads ``job``, and a call removes ``job`` before it reads ``active``: at
-  least one of the two detects the other (both operations are sequentially consistent), so no helper accesses a job that
-  has ended.
-- A helper without a job spins for about ten microseconds, then sleeps. Waking a thread is a system call, so the
-  calling thread wakes one, and each woken thread wakes two more.
-- Only one job is shared at a time (``busy``). Threads that call in the meantime compute alone.
-- Helpers compute with the floating-point environment (rounding) of the calling thread, and block all signals, which are
-  meant for Python's threads.
+- A helper increments ``active`` before it reads ``job``, and a call removes ``job`` before it reads ``active``. These
+  operations are sequentially consistent, so at least one of the two detects the other, and no helper accesses a job
+  that has ended.
+- A helper without a job spins for about ten microseconds and then sleeps. Waking a thread is a system call, so the
+  calling thread wakes one helper, and each woken helper wakes two more.
+- Only one job is shared at a time (``busy``). Other calling threads compute alone in the meantime.
+- Helpers use the floating-point environment (rounding mode) of the calling thread, and block all signals, which are
+  intended for Python's threads.
 """
 
 import re
@@ -20,15 +20,15 @@ from typing import NamedTuple
 
 from torsor.compiler.llvm import ir
 
-# Batches in chunks: the description of a job and a compiled function for threads, and the code that computes chunks.
+# Batches in chunks: the data of a job and of a compiled function for threads, and the code that computes chunks.
 
 
 class Compiled(NamedTuple):
     """A compiled function for threads, in words of 8 bytes.
 
-    For ``run``, ``prepare``, ``blocks`` and ``memory`` see ``write_loop``; ``arrays`` is the number of its arrays.
-    Batches of fewer than ``least`` states are computed by one thread, larger ones by one thread per ``share``
-    states, at most ``threads``. Chunks have ``smallest`` to ``largest`` states, multiples of ``width``.
+    For ``run``, ``prepare``, ``blocks`` and ``memory``, see ``write_loop``; ``arrays`` is the number of arrays. Batches
+    of fewer than ``least`` states are computed by one thread, and larger ones by one thread per ``share`` states, with
+    at most ``threads`` threads. Chunks have ``smallest`` to ``largest`` states, in multiples of ``width``.
     """
 
     run: int
@@ -45,11 +45,11 @@ class Compiled(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A batch for threads, in words of 8 bytes: rows of ``length`` states with the strides ``steps``.
+    """A batch for threads, in words of 8 bytes: rows of ``length`` states with strides ``steps``.
 
-    Rows are counted along ``axes`` outer axes of ``lengths``, with ``strides``: one stride per axis and array. A
-    row consists of ``pieces`` chunks of ``chunk`` states, and all rows together have ``total`` chunks; a thread takes
-    ``several`` chunks at a time. ``kernel``, ``arrays``, ``steps``, ``lengths`` and ``strides`` are addresses.
+    Rows are counted along ``axes`` outer axes with ``lengths`` and ``strides``, which contain one stride per axis and
+    array. A row consists of ``pieces`` chunks of ``chunk`` states, and all rows together of ``total`` chunks; a thread
+    takes ``several`` chunks at a time. ``kernel``, ``arrays``, ``steps``, ``lengths`` and ``strides`` are addresses.
     """
 
     kernel: int
@@ -66,15 +66,15 @@ class Job(NamedTuple):
     helpers: int
 
 
-# Words of a job that threads write to, on their own cache line; then space for a floating-point environment.
+# Words of a job to which threads write, on a separate cache line, followed by space for a floating-point environment.
 TAKEN, JOINED, ENVIRONMENT, JOB_WORDS = 16, 17, 24, 40
-ALIGN = 128  # bytes: two cache lines, which some processors load together; and the longest vector
-ROUNDS = 4  # minimum number of chunks per thread, so that none waits long for the last
+ALIGN = 128  # bytes; two cache lines, which some processors load together, and the longest vector
+ROUNDS = 4  # minimum number of chunks per thread, which shortens the wait for the last chunk
 _LAYOUTS: dict[str, type[Compiled] | type[Job]] = {"kernel": Compiled, "job": Job}
 
 
 def _load(struct: str, *names: str) -> str:
-    """Return code that loads words of a structure; those that end with an asterisk are pointers."""
+    """Return code that loads words of a structure; names that end with an asterisk are pointers."""
     text = ""
     for field in names:
         name, kind = field.rstrip("*"), "ptr" if field.endswith("*") else "i64"
@@ -94,8 +94,8 @@ i32 pthread_cond_init(ptr, ptr); i32 pthread_cond_signal(ptr); i32 pthread_cond_
 FUNCTIONS = tuple(re.findall(r"(\w+)\(", _DECLARED))
 """C library functions that the code calls."""
 
-STACK = 4 << 20  # bytes of a helper's stack: some systems give new threads as little as 128 kB
-WAIT = 4  # how much longer a call spins for its helpers than a helper for the next call
+STACK = 4 << 20  # bytes of a helper's stack, because some systems provide only 128 kB by default
+WAIT = 4  # ratio of the time that a call spins for its helpers to the time that a helper spins for a call
 
 _PAUSES = {
     "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
@@ -114,15 +114,14 @@ _ONE_ROW = "".join(
 def write_pool(family: str, set_mask: int) -> str:
     """Return the module of the pool.
 
-    ``family`` is x86_64, arm or another processor, and ``set_mask`` is the system's SIG_SETMASK. The module has
-    ``loop``, which NumPy calls with a ``Compiled`` as data, ``share``, which computes a ``Job``, ``reset`` for a new
-    process, and ``pause``, which pauses a given number of times; ``spins`` is the number of pauses before a helper
-    sleeps.
+    ``family`` is x86_64, arm or another processor, and ``set_mask`` is the system's SIG_SETMASK. The module contains
+    ``loop``, which NumPy calls with a ``Compiled`` as data; ``share``, which computes a ``Job``; ``reset`` for a new
+    process; ``pause``, which pauses a number of times; and ``spins``, the number of pauses before a helper sleeps.
     """
     declare_pause, pause = _PAUSES.get(family, ("", ""))
     counts = ("busy", "active", "sleepers", "towake", "waiting", "workers")
     starts = {"generation": "i64 0", "job": "ptr null"} | dict.fromkeys(counts, "i64 0")
-    starts |= dict.fromkeys(("mutex", "ready", "done"), "[32 x i64] zeroinitializer")  # longer than those of any system
+    starts |= dict.fromkeys(("mutex", "ready", "done"), "[32 x i64] zeroinitializer")  # larger than on any system
     variables = "".join(f"@{name} = internal global {value}, align {ALIGN}\n" for name, value in starts.items())
     declared = "".join(f"declare {kind} @{rest}\n" for kind, rest in re.findall(r"(\w+) (\w+\(.*?\))", _DECLARED))
     zeros = "".join(f"  store i64 0, ptr @{name}\n" for name in counts)

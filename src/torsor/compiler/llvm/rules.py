@@ -1,4 +1,4 @@
-"""One rule per CasADi operation: its LLVM instructions on vectors of W states.
+"""Rules that translate each CasADi operation to LLVM instructions on vectors of W states.
 
 A rule is a function of the ``Emitter`` and the names of the argument values. It returns the name of the result. Every
 operation is defined by the CasADi virtual machine. Elementary functions other than sin and cos are in
@@ -12,7 +12,7 @@ from typing import Literal
 
 import casadi as ca
 
-# Minimax coefficients of (sin r - r) / r^3 and (cos r - 1 + r^2 / 2) / r^4 in r^2, |r| < pi/4, highest first.
+# Minimax coefficients of (sin r - r) / r^3 and (cos r - 1 + r^2 / 2) / r^4 in r^2 for |r| < pi/4, highest power first.
 _SIN_TERMS = (
     *(1.5896795700834133e-10, -2.5050758116225594e-08, 2.755731369192518e-06),
     *(-0.00019841269829807833, 0.008333333333322414, -0.16666666666666632),
@@ -24,18 +24,18 @@ _COS_TERMS = (
 
 
 class Scalar:
-    """A floating-point type: its LLVM name, its size, and the constants of sin and cos in its precision."""
+    """A floating-point type: LLVM name, size, and constants of sin and cos in its precision."""
 
     def __init__(self, dtype: str):
         self.dtype = dtype
         double = dtype == "float64"
         self.name, self.size = ("double", 8) if double else ("float", 4)
         self.integer = f"i{8 * self.size}"
-        # Adding 1.5 * 2^(digits - 1) to a number rounds it to an integer, whose low bits are those of the sum.
+        # Adding 1.5 * 2^(digits - 1) to a number rounds it to an integer whose low bits are those of the sum.
         self.rounder = 1.5 * 2.0**52 if double else 1.5 * 2.0**23
-        # pi/2 as a sum of three numbers, each rounded down to the type: the range reduction of Cody and Waite. With
-        # fused products the first difference is exact, so the reduced angle is accurate to its last digits up to the
-        # largest angle. All three are positive, which keeps the sign of -0.0.
+        # pi/2 as a sum of three numbers, each rounded down to the type (range reduction of Cody and Waite). With fused
+        # products, the first difference is exact, so the reduced angle is accurate to the last digits up to the largest
+        # angle. All three are positive, which preserves the sign of -0.0.
         self.half_pi = (
             (1.5707963267948966, 6.123233995736765e-17, 1.0828566739219139e-32)
             if double
@@ -54,38 +54,38 @@ class Scalar:
         return int(struct.unpack(kinds[1], struct.pack(kinds[0], exact))[0])
 
     def literal(self, number: float) -> str:
-        """Return a number as an LLVM literal: the bits of a double that the type represents exactly."""
+        """Return a number as an LLVM literal, the bits of a double that the type represents exactly."""
         if self.dtype == "float32":
             number = struct.unpack("f", struct.pack("f", _to_float32(number)))[0]
         return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
 
 
 def _to_float32(number: float) -> float:
-    """Return a number that can be packed as float32; overflowing numbers become infinite."""
+    """Return a number that can be packed as float32, with overflow to infinity."""
     return float("inf") * (1 if number > 0 else -1) if abs(number) > 3.4028235677973366e38 else number
 
 
 Constants = Literal["operands", "vectors", "lanes"]
 """How constants reach instructions: as operands, as vectors in a table, or as lanes of vectors if possible."""
 
-_MAX_IMMEDIATE = 4096  # integers below it take one instruction
-MAX_REUSE_DISTANCE = 40  # instructions between two uses of a constant that share one load from the table
+_MAX_IMMEDIATE = 4096  # smaller integers take one instruction
+MAX_REUSE_DISTANCE = 40  # maximum number of instructions between two uses of a constant that share one load
 
 
 def _is_immediate(number: float) -> bool:
-    """Return whether AArch64 can write the number in one instruction: n / 16 * 2^e with small n and e, or 0."""
+    """Return whether AArch64 can create the number in one instruction: 0, or n / 16 * 2^e with small n and e."""
     mantissa, exponent = math.frexp(abs(number)) if math.isfinite(number) else (0.1, 0)
     return number == 0 or (-2 <= exponent <= 5 and (mantissa * 32).is_integer())
 
 
 class Emitter:
-    """Writer of the instructions of one function; values are vectors of W numbers of one type."""
+    """Emitter of the instructions of one function, whose values are vectors of W numbers of one type."""
 
     def __init__(self, scalar: Scalar, width: int, constants: Constants = "operands", table: str = "@numbers"):
         self.scalar, self.width = scalar, width
         self.constants, self._table = constants, table
-        self.table: list[list[int]] = []  # the constants that are loaded, as bits of each lane
-        # The name of each constant that was loaded, and when it was used last; those of products share vectors.
+        self.table: list[list[int]] = []  # loaded constants, as bits of each lane
+        # The name and last use of each loaded constant; constants of products share vectors.
         self._recent: dict[tuple[str, int], tuple[str, int]] = {}
         self._recent_factors: dict[int, tuple[str, int]] = {}
         self._shared: list[int] = []
@@ -96,29 +96,29 @@ class Emitter:
         self.suffix = f"v{width}f{8 * scalar.size}"
         self.lines: list[str] = []
         self.load_flags, self.prefix, self.may_fuse = "", "", True
-        self.block = "entry"  # the one that is being written
-        self.masks: dict[str, str] = {}  # the bits of each comparison, whose value is 0 or 1
-        self.functions: dict[str, str] = {}  # elementary functions that are called, by name, with their code
+        self.block = "entry"  # current block
+        self.masks: dict[str, str] = {}  # bits of each comparison, whose value is 0 or 1
+        self.functions: dict[str, str] = {}  # code of the elementary functions in use, by name
         self._next = 0
 
     def put(self, instruction: str) -> str:
-        """Write ``name = instruction`` and return the name: a number, which LLVM parses faster than a word."""
+        """Write ``name = instruction`` and return the name, a number, which LLVM parses faster than a word."""
         name = f"%{self.prefix}{self._next}"
         self._next += 1
         self.lines.append(f"  {name} = {instruction}")
         return name
 
     def constant(self, number: float) -> str:
-        """Return a vector with one number in all lanes: an operand, or a load from a table that nearby uses share."""
+        """Return a vector with one number in all lanes: an operand, or a table load that nearby uses share."""
         if self.constants == "operands" or _is_immediate(number):
             return f"splat ({self.scalar.name} {self.scalar.literal(number)})"
         return self._recalled(self.vector, self.scalar.bits(number))
 
     def addend(self, number: float) -> str:
-        """Return a constant to which a product is added.
+        """Return a constant that is added to a product.
 
-        AArch64 writes the sum to the register of the constant, so a new register is needed each time. Unlike register
-        copies and immediate numbers, loads do not occupy the arithmetic units.
+        AArch64 writes the sum to the register of the constant, so each use needs a new register. Unlike register copies
+        and immediate numbers, loads do not use the arithmetic units.
         """
         if self.constants != "lanes":
             return self.constant(number)
@@ -131,7 +131,7 @@ class Emitter:
         return self._recalled(self.integers, number)
 
     def factor(self, number: float) -> str:
-        """Return a constant for a product, which AArch64 takes from one lane of a vector of several constants."""
+        """Return a constant factor of a product, which AArch64 reads from one lane of a vector of constants."""
         if self.constants != "lanes" or _is_immediate(number):
             return self.constant(number)
         bits = self.scalar.bits(number)
@@ -147,7 +147,7 @@ class Emitter:
         return name
 
     def _recalled(self, kind: str, bits: int) -> str:
-        """Return a vector with the same bits in all lanes: one that was loaded recently, or a new one."""
+        """Return a vector with the same bits in all lanes, loaded recently or newly."""
         name, last = self._recent.get((kind, bits), ("", -MAX_REUSE_DISTANCE))
         if self._next - last >= MAX_REUSE_DISTANCE:
             name = self._entry(kind, [bits] * self.width)
@@ -155,13 +155,13 @@ class Emitter:
         return name
 
     def _entry(self, kind: str, lanes: list[int]) -> str:
-        """Load a new entry of the table; lanes may be added to the list later."""
+        """Load a new table entry; lanes may be added to ``lanes`` later."""
         address = self.put(f"getelementptr {self.vector}, ptr {self._table}, i64 {len(self.table)}")
         self.table.append(lanes)
         return self.load(address, kind)
 
     def numbers(self) -> str:
-        """Return the table of constants; it is not declared constant, because LLVM would then not load from it."""
+        """Return the table of constants, which is not declared constant because LLVM would then not load from it."""
         rows = []
         for lanes in self.table:
             padded = lanes + [0] * (self.width - len(lanes))
@@ -169,7 +169,7 @@ class Emitter:
         return f"{self._table} = internal global [{len(rows)} x {self.integers}] [{', '.join(rows)}]" if rows else ""
 
     def load(self, address: str, kind: str = "") -> str:
-        """Load a vector of numbers or of another type."""
+        """Load a vector of numbers, or of the type ``kind``."""
         align = self.width * self.scalar.size
         return self.put(f"load {kind or self.vector}, ptr {address}, align {align}{self.load_flags}")
 
@@ -191,7 +191,7 @@ class Emitter:
         return self.put(f"{operation} {self.vector} {a}, {b}")
 
     def compare(self, condition: str, a: str, b: str) -> str:
-        """Return a comparison as bits."""
+        """Return a comparison as bits, one per lane."""
         return self.put(f"fcmp {condition} {self.vector} {a}, {b}")
 
     def select(self, mask: str, a: str, b: str) -> str:
@@ -199,7 +199,7 @@ class Emitter:
         return self.put(f"select {self.bits} {mask}, {self.vector} {a}, {self.vector} {b}")
 
     def mask(self, value: str) -> str:
-        """Return, as bits, which lanes are not 0."""
+        """Return the bits of the lanes that are not 0."""
         if value not in self.masks:
             self.masks[value] = self.compare("une", value, "zeroinitializer")
         return self.masks[value]
@@ -218,7 +218,7 @@ class Emitter:
         return value
 
     def sin_cos(self, x: str) -> tuple[str, str]:
-        """Return sin and cos of angles that are not huge: range reduction to |r| < pi/4, and two polynomials."""
+        """Return sin and cos of angles that are not huge, by range reduction to |r| < pi/4 and two polynomials."""
         s = self.scalar
         turned = self.call("fma", x, self.constant(0.6366197723675814), self.addend(s.rounder))
         quarter = self.put(f"bitcast {self.vector} {turned} to {self.integers}")
@@ -228,9 +228,9 @@ class Emitter:
             r = self.call("fma", whole, self.constant(-part), r)
         z = self.exact("fmul", r, r)
         cubic = self.call("fma", self.exact("fmul", z, r), self.polynomial(z, s.sin_terms), r)
-        sin_r = self.call("copysign", cubic, r)  # keeps -0.0
+        sin_r = self.call("copysign", cubic, r)  # preserves -0.0
         cos_r = self.polynomial(z, (*s.cos_terms, -0.5, 1.0))
-        # The last bit of the quarter exchanges sine and cosine, and changes the sign of the cosine; the bit before it
+        # The last bit of the quarter exchanges sine and cosine and changes the sign of the cosine. The bit before it
         # changes both signs.
         odd = self._sign(quarter, 0)
         exchanged = self.put(f"icmp slt {self.integers} {odd}, zeroinitializer")
@@ -240,17 +240,17 @@ class Emitter:
         return sin, cos
 
     def _sign(self, integers: str, bit: int) -> str:
-        """Return integers in which the bit is the sign; the bits below it are moved along."""
+        """Return integers shifted so that the bit is the sign bit."""
         return self.put(f"shl {self.integers} {integers}, {self.integer(8 * self.scalar.size - 1 - bit)}")
 
     def _flip(self, value: str, sign: str) -> str:
-        """Return a value whose sign is changed where the highest bit of ``sign`` is set; the other bits are 0."""
+        """Return a value with its sign changed where the highest bit of ``sign`` is set; other bits must be 0."""
         bits = self.put(f"bitcast {self.vector} {value} to {self.integers}")
         flipped = self.put(f"xor {self.integers} {bits}, {sign}")
         return self.put(f"bitcast {self.integers} {flipped} to {self.vector}")
 
     def is_huge(self, x: str) -> str:
-        """Return, as bits, which angles are too large for ``sin_cos``."""
+        """Return the bits of the angles that are too large for ``sin_cos``."""
         return self.compare("ogt", self.call("fabs", x), self.constant(self.scalar.largest_angle))
 
 
@@ -274,13 +274,13 @@ def _intrinsic(name: str) -> Rule:
 
 
 def _sign(e: Emitter, a: str) -> str:
-    # -1 or 1 with the sign of a; zeros and NaN are returned unchanged.
+    # The result is -1 or 1 with the sign of a; zeros and NaN are returned unchanged.
     signed = e.call("copysign", e.constant(1.0), a)
     return e.select(e.compare("one", a, "zeroinitializer"), signed, a)
 
 
 def _extreme(condition: str) -> Rule:
-    """Return the rule for fmin or fmax: the first of equal numbers; if one is NaN, the other."""
+    """Return the rule for fmin or fmax: of equal numbers, the first, and if one number is NaN, the other."""
 
     def rule(e: Emitter, a: str, b: str) -> str:
         first = e.put(f"or {e.bits} {e.compare(condition, a, b)}, {e.compare('uno', b, b)}")
@@ -289,7 +289,7 @@ def _extreme(condition: str) -> Rule:
     return rule
 
 
-# Elementary functions are not in the table: they are in ``elementary.py``, and sin and cos in ``angles.py``.
+# The table does not include sin and cos (``angles.py``) and other elementary functions (``elementary.py``).
 RULES: dict[int, Rule] = {
     ca.OP_ASSIGN: lambda e, a: a,
     ca.OP_LIFT: lambda e, a, b: a,

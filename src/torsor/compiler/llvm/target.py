@@ -1,6 +1,6 @@
-"""The processors that LLVM compiles for: this machine, and others whose code can be generated and counted here.
+"""LLVM target processors: this machine, and others whose code can be generated and counted here.
 
-This file imports nothing from Torsor, because ``native`` runs it as a script in the compiling processes.
+This file imports nothing from Torsor, because ``native`` runs it as a script in compiler processes.
 """
 
 import pickle
@@ -22,7 +22,7 @@ ENCODED_MARK = "; machine code\n"
 
 @dataclass(frozen=True)
 class Target:
-    """A processor: its triple, name and features in LLVM, and the ``bits`` of its widest vector registers.
+    """A processor: its LLVM triple, name and features, and the ``bits`` of its widest vector registers.
 
     Example:
         >>> TARGETS["AVX-512"].width("float64"), TARGETS["NEON"].width("float32")
@@ -41,16 +41,16 @@ class Target:
 
     @property
     def description(self) -> str:
-        """Everything that object code depends on except its source, including the versions of LLVM and llvmlite."""
+        """Text with everything on which object code depends except its source, including LLVM and llvmlite versions."""
         return "|".join([self.triple, self.cpu, self.features, *versions()])
 
     @property
     def constants(self) -> Literal["operands", "vectors", "lanes"]:
-        """The best way to supply constants to instructions.
+        """The fastest way to provide constants to instructions.
 
         AArch64 needs up to five instructions to create a number, but can multiply by a lane of a vector. AVX-512
-        broadcasts a number in memory to all lanes within an arithmetic instruction. AVX2 needs a separate instruction
-        for it, unless memory already has all lanes.
+        broadcasts a number in memory to all lanes within an arithmetic instruction. AVX2 needs a separate broadcast
+        unless memory contains all lanes.
         """
         return "lanes" if self.is_arm else "operands" if self.bits == 512 else "vectors"
 
@@ -60,13 +60,13 @@ class Target:
         return 32 if self.is_arm or self.bits == 512 else 16
 
     def width(self, dtype: str) -> int:
-        """Return the number of float64 or float32 numbers that a vector register holds."""
+        """Return the number of float64 or float32 numbers in a vector register."""
         return self.bits // (64 if dtype == "float64" else 32)
 
     def machine(self, level: int = 2) -> llvm.TargetMachine:
-        """Return LLVM's code generator with the optimisation ``level`` 0 to 3."""
+        """Return LLVM's code generator with an optimisation ``level`` from 0 to 3."""
         initialize()
-        # Small code with relative addresses: constants are next to the code, and need no instruction to find them.
+        # Position-independent small code: constants are next to the code and are addressed without extra instructions.
         return llvm.Target.from_triple(self.triple).create_target_machine(
             cpu=self.cpu, features=self.features, opt=level, reloc="pic", codemodel="small", jit=True
         )
@@ -82,10 +82,10 @@ class Target:
         return "\n".join(str(machine(module).emit_assembly(self._parse(module))) for module in modules)
 
     def _machines(self, level: int) -> Callable[[str], llvm.TargetMachine]:
-        """Return a function that returns the code generator of a module.
+        """Return a function that maps a module to its code generator.
 
-        If registers are planned, there is nothing to optimise on AArch64: without optimisation, LLVM generates the same
-        instructions in a tenth of the time. On x86-64 it would not use memory operands, and would copy registers.
+        With planned registers, there is nothing to optimise on AArch64: without optimisation, LLVM generates the same
+        instructions in a tenth of the time. On x86-64, it would then copy registers and would not use memory operands.
         """
         made = cache(self.machine)
         return lambda item: made(0 if self.is_arm and item.startswith(PLANNED_MARK) else level)
@@ -94,8 +94,8 @@ class Target:
         module = llvm.parse_assembly(text)
         module.triple = self.triple
         if "windows" in self.triple:
-            # JITLink registers the stack unwinding tables (.eh_frame) by __register_frame, which Windows does not have.
-            # No exception passes through this code, so it needs no such tables.
+            # JITLink registers stack unwinding tables (.eh_frame) with __register_frame, which does not exist on
+            # Windows. Exceptions never pass through this code, so it needs no such tables.
             for function in module.functions:
                 if not function.is_declaration:
                     function.add_function_attribute("nounwind")
@@ -133,12 +133,12 @@ def host() -> Target:
     """Return the processor of this machine."""
     try:
         features = llvm.get_host_cpu_features().flatten()
-    except RuntimeError:  # LLVM does not know them on every platform; the processor name implies most of them
+    except RuntimeError:  # LLVM cannot query features on every platform, but the processor name implies most of them
         features = ""
     bits = 512 if "+avx512f" in features else 256 if "+avx2" in features else 128
     triple = llvm.get_default_triple()
     if sys.platform == "win32" and not triple.endswith("-elf"):
-        triple += "-elf"  # LLVM's just-in-time linker does not read the object files of Windows
+        triple += "-elf"  # LLVM's just-in-time linker cannot read Windows object files
     return Target(triple, llvm.get_host_cpu_name(), bits, features)
 
 

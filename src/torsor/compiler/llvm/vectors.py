@@ -1,8 +1,8 @@
-"""Vectors of an LLVM function as Python objects, so that the elementary functions read like formulas.
+"""Vectors of an LLVM function as Python objects, with which elementary functions are written like formulas.
 
 ``x * y + 1`` writes a product and a sum, each rounded once and never fused. With ``fma`` for explicit fusion, an
-algorithm returns the same bits on every processor and for every width. Comparisons are masks, and ``where`` selects.
-There are no branches, so each lane is computed independently.
+algorithm returns the same bits on every processor and for every width. Comparisons return masks, from which ``where``
+selects. There are no branches, so lanes are computed independently.
 """
 
 import struct
@@ -14,7 +14,7 @@ from torsor.compiler.llvm.rules import Emitter
 
 @dataclass(frozen=True)
 class Format:
-    """The storage format of a type: its ``digits`` after the first, and the ``bias`` of its exponent."""
+    """The storage format of a type: the number of ``digits`` after the first, and the ``bias`` of the exponent."""
 
     digits: int
     bias: int
@@ -53,7 +53,7 @@ class _Value:
 
     @property
     def format(self) -> Format:
-        """How the emitter's numbers are stored."""
+        """The storage format of the emitter's numbers."""
         return FORMATS[self.dtype]
 
 
@@ -80,7 +80,7 @@ def _of_integers(operation: str) -> Callable[["Whole", "Whole | int"], "Whole"]:
 
 
 class Whole(_Value):
-    """A vector of integers as wide as the numbers; shifts to the right fill with zeros."""
+    """A vector of integers as wide as the numbers; right shifts fill with zeros."""
 
     __slots__ = ()
 
@@ -93,7 +93,7 @@ class Whole(_Value):
     __lshift__, __rshift__ = _of_integers("shl"), _of_integers("lshr")
 
     def is_odd(self) -> Mask:
-        """Return which lanes are odd."""
+        """Return a mask of odd lanes."""
         e = self.emitter
         return Mask(e, e.put(f"trunc {e.integers} {self.name} to {e.bits}"))
 
@@ -145,11 +145,11 @@ class Number(_Value):
     __lt__, __le__, __gt__, __ge__ = map(_comparison, ("olt", "ole", "ogt", "oge"))
 
     def equals(self, other: "Number | float") -> Mask:
-        """Return which lanes are equal; 0.0 equals -0.0."""
+        """Return a mask of equal lanes; 0.0 equals -0.0."""
         return self._compare("oeq", other)
 
     def unordered(self, other: "Number") -> Mask:
-        """Return the lanes in which either number is NaN."""
+        """Return a mask of lanes in which either number is NaN."""
         return self._compare("uno", other)
 
     def bits(self) -> Whole:
@@ -158,7 +158,7 @@ class Number(_Value):
         return Whole(e, e.put(f"bitcast {e.vector} {self.name} to {e.integers}"))
 
     def with_sign_of(self, other: "Number") -> "Number":
-        """Return the magnitude of this number with the sign of another."""
+        """Return the magnitude of this number with the sign of ``other``."""
         return Number(self.emitter, self.emitter.call("copysign", self.name, other.name))
 
     def sqrt(self) -> "Number":
@@ -171,20 +171,20 @@ class Number(_Value):
 
     def power_of_two(self) -> "Number":
         """Return 2 to integer powers, which must be exponents of normal numbers."""
-        # The sum has the exponent in its low bits; the shift drops all others.
+        # The low bits of the sum contain the exponent; the shift removes all others.
         low_bits = (self + self.emitter.scalar.rounder).bits()
         return ((low_bits + self.format.bias) << self.format.digits).as_bits()
 
     def between(self, low: float, high: float) -> "Number":
-        """Return the nearest number in an interval; NaN remains NaN."""
+        """Return the number clamped to an interval; NaN remains NaN."""
         return self.at_most(high).at_least(low)
 
     def at_most(self, high: float) -> "Number":
-        """Return the smaller of two numbers; NaN remains NaN."""
+        """Return the number or ``high``, whichever is smaller; NaN remains NaN."""
         return Number(self.emitter, self.emitter.call("minimum", self.name, self.like(high).name))
 
     def at_least(self, low: float) -> "Number":
-        """Return the larger of two numbers; NaN remains NaN."""
+        """Return the number or ``low``, whichever is larger; NaN remains NaN."""
         return Number(self.emitter, self.emitter.call("maximum", self.name, self.like(low).name))
 
     def flipped(self, mask: Mask) -> "Number":
@@ -219,21 +219,21 @@ def _horner(x: Number, terms: Sequence[float]) -> Number:
 
 
 def two_sum(a: Number, b: Number) -> tuple[Number, Number]:
-    """Return a + b and the error of the sum, which is exact in the same type (Knuth)."""
+    """Return a + b and the rounding error of the sum, which the same type represents exactly (Knuth)."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
 def quick_two_sum(a: Number | float, b: Number) -> tuple[Number, Number]:
-    """Return a + b and its error, if a is 0 or not smaller than b in magnitude (Dekker 1971)."""
+    """Return a + b and its rounding error, for a = 0 or |a| >= |b| (Dekker 1971)."""
     a = b.like(a)
     total = a + b
     return total, b - (total - a)
 
 
 def two_product(a: Number, b: Number) -> tuple[Number, Number]:
-    """Return a b and the error of that product."""
+    """Return a b and its rounding error."""
     product = a * b
     return product, fma(a, b, -product)
 
@@ -247,10 +247,10 @@ def quotient(high: Number, low: Number, over: Number, over_low: Number) -> tuple
 
 
 def each_lane(function: str, results: Sequence[str], *arguments: Number) -> list[str]:
-    """Call a scalar LLVM function for each lane; return one vector for each of its results, of the given types.
+    """Call a scalar LLVM function for each lane; return one vector per result, with the types ``results``.
 
-    Use it for functions that contain a loop, or integers wider than the floating-point type. The arguments are passed
-    as float64.
+    Use it for functions with loops, or with integers wider than the floating-point type. The arguments are passed as
+    float64.
     """
     e = arguments[0].emitter
     kind = results[0] if len(results) == 1 else f"{{ {', '.join(results)} }}"

@@ -1,4 +1,4 @@
-"""Coordinate names of the human body: sides, the mirror image, and the joints that are frozen by default."""
+"""Coordinate names of the human body: sides, mirror image, and joints that are frozen by default."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -9,7 +9,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import indices_of, number, table
 from torsor.robot.robot import Robot
 
-GLOBAL = ("tx", "ty", "tz", "yaw", "tilt", "list")  # of the whole body: the first coordinates
+GLOBAL = ("tx", "ty", "tz", "yaw", "tilt", "list")  # coordinates of the whole body, which come first
 SIDES = ("right", "left")
 # Coordinates of a leg and an arm, with their names in OpenSim's gait models.
 OSIM_NAMES = {
@@ -20,7 +20,7 @@ OSIM_NAMES = {
     "shoulder_flexion": "arm_flex",
     "elbow_flexion": "elbow_flex",
 }
-# The axes of each leg joint: the power of a joint is the sum of their powers.
+# The axes of each leg joint, whose powers are summed to the joint power.
 JOINT_AXES = {
     "hip": ("hip_flexion", "hip_adduction", "hip_rotation"),
     "knee": ("knee_flexion",),
@@ -28,12 +28,12 @@ JOINT_AXES = {
 }
 FROZEN = ("clavicle", "wrist", "neck", "head", "spine4", "spine3_axial")  # substrings of coordinate names
 
-# Signs of a vector and of a moment after reflection in the plane x = 0.
+# Signs of a force and of a moment after reflection in the plane x = 0.
 FLIP, TURN = np.array([-1.0, 1.0, 1.0]), np.array([1.0, -1.0, -1.0])
 
 
 def other_side(name: str) -> str:
-    """Return the name of the same coordinate or link on the other side; trunk names are unchanged."""
+    """Return the name of the corresponding coordinate or link on the other side; trunk names are unchanged."""
     side, separator, rest = name.partition("_")
     return f"{SIDES[1 - SIDES.index(side)]}{separator}{rest}" if side in SIDES else name
 
@@ -45,7 +45,7 @@ def is_odd(name: str) -> bool:
 
 @lru_cache(maxsize=8)
 def mirror(names: tuple[str, ...]) -> tuple[list[int], Array]:
-    """Return the order and the signs of mirrored coordinates: q[order] * signs."""
+    """Return the order and signs of mirrored coordinates, which are q[order] * signs."""
     return [names.index(other_side(name)) for name in names], np.where([is_odd(name) for name in names], -1.0, 1.0)
 
 

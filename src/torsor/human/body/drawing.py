@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-DEPTH = 0.3  # depth and height of a box in pictures (m); only the width is part of the model
+DEPTH = 0.3  # depth and height of a drawn box (m); the model includes only the width
 CORNERS = np.array(list(product((-0.5, 0.5), repeat=3)))
 EDGES = [(a, b) for a in range(8) for b in range(a) if np.abs(CORNERS[a] - CORNERS[b]).sum() == 1]
 COLOUR = "#a9794a"
 
 
 def load_size(load: Backpack | Box) -> Array:
-    """Return the edge lengths (3,) of a load (m) as drawn: lateral, vertical, forward."""
+    """Return the drawn edge lengths (3,) of a load (m): lateral, vertical and forward."""
     return np.full(3, load.size) if isinstance(load, Backpack) else np.array([load.width, DEPTH, DEPTH])
 
 
@@ -56,7 +56,7 @@ def load_pose(body: Robot, poses: Array, load: Backpack | Box) -> Array:
 
 COLOURS = {"right": "#c1403d", "left": "#2f6db3", "": "#4a4a4a"}
 ARROW = {"arrowstyle": "-|>", "color": "#2c8c4a", "linewidth": 1.5, "shrinkA": 0, "shrinkB": 0}
-WEIGHT_ARROW_LENGTH = 0.5  # arrow length of a force equal to body weight (m)
+WEIGHT_ARROW_LENGTH = 0.5  # length of the arrow of one body weight (m)
 MIN_DOTTED_SCALE = 1.0  # smallest scale at which joints are drawn as dots
 
 # Lines through links and landmarks of each side, and their line widths (points).
@@ -66,17 +66,17 @@ LIMBS = (
     (("spine4", "clavicle", "upper_arm"), 3.0),
     (("upper_arm", "forearm", "hand", "knuckles"), 3.5),
 )
-# Faces of a foot: "-" and "+" mark the medial and the lateral edge.
+# Faces of a foot; "-" and "+" denote the medial and the lateral edge.
 FACES = (
     ("heel-", "heel+", "ball+", "ball-"), ("heel-", "foot", "ball-"), ("heel+", "foot", "ball+"),
     ("heel-", "foot", "heel+"), ("ball-", "foot", "ball+"), ("ball-", "ball+", "toe+", "toe-"),
 )  # fmt: skip
-EDGE_FRACTIONS = {"heel": 0.6, "ball": 1.0, "toe": 0.7}  # edges, as fractions of half the foot width
+EDGE_FRACTIONS = {"heel": 0.6, "ball": 1.0, "toe": 0.7}  # positions of edges, as fractions of half the foot width
 SIGNS = {"-": -1.0, "+": 1.0}
 CHEST = ("right_upper_arm", "left_upper_arm", "left_thigh", "right_thigh")
 TRUNK = ("pelvis", "spine1", "spine2", "spine3", "spine4", "neck", "head")
 MIDDLE = (*TRUNK, "vertex")
-LOAD = tuple(f"load{k}" for k in range(8))  # corners of the load
+LOAD = tuple(f"load{k}" for k in range(8))  # names of the corners of a load
 
 # For each view: the axes (with signs) to the right, upwards and towards the viewer, and the axis labels.
 VIEWS: dict[str, tuple[tuple[int, float], tuple[int, float], tuple[int, float], tuple[str, str]]] = {
@@ -113,12 +113,12 @@ def landmarks(body: Robot, q: ArrayLike, load: Backpack | Box | None = None) -> 
 
 @lru_cache(maxsize=8)
 def _drawn(body: Robot) -> Robot:
-    """Return the body in CasADi's virtual machine; for a few postures, compiling would take too long."""
+    """Return the body with CasADi's virtual machine, because compilation would take too long for a few postures."""
     return body.to(device="casadi")
 
 
 def skeleton(axes: Any, points: dict[str, Array], view: str, shift: float = 0.0, scale: float = 1.0) -> None:
-    """Draw one posture in a panel, seen from the "front", the right "side" or the "top", offset by ``shift`` (m)."""
+    """Draw a posture in a panel, seen from the "front", the right "side" or the "top", with an offset ``shift`` (m)."""
     (across, right), (along, up), (depth, near), _ = VIEWS[view]
 
     def flat(names: Sequence[str]) -> tuple[Array, Array]:
@@ -162,8 +162,8 @@ def draw(
 ) -> "Figure":
     """Return a figure of a body (``library.human``) in a posture q (55,), from the front, the right side and the top.
 
-    The default is the standing posture. The right side is red, the left side is blue, and a ``load`` is brown. If
-    ``path`` is given, the figure is saved there.
+    The default is the standing posture. The right side is red, the left side is blue, and a ``load`` is brown. With
+    ``path``, the figure is also saved.
 
     Example:
         >>> figure = draw(torsor.library.human())

@@ -1,18 +1,18 @@
 """Muscle fatigue: strength decreases under load and recovers at rest (three-compartment model, Xia and Frey Law 2008).
 
-The model is applied to each direction of a joint. L is the load as a fraction of the initial strength, c is the
-remaining fraction of that strength, and F and R are the rates of fatigue and recovery (1/s):
+The model is applied to each direction of a joint. With the load L as a fraction of the initial strength, the remaining
+fraction c of that strength, and the rates F of fatigue and R of recovery (1/s),
 
-    dc/dt = R (1 - c) - F L      if L <= c: the joint sustains the load
-    dc/dt = R (1 - c) - F c      if L > c: the remaining strength is insufficient
+    dc/dt = R (1 - c) - F L      if L <= c (the joint sustains the load)
+    dc/dt = R (1 - c) - F c      if L > c (the remaining strength is insufficient)
 
 If L = 0, recovery is r times as fast (Looft et al. 2018). This is the three-compartment model with instantaneous
-recruitment. For a constant load, the solutions are exponentials. They are used here, so steps may have any length. A
+recruitment. For a constant load, the solutions are exponentials, which are used here, so steps may have any length. A
 constant load can be sustained for -ln(1 - R (1 - L) / (F L)) / R seconds, and indefinitely if L <= R / (F + R).
 
-The rates are taken from Frey-Law, Looft and Heitsman (2012), table 1, as quoted in the MyoSuite documentation, with
-r = 15. They were fitted to isometric loads. There are no rates for the hips, so the general rates are used. The loads
-are net joint torques from inverse dynamics, in which co-contraction cancels, so real people fatigue sooner.
+The rates are taken from Frey-Law, Looft and Heitsman (2012), table 1, as quoted in the MyoSuite documentation, with r =
+15. They were fitted to isometric loads. There are no rates for the hips, for which the general rates are used. The
+loads are net joint torques from inverse dynamics, in which co-contraction cancels, so real people tire sooner.
 """
 
 import math
@@ -27,7 +27,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import finite_vector, number, positive
 from torsor.base.errors import ModelError
 
-# F and R (1/s) by substrings of coordinate names: trunk rates for the spine, grip rates for the wrists.
+# F and R (1/s) by substrings of coordinate names; trunk rates are used for the spine, and grip rates for the wrists.
 RATES: Mapping[str, tuple[float, float]] = {
     "ankle": (0.00589, 0.00058), "knee": (0.01500, 0.00149), "spine": (0.00755, 0.00075),
     "shoulder": (0.01820, 0.00168), "elbow": (0.00912, 0.00094), "wrist": (0.00980, 0.00064),
@@ -36,7 +36,7 @@ RATES: Mapping[str, tuple[float, float]] = {
 
 @dataclass(frozen=True)
 class Fatigue:
-    """Fatigue model of one joint direction: rates ``tiring`` F and ``recovery`` R (1/s), and the factor ``rest`` r.
+    """Fatigue model of a joint direction: rates ``tiring`` F and ``recovery`` R (1/s), and the factor ``rest`` r.
 
     Example:
         >>> ankle = Fatigue.of("right_ankle_flexion")
@@ -57,14 +57,14 @@ class Fatigue:
 
     @classmethod
     def of(cls, name: str) -> "Fatigue":
-        """Return the model of a coordinate by name, with the rates of its joint, or general rates if there are none."""
+        """Return the model of a coordinate, with the rates of its joint or, if there are none, general rates."""
         return next((cls(*rates) for part, rates in RATES.items() if part in name), cls())
 
     def after(self, load: ArrayLike, dt: float, capacity: float = 1.0) -> Array:
         """Return the remaining fraction of strength (K,) after each of K intervals of ``dt`` (s).
 
-        ``load`` (K,), as a fraction of the initial strength, is constant in each interval. ``capacity`` is the fraction
-        of strength at the start.
+        ``load`` (K,), as a fraction of the initial strength, is constant in each interval. ``capacity`` is the initial
+        fraction of strength.
         """
         loads, dt = _loads(load), positive(dt, "fatigue", "dt")
         rates = np.where(loads > 0, self.recovery, self.rest * self.recovery)
@@ -77,7 +77,7 @@ class Fatigue:
         return remaining
 
     def _after_overload(self, c: float, load: float, dt: float) -> float:
-        """Return the capacity after an interval in which the load exceeds it for part of the time."""
+        """Return the capacity after an interval during part of which the load exceeds it."""
         both, held = self.tiring + self.recovery, 1 - self.tiring * load / self.recovery
         failed = self.recovery / both  # limit of c while the load exceeds it
         if c >= load:
@@ -90,13 +90,13 @@ class Fatigue:
         return held + (load - held) * math.exp(-self.recovery * (dt - before))
 
     def rested(self, seconds: float, capacity: float) -> float:
-        """Return the fraction of strength after a rest (s) that starts at the fraction ``capacity``."""
+        """Return the fraction of strength after a rest of ``seconds`` (s) that starts at the fraction ``capacity``."""
         seconds = number(seconds, "fatigue", "rest", least=0.0, finite=False)
         capacity = number(capacity, "fatigue", "capacity", above=0.0, most=1.0)
         return 1 - (1 - capacity) * math.exp(-self.rest * self.recovery * seconds)
 
     def endurance(self, load: float) -> float:
-        """Return the time (s) for which a rested joint sustains a constant load (a fraction of its strength)."""
+        """Return the time (s) for which a rested joint sustains a constant load, as a fraction of its strength."""
         (fraction,) = _loads([load]).tolist()
         tires, recovers = self.tiring * fraction, self.recovery * (1 - fraction)
         return math.inf if tires <= recovers else max(0.0, -math.log1p(-recovers / tires) / self.recovery)
@@ -110,9 +110,10 @@ def _loads(load: ArrayLike) -> Array:
 
 
 class JointLoads(NamedTuple):
-    """Joint torques as fractions of joint strength, by coordinate: (K,) each, in K intervals of ``seconds``.
+    """Joint torques (K,) as fractions of joint strength, by coordinate, in K intervals of ``seconds``.
 
-    Extension is negative and flexion positive: different muscles produce them. Strengths refer to a rested body.
+    Extension is negative and flexion positive, because different muscles produce them. Strengths are those of a rested
+    body.
     """
 
     seconds: float

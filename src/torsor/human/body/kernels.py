@@ -1,7 +1,7 @@
-"""One set of compiled kernels for all bodies: masses, lengths and gravity are kernel inputs.
+"""Compiled kernels shared by all bodies, with masses, lengths and gravity as inputs.
 
-The walk of a different person, with a different load or on a different slope, uses the same expressions with different
-numbers. It therefore requires no new compilation.
+Walks of different people, with different loads or on different slopes, use the same expressions with different numbers,
+so they require no recompilation.
 """
 
 from dataclasses import fields
@@ -26,13 +26,13 @@ _OF_LINK = (
     *(f"com.{axis}" for axis in "xyz"),
     *(f"inertia.{'xyz'[a]}{'xyz'[b]}" for a, b in np.transpose(_UPPER)),
 )
-# Fields of joints on which the dynamics do not depend, and the placement, whose origin is one of the numbers.
+# Fields of joints on which the dynamics do not depend, and the placement, whose origin is among the numbers.
 _NOT_COMPARED = ("placement", "lower", "upper", "velocity_limit", "effort_limit")
 _COMPARED = attrgetter(*(entry.name for entry in fields(Joint) if entry.compare and entry.name not in _NOT_COMPARED))
 
 
 def checked_body(body: Robot | None, where: str) -> Robot:
-    """Return the body (None: the default); raise ModelError if it is not a ``library.human`` with a weight."""
+    """Return the body (None: the default); raise ModelError if it is not a ``library.human`` with nonzero gravity."""
     body = library.human() if body is None else body
     instance_of(body, Robot, where, "body", allowed="a torsor.library.human()")
     if body.coordinate_names != _default().model.robot.coordinate_names:
@@ -51,7 +51,7 @@ def checked_body(body: Robot | None, where: str) -> Robot:
 def shared_model(body: Robot) -> tuple[Parametric[Robot], dict[str, Number]]:
     """Return the parametric body for which the kernels are compiled, and the parameters of this body.
 
-    A body that differs in other properties requires its own kernels.
+    A body that differs in other properties requires separate kernels.
     """
     shared, values = _default(), _numbers(body)
     if _has_same_dynamics(shared, body, values):
@@ -64,11 +64,11 @@ def shared_model(body: Robot) -> tuple[Parametric[Robot], dict[str, Number]]:
 
 
 class _Shared(NamedTuple):
-    """The default body with its parameters: their ``places`` in ``_numbers``, and what all bodies have in common."""
+    """The default body with its parameters, their ``places`` in ``_numbers``, and the data shared by all bodies."""
 
     model: Parametric[Robot]
     places: Indices
-    numbers: Array  # 0 in the places of parameters
+    numbers: Array  # 0 for parameters
     structure: tuple[Any, ...]
 
 
@@ -76,7 +76,7 @@ class _Shared(NamedTuple):
 def _default() -> _Shared:
     body = library.human()
     is_free, paths = _is_free(body), _paths(body)
-    more = [paths.index(path) for path in ("links.spine4.com.z", "links.spine4.inertia.yz")]  # of a load
+    more = [paths.index(path) for path in ("links.spine4.com.z", "links.spine4.inertia.yz")]  # changed by loads
     places = np.concatenate([np.flatnonzero(is_free), more])
     numbers = _numbers(body)
     numbers[places] = 0.0
@@ -84,7 +84,7 @@ def _default() -> _Shared:
 
 
 def _numbers(body: Robot) -> Array:
-    """Return the numbers of a body that may be parameters: those of links, joint origins, and gravity."""
+    """Return the numbers of a body that may be parameters: those of links, joint origins and gravity."""
     inertias = np.array([link.inertia for link in body.links])[:, *_UPPER]
     links = np.column_stack([[link.mass for link in body.links], [link.com for link in body.links], inertias])
     origins = np.array([joint.placement for joint in body.joints])[:, :3, 3]
@@ -99,7 +99,7 @@ def _paths(body: Robot) -> list[str]:
 
 
 def _is_free(body: Robot) -> Flags:
-    """Return which of ``_numbers`` are parameters: those that are not zero, and gravity in the sagittal plane."""
+    """Return flags of the ``_numbers`` that are parameters: nonzero numbers, and gravity in the sagittal plane."""
     is_free: Flags = _numbers(body) != 0
     is_free[: len(body.links) * len(_OF_LINK)] &= np.repeat([link.mass > 0 for link in body.links], len(_OF_LINK))
     is_free[-3:] = False, True, True
@@ -107,13 +107,13 @@ def _is_free(body: Robot) -> Flags:
 
 
 def _structure(body: Robot) -> tuple[Any, ...]:
-    """Return what the dynamics depend on apart from ``_numbers``."""
+    """Return the data other than ``_numbers`` on which the dynamics depend."""
     rotations = [joint.placement[:3, :3] for joint in body.joints]
     return rotations, *zip(*map(_COMPARED, body.joints), strict=True)
 
 
 def _has_same_dynamics(shared: _Shared, body: Robot, numbers: Array) -> bool:
-    """Return whether parameters make the default body this one; frames and limits are not part of the kernels."""
+    """Return whether the default body with different parameters equals a body; frames and limits are ignored."""
     if numbers.shape != shared.numbers.shape:
         return False
     others = numbers.copy()

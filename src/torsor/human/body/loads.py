@@ -1,4 +1,4 @@
-"""Loads carried by a body: a backpack, a box in both hands, and time-varying hand forces."""
+"""Loads on a body: a backpack, a box in both hands, and time-varying hand forces."""
 
 from dataclasses import dataclass
 
@@ -11,15 +11,16 @@ from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import SIDES
 from torsor.robot.robot import Robot
 
-MAX_HAND_FORCE = 3000.0  # N: more than a person can exert with two hands
+MAX_HAND_FORCE = 3000.0  # N; more than a person can exert with two hands
 
 
 @dataclass(frozen=True, eq=False)
 class HandForces:
-    """Forces (N) on the knuckles of both hands at ``times`` (K,) (s), linear between and constant outside them.
+    """Forces (N) on the knuckles of both hands at ``times`` (K,) (s), linear in between and constant outside.
 
-    ``right`` and ``left`` (K, 3) are in base axes: x to the left, y up, z forward. They are exerted by the load on the
-    hand. Pushing a cart forward with 100 N results in (0, 0, -50) on each hand, and holding 10 kg in (0, -49, 0).
+    ``right`` and ``left`` (K, 3) are the forces that the load exerts on the hands, in base axes: x to the left, y up, z
+    forward. Pushing a cart forward with 100 N corresponds to (0, 0, -50) on each hand, and holding 10 kg to (0, -49,
+    0).
 
     Example:
         >>> push = HandForces.ramp((0.0, 0.0, -120.0), 0.5)
@@ -59,7 +60,7 @@ class HandForces:
 
     @classmethod
     def ramp(cls, force: ArrayLike, rise: float) -> "HandForces":
-        """Return a force (3,) (N) that rises linearly from 0 within a time (s), split equally between the hands."""
+        """Return a force (3,) (N) that rises linearly from 0 within ``rise`` (s), split equally between the hands."""
         half = np.outer([0.0, 1.0], frozen_array(force, (3,), "hand forces", "force") / 2)
         return cls(np.array([0.0, number(rise, "hand forces", "rise", above=0.0)]), half, half)
 
@@ -73,7 +74,7 @@ class HandForces:
 def hand_wrenches(body: Robot, q: ArrayLike, forces: ArrayLike) -> Array:
     """Return the external wrenches (..., L, 6) of forces (..., 2, 3) (N, base axes) on the right and left knuckles.
 
-    Each wrench is a moment and a force at the link origin in link axes, as expected by inverse dynamics.
+    Each wrench is a moment and a force at the link origin in link axes, as in inverse dynamics.
 
     Example:
         >>> body, q = torsor.library.human(), np.zeros(55)
@@ -93,12 +94,12 @@ def hand_wrenches(body: Robot, q: ArrayLike, forces: ArrayLike) -> Array:
     return wrenches
 
 
-MAX_MASS = 600.0  # kg: heavier than any load that a person has lifted
+MAX_MASS = 600.0  # kg; heavier than any load that a person has lifted
 
 
 @dataclass(frozen=True)
 class Backpack:
-    """A backpack with a ``mass`` (kg), whose centre of mass is a distance ``behind`` (m) behind the upper trunk.
+    """A backpack with a ``mass`` (kg), whose centre of mass is at the distance ``behind`` (m) behind the upper trunk.
 
     ``height`` (m) is the height of the centre of mass above the lowest joint of the upper trunk. ``size`` (m) is the
     edge length of a homogeneous cube with the same inertia.
@@ -129,7 +130,7 @@ class Backpack:
 class Box:
     """A box with a ``mass`` (kg), held by both hands on its sides, ``width`` (m) apart.
 
-    Each hand carries half of the mass as a point mass. During walking, the box is held between ``near`` and ``far`` (m)
+    Each hand carries half of the mass as a point mass. During walking, the box stays between ``near`` and ``far`` (m)
     in front of the upper trunk, and between ``low`` and ``high`` (m) above the lowest joint of the upper trunk.
 
     Example:

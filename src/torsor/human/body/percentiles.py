@@ -1,4 +1,4 @@
-"""Percentiles of stature and mass: the height and mass that a given share of a population does not exceed.
+"""Percentiles of stature and mass: the height and mass that a percentage of a population does not exceed.
 
 "NHANES" covers adults in the United States from August 2021 to August 2023, by age decade (Fryar et al. 2025, tables 3
 and 7, weighted). "ANSUR II" covers US Army personnel aged 17 to 58 years in 2012 (Gordon et al. 2014); it is computed
@@ -21,21 +21,21 @@ from torsor.library.anthropometry import BODY_TABLES
 
 # Stature and mass of children and youths from 2 to 20 years: the CDC growth charts (Kuczmarski et al. 2002).
 #
-# The charts are curves L, M and S of age, by sex. With z the standard normal deviate of a percentile, a measure is
+# The charts contain curves L, M and S over age, by sex. A measure at a percentile with the standard normal deviate z is
 #
 #     M (1 + L S z)^(1/L)
 #
-# M is the median. The published tables have one row per month. Every sixth row is stored here, rounded, with a cubic
-# through the four rows around an age in between. It reproduces all published percentiles to 0.1 cm and 0.02 kg.
+# where M is the median. The published tables have one row per month. Every sixth row is stored here, rounded. Between
+# rows, a cubic through the four nearest rows reproduces all published percentiles to 0.1 cm and 0.02 kg.
 
 MIN_CHART_AGE, MAX_CHART_AGE = 2.0, 20.0  # years
-MONTHS = 12.0  # of a year
+MONTHS = 12.0  # per year
 
 _DATA = data_of(__name__)
 
 
 class Growth(NamedTuple):
-    """The growth curves of a measure at an age: ``power`` L, ``median`` M and ``variation`` S."""
+    """Growth-curve values of a measure at an age: ``power`` L, ``median`` M and ``variation`` S."""
 
     power: float
     median: float
@@ -47,7 +47,7 @@ class Growth(NamedTuple):
 
 
 def growth_curves(age: float, sex: str) -> tuple[Growth, Growth]:
-    """Return the growth curves of stature (cm) and mass (kg) for an age (years, 2 to 20) and a sex."""
+    """Return the growth curves of stature (cm) and mass (kg) at an age (2 to 20 years), for a sex."""
     table = np.array([(row[0], *(row[1:7] if sex == "male" else row[7:])) for row in _DATA["growth"]])
     first = int(np.clip(np.searchsorted(table[:, 0], MONTHS * age) - 2, 0, len(table) - 4))
     near = table[first : first + 4]
@@ -60,8 +60,8 @@ def growth_curves(age: float, sex: str) -> tuple[Growth, Growth]:
 NHANES, ANSUR, CDC = "NHANES", "ANSUR II", "CDC"
 POPULATIONS = (NHANES, ANSUR, CDC)
 ARMY_AGES = (17.0, 58.0)  # age range of the soldiers (years)
-CHILD_PERCENTILES = (1.0, 99.0)  # percentile range in which growth charts are used
-DECADES = (20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0)  # youngest age of each adult group
+CHILD_PERCENTILES = (1.0, 99.0)  # percentile range of the growth charts
+DECADES = (20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0)  # youngest age of each adult group (years)
 normal_deviate = NormalDist().inv_cdf
 
 
@@ -80,10 +80,10 @@ def size_of_percentile(
     age: float | None = None,
     population: str | None = None,
 ) -> tuple[float, float]:
-    """Return height (m) and mass (kg) at given percentiles (%) of a population.
+    """Return the height (m) and mass (kg) at percentiles (%) of a population.
 
-    ``age`` (years) selects the adult age group, or children. Without it, the percentiles refer to all adults.
-    The default population is "CDC" below 20 years, otherwise "NHANES".
+    ``age`` (years) selects the adult age group or children. Without it, the percentiles are those of all adults. The
+    default population is "CDC" below 20 years, otherwise "NHANES".
 
     Example:
         >>> [round(each, 3) for each in size_of_percentile(95, 50)]
@@ -112,7 +112,7 @@ def size_of_percentile(
 
 
 def _adults(sex: str, years: float | None, population: str) -> Sizes:
-    """Return the percentile table of a group of adults."""
+    """Return the percentile table of an adult group."""
     least, most = ARMY_AGES if population == ANSUR else (DECADES[0], math.inf)
     if years is not None and not least <= years <= most:
         people = f"{least:g} to {most:g} years" if most < math.inf else f"{least:g} years or older"
@@ -125,7 +125,7 @@ def _adults(sex: str, years: float | None, population: str) -> Sizes:
 
 
 def _deviate(value: float, bounds: tuple[float, float], name: str) -> float:
-    """Return the standard normal deviate of a percentile (%) within the table of a population."""
+    """Return the standard normal deviate of a percentile (%); raise ModelError if it is out of ``bounds``."""
     percentile = number(value, "percentiles", f"percentile of the {name} (%)", above=0.0, below=100.0)
     if not bounds[0] <= percentile <= bounds[1]:
         allowed = f"{bounds[0]:g} to {bounds[1]:g} %, the range of this population's table"

@@ -37,14 +37,14 @@ from torsor.mechanism import Frame, Joint
 from torsor.mechanism.edit import rebuilt
 from torsor.robot.robot import Robot
 
-# Segments with individual lengths, and the links that belong to each.
+# Segments with individual lengths, and their links.
 SEGMENTS: dict[str, tuple[str, ...]] = {
     "pelvis": (), "thigh": ("thigh",), "shank": ("shank",), "foot": ("foot", "toes"),
     "trunk": ("pelvis", "spine1", "spine2", "spine3", "spine4"), "shoulders": ("clavicle",),
     "upper_arm": ("upper_arm",), "forearm": ("forearm",), "hand": ("hand",), "head": ("neck", "head"),
 }  # fmt: skip
 MIN_FACTOR, MAX_FACTOR = 0.4, 2.0  # range of length factors
-# Limb segments, with the two points between which their length is measured.
+# Limb segments, and the two points between which their length is measured.
 LIMBS: dict[str, tuple[str, str]] = {
     "thigh": ("thigh", "shank"), "shank": ("shank", "foot"), "foot": ("heel", "toe"),
     "upper_arm": ("upper_arm", "forearm"), "forearm": ("forearm", "wrist"), "hand": ("wrist", "knuckles"),
@@ -59,10 +59,10 @@ def segment_of(link: str) -> str:
 
 
 def offset_factors(body: Robot) -> dict[str, Array]:
-    """Return, for each segment, a mask (links, 3) of 0 and 1: 1 for the joint origin components that its factor scales.
+    """Return, for each segment, a mask (links, 3) that is 1 for the joint-origin components scaled by its factor.
 
-    The "pelvis" factor scales the distance between the hips, and the "shoulders" factor scales the shoulder width. All
-    other segments, such as the feet, are scaled uniformly.
+    The "pelvis" factor scales the distance between the hips, and the "shoulders" factor the shoulder width. All other
+    segments, such as the feet, are scaled uniformly.
     """
     masks = {name: np.zeros((len(body.joints), 3)) for name in SEGMENTS}
     for k, joint in enumerate(body.joints):
@@ -82,8 +82,8 @@ def resized(body: Robot, factors: Mapping[str, float]) -> Robot:
 
     Segments are pelvis (distance between the hips), thigh, shank, foot, trunk, shoulders (shoulder width), upper_arm,
     forearm, hand and head. A limb segment may be given for one side ("left_thigh"). Masses do not change. Centres of
-    mass and radii of gyration remain the same fractions of the segment length, as in de Leva's tables (1996). The
-    standing height follows the length of the longer leg.
+    mass and radii of gyration remain at the same fractions of the segment length (de Leva 1996). The longer leg
+    determines the standing height.
 
     Example:
         >>> body = torsor.library.human()
@@ -105,7 +105,7 @@ def resized(body: Robot, factors: Mapping[str, float]) -> Robot:
     for frame in body.frames:
         x = known.get(_sided(segment_of(frame.link), frame.link), 1.0)
         frames.append(replace(frame, pose=_moved(frame.pose, frame.pose[:3, 3] * x)))
-    # The hips stand at the height of ankle, shank and thigh of the longer leg.
+    # The hip height is the sum of ankle height, shank and thigh of the longer leg.
     placed, legs = {joint.name: joint.placement for joint in joints}, list[float]()
     for side in SIDES:
         bones = sum(-float(placed[f"{side}_{name}"][1, 3]) for name in ("knee_flexion", "ankle_flexion"))
@@ -118,9 +118,9 @@ def resized(body: Robot, factors: Mapping[str, float]) -> Robot:
 def segment_lengths(body: Robot) -> dict[str, float]:
     """Return the lengths (m) of all segments of a body (``library.human``), with limbs for both sides.
 
-    Limbs are measured between joint centres, feet from heel to toe, and hands to the knuckles. The pelvis is measured
-    between the hips, the shoulders between their joints, the trunk from the midpoint of the hips to the neck (C7), and
-    the head from C7 to the vertex.
+    Limbs are measured between joint centres, feet from heel to toe, and hands from the wrist to the knuckles. The
+    pelvis is measured between the hip joints, the shoulders between the shoulder joints, the trunk from the midpoint of
+    the hips to the neck (C7), and the head from C7 to the vertex.
 
     Example:
         >>> found = segment_lengths(torsor.library.human())
@@ -144,7 +144,7 @@ def segment_lengths(body: Robot) -> dict[str, float]:
 
 
 def with_lengths(body: Robot, lengths: Mapping[str, float], where: str = "lengths") -> Robot:
-    """Return a body with given segment lengths, {segment: m}, measured as in ``segment_lengths``.
+    """Return a body with segment lengths {segment: m}, measured as in ``segment_lengths``.
 
     Example:
         >>> found = segment_lengths(with_lengths(torsor.library.human(), {"thigh": 0.45, "left_shank": 0.40}))
@@ -196,23 +196,23 @@ def _moved(pose: Array, origin: Array) -> Array:
     return changed
 
 
-# m, kg/m^2: de Leva's subjects were students from 19 to 25 years
+# m, kg/m^2; de Leva's subjects were students of 19 to 25 years
 STATURES, BODY_MASS_INDICES = (1.45, 2.00), (17.0, 35.0)
 AGES = (YOUNGEST, OLDEST)  # years
-RARE_PERCENTILE = 1.0  # %: children below this percentile, or above its complement, are outside the growth charts
-HEIGHT_TOLERANCE = 0.03  # relative height change above which lengths contradict the height
-SAME_STRENGTH_TOLERANCE = 1e-9  # relative tolerance for equal strengths
+RARE_PERCENTILE = 1.0  # %; the growth charts exclude children below this percentile or above its complement
+HEIGHT_TOLERANCE = 0.03  # relative difference in height above which lengths contradict the height
+SAME_STRENGTH_TOLERANCE = 1e-9  # relative tolerance of equal strengths
 
 
 @dataclass(frozen=True)
 class Person:
     """A person: ``height`` (m), ``mass`` (kg, without a load), ``sex``, and deviations from the average.
 
-    ``age`` (years) selects the segment masses of children below 18, and the strengths of older people from age 40. The
-    default is a young adult. ``lengths`` {segment: m} replaces the lengths that follow from the height: pelvis (between
-    the hips), thigh, shank, foot, trunk, shoulders, upper_arm, forearm, hand and head. Limbs may be given for one side
+    ``age`` (years) selects segment masses of children below 18 years, and strengths of older people from 40 years. The
+    default is a young adult. ``lengths`` {segment: m} replaces lengths computed from the height: pelvis (between the
+    hips), thigh, shank, foot, trunk, shoulders, upper_arm, forearm, hand and head. Limbs may be specified for one side
     ("left_thigh"). ``strength`` {joint: factor} and ``largest_torque`` {joint: N m} change joint strengths. A joint is
-    a coordinate, a coordinate of both sides ("knee_flexion"), or, for factors, "left", "right" or "all".
+    a coordinate, a coordinate of both sides ("knee_flexion") or, for factors, "left", "right" or "all".
 
     Example:
         >>> Person(1.75, 80.0, "male").weight_times_height.__round__(1)
@@ -252,11 +252,11 @@ class Person:
         strength: Mapping[str, float] | None = None,
         largest_torque: Mapping[str, float] | None = None,
     ) -> "Person":
-        """Return a person at percentiles (%) of stature and mass; at 95 %, only 5 % of people are taller or heavier.
+        """Return a person at percentiles (%) of stature and mass; 5 % of people are above the 95th percentile.
 
         ``population`` is "NHANES" (adults in the United States), "ANSUR II" (soldiers) or "CDC" (children from 2 to 20
         years). The default is "CDC" below 20 years, otherwise "NHANES". ``age`` selects the decade. The two percentiles
-        are independent: a very tall person of median mass is slim.
+        are independent, so a very tall person with median mass is slim.
 
         Example:
             >>> tall = Person.of_percentile(stature=95, mass=50, sex="male")
@@ -273,12 +273,12 @@ class Person:
 
     @property
     def curves(self) -> StrengthCurves:
-        """The strength curves for this sex and age, for use in ``walking(person.body(), curves=person.curves)``."""
+        """Strength curves for this sex and age, for ``walking(person.body(), curves=person.curves)``."""
         group = age_group(self.age)
         return StrengthCurves(self.sex, group, group)
 
     def factor(self, name: str) -> float:
-        """Return the strength of a coordinate relative to the average for young people of this weight and height.
+        """Return the strength of a coordinate relative to the average of young people with this weight and height.
 
         Example:
             >>> round(Person(1.62, 58.0, "female", age=70, strength={"all": 1.1}).factor("spine1_flexion"), 3)
@@ -293,10 +293,9 @@ class Person:
         return individual * age_ratio(name, self.sex, age_group(self.age))
 
     def body(self) -> Robot:
-        """Return the body, a ``library.human`` with the lengths and strengths of the person.
+        """Return the body: a ``library.human`` with the lengths and strengths of the person.
 
-        A warning is issued if the person is outside the tables, or if the given lengths are inconsistent with the
-        height.
+        A warning is issued if the person is outside the tables, or if ``lengths`` are inconsistent with the height.
 
         Example:
             >>> child = Person.of_percentile(sex="female", age=8).body()
@@ -318,7 +317,7 @@ class Person:
         return with_strength(body, factors, self.largest_torque, "person")
 
     def warn_outside_of_tables(self, where: str) -> None:
-        """Warn about a person who is not covered by the tables of segments and strengths.
+        """Warn if the tables of segments and strengths do not cover the person.
 
         Example:
             >>> import warnings
@@ -353,9 +352,9 @@ class Person:
 def person_of(body: Robot, carried: float = 0.0) -> Person:
     """Return the person that a body (``library.human``) represents; the body may include a carried mass (kg).
 
-    The sex is determined from the relative position of the thigh's centre of mass, and the height from the height of
-    the vertex. ``strength`` contains the factors of all strengths that differ from those of young people of the same
-    weight and height. For children from 6 years, ``age`` is determined from the masses of the head and thighs.
+    The sex is inferred from the relative position of the thigh's centre of mass, and the height from the position of
+    the vertex. ``strength`` contains the factors of all strengths that differ from those of young people with the same
+    weight and height. For children from 6 years, ``age`` is inferred from the masses of the head and thighs.
 
     Example:
         >>> person = person_of(torsor.library.human(1.62, 58.0, "female"))
@@ -378,12 +377,12 @@ def person_of(body: Robot, carried: float = 0.0) -> Person:
     factors = {name: limits[name] / (unit * usual) for name, usual in default_strengths().items() if name not in GLOBAL}
     strength = {
         name: x for name, x in factors.items() if abs(x - 1) > SAME_STRENGTH_TOLERANCE and 0 < x <= MAX_STRENGTH_FACTOR
-    }  # others: unlimited
+    }  # other joints are unlimited
     return Person(height, mass, sex, age, strength=strength)
 
 
 def _age(head: float, thigh: float, sex: str) -> float | None:
-    """Return the age (years) from the mass fractions of head and thigh of children, or None for adults."""
+    """Return the age (years) of children from the mass fractions of head and thigh, or None for adults."""
 
     def part(segment: str, age: float | None) -> float:
         return Segments(1.0, MASS, sex, age)[segment].mass / MASS
@@ -399,7 +398,7 @@ def _age(head: float, thigh: float, sex: str) -> float | None:
 
 
 def _height(body: Robot, sex: str) -> float:
-    """Return the stature (m); the table segments sum to a different height, by the same ratio for everyone."""
+    """Return the stature (m), which has the same ratio to the height of the summed segments for everyone."""
     soles = min(landmark(body, f"{side}_heel")[1] for side in SIDES)
     return float(landmark(body, "vertex")[1] - soles) / _vertex(sex)
 
@@ -428,9 +427,9 @@ def described_person(
 ) -> Person:
     """Return a person from partial data.
 
-    A missing height (m) or mass (kg) is taken from its percentile (%). Without a percentile, it is the median for
-    the ``population`` and ``age`` (years) if one of these or the other percentile is given; otherwise it is 1.741 m or
-    73 kg. For lengths and strengths see ``Person``.
+    A missing height (m) or mass (kg) is computed from its percentile (%). Without a percentile, it is the median of the
+    ``population`` and ``age`` (years) if one of these or the other percentile is specified; otherwise, it is 1.741 m or
+    73 kg. For lengths and strengths, see ``Person``.
 
     Example:
         >>> person = described_person(sex="female", age=10, mass=40.0)

@@ -1,7 +1,7 @@
 """Flat-footed postures, symmetric about the sagittal plane: standing, sitting and crouching.
 
-Tasks use them as start or end postures, and as initial guesses. Each is {coordinate: angle (rad) or position (m)}.
-``landmark`` computes positions from the joint placements, without compilation.
+Tasks use them as start or end postures, and as initial guesses. A posture is {coordinate: angle (rad) or position (m)}.
+``landmark`` computes positions from joint placements without compilation.
 """
 
 import math
@@ -18,7 +18,7 @@ from torsor.robot.robot import Robot
 
 HANGING_ARMS = {"shoulder_adduction": -0.15, "elbow_flexion": 0.35}  # arm angles (rad)
 HIP_HEIGHT_ON_SEAT = 0.085  # height of the hips above the seat (m)
-SHANK_INCLINATION = 18.0  # forward inclination of the shanks in sitting (degrees)
+SHANK_INCLINATION = 18.0  # forward inclination of the shanks while sitting (degrees)
 MAX_HIP_FLEXION, MAX_SPINE_FLEXION = 115.0, 24.0  # largest flexion of the hips, and of each spine joint (degrees)
 
 
@@ -29,7 +29,7 @@ def landmark(body: Robot, place: str) -> Array:
     at = within[:3, 3]
     while link >= 0:
         joint = body.joints[link]
-        if joint.offset:  # at 0 such a joint is not at its placement
+        if joint.offset:  # at 0, such a joint is not at its placement
             return np.asarray(body.pose(body.neutral(), place)[:3, 3])
         at = joint.placement[:3, :3] @ at + joint.placement[:3, 3]
         link = body.parents[link]
@@ -37,7 +37,7 @@ def landmark(body: Robot, place: str) -> Array:
 
 
 def both(angles: Mapping[str, float]) -> dict[str, float]:
-    """Return the same angles for both sides."""
+    """Return angles for both sides."""
     return {f"{side}_{name}": angle for side in SIDES for name, angle in angles.items()}
 
 
@@ -47,12 +47,12 @@ def hips_apart(body: Robot) -> float:
 
 
 def standing(body: Robot) -> dict[str, float]:
-    """Return the standing posture: upright, arms hanging, heels at z = 0."""
+    """Return the standing posture: upright, with hanging arms and the heels at z = 0."""
     return both(HANGING_ARMS) | {"tz": _heights(body).ahead}
 
 
 def sitting(body: Robot, seat: float, where: str) -> dict[str, float]:
-    """Return the upright sitting posture on a seat at a height (m)."""
+    """Return the upright posture on a seat with the height ``seat`` (m)."""
     size, lean = _heights(body), math.radians(SHANK_INCLINATION)
     knees = size.ankle + size.shank * math.cos(lean)
     least, most = knees - 0.5 * size.thigh - HIP_HEIGHT_ON_SEAT, knees + 0.9 * size.thigh - HIP_HEIGHT_ON_SEAT
@@ -63,11 +63,11 @@ def sitting(body: Robot, seat: float, where: str) -> dict[str, float]:
 
 
 def crouching(body: Robot, height: float, ahead: float, lean: float) -> dict[str, float]:
-    """Return the posture with legs and back bent just enough for the hands to reach a height (m).
+    """Return the posture with legs and back bent just enough for the hands to reach ``height`` (m).
 
-    ``ahead`` (m) is how far the hands are in front of the heels. The chest leans forward by ``lean`` (rad) if the
-    hips are at half their standing height, and less if they are higher. If the point is out of reach, the arms
-    point towards it.
+    ``ahead`` (m) is the distance of the hands in front of the heels. The chest leans forward by ``lean`` (rad) if the
+    hips are at half their standing height, and by less if they are higher. If the point is out of reach, the arms point
+    towards it.
     """
     size = _heights(body)
     shoulder, elbow, hand = (float(landmark(body, f"right_{at}")[1]) for at in ("upper_arm", "forearm", "knuckles"))
@@ -88,7 +88,7 @@ def crouching(body: Robot, height: float, ahead: float, lean: float) -> dict[str
 
 
 class _Sizes(NamedTuple):
-    """Heights of hips and ankles, lengths of thigh and shank, distance of the ankles in front of the heels (m)."""
+    """Heights of hips and ankles, lengths of thigh and shank, and distance of the ankles in front of the heels (m)."""
 
     hip: float
     ankle: float
@@ -104,7 +104,7 @@ def _heights(body: Robot) -> _Sizes:
 
 
 def _legs(size: _Sizes, hips: float, lean: float, bent: float) -> dict[str, float]:
-    """Return legs, pelvis and spine for a hip height (m), with shanks and chest leaning forward by angles (rad)."""
+    """Return angles of legs, pelvis and spine for a hip height (m) and inclinations of chest and shanks (rad)."""
     knees = size.ankle + size.shank * math.cos(lean)
     up = math.asin(min(max((knees - hips) / size.thigh, -1.0), 1.0))  # elevation of the thigh above the horizontal
     tilt = min(bent, max(math.radians(MAX_HIP_FLEXION) - math.pi / 2 - up, 0.0))

@@ -1,23 +1,23 @@
 """Strength curves of hips, knees and ankles: the largest voluntary torque as a function of joint angle and velocity.
 
-If q is the angle (flexion and dorsiflexion positive) and v the velocity in the direction of the torque, the largest
-torque is
+At the angle q (flexion and dorsiflexion positive) and the velocity v in the direction of the torque, the largest torque
+is
 
     C1 m g h cos(C2 (q - C3)) f(v)      f(v) = r(v)                  if v >= 0 (concentric)
                                         f(v) = r(-v) (1 - C6 v)      if v < 0 (eccentric)
     r(v) = (2 C4 C5 + v (C5 - 3 C4)) / (2 C4 C5 + v (2 C5 - 4 C4))
 
-for a body of mass m and height h, with g = 9.81 m/s^2. It follows that r(C4) = 3/4 and r(C5) = 1/2. The model was
-published by Anderson, Madigan and Nussbaum, "Maximum voluntary joint torque as a function of joint angle and angular
-velocity", J. Biomechanics 40 (2007) 3105-3113. Its table 3, the means of 34 active people, is taken from RBDL
-(addons/muscle, Millard2016TorqueMuscle). Passive torques are not included. No one between 26 and 54 years was measured;
-the curves of the nearer group are used for these ages. The curves of young adults are used for children; they are
-proportional to weight times height.
+for a body with mass m and height h, where g = 9.81 m/s^2. It follows that r(C4) = 3/4 and r(C5) = 1/2. The model is
+from Anderson, Madigan and Nussbaum, "Maximum voluntary joint torque as a function of joint angle and angular velocity",
+J. Biomechanics 40 (2007) 3105-3113. Its table 3 (means of 34 active people) is taken from RBDL (addons/muscle,
+Millard2016TorqueMuscle). Passive torques are not included. Nobody between 26 and 54 years was measured; for these ages,
+the curves of the nearer group are used. For children, the curves of young adults are used, which are proportional to
+weight times height.
 
 The model has a kink at v = 0, is negative at high velocities, and grows without bound for some eccentric velocities.
-Here it is twice differentiable: its branches are blended where |v| < BLEND_VELOCITY, with f(0) = 1. Both factors have a
-smooth lower limit; the second also has a smooth upper limit. Elsewhere the model is unchanged, even where it is
-untypical of muscles: for example, the knee extensors of young adults are weaker in eccentric than in isometric
+Here it is made twice differentiable: its branches are blended where |v| < BLEND_VELOCITY, with f(0) = 1. Both factors
+have a smooth lower limit, and the second also has a smooth upper limit. Elsewhere, the model is unchanged, even where
+it is untypical of muscles. For example, the knee extensors of young adults are weaker in eccentric than in isometric
 contraction. The limits, the blend and the hip angle (between thigh and pelvis) are choices of this library.
 """
 
@@ -40,14 +40,14 @@ from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.robot.robot import Robot
 from torsor.spatial.vectors import is_symbolic
 
-# Strength inputs of a person: factors or torques of single joints, of a side, or of the whole body.
+# Strength inputs of a person: factors or torques of single joints, of one side, or of the whole body.
 
 ALL = "all"
-MAX_FACTOR = 5.0  # a larger factor indicates wrong units
+MAX_FACTOR = 5.0  # larger factors indicate wrong units
 
 
 def coordinates_of(name: str, names: tuple[str, ...], where: str) -> list[str]:
-    """Return the coordinates that a name denotes: "all", a side, a coordinate, or a coordinate of both sides."""
+    """Return the coordinates for a name: "all", a side, a coordinate, or a coordinate of both sides."""
     joints = names[len(GLOBAL) :]
     if names[: len(GLOBAL)] != GLOBAL:
         allowed = "a body with the coordinates of torsor.library.human()"
@@ -64,7 +64,7 @@ def coordinates_of(name: str, names: tuple[str, ...], where: str) -> list[str]:
 
 
 def strength_factors(strength: Mapping[str, float], names: tuple[str, ...], where: str) -> dict[str, float]:
-    """Return the factor of each coordinate; if several names include it, their factors are multiplied."""
+    """Return the factor of each coordinate, which is the product over all names that include it."""
     factors: dict[str, float] = {}
     for word, value in table(strength, where, "strength").items():
         factor = number(value, where, f"strength of {word}", above=0.0, most=MAX_FACTOR)
@@ -74,7 +74,7 @@ def strength_factors(strength: Mapping[str, float], names: tuple[str, ...], wher
 
 
 def largest_torques(largest: Mapping[str, float] | None, names: tuple[str, ...], where: str) -> dict[str, float]:
-    """Return the given torque limits (N m) by coordinate."""
+    """Return the torque limits (N m) by coordinate."""
     torques: dict[str, float] = {}
     for word, value in table(largest, where, "largest_torque").items():
         torque = positive(value, where, f"largest torque of {word} (N m)")
@@ -93,9 +93,8 @@ def with_strength(
 ) -> Robot:
     """Return a body (``library.human``) with different strengths (``effort_limit``).
 
-    ``factors`` {joint: factor} multiply the strengths, and ``torques`` {joint: N m} replace them. A joint is a
-    coordinate ("left_knee_flexion"), a coordinate of both sides ("knee_flexion"), or, for factors, "left", "right" or
-    "all".
+    ``factors`` {joint: factor} multiply strengths, and ``torques`` {joint: N m} replace them. A joint is a coordinate
+    ("left_knee_flexion"), a coordinate of both sides ("knee_flexion") or, for factors, "left", "right" or "all".
 
     Example:
         >>> body = with_strength(torsor.library.human(), {"left": 0.5}, {"elbow_flexion": 60.0})
@@ -114,10 +113,10 @@ def with_strength(
     return replace(body, joints=tuple(joints))
 
 
-# Passive torques, exerted by ligaments, tendons and resting muscles without activation.
+# Passive torques of ligaments, tendons and inactive muscles.
 #
 # Hips, knees and ankles follow Riener and Edrich, "Identification of passive elastic joint moments in the lower
-# extremities", J. Biomechanics 32 (1999) 539-544: with hip flexion h, knee flexion k and dorsiflexion a in degrees,
+# extremities", J. Biomechanics 32 (1999) 539-544: with hip flexion h, knee flexion k and dorsiflexion a, in degrees,
 #
 #     hip     exp(1.4655 - 0.0034 k - 0.0750 h) - exp(1.3403 - 0.0226 k + 0.0305 h) + 8.072
 #     knee    exp(1.800 + 0.0460 a - 0.0352 k + 0.0217 h) - exp(-3.971 + 0.0004 a + 0.0495 k - 0.0128 h)
@@ -125,20 +124,21 @@ def with_strength(
 #     ankle   exp(-7.9763 - 0.1949 a + 0.0008 k) - exp(2.1016 + 0.0843 a - 0.0176 k) + 1.792
 #
 # in N m, in the direction of flexion. They were fitted to men of average size and are not scaled here. Toes have a
-# linear spring of 25 N m/rad and a damper of 1.9 N m s/rad, and all other joints a damper of 0.1 N m s/rad. Hip
-# adduction and rotation, ankle inversion and the sums of the spine joints about each axis have the torques
+# linear spring of 25 N m/rad and a damper of 1.9 N m s/rad. All other joints have a damper of 0.1 N m s/rad. Ligaments
+# of hip adduction and rotation, of ankle inversion, and of the sums of the spine joints about each axis exert the
+# torques
 #
 #     K (exp(k (lower - q)) - exp(k (q - upper)))
 #
-# of their ligaments (Anderson 1999), which are small except near the ends of the range. All of these are the values in
-# the simulations of Falisse et al., J. R. Soc. Interface 16 (2019) 20190402.
+# (Anderson 1999), which are small except near the ends of the range. All values are those of the simulations of Falisse
+# et al., J. R. Soc. Interface 16 (2019) 20190402.
 
 DAMPING, TOE_STIFFNESS, TOE_DAMPING = 0.1, 25.0, 1.9  # N m s/rad, N m/rad, N m s/rad
-CURVED_JOINTS = ("hip_flexion", "knee_flexion", "ankle_flexion")  # these also have elastic torques
+CURVED_JOINTS = ("hip_flexion", "knee_flexion", "ankle_flexion")  # joints that also have elastic torques
 
 
 class Ligaments(NamedTuple):
-    """Torques of ligaments: ``lower`` and ``upper`` (rad), with a torque K (N m) and a steepness k (1/rad) at each."""
+    """Ligament torques: ``lower`` and ``upper`` angles (rad), each with a torque K (N m) and a steepness k (1/rad)."""
 
     lower: float
     upper: float
@@ -146,7 +146,7 @@ class Ligaments(NamedTuple):
     steepness: tuple[float, float]
 
     def torque(self, q: Any) -> Any:
-        """Return the torque (N m) at an angle (rad): a number, an array or a symbol."""
+        """Return the torque (N m) at angles (rad), as a number, an array or a symbol."""
         e, (K, L), (k, m) = ca.exp if is_symbolic(q) else np.exp, self.torques, self.steepness
         return K * e(k * (self.lower - q)) - L * e(m * (q - self.upper))
 
@@ -164,7 +164,7 @@ SPINE_LIGAMENTS = {
 
 
 def leg_torques(hip: Any, knee: Any, ankle: Any) -> tuple[Any, Any, Any]:
-    """Return the elastic torques (N m) of hip, knee and ankle at angles (rad): numbers, arrays or symbols."""
+    """Return the elastic torques (N m) of hip, knee and ankle at angles (rad), as numbers, arrays or symbols."""
     h, k, a = (angle * (180 / math.pi) for angle in (hip, knee, ankle))
     e = ca.exp if is_symbolic(h) or is_symbolic(k) or is_symbolic(a) else np.exp
     at_hip = e(1.4655 - 0.0034 * k - 0.0750 * h) - e(1.3403 - 0.0226 * k + 0.0305 * h) + 8.072
@@ -174,7 +174,7 @@ def leg_torques(hip: Any, knee: Any, ankle: Any) -> tuple[Any, Any, Any]:
 
 
 def torques_by_coordinate(names: tuple[str, ...], q: Any, v: Any) -> Any:
-    """Return the passive torques of all coordinates except the six global ones, as an array or as symbols.
+    """Return the passive torques of all coordinates except the six global ones, as an array or symbols.
 
     q and v are indexed by coordinate.
     """
@@ -185,7 +185,7 @@ def torques_by_coordinate(names: tuple[str, ...], q: Any, v: Any) -> Any:
     for name, ligaments in LIGAMENTS.items():
         joint = [names.index(f"{side}_{name}") for side in SIDES]
         torques[joint] += ligaments.torque(q[joint])
-    for axis, ligaments in SPINE_LIGAMENTS.items():  # joints in series carry the same torque
+    for axis, ligaments in SPINE_LIGAMENTS.items():  # joints in series transmit the same torque
         spine = [k for k, name in enumerate(names) if name.startswith("spine") and name.endswith(axis)]
         torque = ligaments.torque(sum(q[k] for k in spine))
         for k in spine:
@@ -196,9 +196,9 @@ def torques_by_coordinate(names: tuple[str, ...], q: Any, v: Any) -> Any:
 
 
 def passive_torques(body: Robot, q: ArrayLike, v: ArrayLike) -> Array:
-    """Return the passive torques (..., 55) (N m) of a body (``library.human``) at q and v (..., 55); 0 for the pelvis.
+    """Return the passive torques (..., 55) (N m) of a body (``library.human``) at q and v (..., 55), 0 for the pelvis.
 
-    The muscle torque is the inverse dynamics torque minus the passive torque.
+    The muscle torque is the torque from inverse dynamics minus the passive torque.
 
     Example:
         >>> body, still = torsor.library.human(), np.zeros(55)
@@ -216,10 +216,10 @@ def passive_torques(body: Robot, q: ArrayLike, v: ArrayLike) -> Array:
 
 SEXES, AGES = ("male", "female"), ("young", "middle", "old")
 MAX_AGE = 120.0  # years
-GRAVITY, HEIGHT, MASS = 9.81, 1.741, 73.0  # m/s^2 in the model; m and kg of the default body
-MIDDLE_AGE, OLD_AGE = 40.0, 65.0  # years: midpoint between the two younger groups; start of the oldest group
-BLEND_VELOCITY = 0.25  # the branches are blended below this velocity (rad/s)
-# Limits of the factors, and half-width of the smooth transitions.
+GRAVITY, HEIGHT, MASS = 9.81, 1.741, 73.0  # m/s^2 in the model, and m and kg of the default body
+MIDDLE_AGE, OLD_AGE = 40.0, 65.0  # years; midpoint between the two younger groups, and start of the oldest group
+BLEND_VELOCITY = 0.25  # rad/s; the branches are blended below this velocity
+# Limits of the factors, and half-width of smooth transitions.
 MIN_CURVE_FACTOR, MAX_CURVE_FACTOR, TRANSITION_HALF_WIDTH = 0.05, 1.4, 0.05
 
 _TABLE = data_of(__name__)
@@ -227,7 +227,7 @@ _TABLE = data_of(__name__)
 
 
 def age_group(age: float | str | None) -> str:
-    """Return the group of an age (years): "young" below 40 or for None, "middle" up to 65, then "old"."""
+    """Return the age group: "young" below 40 years or for None, "middle" up to 65 years, otherwise "old"."""
     if isinstance(age, str):
         return one_of(age, AGES, "strength", "age")
     years = 0.0 if age is None else number(age, "strength", "age (years)", least=0.0, most=MAX_AGE)
@@ -238,8 +238,8 @@ def age_group(age: float | str | None) -> str:
 def age_ratio(name: str, sex: str, age: str) -> float:
     """Return the strength of an age group at a coordinate relative to that of young people of the same sex.
 
-    For hip, knee and ankle flexion the result is the mean ratio of the largest torques C1 in extension and
-    flexion. Other joints were not measured; the mean of these three is used for them.
+    For hip, knee and ankle flexion, the result is the mean ratio of the largest torques C1 in extension and flexion.
+    For other joints, which were not measured, it is the mean of these three.
     """
     column, young = (SEXES.index(sex) * len(AGES) + AGES.index(group) for group in (age, "young"))
     joints = [joint for joint in CURVED_JOINTS if name.endswith(joint)] or CURVED_JOINTS
@@ -264,11 +264,11 @@ def smooth_ramp(x: Any) -> Any:
 
 
 class Curve(NamedTuple):
-    """The largest torque in one joint direction; fields are numbers or symbols.
+    """The largest torque in one direction of a joint; fields are numbers or symbols.
 
-    ``peak`` (N m) is the largest isometric torque (C1 times weight times height), at the ``angle`` C3 (rad). ``width``
-    is C2 (1/rad). ``slow`` C4 and ``fast`` C5 (rad/s) are the velocities at which 75 % and 50 % of ``peak`` remain.
-    ``stretched`` C6 (s/rad) is the coefficient for eccentric velocities.
+    ``peak`` (N m) is the largest isometric torque (C1 times weight times height), which occurs at the ``angle`` C3
+    (rad). ``width`` is C2 (1/rad). ``slow`` C4 and ``fast`` C5 (rad/s) are the velocities at which 75 % and 50 % of
+    ``peak`` remain. ``stretched`` C6 (s/rad) is the coefficient for eccentric velocities.
 
     Example:
         >>> knee = StrengthCurves().of(library.human(), "knee_flexion").extend
@@ -284,12 +284,12 @@ class Curve(NamedTuple):
     stretched: Any
 
     def at_angle(self, q: Any) -> Any:
-        """Return the factor for angles q (rad): numbers, arrays or symbols."""
+        """Return the factor for angles q (rad), which may be numbers, arrays or symbols."""
         turn = _within(self.width * (q - self.angle), -2.0, 2.0)  # beyond this range the factor is MIN_CURVE_FACTOR
         return MIN_CURVE_FACTOR + smooth_ramp(_functions(turn).cos(turn) - MIN_CURVE_FACTOR)
 
     def at_speed(self, v: Any) -> Any:
-        """Return the factor for velocities v (rad/s) in the direction of the torque: numbers, arrays or symbols."""
+        """Return the factor for velocities v (rad/s) in the torque direction, as numbers, arrays or symbols."""
         u, of = _within((v + BLEND_VELOCITY) / (2 * BLEND_VELOCITY), 0.0, 1.0), _functions(v)
         weight = u * u * u * (10 - 15 * u + 6 * u * u)
         concentric, eccentric = of.fmax(v, -BLEND_VELOCITY), of.fmin(v, BLEND_VELOCITY)
@@ -324,8 +324,8 @@ class StrengthCurves:
     """Strength curves of a group of people: ``sex`` is "male" or "female", and ``age`` is "young", "middle" or "old".
 
     The age groups are 18 to 25, 55 to 65, and above 65 years. Hip flexion, knee flexion and ankle flexion
-    (dorsiflexion) have curves. Plantarflexion is limited to 118 N m for 73 kg and 1.741 m; walking may use all of
-    this torque. ``age_of_body`` is the age group on which the ``effort_limit`` of the body is based, as set by
+    (dorsiflexion) have curves. Plantarflexion is limited to 118 N m for 73 kg and 1.741 m, which walking may use in
+    full. ``age_of_body`` is the age group on which the ``effort_limit`` of the body is based, as set by
     ``Person.body()``.
 
     Example:
@@ -347,7 +347,7 @@ class StrengthCurves:
     def of(self, body: Robot, name: str) -> JointStrength:
         """Return the curves of a coordinate of a body (``library.human``): "knee_flexion" with or without a side.
 
-        Weight times height is computed from ``effort_limit``, which carried loads do not change.
+        Weight times height is computed from ``effort_limit``, which does not depend on carried loads.
         """
         joint = next((candidate for candidate in CURVED_JOINTS if name.endswith(candidate)), None)
         coordinate = f"right_{name}" if name == joint else name
@@ -360,7 +360,7 @@ class StrengthCurves:
         return self.at(joint, times / age_ratio(joint, self.sex, self.age_of_body))
 
     def at(self, joint: str, weight_times_height: float) -> JointStrength:
-        """Return the curves of a joint ("knee_flexion") for a given weight times height (N m).
+        """Return the curves of a joint, such as "knee_flexion", for a weight times height (N m).
 
         Example:
             >>> round(StrengthCurves("female", "old").at("knee_flexion", 1000.0).extend.peak, 9)
@@ -373,7 +373,7 @@ class StrengthCurves:
 
 @cache
 def default_strengths() -> dict[str, float]:
-    """Return the strengths of the default body (N m)."""
+    """Return the strengths (N m) of the default body."""
     body = library.human(HEIGHT, MASS)
     return dict(zip(body.coordinate_names, body.effort_limit.tolist(), strict=True))
 

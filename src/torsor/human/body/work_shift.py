@@ -1,4 +1,4 @@
-"""The work of a shift: how often a task is repeated, for how long, and how well the hands hold the load."""
+"""A work shift: the frequency and duration of a repeated task, and the coupling between hands and load."""
 
 from dataclasses import dataclass
 
@@ -6,19 +6,19 @@ from torsor.base.checks import number, one_of
 from torsor.base.errors import ModelError
 
 SHIFT_HOURS = 8.0  # hours
-MIN_FREQUENCY = 0.2  # lifts per minute: the lowest frequency of the lifting equation
-DURATIONS = {"short": 60.0, "moderate": 120.0, "long": 60.0 * SHIFT_HOURS}  # most minutes of continuous work
+MIN_FREQUENCY = 0.2  # lifts per minute; the lowest frequency of the lifting equation
+DURATIONS = {"short": 60.0, "moderate": 120.0, "long": 60.0 * SHIFT_HOURS}  # longest continuous work (minutes)
 COUPLINGS = ("good", "fair", "poor")
 _TOLERANCE = 1e-9  # relative rounding error of a duration
 
 
 @dataclass(frozen=True)
 class WorkShift:
-    """The repetitions of a task within a shift, as the inputs of the lifting equation and of the cumulative load.
+    """The repetitions of a task in a shift, from which the lifting equation and the cumulative load are computed.
 
-    The task is repeated ``repetitions`` times per shift, with a ``frequency`` per minute. The default is 0.2 or, if
-    larger, the repetitions divided by 8 hours. ``work_duration`` is "short" (up to 1 hour, then rest), "moderate" (2
-    hours) or "long" (8 hours); the default is the shortest one in which the repetitions are possible. ``coupling``
+    The task is repeated ``repetitions`` times per shift, with a ``frequency`` per minute. The default frequency is 0.2
+    or, if larger, the repetitions divided by 8 hours. ``work_duration`` is "short" (up to 1 hour, followed by rest),
+    "moderate" (2 hours) or "long" (8 hours); the default is the shortest one that permits the repetitions. ``coupling``
     between hands and load is "good" (handles), "fair" or "poor".
 
     Example:

@@ -1,1 +1,1 @@
-"""Comparison of a predicted walk with recordings of people: recordings cut into strides, and a similarity table."""
+"""Comparison of predicted and recorded walks: division of recordings into strides, and a similarity table."""

@@ -1,4 +1,4 @@
-"""The references for comparisons of walks, in all accepted forms."""
+"""References for comparisons of walks, in all accepted forms."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,12 +19,12 @@ ALLOWED = (
     "recorded_walk or torsor.human.measured, or a list of these"
 )
 CURVES = tuple(name for name in REFERENCES if "," not in name)
-MIN_CURVE_VALUES = 3  # values of a curve over a stride
+MIN_CURVE_VALUES = 3  # minimum number of values of a curve over a stride
 
 
 @runtime_checkable
 class HasCurves(Protocol):
-    """A walk that can serve as a reference, such as a ``Stride``."""
+    """A walk that can be used as a reference, such as a ``Stride``."""
 
     def as_reference(self) -> list[Reference]:
         """Return the curves of the walk as references."""
@@ -32,7 +32,7 @@ class HasCurves(Protocol):
 
 
 class Given(NamedTuple):
-    """The ``references``, and ``notes`` about how recordings were read."""
+    """The ``references``, and ``notes`` on the interpretation of recordings."""
 
     references: list[Reference]
     notes: list[str]
@@ -41,7 +41,7 @@ class Given(NamedTuple):
 def given_references(references: Any, side: str, stride_of: Callable[[Any], HasCurves]) -> Given:
     """Return the references for ``Stride.likeness(references=...)``; None selects all built-in references.
 
-    Recordings are cut into strides of one ``side``. ``stride_of`` creates a stride from a saved motion.
+    Recordings are divided into strides of one ``side``. ``stride_of`` creates a stride from a saved motion.
     """
     if references is None:
         return Given(list(REFERENCES.values()), [])
@@ -61,7 +61,7 @@ def given_references(references: Any, side: str, stride_of: Callable[[Any], HasC
 
 
 def _given(item: Any, side: str, stride_of: Callable[[Any], HasCurves]) -> Given:
-    """Return the references of one item; a list or tuple contains several files of one recording."""
+    """Return the references of one item; a list or tuple contains the files of one recording."""
     if isinstance(item, str | Path):
         return _named(item, side, stride_of)
     if isinstance(item, Reference):
@@ -97,7 +97,7 @@ def _named(name: str | Path, side: str, stride_of: Callable[[Any], HasCurves]) -
 
 
 def _archived(path: Path, stride_of: Callable[[Any], HasCurves]) -> list[Reference]:
-    """Return the curves of the stride or the walk in a .npz file, or those in arrays named after curves."""
+    """Return the curves of the stride or walk in a .npz file, or of its arrays with curve names."""
     if not path.is_file():
         raise ModelError("the file does not exist", where=str(path))
     with reading_npz(path, "curves of a walk") as arrays:
@@ -110,7 +110,7 @@ def _archived(path: Path, stride_of: Callable[[Any], HasCurves]) -> list[Referen
 
 
 def _of_mapping(curves: Mapping[Any, Any], label: str) -> list[Reference]:
-    """Return the references from {curve: values (K,)}, {curve: (mean, sd)} or {curve: strides (N, K)}."""
+    """Return references from {curve: values (K,)}, {curve: (mean, sd)} or {curve: strides (N, K)}."""
     if not curves:
         raise ModelError("the mapping is empty", where="references", allowed="{curve: values}")
     references = []

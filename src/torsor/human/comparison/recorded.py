@@ -1,10 +1,10 @@
-"""A recorded walk as curves for comparisons: strides of one side, with the signs and units of ``Stride``.
+"""Curves of a recorded walk for comparisons: strides of one side, with the signs and units of ``Stride``.
 
-Angles are in degrees, with flexion, adduction, internal rotation and dorsiflexion positive. Moments are internal, in N
-m/kg, named after their positive direction. Powers are summed over all axes of a joint, in W/kg. Forces are in % of body
-weight: up, forward and medial.
+Angles are in degrees, with flexion, adduction, internal rotation and dorsiflexion positive. Moments are internal
+moments in N m/kg, named after their positive direction. Powers are summed over all axes of a joint, in W/kg. Forces
+(up, forward and medial) are in % of body weight.
 
-Columns are identified by the names in OpenSim (knee_angle_r, knee_angle_r_moment), in Torsor's body
+Columns are identified by the names of OpenSim (knee_angle_r, knee_angle_r_moment), of Torsor's body
 (right_knee_flexion), or of the compared curves (knee_flexion, knee_extension, knee_power, vertical).
 """
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class Scale(NamedTuple):
     """A conversion factor to comparison units (degrees, N m/kg, W/kg, % of body weight).
 
-    If ``absolute`` is true, the mass is also required.
+    If ``absolute`` is True, the mass is also required.
     """
 
     kind: str
@@ -47,7 +47,7 @@ class Scale(NamedTuple):
 
 
 DEGREES, RADIANS = Scale("angle", 1.0), Scale("angle", 180 / math.pi)
-# Units in column headers, without blanks and in lower case.
+# Units in column headers, in lower case without blanks.
 WORDS = {
     **dict.fromkeys(("degrees", "degree", "deg", "°"), DEGREES),
     **dict.fromkeys(("radians", "rad"), RADIANS),
@@ -61,7 +61,7 @@ WORDS = {
     **dict.fromkeys(("bodyweights", "bw"), Scale("force", 100.0)),
     **dict.fromkeys(("%ofweight", "%bw", "%"), Scale("force", 1.0)),
 }
-# Largest values in walking in each unit, from a child of 17 kg to a man of 200 kg who walks fast.
+# Largest values in walking in each unit, from a child of 17 kg to a fast-walking man of 200 kg.
 PEAKS: Mapping[str, tuple[tuple[float, float, str], ...]] = {
     "moment": ((0.3, 5.0, "nm/kg"), (8.0, 600.0, "nm")),
     "power": ((0.3, 15.0, "w/kg"), (20.0, 1500.0, "w")),
@@ -81,7 +81,7 @@ def said(word: str, kind: str, where: str) -> Scale:
 
 
 def guessed(values: Array, kind: str, where: str) -> Scale:
-    """Return the scale of moments, powers or forces: the unit for which their largest value is plausible."""
+    """Return the scale of moments, powers or forces for which their largest value is plausible."""
     peak = float(np.nanmax(np.abs(values), initial=0.0))
     for low, high, unit in PEAKS[kind]:
         if low <= peak < high:
@@ -92,16 +92,16 @@ def guessed(values: Array, kind: str, where: str) -> Scale:
 
 
 def range_of(values: Array) -> float:
-    """Return the difference between the largest and the smallest value, 0 if all are NaN."""
+    """Return the difference between the largest and the smallest value; 0 if all are NaN."""
     known = values[np.isfinite(values)]
     return float(np.ptp(known)) if len(known) else 0.0
 
 
 def checked_angles(values: Array, scale: Scale | None, name: str, where: str) -> Scale:
-    """Return the scale of angles; raise ModelError if the knee or hip range does not fit the stated unit."""
+    """Return the scale of angles; raise ModelError if the knee or hip range contradicts the stated unit."""
     span = range_of(values)
     fits = [unit for unit in (DEGREES, RADIANS) if JOINT_RANGE[0] <= span * unit.factor <= JOINT_RANGE[1]]
-    if scale is not None and (scale in fits or not fits):  # stiff knees move only a few degrees
+    if scale is not None and (scale in fits or not fits):  # stiff knees move by only a few degrees
         return scale
     if scale is None and fits:
         return fits[0]
@@ -113,26 +113,26 @@ def checked_angles(values: Array, scale: Scale | None, name: str, where: str) ->
     raise ModelError(f"the range of motion of {name} is {span:.4g} {unit}", where=where, allowed=allowed, fix=fix)
 
 
-COUNT = 401  # instants of a stride, as in ``Stride``
-CLOSURE_TOLERANCE = 0.02  # of the range of a curve: tolerance within which a stride ends as it began
-END_TOLERANCE = 0.015  # of the stride: a heel strike this close to the ends of a closed recording is at the ends
+COUNT = 401  # number of instants of a stride, as in ``Stride``
+CLOSURE_TOLERANCE = 0.02  # fraction of the range of a curve within which its end values are equal
+END_TOLERANCE = 0.015  # fraction of the stride within which a heel strike is at an end of a closed recording
 
 Span = tuple[float, float]
 
 
 class Signal(NamedTuple):
-    """A quantity over time: ``values`` (K,) at ``times`` (K,), NaN where it is missing."""
+    """A quantity over time: ``values`` (K,) at ``times`` (K,), NaN where missing."""
 
     times: Array
     values: Array
 
     @property
     def is_closed(self) -> bool:
-        """Whether the last value equals the first one, as in one complete stride; False if there are gaps (NaN)."""
+        """Whether the last value equals the first one, as in a complete stride; False if there are gaps (NaN)."""
         return bool(abs(self.values[-1] - self.values[0]) <= CLOSURE_TOLERANCE * np.ptp(self.values))
 
     def covers(self, span: Span) -> bool:
-        """Return whether the signal is known from the start to the end of a span, within half a sample."""
+        """Return whether the signal covers a span to within half a sample."""
         return bool(self.times[0] <= span[0] + self._slack and span[1] - self._slack <= self.times[-1])
 
     @property
@@ -142,7 +142,7 @@ class Signal(NamedTuple):
     def over(self, span: Span) -> Array:
         """Return the values (401,) in equal steps over a stride, with NaN next to missing values.
 
-        If the signal begins or ends within the stride, the rest is taken from the next or the previous stride.
+        If the signal begins or ends within the stride, the missing part is taken from the next or the previous stride.
         """
         at, length = np.linspace(*span, COUNT), span[1] - span[0]
         if not self.covers(span):
@@ -163,7 +163,7 @@ def check_length(times: Array, where: str) -> None:
 
 
 def heel_strikes(vertical: Signal, where: str) -> list[float]:
-    """Return the times (s) at which a foot is first loaded, from its vertical force in any unit."""
+    """Return the times (s) at which loading of a foot begins, from its vertical force in any unit."""
     t, force = vertical
     check_length(t, where)
     if not np.isfinite(force).all():
@@ -179,7 +179,7 @@ def heel_strikes(vertical: Signal, where: str) -> list[float]:
 def spans_of(vertical: Signal, others: Sequence[Signal], side: str, where: str) -> list[Span]:
     """Return the start and end (s) of the strides between heel strikes of a foot.
 
-    A recording with fewer than two heel strikes counts as one stride if all signals end with their initial values.
+    A recording with fewer than two heel strikes is one stride if all signals end at their initial values.
     """
     strikes = heel_strikes(vertical, where)
     spans = [(a, b) for a, b in pairwise(strikes) if STRIDE_TIMES[0] <= b - a <= STRIDE_TIMES[1]]
@@ -197,7 +197,7 @@ def spans_of(vertical: Signal, others: Sequence[Signal], side: str, where: str) 
 
 
 def given_spans(strikes: Sequence[float], where: str) -> list[Span]:
-    """Return the start and end (s) of the strides between given heel strikes."""
+    """Return the start and end (s) of the strides between the heel strikes ``strikes`` (s)."""
     times = real_array(strikes, where, "strikes")
     if times.ndim != 1 or len(times) < 2 or not np.isfinite(times).all() or (np.diff(times) <= 0).any():
         allowed = "two or more increasing times (s)"
@@ -208,7 +208,7 @@ def given_spans(strikes: Sequence[float], where: str) -> list[Span]:
 def of_strides(signal: Signal, spans: Sequence[Span]) -> Array:
     """Return a curve (N, 401) over the strides in which it has no gaps.
 
-    If there are none, a recording with the length of a stride counts as one, joined at its ends.
+    If there are none, a recording with the length of a stride is used as one stride, joined at its ends.
     """
     rows = [values for span in spans if signal.covers(span) and np.isfinite(values := signal.over(span)).all()]
     rows = rows or [values for values in map(signal.over, spans) if np.isfinite(values).all()]
@@ -224,14 +224,14 @@ DIRECT = {
 }
 
 
-# Angles of pelvis and foot in the direction of progression: curves, and their names in ``MeasuredGait.angle``.
+# Angles of pelvis and foot relative to the direction of progression, and their names in ``MeasuredGait.angle``.
 IN_DIRECTION = {
     "tilt": "pelvis_tilt",
     "list": "pelvis_obliquity",
     "yaw": "pelvis_rotation",
     "foot_progression": "foot_progression",
 }
-# The kinds of curves: those of the references, and angles without a reference.
+# Kinds of curves, including angles without a reference.
 KINDS = {name: reference.kind for name, reference in REFERENCES.items()} | {
     "tilt": "angle",
     "foot_progression": "angle",
@@ -240,10 +240,10 @@ KINDS = {name: reference.kind for name, reference in REFERENCES.items()} | {
 
 @dataclass
 class Signals:
-    """Signals of one side: ``angles`` (degrees), ``rates`` (rad/s) and ``moments`` (same directions) of coordinates.
+    """Signals of one side: ``angles`` (degrees), ``rates`` (rad/s) and ``moments`` (same directions) by coordinate.
 
-    ``curves`` have the signs used in comparisons, with their ``scales``. ``other`` is the vertical force on the other
-    foot. ``span`` contains the start and end (s) if the whole recording is one stride. ``mass`` is in kg, or None if
+    ``curves`` have the signs of comparisons, with their ``scales``. ``other`` is the vertical force on the other foot.
+    ``span`` contains the start and end (s) if the full recording is one stride. ``mass`` is in kg, or None if it is
     unknown.
     """
 
@@ -258,7 +258,7 @@ class Signals:
     span: tuple[float, float] | None = None
 
     def with_more(self, more: "Signals", where: str) -> "Signals":
-        """Return the signals of both objects; raise ModelError if both have the same curve."""
+        """Return the combined signals; raise ModelError if both have the same curve."""
         union = Signals(mass=more.mass or self.mass, span=more.span or self.span)
         for part in fields(self):
             mine, theirs = getattr(self, part.name), getattr(more, part.name)
@@ -272,7 +272,7 @@ class Signals:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no curve."""
+        """Whether there are no curves."""
         return not (self.angles or self.moments or self.curves)
 
 
@@ -280,7 +280,7 @@ def places(names: Sequence[str], side: str, ending: str = "") -> dict[str, int]:
     """Return the column index of each coordinate of a side; ``ending`` is "_moment" for its moment."""
     letter, columns = SIDE_LETTERS[side], dict[str, int]()
     for coordinate, name_there in OSIM_NAMES.items():
-        # Without a side, the name of a moment would be that of a curve with another sign.
+        # Without a side, the name of a moment would be that of a curve with a different sign.
         ways = [
             f"{name_there}_{letter}",
             f"{side}_{coordinate}",
@@ -298,7 +298,7 @@ def _first(names: Sequence[str], *ways: str) -> int | None:
 
 
 def of_table(table: MotionTable, side: str, units: Mapping[str, str] | None = None) -> Signals:
-    """Return the angles, moments, powers and forces in a table; ``units`` {column: unit} come from its header."""
+    """Return the angles, moments, powers and forces in a table; ``units`` {column: unit} are those in its header."""
     known, names, letter = units or {}, table.short_names, SIDE_LETTERS[side]
 
     def signal(at: int) -> Signal:
@@ -320,7 +320,7 @@ def of_table(table: MotionTable, side: str, units: Mapping[str, str] | None = No
         if len(stated) > 1:
             raise ModelError(f"the {kind}s have several units", where=table.source, allowed="one unit")
         together = np.concatenate([curve.values for _, curve in hits.values()])
-        # The largest value of the curves reveals a unit that no header states.
+        # The largest value of the curves determines a unit that is missing in the header.
         signals.scales[kind] = stated.pop() if stated else guessed(together, kind, table.source)
         signals.curves |= {name: curve for name, (_, curve) in hits.items()}
     k = _first(names, f"vertical_{SIDE_LETTERS[OTHER[side]]}", f"{OTHER[side]}_vertical")
@@ -330,7 +330,7 @@ def of_table(table: MotionTable, side: str, units: Mapping[str, str] | None = No
 
 
 def _to_degrees(signals: Signals, spelled: Mapping[str, str], table: MotionTable, units: Mapping[str, str]) -> None:
-    """Convert the angles to degrees; the knee and hip ranges verify the unit stated in the file."""
+    """Convert the angles to degrees; the knee and hip ranges confirm the unit stated in the file."""
     check_length(table.times, table.source)
     stated: Scale | None = {None: None, True: DEGREES, False: RADIANS}[table.in_degrees]
     large = [coordinate for coordinate in ("knee_flexion", "hip_flexion") if coordinate in signals.angles]
@@ -349,15 +349,15 @@ def _to_degrees(signals: Signals, spelled: Mapping[str, str], table: MotionTable
 
 
 def of_forces(forces: GroundForces, side: str) -> Signals:
-    """Return the ground force on a foot: vertical, forward and medial; axes are reversed for backward motion."""
+    """Return the vertical, forward and medial ground force on a foot; axes are reversed for backward motion."""
     if side not in forces.names:
         fix = "torsor.human.recordings.by_foot(forces, markers) assigns plates to feet"
         allowed = f"forces named {side}; found: {listing(forces.names)}"
         raise ModelError(f"there is no ground force of the {side} foot", where=forces.source, allowed=allowed, fix=fix)
     turned = forces.in_axes(HUMAN)
     medial, vertical, forward = turned.forces[:, turned.index(side)].T
-    sign = 1.0 if side == "right" else -1.0  # x is to the left
-    # People brake while the load on a foot increases, and push forward while it decreases.
+    sign = 1.0 if side == "right" else -1.0  # x points to the left
+    # A foot brakes while its load increases, and pushes forward while it decreases.
     loading = np.gradient(np.nan_to_num(vertical)) if len(forces) > 1 else np.zeros(1)
     if np.nansum(loading * forward) > 0:
         what = f"the {side} foot pushes forward before it brakes: the person moves backwards in these axes"
@@ -373,7 +373,7 @@ def of_forces(forces: GroundForces, side: str) -> Signals:
 
 
 def of_measured(measured: Any, side: str) -> Signals | None:
-    """Return the signals in a result of ``torsor.human.measured``, or None for other types."""
+    """Return the signals of a result of ``torsor.human.measured``, or None for other types."""
     from torsor.human.measured import MeasuredDynamics, MeasuredGait, MeasuredMotion
 
     if isinstance(measured, MeasuredGait):
@@ -399,16 +399,16 @@ def of_measured(measured: Any, side: str) -> Signals | None:
     return measured_signals
 
 
-# Joint powers from recorded angles and moments: the sum over the axes of a joint of moment times angular velocity.
+# Joint powers from recorded angles and moments: moment times angular velocity, summed over the axes of a joint.
 
-CUTOFF, ORDER = 6.0, 3  # Hz, and the order of one pass, as in inverse dynamics of walking (Winter 2009)
-MIN_RATE_SAMPLES = 8  # samples needed for a rate
+CUTOFF, ORDER = 6.0, 3  # Hz, and order of one pass, as in inverse dynamics of walking (Winter 2009)
+MIN_RATE_SAMPLES = 8  # minimum number of samples for a rate
 
 
 def powers_of(signals: Signals, spans: Sequence[Span]) -> dict[str, tuple[Signal, Scale]]:
-    """Return the powers of hip, knee and ankle, summed over the axes for which angle and moment are both known.
+    """Return the powers of hip, knee and ankle, summed over the axes with known angle and moment.
 
-    A joint whose first axis is unknown has no power.
+    There is no power for a joint with an unknown first axis.
     """
     powers: dict[str, tuple[Signal, Scale]] = {}
     scale = signals.scales.get("moment")
@@ -429,9 +429,9 @@ def powers_of(signals: Signals, spans: Sequence[Span]) -> dict[str, tuple[Signal
 def _rate(signal: Signal, spans: Sequence[Span]) -> Signal:
     """Return the rate (rad/s) of an angle, with NaN where the angle is missing.
 
-    A complete stride that ends as it began is periodic; other recordings are low-pass filtered at 6 Hz.
+    A complete stride with equal ends is periodic; other recordings are low-pass filtered at 6 Hz.
     """
-    from torsor.identification.differentiation import differentiate  # a slow import that is rarely needed
+    from torsor.identification.differentiation import differentiate  # a slow, rarely needed import
 
     times, angle = signal
     known = np.isfinite(angle)
@@ -450,9 +450,9 @@ def _rate(signal: Signal, spans: Sequence[Span]) -> Signal:
 
 SUFFIXES = (".mot", ".sto", ".csv")
 _HEAD = re.compile(r"(.*?)\s*[\[(]([^\[\]()]*)[\])]\s*")
-# Columns of a table over the stride, instead of time.
+# Columns that contain the fraction of the stride instead of time.
 SHARES = ("share of the stride", "share", "percent", "%", "% of stride", "gait cycle", "gait_cycle", "% gait cycle")
-# Columns of ``Stride.save("walk.csv")`` for the foot of the stride, by curve name.
+# Curve names of the columns of ``Stride.save("walk.csv")`` for the foot of the stride.
 _OWN_COLUMNS = {
     f"force own foot {way}": name for way, name in (("medial", "medial"), ("up", "vertical"), ("forward", "forward"))
 }
@@ -497,7 +497,7 @@ def _of_csv(path: Path, side: str) -> Signals:
     if not bare and not shares:
         allowed = f"a column named time, or one with the share of the stride: {', '.join(SHARES[:3])}"
         raise ModelError("no column is named time", where=path.name, allowed=allowed)
-    # Columns that end with x, y and z would be taken for markers.
+    # Columns that end with x, y and z would be interpreted as markers.
     columns = {head: name for head, name in names.items() if not re.fullmatch(r"(pressure|reaction) .*", name)}
     columns |= dict.fromkeys(bare or shares[:1], "time")
     if bare:
@@ -508,7 +508,7 @@ def _of_csv(path: Path, side: str) -> Signals:
     renamed = MotionTable(tuple(_own(column) for column in table.names), table.times, table.values, None, "", path.name)
     known = {_own(names[head]): unit for head, unit in units.items()}
     signals = of_recording(Recording(path.name, None, recording.found_forces, renamed), side, known)
-    for name in renamed.names:  # columns that end with _sd are the bands of curves over a stride
+    for name in renamed.names:  # columns that end with _sd are bands of curves over a stride
         curve = name.removesuffix("_sd")
         if curve != name and (curve in signals.curves or curve in signals.angles):
             signals.bands[curve] = renamed.column(name)
@@ -520,7 +520,7 @@ def _of_csv(path: Path, side: str) -> Signals:
 
 
 def _heads(path: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the name of each header without its unit, and the units."""
+    """Return the headers without units, and the units."""
     names, units = dict[str, str](), dict[str, str]()
     for head in csv_table(path).heads:
         matched = _HEAD.fullmatch(head)
@@ -531,7 +531,7 @@ def _heads(path: Path) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _own(name: str) -> str:
-    """Return the curve name of a column that ``Stride.save`` wrote; other names are unchanged."""
+    """Return the curve name of a column written by ``Stride.save``; other names are unchanged."""
     if name in _OWN_COLUMNS:
         return _OWN_COLUMNS[name]
     matched = _KINDS.fullmatch(name)
@@ -540,15 +540,15 @@ def _own(name: str) -> str:
     return f"{matched[2]}_power" if matched[1] == "power" else matched[2]
 
 
-# Moments in the directions of comparisons, with the opposing coordinates.
+# Moments in the directions of comparisons, with coordinates of the opposite sign.
 MOMENTS = {
     "hip_extension": "hip_flexion",
     "knee_extension": "knee_flexion",
     "ankle_plantarflexion": "ankle_flexion",
     "hip_abduction": "hip_adduction",
 }
-MASS_TOLERANCE = 0.1  # relative difference allowed between the mass from forces and a given mass
-MIN_WALK_LOAD = 0.5  # of the mean: in a walk both feet together always carry more, unless a foot misses the plates
+MASS_TOLERANCE = 0.1  # largest relative difference between the mass from forces and the specified mass
+MIN_WALK_LOAD = 0.5  # fraction of the mean load that both feet always exceed in a walk, unless one misses the plates
 
 
 CYCLE_ROWS = {
@@ -575,11 +575,11 @@ CYCLE_COLOURS = ("#1f4e8c", "#d98b2b", "#4c9a5f", "#a8527a")
 
 @dataclass(frozen=True, eq=False)
 class RecordedWalk:
-    """A recorded walk: ``curves`` over a stride, by name, each with mean and standard deviation over the strides.
+    """A recorded walk: ``curves`` over a stride by name, with mean and standard deviation over the strides.
 
     ``label`` is the legend text, ``strides`` are their start and end times (s), ``mass`` is the person's mass (kg), or
-    None if it is not needed, and ``side`` is the foot at whose heel strikes the strides begin. ``notes`` describe how
-    the recording was read.
+    None if it is not needed, and ``side`` is the foot whose heel strikes start the strides. ``notes`` document the
+    interpretation of the recording.
     """
 
     label: str
@@ -593,11 +593,11 @@ class RecordedWalk:
         return "\n".join([f"{self.label}: {', '.join(self.curves)}", *self.notes])
 
     def plot(self, path: str | Path | None = None, *others: "RecordedWalk", planes: str = "sagittal") -> "Figure":
-        """Return a figure of the joint curves over the gait cycle; save it if ``path`` is given.
+        """Plot the joint curves over the gait cycle and return the figure; with ``path``, save it too.
 
         ``planes`` is "sagittal", "other" (pelvis, hip and foot in the frontal and transverse planes), or "all". Bands
-        are the means and standard deviations of the children in Schwartz 2008, or of OpenSim's tutorial. ``others``,
-        such as the other side or the results of OpenSim for the same recording, are drawn dashed.
+        show the means and standard deviations of the children in Schwartz 2008, or of OpenSim's tutorial. ``others``,
+        such as the other side or the results of OpenSim for the same recording, are drawn as dashed lines.
 
         Example:
             >>> t = np.linspace(0.0, 1.0, 101)
@@ -645,7 +645,7 @@ class RecordedWalk:
         axes.axhline(0.0, color="0.8", linewidth=0.9, zorder=0)
         if "vertical" in self.curves:
             force = self.curves["vertical"].mean
-            swing = np.flatnonzero(force[len(force) // 10 :] < LOAD_FRACTION * force.max())  # not the heel strike
+            swing = np.flatnonzero(force[len(force) // 10 :] < LOAD_FRACTION * force.max())  # excludes the heel strike
             if len(swing):
                 toe_off = 100 * (len(force) // 10 + swing[0]) / (len(force) - 1)
                 axes.axvline(toe_off, color="0.5", linewidth=0.9, zorder=0, label="toe-off")
@@ -663,14 +663,14 @@ def recorded_walk(
     strikes: Sequence[float] | None = None,
     label: str | None = None,
 ) -> RecordedWalk:
-    """Return a recorded walk for comparisons, from one or more files or results of the same recording.
+    """Return a recorded walk for comparisons from one or more files or results of the same recording.
 
     ``sources`` are paths (.mot, .sto, .csv), results of ``torsor.human.recordings.load``, or results of
     ``torsor.human.measured.inverse_kinematics`` and ``inverse_dynamics``. Angles, moments and ground forces of one
     recording may be spread over several sources. Strides of a ``side`` begin at heel strikes, detected from the
     vertical force (more than 2.5 % of its peak), or at the times ``strikes`` (s). Moments in N m are divided by the
-    ``mass`` (kg), by default the mass that the ground supports over the strides. ``label`` (author and year) is used
-    in legends.
+    ``mass`` (kg), by default the mean mass supported by the ground over the strides. ``label`` (author and year) is the
+    legend text.
 
     Example:
         >>> t = np.linspace(0.0, 1.0, 101)
@@ -756,7 +756,7 @@ def _spans(signals: Signals, side: str, strikes: Sequence[float] | None, where: 
 
 
 def _mass(signals: Signals, mass: float | None, spans: Sequence[Span], where: str) -> float | None:
-    """Return the mass as given, as measured, or as supported by the ground; the values must agree."""
+    """Return the specified or measured mass, or the mass supported by the ground; the values must agree."""
     carried = _carried(signals, spans)
     person = signals.mass if mass is None else number(mass, where, "mass (kg)", above=0.0, most=500.0)
     if person is None:
@@ -769,23 +769,23 @@ def _mass(signals: Signals, mass: float | None, spans: Sequence[Span], where: st
 
 
 def _carried(signals: Signals, spans: Sequence[Span]) -> float | None:
-    """Return the mass (kg) whose weight is the mean vertical force over strides, or None if forces are not in N."""
+    """Return the mass (kg) that corresponds to the mean vertical force over strides, or None if forces are not in N."""
     scale = signals.scales.get("force")
     if scale is None or not scale.absolute or "vertical" not in signals.curves:
         return None
     loads = of_strides(signals.curves["vertical"], spans)
     if not len(loads):
         return None
-    total = 2 * loads  # both feet carry the same load on average
+    total = 2 * loads  # on average, both feet carry the same load
     if "vertical" in signals.other:
         other = of_strides(signals.other["vertical"], spans)
         if len(other) == len(loads) and (loads + other).min() > MIN_WALK_LOAD * loads.mean() * 2:
             total = loads + other
-    return float(total[:, :-1].mean()) / GRAVITY  # the last instant of a stride is the first of the next
+    return float(total[:, :-1].mean()) / GRAVITY  # the last instant of a stride is the first of the next one
 
 
 def _check_feet(signals: Signals, spans: Sequence[Span], side: str, where: str) -> None:
-    """Raise ModelError if a foot is loaded while its knee swings, which means that the feet are swapped."""
+    """Raise ModelError if a foot is loaded during swing of its knee, which indicates swapped feet."""
     if "knee_flexion" not in signals.angles or "vertical" not in signals.curves:
         return
     knee, force = (of_strides(signal, spans) for signal in (signals.angles["knee_flexion"], signals.curves["vertical"]))
@@ -801,7 +801,7 @@ def _check_feet(signals: Signals, spans: Sequence[Span], side: str, where: str) 
 def _curves(
     signals: Signals, spans: Sequence[Span], mass: float | None, where: str
 ) -> tuple[dict[str, Reference], list[str]]:
-    """Return the curves that are known in at least one stride, and notes about the others."""
+    """Return the curves that are known in at least one stride, and notes on the others."""
     curves, lost, joined = dict[str, Reference](), list[str](), list[str]()
     named: dict[str, tuple[Signal, Scale]] = {name: (angle, DEGREES) for name, angle in signals.angles.items()}
     for name, coordinate in MOMENTS.items():

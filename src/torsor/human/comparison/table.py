@@ -1,4 +1,4 @@
-"""The similarity of gait curves to measured curves: a row for each curve, and means."""
+"""Similarity table of gait curves and measured curves, with one row per curve, and means."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from torsor.base.errors import printable
 from torsor.base.summary import Summary, as_text
 from torsor.human.gait.references import SOURCES, UNITS, Reference, in_words, likeness
 
-# The curves by which predicted walks are usually compared; means are those of these eleven.
+# The eleven curves by which predicted walks are usually compared, over which means are computed.
 SAGITTAL = (
     *("hip_flexion", "knee_flexion", "ankle_flexion", "hip_extension", "knee_extension", "ankle_plantarflexion"),
     *("hip_power", "knee_power", "ankle_power", "vertical", "forward"),
@@ -23,10 +23,10 @@ HEAD = ("curve", "r", "RMSE", "in SD", "source")
 
 
 class CurveLikeness(NamedTuple):
-    """Similarity of a curve to one reference, ``label`` (author and year, or a file).
+    """Similarity of a curve to the reference ``label`` (author and year, or a file).
 
-    It contains the ``correlation``, the root mean square difference ``rms`` in the ``unit``, and the mean ``width`` of
-    the reference band (a standard deviation in the same unit), or None if there is no band.
+    It contains the ``correlation``, the root mean square difference ``rms`` in ``unit``, and the mean ``width`` of the
+    reference band (standard deviation in the same unit), or None if there is no band.
     """
 
     curve: str
@@ -54,7 +54,7 @@ class CurveLikeness(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The curve name as text."""
+        """The curve name for display."""
         return in_words(self.curve, self.kind)
 
 
@@ -69,9 +69,9 @@ class MeanLikeness(NamedTuple):
 class LikenessTable(Mapping[str, CurveLikeness]):
     """The similarity of curves by name ("knee_flexion"; for further references, "knee_flexion, adult").
 
-    ``mean`` is over the eleven sagittal curves (angles, moments and powers of hip, knee and ankle, vertical and
-    fore-aft force), each compared with its first reference. ``means`` contains the means for each reference. The object
-    is printed as a table, also in notebooks; ``to_dict`` and ``to_json`` return plain values.
+    ``mean`` is the mean over the eleven sagittal curves (angles, moments and powers of hip, knee and ankle, vertical
+    and fore-aft force), each compared with its first reference. ``means`` contains the means for each reference. The
+    object is displayed as a table, including in notebooks; ``to_dict`` and ``to_json`` return plain values.
 
     Example:
         >>> from torsor.human.gait.references import REFERENCES
@@ -107,7 +107,7 @@ class LikenessTable(Mapping[str, CurveLikeness]):
 
     @property
     def means(self) -> dict[str, MeanLikeness]:
-        """The mean over the sagittal curves of each reference, by label."""
+        """The means over the sagittal curves of each reference, by label."""
         labels = dict.fromkeys(row.label for row in self.values())
         sets = {label: [row for row in self.values() if row.label == label] for label in labels}
         return {label: _mean([row for row in rows if row.curve in SAGITTAL]) for label, rows in sets.items()}
@@ -168,7 +168,7 @@ class LikenessTable(Mapping[str, CurveLikeness]):
         ]
 
     def _mean_cells(self) -> list[tuple[str, ...]]:
-        """Return a row of means for each reference, and one over the first references if none has all curves."""
+        """Return a row of means for each reference, and a row for the first references if none has all curves."""
         means = self.means
         if len(means) > 1 and max(mean.curves for mean in means.values()) < len(SAGITTAL):
             means |= {"the first of each": self.mean}
@@ -186,7 +186,7 @@ def _mean(rows: Sequence[CurveLikeness]) -> MeanLikeness:
 
 
 def _shown(text: str) -> str:
-    """Return text without control characters and markup, because file names are not trusted."""
+    """Return text without control characters and markup, because file names are untrusted."""
     return escape(printable(text))
 
 

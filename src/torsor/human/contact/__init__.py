@@ -1,1 +1,1 @@
-"""Ground contact: stances of the feet, their force distribution, and the resulting wrenches."""
+"""Ground contact: stances of the feet, force distribution between them, and the resulting wrenches."""

@@ -1,8 +1,8 @@
 """Contact wrenches and joint torques at a node of a motion problem, as symbolic expressions.
 
-The load distribution between the feet is part of the data of each node (``support.Carried``), so one kernel serves all
-steps and bodies. The joint torques are computed by inverse dynamics without ground contact, minus the effect of the
-foot wrenches on the legs.
+The load distribution between the feet is part of the node data (``support.Carried``), so all steps and bodies share one
+kernel. The joint torques are those of inverse dynamics without ground contact, minus the effect of the foot wrenches on
+the legs.
 """
 
 from functools import cached_property, lru_cache
@@ -26,19 +26,19 @@ from torsor.robot.robot import Robot
 
 # The ground reaction: the wrench that keeps the body in dynamic equilibrium, and its distribution to two feet.
 #
-# Inverse dynamics without the ground gives forces in the six global coordinates, which the ground must exert. With f
-# their force and n their moment about the origin,
+# The ground must exert the forces in the six global coordinates that inverse dynamics without ground contact yields.
+# With their force f and their moment n about the origin,
 #
 #     x_zmp = n_z / f_y      z_zmp = -n_x / f_y
 #
 # is the zero-moment point, about which the ground exerts no horizontal moment (Barman 2020, section 5.2, y up). In
-# double support the leading foot carries the fraction s of the force, and of the moment
+# double support, the leading foot carries the fraction s of the force, and the part
 #
 #     n_F = s (n + (p_F - p) x f)      p = s p_F + (1 - s) p_R
 #
-# where p_F and p_R are the points of application at the leading and the trailing foot. The trailing foot carries the
-# remainder, so the sum is exact. The joint torques are those without the ground minus the effect of the foot wrenches
-# on the joints.
+# of the moment, where p_F and p_R are the points of application at the leading and the trailing foot. The trailing foot
+# carries the remainder, so the sum is exact. The joint torques are those without the ground minus the effect of the
+# foot wrenches on the joints.
 
 
 class Wrench(NamedTuple):
@@ -62,14 +62,14 @@ def required(tau: ca.SX, q: ca.SX, origin: ca.SX) -> Wrench:
 
 
 def moment_about(wrench: Wrench, axis: ca.SX, at: ca.SX) -> ca.SX:
-    """Return the moment of a wrench about a joint axis through a point, all in base axes: axis . (n - at x f)."""
+    """Return the moment of a wrench about an axis through a point ``at``, all in base axes: axis . (n - at x f)."""
     return ca.dot(axis, wrench.n - ca.cross(at, wrench.f))
 
 
 class GroundReaction(NamedTuple):
     """The ground reaction: ``force`` (..., 3) (N) and ``moment`` (..., 3) (N m) about the origin.
 
-    ``zmp`` (..., 2) is the zero-moment point (x, z) (m), and ``twist`` (...) (N m) the moment about the vertical
+    ``zmp`` (..., 2) is the zero-moment point (x, z) (m), and ``twist`` (...) is the moment (N m) about the vertical
     axis through it.
     """
 
@@ -84,9 +84,9 @@ def ground_reaction(
 ) -> GroundReaction:
     """Return the wrench that the ground must exert on a body (``library.human``) for a motion q, v, a (..., 55).
 
-    If the body carries a load, pass ``load``. Alternatively, pass ``result.robot`` of a predicted motion, which already
-    includes the load, and omit ``load``. Without a vertical force, as in free fall, the zero-moment point does not
-    exist and ``zmp`` is NaN or infinite.
+    If the body carries a load, pass ``load``; omit it for ``result.robot`` of a predicted motion, which already
+    includes the load. Without a vertical force, as in free fall, the zero-moment point does not exist, and ``zmp`` is
+    NaN or infinite.
 
     Example:
         >>> body, still = torsor.library.human(), np.zeros(55)
@@ -123,16 +123,16 @@ def _kernel(body: Robot) -> AnyKernel:
     return body.kernels.kernel(("ground_reaction", place, source_hash("human/contact/contact_forces.py")), trace)
 
 
-FORCES, KNUCKLES = "hand forces", "knuckles"  # node data: forces on both hands, and their point of application
-WEIGHT = "weight on rails"  # node data: unit of the rail forces
+FORCES, KNUCKLES = "hand forces", "knuckles"  # keys of node data: forces on both hands, and their points of application
+WEIGHT = "weight on rails"  # key of node data: unit of the rail forces
 RAILS = tuple(f"rail on {side} hand, {axis}" for side in SIDES for axis in "xyz")  # profiles, in body weights
 
 
 class _HandNode(Node):
-    """A node whose joint forces balance the hand forces; all other quantities are those of the wrapped node."""
+    """A node whose joint forces include the hand forces; all other quantities are those of the wrapped node."""
 
     def __init__(self, node: Node):
-        self.__dict__ = node.__dict__  # the same symbols, so that quantities are computed once for both
+        self.__dict__ = node.__dict__  # shared symbols, so that quantities are computed only once
 
     def hand_forces(self) -> ca.SX:
         """Return the forces (6 x 1) (N) on the right and left hand, in base axes."""
@@ -140,7 +140,7 @@ class _HandNode(Node):
 
     @property
     def tau(self) -> ca.SX:
-        """Forces (nv x 1) of all coordinates without ground contact, including the hand forces."""
+        """Forces (nv x 1) of all coordinates without ground contact, including the effect of hand forces."""
         names, forces_of_coordinates = self.robot.coordinate_names, ca.SX(super().tau)
         forces, at = self.hand_forces(), self.data(KNUCKLES, 3)
         for k, side in enumerate(SIDES):
@@ -159,10 +159,10 @@ class _HandNode(Node):
 
 
 class _LoadedNode(_HandNode):
-    """A node with given hand forces and rail forces."""
+    """A node with prescribed hand forces and rail forces."""
 
     def hand_forces(self) -> ca.SX:
-        """Return the sum of given hand forces and rail forces."""
+        """Return the sum (6 x 1) of prescribed hand forces and rail forces (N)."""
         forces: ca.SX = self.data(FORCES, 3 * len(SIDES))
         return forces + rail_forces(self) if has_rails(self) else forces
 
@@ -179,7 +179,7 @@ def rail_forces(node: Node) -> ca.SX:
 
 
 def rail_power(node: Node, side: str) -> ca.SX:
-    """Return the power of a rail at the hand on a given side."""
+    """Return the power (W) of a rail at the hand on a side."""
     k, pose, V = SIDES.index(side), node.pose(f"{side}_hand"), node.velocity(f"{side}_hand")
     velocity = pose[:3, :3] @ (V[3:] + ca.cross(V[:3], node.data(KNUCKLES, 3)))
     power: ca.SX = ca.dot(rail_forces(node)[3 * k : 3 * k + 3], velocity)
@@ -187,13 +187,13 @@ def rail_power(node: Node, side: str) -> ca.SX:
 
 
 def hand_forces_of_node(node: Node) -> ca.SX | None:
-    """Return the forces (6 x 1) (N) on the right and left hand of a node, or None without given or rail forces."""
+    """Return the forces (6 x 1) (N) on the right and left hand of a node, or None if there are none."""
     return node.hand_forces() if isinstance(node, _HandNode) else None
 
 
 @lru_cache(maxsize=8)
 def loaded(node: Node) -> Node:
-    """Return a node with given hand forces; all terms of the node share one object."""
+    """Return a node with prescribed hand forces; all terms of the node share one object."""
     return _LoadedNode(node)
 
 
@@ -205,7 +205,7 @@ def railed(node: Node) -> Node:
 
 LEGS = ("hip_flexion", "hip_adduction", "hip_rotation", "knee_flexion", "ankle_flexion", "ankle_inversion")
 TOES = "toe_extension"
-REACTIONS = {"hip": "thigh", "knee": "shank", "ankle": "foot"}  # leg joints with reactions, and the links below
+REACTIONS = {"hip": "thigh", "knee": "shank", "ankle": "foot"}  # leg joints with reactions, and their child links
 
 # Node data that describe the contact: see ``support.Carried`` and ``support.Seat``.
 GROUND = VectorLayout(
@@ -231,9 +231,9 @@ def ground_data(body: Robot, support: Support, friction: float, s: Array) -> Arr
 class ContactForces:
     """Contact of a body with the ground and a seat at a node: foot wrenches and the resulting joint torques.
 
-    ``feet`` are the wrenches by side, about the origin. ``level`` is the total wrench at the height of its point of
-    application. ``directions`` are the directions of the foot forces, scaled by the total force. ``toes`` (by side),
-    ``box``, ``weight`` and ``friction`` are the node's data.
+    ``feet`` contains the wrenches about the origin, by side. ``level`` is the total wrench at the height of its point
+    of application. ``directions`` are the directions of the foot forces, scaled by the total force. ``toes`` (by side),
+    ``box``, ``weight`` and ``friction`` are node data.
     """
 
     def __init__(self, node: Node):
@@ -243,7 +243,7 @@ class ContactForces:
         places = {side: _horizontal(data[side]) for side in SIDES}
         middle = right * places["right"] + (1 - right) * places["left"]
         middle = middle + seat * (data["seat_point"] - middle)
-        # The seat acts on the pelvis and loads no joint. The transverse foot forces have no resultant moment.
+        # The seat acts on the pelvis and does not load joints. The transverse foot forces have no resultant moment.
         fractions = {"right": (1 - seat) * right, "left": (1 - seat) * (1 - right)}
         pushed = {"right": f[1] * _horizontal(data["across"]), "left": -f[1] * _horizontal(data["across"])}
         self.feet = {
@@ -264,7 +264,7 @@ class ContactForces:
 
     @cached_property
     def moving(self) -> list[int]:
-        """Indices of the moving joints within ``torques``."""
+        """Indices of the moving joints in ``torques``."""
         return [k for k, name in enumerate(self.names[len(GLOBAL) :]) if name in self.node.model.names]
 
     @cached_property
@@ -274,7 +274,7 @@ class ContactForces:
 
     @cached_property
     def torques(self) -> ca.SX:
-        """Torques of all joints with the contact wrenches, which make the forces of the six global coordinates zero."""
+        """Torques of all joints with contact wrenches, which make the six global forces zero."""
         node, tau = self.node, ca.SX(self.node.tau)
         for side, wrench in self.feet.items():
             for name in (*LEGS, TOES):
@@ -287,13 +287,13 @@ class ContactForces:
 
     @property
     def muscle_torques(self) -> ca.SX:
-        """Torques that muscles exert: all, because there are no passive torques."""
+        """Torques of the muscles, which are all torques because there are no passive ones."""
         return self.torques
 
     def ground_power(self, side: str) -> ca.SX:
-        """Return the power of the ground at a foot, plus the power of a rail at the hand on the same side.
+        """Return the power (W) of the ground at a foot, plus that of a rail at the hand on the same side.
 
-        It is zero while the foot neither slips nor lifts and the hand does not slip.
+        The power is zero while the foot neither slips nor lifts and the hand does not slip.
         """
         wrench, toes = self.feet[side], self.toes[side]
         foot, tip = (_power(self.node, f"{side}_{link}", wrench) for link in ("foot", "toes"))
@@ -311,7 +311,7 @@ Contact = TypeVar("Contact", bound=ContactForces)
 
 
 def _power(node: Node, link: str, wrench: Wrench) -> ca.SX:
-    """Return the power of a wrench about the origin on a link."""
+    """Return the power (W) of a wrench about the origin on a link."""
     pose, V = node.pose(link), node.velocity(link)
     omega, v = pose[:3, :3] @ V[:3], pose[:3, :3] @ V[3:]
     return ca.dot(wrench.n, omega) + ca.dot(wrench.f, v + ca.cross(pose[:3, 3], omega))
@@ -324,17 +324,17 @@ def _horizontal(place: ca.SX) -> ca.SX:
 
 # Two feet that share the ground wrench optimally.
 #
-# With f and n the ground force and its moment about the origin, and Z its centre of pressure, the left foot carries in
-# double support
+# With the ground force f, its moment n about the origin and its centre of pressure Z, the left foot carries in double
+# support
 #
 #     F_L = l f + l (1 - l) k f_y d      at      Z + (1 - l) d
 #     F_R = f - F_L                      at      Z - l d
 #
-# where l is the fraction of the vertical force, d the vector from the right to the left centre of pressure, and k (1/m)
-# the relative inclination of both forces along d. Every sum is exact, and no equation divides by a force. l, d and k
-# are profiles of the motion problem, as deviations from nominal values. Places are relative to the heels, so that
-# length and width of the step may be variables. On stairs the left foot stands higher or lower by h: d includes this
-# height, and Z is at l h, so that both centres of pressure are on their treads.
+# where l is the fraction of the vertical force, d is the vector from the right to the left centre of pressure, and k
+# (1/m) is the relative inclination of both forces along d. All sums are exact, and no equation divides by a force. l, d
+# and k are profiles of the motion problem, as deviations from nominal values. Positions are relative to the heels, so
+# that the length and width of the step may be variables. On stairs, the left foot is higher or lower by h: d includes
+# this height, and Z is at l h, so that both centres of pressure are on their treads.
 
 FRACTION, LATERAL_OFFSET, FORWARD_OFFSET, PUSH = (
     "left fraction",
@@ -345,7 +345,8 @@ FRACTION, LATERAL_OFFSET, FORWARD_OFFSET, PUSH = (
 PROFILES = (FRACTION, LATERAL_OFFSET, FORWARD_OFFSET, PUSH)
 SPEED, WIDTH, LEFT_STEP = "speed", "step width", "left step length"  # shared parameters of the problem
 
-# Node data: nominal values, the place of the left heel, and for each foot the edges of its sole, from the heel (m).
+# Node data: nominal values, position of the left heel, and for each foot, the edges of its sole relative to the heel
+# (m).
 SHARED = VectorLayout(
     left_fraction=1, right=2, left=2, left_at=2, height=1, push=1, toes=2, right_box=4, left_box=4, mass=1, weight=1,
     friction=1,
@@ -353,7 +354,7 @@ SHARED = VectorLayout(
 
 
 class SharedContact(ContactForces):
-    """The contact of two feet whose shares of the ground wrench are profiles in the problem."""
+    """The contact of two feet whose shares of the ground wrench are profiles of the problem."""
 
     def __init__(self, node: Node):
         data, (f, n) = self._begin(node, "shared ground", SHARED)
@@ -367,7 +368,7 @@ class SharedContact(ContactForces):
         d = ca.vertcat(apart[0], data["height"], apart[1])
         level = part * data["height"]
         pushed = part * (1 - part) * push * f[1] * d
-        # f_y Z, without a division
+        # f_y Z, without division
         pressed = ca.vertcat(n[2] + level * f[0], level * f[1], -n[0] + level * f[2])
         left = Wrench(
             part * f + pushed,
@@ -382,13 +383,13 @@ class SharedContact(ContactForces):
 
     @cached_property
     def muscle_torques(self) -> ca.SX:
-        """Torques that muscles exert: joint torques without the passive ones."""
+        """Torques of the muscles: joint torques minus passive torques."""
         torques: ca.SX = self.torques - torques_by_coordinate(self.names, self.node.q, self.node.v)
         return torques
 
     @cached_property
     def rows(self) -> dict[str, ca.SX]:
-        """The distances of each centre of pressure from the edges of its sole, times the vertical force (N m)."""
+        """Distances of each centre of pressure from the edges of its sole, times the vertical force (N m)."""
         distances, up = dict[str, ca.SX](), self.force[1]
         for side in SIDES:
             x, z = ca.vertsplit(self.pressures[side])
@@ -399,9 +400,10 @@ class SharedContact(ContactForces):
 
 
 def heel_place(node: Node, side: str, left_at: ca.SX | None = None) -> ca.SX:
-    """Return the position (3 x 1) of a heel, the right one at z = 0.
+    """Return the position (3 x 1) of a heel; the right heel is at z = 0.
 
-    The left one is at z = a l + b d with ``left_at`` = (a, b), the left step length l, and the distance d of the walk.
+    The left heel is at z = a l + b d, where ``left_at`` = (a, b), l is the left step length, and d is the distance of
+    the walk.
     """
     half = node.shared[WIDTH] / 2
     if side == "right" or left_at is None:
@@ -410,21 +412,21 @@ def heel_place(node: Node, side: str, left_at: ca.SX | None = None) -> ca.SX:
     return ca.vertcat(half, 0, z)
 
 
-# The contact of a run: either the right foot carries the whole ground force and the left foot swings, or both feet are
+# The contact of a run: either the right foot carries the full ground force while the left foot swings, or both feet are
 # off the ground.
 #
 # A running step begins with the touch-down of the right foot, and ends with that of the left foot after a flight phase.
-# Positions are relative to the right heel. In flight no force acts on the feet, and the six global coordinates need no
-# force; constraints of the problem enforce this at the nodes (``Flight``). Residual forces between the nodes act on no
-# joint.
+# Positions are relative to the right heel. In flight, the feet carry no force, so the forces of the six global
+# coordinates must be zero, which constraints of the problem enforce at the nodes (``Flight``). Residual forces between
+# the nodes do not act on joints.
 
-# Node data: whether only the toes of a foot are in contact, the sole of the right foot from its heel (m: right and left
-# edge, back and front), and whether it may press on the ground (1) or not (0).
+# Node data: whether only the toes of a foot are in contact, the sole of the right foot relative to its heel (m; right
+# and left edge, back and front), and whether the foot may press on the ground (1) or not (0).
 ONE_FOOT = VectorLayout(toes=2, sole=4, presses=1, mass=1, weight=1, friction=1)
 
 
 class OneFootContact(SharedContact):
-    """The contact of the right foot alone; the global coordinates determine ``force`` and ``moment``."""
+    """The contact of only the right foot; the global coordinates determine ``force`` and ``moment``."""
 
     def __init__(self, node: Node):
         data, (f, n) = self._begin(node, "shared ground", ONE_FOOT)
@@ -435,7 +437,7 @@ class OneFootContact(SharedContact):
 
     @cached_property
     def rows(self) -> dict[str, ca.SX]:
-        """The distances of the centre of pressure from the edges of the sole, times the vertical force (N m)."""
+        """Distances of the centre of pressure from the edges of the sole, times the vertical force (N m)."""
         heel, up = heel_place(self.node, "right"), self.force[1]
         x, z = self.moment[2] - heel[0] * up, -self.moment[0] - heel[2] * up
         right, left, back, front = ca.vertsplit(self.sole)
@@ -445,7 +447,7 @@ class OneFootContact(SharedContact):
 
 @lru_cache(maxsize=8)
 def contact_forces(node: Node) -> ContactForces:
-    """Return the contact forces at a node. All terms of the node share one object."""
+    """Return the contact forces at a node; all terms of the node share one object."""
     held = railed(node)
     if FRACTION in node.model.names:
         return SharedContact(held)
@@ -453,7 +455,7 @@ def contact_forces(node: Node) -> ContactForces:
 
 
 def contact_as(kind: type[Contact], node: Node) -> Contact:
-    """Return the contact forces of a node as an instance of a given class."""
+    """Return the contact forces of a node as an instance of the class ``kind``."""
     contact = contact_forces(node)
     assert isinstance(contact, kind)
     return contact

@@ -1,6 +1,6 @@
-"""The support of a motion: the stances of the feet, and the force distribution among feet and rails.
+"""The support of a motion: stances of the feet, and force distribution among feet and rails.
 
-x points to the left, y up from the ground, and z forward. Times s are fractions of the duration of the motion, from 0
+x points to the left, y upwards from the ground, and z forward. Times s are fractions of the motion's duration, from 0
 to 1.
 """
 
@@ -21,15 +21,14 @@ from torsor.robot.robot import Robot
 
 @dataclass(frozen=True)
 class Rails:
-    """Two rails or armrests, one for each hand, whose forces on the hands are results of the optimisation.
+    """Two rails or armrests, one per hand, whose forces on the hands are results of the optimisation.
 
-    Each hand is at a ``height`` (m) above the ground, a distance ``ahead`` (m) in front of the heels, and a distance
-    ``apart`` (m) from the other hand. The force on each hand is at most the fraction ``share`` of body weight. A hand
-    that rests on its rail is pushed upwards, within a ``friction`` cone. With ``friction=None`` it grips the rail, and
-    the force may have any direction. In a task the hands hold the rails until the fraction ``until`` of the duration
-    (when sitting down, from 1 minus this fraction onwards). In a walk the hand on the side of the swing leg holds its
-    rail at that place, relative to the tread and the heel of the leading foot, during the whole step. The other hand
-    moves to its next place.
+    Each hand is at the ``height`` (m) above the ground, ``ahead`` (m) of the heels and ``apart`` (m) from the other
+    hand. The force on each hand is at most the fraction ``share`` of body weight. A resting hand is pushed upwards,
+    within a ``friction`` cone. With ``friction=None``, the hand grips the rail, and the force may have any direction.
+    In a task, the hands hold the rails until the fraction ``until`` of the duration (when sitting down, from 1 minus
+    this fraction onwards). In a walk, the hand on the side of the swing leg holds its rail at this position, relative
+    to the tread and the heel of the leading foot, for the full step. The other hand moves to its next position.
 
     Example:
         >>> Rails(height=0.65).place("right")
@@ -58,16 +57,16 @@ class Rails:
         return (-half if side == SIDES[0] else half, self.height, self.ahead)
 
 
-# Points of a foot, each with the axes along which it is fixed: six rows that fix the whole foot, or its toes.
+# Points of a foot with the axes along which they are fixed: six rows that fix the full foot or its toes.
 WHOLE = (("heel", "xyz"), ("ball", "xy"), ("ball_medial", "y"))
 FORE = (("ball", "xyz"), ("toe", "xy"), ("toe_medial", "y"))
 
 # Bounds of the centre of pressure, as fractions of the foot length from the heel.
-FLAT_ENDS, FORE_ENDS = (0.02, 0.7059), (0.7059, 0.98)  # they meet at the ball, so that the pressure cannot jump
+FLAT_ENDS, FORE_ENDS = (0.02, 0.7059), (0.7059, 0.98)  # both end at the ball, so that the pressure is continuous
 
 
 def smoothstep(u: Array) -> Array:
-    """Return u^2 (3 - 2 u) with u clipped to [0, 1], which rises from 0 to 1 with zero slope at both ends."""
+    """Return u^2 (3 - 2 u) with u clipped to [0, 1], which increases from 0 to 1 with zero slope at both ends."""
     u = np.clip(np.asarray(u, dtype=float), 0.0, 1.0)
     return u * u * (3 - 2 * u)
 
@@ -75,9 +74,9 @@ def smoothstep(u: Array) -> Array:
 class Stance(NamedTuple):
     """Stance of a foot from the time ``first`` to the time ``last``, as fractions of the motion.
 
-    ``points`` are the landmarks in contact, named without the side, each with the axes ("xyz") along which it is fixed.
-    ``heel`` (x, z) (m) is the heel position while the whole foot is on the ground, at ``height`` (m). Where places are
-    variables it is relative to ``contact_forces.heel_place``, with the left foot at ``left_at``.
+    ``points`` are the landmarks in contact, named without the side, with the axes ("xyz") along which they are fixed.
+    ``heel`` (x, z) (m) is the heel position while the full foot is on the ground, at ``height`` (m). If positions are
+    variables, it is relative to ``contact_forces.heel_place``, with the left foot at ``left_at``.
     """
 
     side: str
@@ -90,7 +89,7 @@ class Stance(NamedTuple):
 
 
 class Foot(NamedTuple):
-    """Foot length from heel to toes, and half the foot width (m)."""
+    """Foot length from heel to toes, and half of the foot width (m)."""
 
     length: float
     half: float
@@ -111,10 +110,10 @@ class Carried(NamedTuple):
     """The distribution of the ground force between the feet at K times.
 
     ``right_fraction`` (K,) is the fraction of the force on the right foot. ``right`` and ``left`` (K, 2) are the points
-    of application (x, z) (m). ``toes`` (K, 2) is 1 where only the forefoot of the right or left foot is in contact, so
-    that the force acts on its toes. The centre of pressure stays within the ``box`` (K, 4): lower and upper x, lower
-    and upper z (m). The lines of the two foot forces and of their sum meet at the height ``meet`` (m) above the ground.
-    If it is infinite, they are parallel.
+    of application (x, z) (m). ``toes`` (K, 2) is 1 where only the forefoot of the right or left foot is in contact, and
+    the force acts on its toes. The centre of pressure stays within the ``box`` (K, 4): lower and upper x, lower and
+    upper z (m). The lines of action of both foot forces and of their sum meet at the height ``meet`` (m) above the
+    ground; if it is infinite, they are parallel.
 
     Example:
         >>> feet = np.array([[-0.05, 0.0]]), np.array([[0.05, -0.4]])
@@ -131,24 +130,25 @@ class Carried(NamedTuple):
 
     @property
     def across(self) -> Array:
-        """Horizontal force (x, z) (K, 2) on the right foot beyond its share, relative to the vertical force.
+        """Horizontal force (x, z) (K, 2) on the right foot in excess of its share, relative to the vertical force.
 
-        The force on the left foot is opposite. Both act along the line through the feet and have no resultant moment.
+        The excess force on the left foot is opposite. Both act along the line through the feet and have no resultant
+        moment.
         """
         return (self.right_fraction * (1 - self.right_fraction) / self.meet)[:, None] * (self.left - self.right)
 
     @property
     def leans(self) -> Array:
-        """Inclination (x, z) of the right and left foot forces, relative to the inclination of their sum (K, 4).
+        """Inclinations (x, z) of the right and left foot forces relative to the inclination of their sum, (K, 4).
 
-        It is divided by the vertical force, and is zero for an unloaded foot.
+        They are divided by the vertical force, and are zero for an unloaded foot.
         """
         right = self.right_fraction
         parts = (1 - right) * (right > 0), -right * (right < 1)
         return np.hstack([(part / self.meet)[:, None] * (self.left - self.right) for part in parts])
 
     def mirrored(self, ahead: float) -> "Carried":
-        """Return the mirror image, with left and right exchanged, moved forward by ``ahead`` (m)."""
+        """Return the mirror image (left and right exchanged), moved forward by ``ahead`` (m)."""
         flip, shift = np.array([-1.0, 1.0]), np.array([0.0, ahead])
         box = np.stack([-self.box[:, 1], -self.box[:, 0], self.box[:, 2] + ahead, self.box[:, 3] + ahead], axis=1)
         feet = self.left * flip + shift, self.right * flip + shift
@@ -156,7 +156,7 @@ class Carried(NamedTuple):
 
 
 class Seat(NamedTuple):
-    """A seat at K times: it carries the ``fraction`` (K,) of the force at a ``point`` (K, 3) (m)."""
+    """A seat that carries the ``fraction`` (K,) of the total force at a ``point`` (K, 3) (m), at K times."""
 
     fraction: Array
     point: Array
@@ -164,7 +164,7 @@ class Seat(NamedTuple):
 
 @dataclass(frozen=True)
 class Support:
-    """Base class of supports: the ``stances`` of the feet, their force distribution (``carried``), and ``rails``."""
+    """Base class of supports: ``stances`` of the feet, force distribution (``carried``), and ``rails``."""
 
     rails: Rails | None = field(default=None, kw_only=True)
 
@@ -178,7 +178,7 @@ class Support:
         raise NotImplementedError
 
     def seated(self, s: Array) -> Seat:
-        """Return the fraction of the total force that a seat carries, and the point where it acts, at times s (K,)."""
+        """Return the fraction of the total force on a seat, and its point of application, at times s (K,)."""
         return Seat(np.zeros(len(s)), np.zeros((len(s), 3)))
 
     def heights(self, s: Array) -> Array:
@@ -206,7 +206,7 @@ class Support:
 
 
 class SharedSupport(Support):
-    """A support whose force distribution between the feet is a result of the optimisation."""
+    """A support whose force distribution between the feet is optimised."""
 
     def shared(self, s: Array, body: Robot, friction: float) -> Array:
         """Return the sharing data (K, ``SHARED.size``) at times s (K,)."""
@@ -215,7 +215,7 @@ class SharedSupport(Support):
 
 @dataclass(frozen=True)
 class Standing(Support):
-    """Both feet flat and side by side, with the heels ``width`` (m) apart at z = 0; each carries half of the force.
+    """Both feet flat, side by side, with the heels ``width`` (m) apart at z = 0; each carries half of the force.
 
     Example:
         >>> at = Standing().carried(np.zeros(1), Foot.of(torsor.library.human()))
@@ -230,12 +230,12 @@ class Standing(Support):
 
     @cached_property
     def stances(self) -> tuple[Stance, ...]:
-        """Both feet flat on the ground, for the whole duration."""
+        """Both feet flat on the ground for the full duration."""
         half = self.width / 2
         return tuple(Stance(side, 0.0, 1.0, WHOLE, (x, 0.0)) for side, x in zip(SIDES, (-half, half), strict=True))
 
     def carried(self, s: Array, foot: Foot) -> Carried:
-        """Return the force distribution between the feet: they act at the middle of each foot."""
+        """Return the force distribution, with forces at the middle of each foot."""
         ones, half = np.ones(len(s)), self.width / 2
         places = [np.outer(ones, [x, (FLAT_ENDS[0] + FORE_ENDS[1]) / 2 * foot.length]) for x in (-half, half)]
         aside = half + foot.half
@@ -245,11 +245,11 @@ class Standing(Support):
 
 @dataclass(frozen=True)
 class Sitting(Standing):
-    """Like ``Standing``, but with a seat at a ``height`` (m) that carries part of the body weight until seat-off.
+    """Like ``Standing``, but with a seat at ``height`` (m) that carries part of the force until seat-off.
 
-    The seat acts on the pelvis at the seat height, at a distance ``back`` (m) behind the heels. At the start it carries
+    The seat acts on the pelvis at the seat height, at the distance ``back`` (m) behind the heels. Initially, it carries
     the fraction ``share`` of the total force, which decreases smoothly to zero at the time ``off``. The feet carry the
-    rest. The box of the total centre of pressure moves from the seat to the feet and keeps its size.
+    remainder. The box of the total centre of pressure moves from the seat to the feet with constant size.
 
     Example:
         >>> Sitting(off=0.4).seated(np.array([0.0, 0.2, 0.4, 1.0])).fraction.tolist()
@@ -269,7 +269,7 @@ class Sitting(Standing):
             number(getattr(self, name), "sitting", name, above=0.0, below=1.0)
 
     def seated(self, s: Array) -> Seat:
-        """Return the fraction of the total force that the seat carries, and the point where it acts."""
+        """Return the fraction of the total force on the seat, and its point of application."""
         fraction = self.share * (1 - smoothstep(s / self.off))
         return Seat(fraction, np.tile([0.0, self.height, -self.back], (len(s), 1)))
 
@@ -280,16 +280,16 @@ class Sitting(Standing):
         return feet._replace(box=feet.box + np.outer(back, [0.0, 0.0, 1.0, 1.0]))
 
 
-# The support polygon: the convex hull of the sole points in contact with the ground.
+# The support polygon is the convex hull of the sole points in contact with the ground.
 
-MAX_SIDES = 6  # edges of the polygon of one forefoot and the heel of the other foot
-NO_SIDE = (0.0, 0.0, 1.0)  # an edge with every point on its inner side
+MAX_SIDES = 6  # number of edges of the polygon of one forefoot and the other heel
+NO_SIDE = (0.0, 0.0, 1.0)  # an edge with all points on its inner side
 
 
 def support_points(body: Robot, support: Support, s: float) -> Array:
-    """Return the sole points (P, 2), x and z (m), in contact at a time s.
+    """Return the sole points (x, z) (P, 2) (m) in contact at a time s.
 
-    A heel, ball or toe in contact contributes two points, one at each edge of the sole.
+    A heel, ball or toe in contact contributes one point at each edge of the sole.
     """
     half, points = Foot.of(body).half, list[tuple[float, float]]()
     for stance in support.stances:
@@ -297,14 +297,14 @@ def support_points(body: Robot, support: Support, s: float) -> Array:
             continue
         (x, z), heel = stance.heel, landmark(body, f"{stance.side}_heel")
         for point, _ in stance.points:
-            if not point.endswith("_medial"):  # on the same line across the sole as the point without this suffix
+            if not point.endswith("_medial"):  # its line across the sole is that of the point without this suffix
                 ahead = float((landmark(body, f"{stance.side}_{point}") - heel)[2])
                 points += [(x - half, z + ahead), (x + half, z + ahead)]
     return np.array(list(dict.fromkeys(points)))
 
 
 def convex_hull(points: ArrayLike) -> Array:
-    """Return the corners (C, 2) of the convex hull of planar points (P, 2), anticlockwise."""
+    """Return the corners (C, 2) of the convex hull of planar points (P, 2), in anticlockwise order."""
     ordered = sorted(map(tuple, np.asarray(points, dtype=float).tolist()))
     chains = []
     for way in (ordered, ordered[::-1]):
@@ -318,15 +318,15 @@ def convex_hull(points: ArrayLike) -> Array:
 
 
 def _turn(a: tuple[float, ...], b: tuple[float, ...], c: tuple[float, ...]) -> float:
-    """Return twice the area of a triangle, positive if a, b, c are anticlockwise."""
+    """Return twice the signed area of a triangle, which is positive if a, b, c are anticlockwise."""
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 
 def support_sides(body: Robot, support: Support, s: Array) -> Array:
     """Return the edges (K, 6, 3) of the support polygon at times s (K,): (a, b, c) with a x + b z + c >= 0 inside.
 
-    (a, b) is the inward unit normal, so that a x + b z + c is the distance (m) of a point (x, z) from the edge. If
-    there are fewer than six edges, the remaining ones are (0, 0, 1).
+    (a, b) is the inward unit normal, so a x + b z + c is the distance (m) of a point (x, z) from the edge. Unused edges
+    are (0, 0, 1).
     """
     sides = np.tile(NO_SIDE, (len(s), MAX_SIDES, 1))
     for k, time in enumerate(s.tolist()):

@@ -1,4 +1,4 @@
-"""Ergonomics of predicted motions: lumbar loads, the NIOSH lifting equation, percent capable, joint contact forces."""
+"""Ergonomics of predicted motions: lumbar loads, NIOSH lifting equation, percent capable, joint contact forces."""
 
 from torsor.human.ergonomics.assessment import Assessment, assess, write_ergonomic_report
 from torsor.human.ergonomics.capability import Capability, capabilities, capable

@@ -1,4 +1,4 @@
-"""The ergonomic assessment of a task: lumbar spine loads, lifting equation, percent capable, cumulative dose."""
+"""Ergonomic assessment of a task: lumbar spine loads, lifting equation, percent capable, cumulative dose."""
 
 import math
 from dataclasses import dataclass, replace
@@ -44,18 +44,18 @@ from torsor.robot.robot import Robot
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MAX_ROWS = 8  # rows of the percent capable table
-SAME_FRACTION = 0.005  # difference below which both sides have one row
+MAX_ROWS = 8  # maximum number of rows of the percent capable table
+SAME_FRACTION = 0.005  # difference below which both sides share a row
 
 
 @dataclass(frozen=True)
 class Assessment:
     """The ergonomic assessment of a predicted human motion, returned by ``assess``.
 
-    It contains ``times`` (K,) (s); ``loads`` on L5/S1 at these times; ``capabilities``, the most demanding moments of
-    this motion first; ``contacts``, the estimated joint contact forces of both legs by side; ``niosh``, the lifting
-    equation, or the reason why it does not apply; the work ``shift`` and its ``dose``. ``tables()``, ``plot`` and
-    ``to_dict`` present these results.
+    It contains ``times`` (K,) (s) and the ``loads`` on L5/S1 at these times. ``capabilities`` are the most demanding
+    moments of this motion, most demanding first. ``contacts`` are the estimated joint contact forces of both legs by
+    side. ``niosh`` is the result of the lifting equation, or the reason why it does not apply. ``shift`` is the work
+    shift, with its ``dose``. ``tables()``, ``plot`` and ``to_dict`` present these results.
     """
 
     result: MotionResult
@@ -78,16 +78,16 @@ class Assessment:
 
     @cached_property
     def population(self) -> PercentCapable | None:
-        """The weakest person who can do the task in any way (see ``percent_capable``), or None for a walk."""
+        """The weakest person who can do the task (see ``percent_capable``), or None for a walk."""
         problem = self.result.problem
         return percent_capable(problem, self.age, model=self.model) if isinstance(problem, Task) else None
 
     @property
     def capable(self) -> float:
-        """The fraction of people of the same height, mass, sex and age group who are strong enough for the task.
+        """The fraction of people with the same height, mass, sex and age group who are strong enough for the task.
 
-        For a task, this requires a search for the motion of the weakest person, at the first use. For a walk, it is the
-        fraction of people who are strong enough for this walk.
+        For a task, the first access searches for the motion of the weakest person. For a walk, it is the fraction of
+        people who are strong enough for this walk.
         """
         if self.population is not None:
             return self.population.capable
@@ -95,7 +95,7 @@ class Assessment:
 
     @property
     def peak(self) -> int:
-        """The sample with the largest compression."""
+        """Index of the sample with the largest compression."""
         return int(np.argmax(self.loads.compression))
 
     def tables(self) -> list[RenderableType]:
@@ -181,7 +181,7 @@ class Assessment:
         return table
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Return a figure of postures, and of compression and shear with their limits; save it if ``path`` is given."""
+        """Plot postures, and compression and shear with limits, and return the figure; with ``path``, save it too."""
         figure = new_figure(10.0, 6.2)
         panels = figure.subplots(3, 1, height_ratios=[1.0, 1.0, 0.8])
         draw_postures(panels[0], self.result)
@@ -236,7 +236,7 @@ class Assessment:
 
 
 def _distinct(rows: list[Capability]) -> list[tuple[str, Capability]]:
-    """Return the rows with their names; rows that are the same on both sides appear once, without the side."""
+    """Return the rows with their names; rows that are equal on both sides occur once, without the side."""
     shown = dict[str, Capability]()
     for row in rows:
         side, _, joint = row.name.partition(" ")
@@ -249,7 +249,7 @@ def _distinct(rows: list[Capability]) -> list[tuple[str, Capability]]:
 
 
 def _population_in_words(population: PercentCapable) -> str:
-    """Return the percent capable, its meaning and its spread."""
+    """Return text on percent capable, its meaning and its spread."""
     if not population.of_starts:
         return "0 % of people can do this task: no motion was found, even for the strongest."
     low, high = (100 * fraction for fraction in (population.of_starts[-1], population.of_starts[0]))
@@ -273,10 +273,10 @@ def assess(
 ) -> Assessment:
     """Return the ergonomic assessment of a predicted human motion: a task, or a walk with or without a load.
 
-    ``age`` is the age group of the strengths ("young", "middle", "old"), or the age in years. ``repetitions`` per
-    shift, ``frequency`` (lifts per minute), ``coupling`` and ``work_duration`` replace those of the problem (see
-    ``torsor.human.WorkShift``). They are inputs of the cumulative load and, for lifts, of the lifting equation.
-    ``model`` contains the trunk moment arms.
+    ``age`` is the age group of the strengths ("young", "middle", "old") or the age in years. ``repetitions`` per shift,
+    ``frequency`` (lifts per minute), ``coupling`` and ``work_duration`` replace those of the problem (see
+    ``torsor.human.WorkShift``), which determine the cumulative load and, for lifts, the lifting equation. ``model``
+    contains the trunk moment arms.
 
     Example:
         >>> assess(3)
@@ -284,7 +284,7 @@ def assess(
         torsor.ModelError: ergonomics: result is 3; allowed: the result of a problem of torsor.human
     """
     instance_of(result, MotionResult, "ergonomics", "result", allowed="the result of a problem of torsor.human")
-    grounded_term(result.problem)  # raises for other motions
+    grounded_term(result.problem)  # raises ModelError for other motions
     given: dict[str, Any] = {
         "repetitions": repetitions, "frequency": frequency, "coupling": coupling, "work_duration": work_duration
     }  # fmt: skip
@@ -305,14 +305,14 @@ def assess(
             ends = [_lift_end(body, samples.q[k]) for k in (0, -1)]
             often: dict[str, Any] = {"frequency": shift.frequency_per_minute, "duration": shift.duration}
             niosh = lifting_index(load.mass, *ends, coupling=shift.coupling, **often)
-        except ModelError as error:  # the load is outside the range of the equation, which is also a result
+        except ModelError as error:  # the equation does not cover the load, which is also a result
             niosh = str(error)
     contacts = {side: contact_of(body, person, samples, side) for side in SIDES}
     return Assessment(result, person, model, times, loads, strengths, contacts, niosh, shift, years)
 
 
 def _lift_end(body: Robot, q: Array) -> LiftEnd:
-    """Return the position of the hands: their midpoint relative to the midpoint of the ankles."""
+    """Return the position of the midpoint of the hands relative to the midpoint of the ankles."""
     hands, feet = (
         np.mean([body.pose(q, f"{side}_{place}")[:3, 3] for side in SIDES], axis=0) for place in ("knuckles", "foot")
     )
@@ -322,11 +322,11 @@ def _lift_end(body: Robot, q: Array) -> LiftEnd:
 
 
 def write_ergonomic_report(path: str | Path, result: MotionResult | Assessment, **settings: Any) -> Path:
-    """Write the ergonomic report on a predicted human motion, or on its assessment, as one offline HTML page.
+    """Write the ergonomic report on a predicted human motion or its assessment as an offline HTML page.
 
-    The report contains the lumbar spine loads with their limits, the lifting equation, percent capable, the cumulative
-    load over a shift, a figure and the motion in 3D. ``settings`` are the arguments of
-    ``torsor.human.ergonomics.assess``; they do not apply to an assessment.
+    The report contains the lumbar spine loads with limits, the lifting equation, percent capable, the cumulative load
+    over a shift, a figure and the motion in 3D. ``settings`` are arguments of ``torsor.human.ergonomics.assess`` (not
+    allowed with an assessment).
 
     Example:
         >>> write_ergonomic_report("lift.html", 3)

@@ -1,16 +1,16 @@
 """Percent capable: the fraction of a population that is strong enough for the moments of a task.
 
 Strengths are assumed to be normally distributed. The fraction Phi((mean - M) / deviation) of people can exert a moment
-M, where the mean and the standard deviation describe the isometric joint strength in its direction, at the joint angle.
-The value for the task is the minimum over joints and time. Strengths are isometric, as is usual in ergonomics: people
-who are too weak for a fast motion may still perform it slowly.
+M, where the mean and the standard deviation are those of the isometric joint strength in the same direction and at the
+same joint angle. The value for the task is the minimum over joints and time. Isometric strengths are usual in
+ergonomics, because people who are too weak for a fast motion may still perform it slowly.
 
 The strengths of hips, knees and ankles are the means and standard deviations of Anderson, Madigan and Nussbaum (2007)
 by sex and age, with the angle dependence of ``StrengthCurves``, held constant beyond 100 degrees of flexion. The trunk
 strength is ``TrunkStrength`` at the spine flexion. The strengths of elbows and shoulders are the isometric means and
-standard deviations of industrial workers after Stobbe (1982), quoted from secondary sources and rounded. They are used
-at all angles and are the least certain. For the arms and trunk of older people, the mean ratio of older to young legs
-(``age_ratio``) is used.
+standard deviations of industrial workers from Stobbe (1982), quoted from secondary sources and rounded. They are used
+at all angles and are the least certain. For the arms and trunk of older people, they are multiplied by the mean
+strength ratio of older to young legs (``age_ratio``).
 """
 
 import math
@@ -29,29 +29,30 @@ from torsor.human.body.trunk_strength import MAX_FLEXION, MIN_FLEXION, SPINE, VA
 from torsor.human.terms.population import Strength
 from torsor.robot.robot import Robot
 
-# Standard deviations of C1 from Anderson et al. (2007): men, then women, of three ages; extension, then flexion.
+# Standard deviations of C1 from Anderson et al. (2007), for men and women of three age groups, in extension and
+# flexion.
 _DEVIATIONS: Mapping[str, tuple[tuple[float, float], ...]] = {
     "hip_flexion": ((0.049, 0.025), (0.043, 0.020), (0.039, 0.025), (0.047, 0.033), (0.032, 0.016), (0.003, 0.008)),
     "knee_flexion": ((0.040, 0.015), (0.031, 0.017), (0.017, 0.022), (0.028, 0.015), (0.016, 0.015), (0.018, 0.005)),
     "ankle_flexion": ((0.022, 0.005), (0.029, 0.005), (0.035, 0.002), (0.034, 0.006), (0.026, 0.002), (0.006, 0.003)),
 }
-# Mean and standard deviation (N m) for men, then women, of the positive and of the negative torque of a coordinate.
+# Mean and standard deviation (N m), for men and women, of the positive and the negative torque of a coordinate.
 _ARMS: Mapping[str, tuple[tuple[tuple[float, float], ...], tuple[tuple[float, float], ...]]] = {
     "elbow_flexion": (((77.0, 20.0), (41.0, 11.0)), ((46.0, 10.0), (27.0, 6.0))),
     "shoulder_flexion": (((92.0, 24.0), (40.0, 12.0)), ((67.0, 20.0), (33.0, 9.0))),
-    "shoulder_adduction": ((), ((71.0, 20.0), (37.0, 10.0))),  # negative: abduction
+    "shoulder_adduction": ((), ((71.0, 20.0), (37.0, 10.0))),  # negative torques are abduction
 }
 WAYS = {"hip": "extension", "knee": "extension", "ankle": "plantarflexion"}  # names of negative torques
 TRUNK = "trunk"
-MAX_LEG_FLEXION = math.radians(100.0)  # largest flexion of the leg curves: deeper flexion was not measured
+MAX_LEG_FLEXION = math.radians(100.0)  # largest measured flexion of the leg curves
 
 
 class Capability(NamedTuple):
-    """The most demanding moment of a joint in one direction: its size, and the fraction of people who can exert it.
+    """The most demanding moment of a joint in one direction, and the fraction of people who can exert it.
 
-    ``moment`` is the demand (N m) at the sample ``instant`` at which the fewest people are strong enough. ``mean`` and
-    standard ``deviation`` (N m) describe the strength there, and ``capable`` is the fraction of people. The strength is
-    ``extrapolated`` if it was not measured at this joint angle.
+    ``moment`` is the required moment (N m) at the sample ``instant`` at which the fewest people are strong enough.
+    ``mean`` and ``deviation`` (N m) are the mean and standard deviation of the strength there, and ``capable`` is the
+    fraction of people. ``extrapolated`` is True if the strength was not measured at this joint angle.
     """
 
     name: str
@@ -64,7 +65,7 @@ class Capability(NamedTuple):
 
 
 def capable(moment: float, mean: float, deviation: float) -> float:
-    """Return the fraction of people who can exert a moment, for normally distributed strength.
+    """Return the fraction of people who can exert a moment if strength is normally distributed.
 
     Example:
         >>> capable(200.0, 200.0, 50.0), round(capable(100.0, 200.0, 50.0), 4)
@@ -85,7 +86,7 @@ def capabilities(
 ) -> list[Capability]:
     """Return the most demanding joint and trunk moments, sorted by the fraction of capable people.
 
-    ``q`` and ``torques`` (K, 55) are postures with their joint torques (``joint_torques``), and ``back`` (K,) (N m) is
+    ``q`` and ``torques`` (K, 55) are postures and their joint torques (``joint_torques``), and ``back`` (K,) (N m) is
     the extension moment at L5/S1. ``age`` is "young" (18 to 25 years), "middle" (55 to 65), "old", or a number of
     years.
 
@@ -117,7 +118,7 @@ def capabilities(
 
 
 def limb_strengths(person: Person, years: str) -> tuple[Strength, ...]:
-    """Return the strengths of legs and arms of people like this one; individual strengths do not count.
+    """Return the leg and arm strengths of people like this one; individual strength factors are ignored.
 
     Example:
         >>> knee = limb_strengths(Person(1.741, 73.0, "male"), "young")[2]

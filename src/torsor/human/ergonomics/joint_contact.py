@@ -1,17 +1,17 @@
-"""Contact forces in hip, knee and ankle, estimated with equivalent muscles.
+"""Contact forces in the hip, knee and ankle, estimated with equivalent muscles.
 
-Net joint reactions are the reactions of a body without muscles. Muscle tension across a joint additionally presses its
-bones together. At each instant the forces F of the muscle groups (``GROUPS``) are computed by static optimisation,
+Net joint reactions are those of a body without muscles. Muscle forces across a joint additionally press its bones
+together. At each instant, the forces F of the muscle groups (``GROUPS``) are computed by static optimisation,
 
     minimise  sum (F_i / F_max,i)^2      subject to  R F = M,  0 <= F <= F_max
 
-with moment arms R and the net moments M of hip (flexion and adduction), knee and ankle. With A = R diag(F_max) the
+with moment arms R and the net moments M of hip (flexion and adduction), knee and ankle. With A = R diag(F_max), the
 optimum is u = F / F_max = clip(A^T y, 0, 1), where y solves A clip(A^T y, 0, 1) + e y = M. These four equations are
-solved for all samples at once by Newton's method. The small e keeps them solvable where the muscles are too weak; the
+solved for all samples together by Newton's method. A small e keeps them solvable where the muscles are too weak; the
 missing moment is reported.
 
-All hip groups act along the thigh, and the knee and ankle groups along the shank: contact = reaction - sum F times that
-direction. This estimate does not include passive tissue, co-contraction beyond the optimum, or lateral muscle
+All hip groups act along the thigh, and the knee and ankle groups along the shank, so contact = reaction - sum F times
+this direction. The estimate does not include passive tissue, co-contraction beyond the optimum, or lateral muscle
 directions.
 """
 
@@ -29,24 +29,24 @@ from torsor.human.terms.problem import REACTION_JOINTS, Samples, load_of, sample
 from torsor.motion import MotionResult
 from torsor.robot.robot import Robot
 
-# Muscle groups of a leg: maximum forces and moment arms of Geyer and Herr (2010) and Song and Geyer (2015).
+# Muscle groups of a leg, with maximum forces and moment arms of Geyer and Herr (2010) and Song and Geyer (2015).
 #
 # Eleven groups act on hip (flexion and adduction), knee and ankle. Moment arms that change with the included angle phi
-# of the joint are r(phi) = r_max cos(s (phi - phi_max)) with s such that r(phi_min) = r_min. The knee is straight at
-# 180 degrees, the foot is perpendicular to the shank at 90. The set describes a man of 80 kg and 1.80 m: forces are
-# scaled by mass, moment arms by height. Its hip moment arms (0.08 m) are longer than those of anatomical models (0.03
-# to 0.07 m), so it needs less force there.
+# of the joint are r(phi) = r_max cos(s (phi - phi_max)), with s such that r(phi_min) = r_min. The knee is straight at
+# 180 degrees, and the foot is perpendicular to the shank at 90 degrees. The data describe a man of 80 kg and 1.80 m;
+# forces are scaled by mass, and moment arms by height. The hip moment arms (0.08 m) are longer than those of anatomical
+# models (0.03 to 0.07 m), so hip forces are underestimated.
 
 MASS, HEIGHT = 80.0, 1.80  # kg and m of the reference person
-MOMENTS = ("hip_flexion", "hip_adduction", "knee_flexion", "ankle_flexion")  # coordinates without side
+MOMENTS = ("hip_flexion", "hip_adduction", "knee_flexion", "ankle_flexion")  # coordinates without a side
 JOINT_COORDINATES = {"hip": ("hip_flexion", "hip_adduction"), "knee": ("knee_flexion",), "ankle": ("ankle_flexion",)}
 
 
 class MomentArm(NamedTuple):
-    """A moment arm (m) about a coordinate, positive for flexion and adduction; it may depend on the included angle.
+    """A moment arm (m) about a coordinate, positive for flexion and adduction, that may depend on the included angle.
 
-    It is ``largest`` at the included angle ``at`` (degrees) and ``least`` at ``least_at``; without these it is
-    constant.
+    It is ``largest`` at the included angle ``at`` and ``least`` at ``least_at`` (degrees), or constant without these
+    angles.
     """
 
     coordinate: str
@@ -60,7 +60,7 @@ class MomentArm(NamedTuple):
         if not self.least:
             return np.full(np.shape(included), self.largest)
         rate = np.arccos(self.least / abs(self.largest)) / np.radians(self.least_at - self.at)
-        turned = np.clip(rate * np.radians(included - self.at), -1.4, 1.4)  # the model is not valid for larger angles
+        turned = np.clip(rate * np.radians(included - self.at), -1.4, 1.4)  # the model is invalid for larger angles
         return np.asarray(self.largest * np.cos(turned))
 
 
@@ -72,7 +72,7 @@ class Group(NamedTuple):
     arms: tuple[MomentArm, ...]
 
 
-# Angle of the largest moment arm, smallest moment arm, and its angle.
+# Angle of the largest moment arm, smallest moment arm, and angle of the smallest one.
 _KNEE, _HEADS, _CALF = (165.0, 0.04, 45.0), (140.0, 0.02, 45.0), (100.0, 0.02, 180.0)
 GROUPS = (
     Group("hip flexors", 2000.0, (MomentArm("hip_flexion", 0.08),)),
@@ -110,25 +110,25 @@ def moment_arms(person: Person, flexions: Array) -> Array:
 
 
 def crosses(joint: str) -> Array:
-    """Return 1 for the groups (11,) that cross a joint ("hip", "knee" or "ankle"), and 0 for the others."""
+    """Return 1 for groups (11,) that cross a joint ("hip", "knee" or "ankle"), and 0 for the others."""
     return np.array([float(any(arm.coordinate in JOINT_COORDINATES[joint] for arm in group.arms)) for group in GROUPS])
 
 
 MAX_NEWTON_STEPS, MAX_HALVINGS = 60, 30  # maximum number of Newton steps, and of halvings per step
-REGULARISATION, MOMENT_TOLERANCE = 1e-7, 1e-10  # e relative to A A^T; accuracy relative to the largest moment
+REGULARISATION, MOMENT_TOLERANCE = 1e-7, 1e-10  # e relative to A A^T, and accuracy relative to the largest moment
 BONES = {"hip": "thigh", "knee": "shank", "ankle": "shank"}  # links along which the muscles of a joint act
 
-# Peaks in level walking in body weights: instrumented hips (Bergmann et al. 2001) and knees (Kutzner et al. 2010).
+# Peaks in level walking, in body weights: instrumented hips (Bergmann et al. 2001) and knees (Kutzner et al. 2010).
 IN_VIVO = {"hip": (2.4, 3.0), "knee": (2.2, 2.8)}
 
 
 class JointContact(NamedTuple):
     """Estimated joint contact forces of a leg at K samples.
 
-    ``forces`` contains, for each of "hip", "knee" and "ankle", the force vectors (K, 3) (N) on the link below it, in
-    base axes. ``muscles`` contains the group forces (K,) (N) by name. ``missing`` (K, 4) (N m) is the part of the
-    moments at the hip (flexion, adduction), knee and ankle that the groups cannot exert. ``weight`` (N) is the weight
-    of the body with its load.
+    ``forces`` contains the forces (K, 3) (N) on the links below "hip", "knee" and "ankle", in base axes. ``muscles``
+    contains the group forces (K,) (N) by name. ``missing`` (K, 4) (N m) is the part of the moments at the hip (flexion,
+    adduction), knee and ankle that the groups cannot exert. ``weight`` (N) is the weight of the body including its
+    load.
     """
 
     forces: dict[str, Array]
@@ -145,8 +145,8 @@ class JointContact(NamedTuple):
 def joint_contact(motion: MotionResult | Stride, side: str = "right") -> JointContact:
     """Return the estimated joint contact forces of a leg in a predicted human motion, or over a stride.
 
-    For a result, the samples are at ``result.times``. For a ``Stride``, they are its 401 samples, and the leg is on
-    the side of the stride.
+    The samples of a result are at ``result.times``. Those of a ``Stride`` are its 401 samples, and the leg is on the
+    side of the stride.
 
     Example:
         >>> joint_contact(None, "middle")
@@ -155,7 +155,7 @@ def joint_contact(motion: MotionResult | Stride, side: str = "right") -> JointCo
     """
     one_of(side, SIDES, "joint contact", "side")
     if isinstance(motion, Stride):
-        result, samples, side = motion.result, motion.samples, SIDES[0]  # a stride labels its own side right
+        result, samples, side = motion.result, motion.samples, SIDES[0]  # the side of a stride is labelled right
     else:
         allowed = "the result of a problem of torsor.human, or a Stride"
         instance_of(motion, MotionResult, "joint contact", "motion", allowed=allowed)
@@ -178,10 +178,10 @@ def contact_of(body: Robot, person: Person, samples: Samples, side: str) -> Join
 
 
 def muscle_forces(levers: Array, moments: Array, strongest: Array) -> tuple[Array, Array]:
-    """Return the muscle forces (K, N) with minimum sum of squared fractions of ``strongest`` (N,), and missing moments.
+    """Return the muscle forces (K, N) with least sum of squared fractions of ``strongest`` (N,), and missing moments.
 
-    ``levers`` (K, M, N) (m) times forces equal the ``moments`` (K, M) (N m). The missing moments (K, M) are non-zero
-    where the muscles are too weak.
+    The product of ``levers`` (K, M, N) (m) and forces equals the ``moments`` (K, M) (N m), except for the missing
+    moments (K, M), which are nonzero where the muscles are too weak.
 
     Example:
         >>> forces, missing = muscle_forces(np.array([[[0.05, 0.05, -0.04]]]), np.array([[30.0]]), np.full(3, 1000.0))
@@ -211,7 +211,7 @@ def muscle_forces(levers: Array, moments: Array, strongest: Array) -> tuple[Arra
 
 
 def _descend(A: Array, soft: Array, moments: Array, y: Array, step: Array) -> Array:
-    """Return y + t step with t halved at each instant until the dual function decreases."""
+    """Return y + t step, with t halved at each instant until the dual function decreases."""
     before, t = _dual(A, soft, moments, y), np.ones(len(y))
     for _ in range(MAX_HALVINGS):
         rises = _dual(A, soft, moments, y + t[:, None] * step) > before + 1e-12 * np.abs(before)

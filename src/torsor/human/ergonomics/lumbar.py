@@ -1,16 +1,16 @@
-"""Loads on the lowest lumbar disc, L5/S1: moment, compression and shear with single equivalent muscles.
+"""Moment, compression and shear at the lowest lumbar disc, L5/S1, with single equivalent muscles.
 
-The wrench that the sacrum exerts on the body above the disc follows from the joint reactions of any motion. Muscles
-with one moment arm per direction balance its moment and compress the disc:
+The wrench exerted by the sacrum on the body above the disc follows from the joint reactions of a motion. Muscles with
+one moment arm per direction balance its moment and compress the disc:
 
     F_m = M_extension / r_e + M_flexion / r_a + |M_lateral| / r_l
     C = F_m + F . n      S = F . t
 
-where F is the force of the upper body on the disc, n the disc normal and t the forward direction in the disc plane. The
-upper surface of the sacrum is inclined forward by 40 degrees in standing (sacral slope) and rotates with the pelvis.
-Muscles act along n and add nothing to the shear. Intra-abdominal pressure, whose effect is disputed, and
-co-contraction, which adds compression, are not modelled. The values agree with Chaffin and Andersson's model with r_e =
-0.05 m, on which the NIOSH limits (1981) are based.
+where F is the force of the upper body on the disc, n is the disc normal, and t is the forward direction in the disc
+plane. The upper surface of the sacrum is inclined forward by 40 degrees when standing (sacral slope) and rotates with
+the pelvis. Muscles act along n and do not contribute to the shear. Intra-abdominal pressure, whose effect is disputed,
+and co-contraction, which increases compression, are not modelled. The values agree with Chaffin and Andersson's model
+with r_e = 0.05 m, on which the NIOSH limits (1981) are based.
 """
 
 from dataclasses import dataclass
@@ -30,14 +30,14 @@ from torsor.human.body.work_shift import SHIFT_HOURS
 from torsor.library.anthropometry import BODY_TABLES
 from torsor.robot.robot import Robot
 
-DOSE_LIMITS = {"male": 5500.0, "female": 3500.0}  # N h: recommended daily doses, Jaeger et al. (2000)
+DOSE_LIMITS = {"male": 5500.0, "female": 3500.0}  # N h; recommended daily doses (Jaeger et al. 2000)
 
 
 class Dose(NamedTuple):
     """Cumulative compression over a shift: ``linear`` (N s), ``squared`` (N h) and the recommended ``limit`` (N h).
 
     ``linear`` is the integral of compression over all repetitions. ``squared`` is the dose of the Mainz-Dortmund model,
-    sqrt(integral of C^2 dt * 8 h): doubling the load has the same effect as four times the duration.
+    sqrt(integral of C^2 dt * 8 h), in which doubling the load has the same effect as four times the duration.
     """
 
     linear: float
@@ -46,7 +46,7 @@ class Dose(NamedTuple):
 
 
 def cumulative_dose(times: ArrayLike, compression: ArrayLike, repetitions: float = 1.0, sex: str = "male") -> Dose:
-    """Return the load of a shift: ``repetitions`` of a task with ``compression`` (K,) (N) at ``times`` (K,) (s).
+    """Return the dose of ``repetitions`` of a task with ``compression`` (K,) (N) at ``times`` (K,) (s).
 
     Example:
         >>> dose = cumulative_dose([0.0, 2.0], [3000.0, 3000.0], repetitions=900)
@@ -73,20 +73,20 @@ def cumulative_dose(times: ArrayLike, compression: ArrayLike, repetitions: float
     return Dose(linear, float(np.sqrt(squares / 3600 * SHIFT_HOURS)), DOSE_LIMITS[sex])
 
 
-COMPRESSION_LIMITS = (3400.0, 6400.0)  # N: action limit and maximum permissible limit (NIOSH 1981)
-SHEAR_LIMITS = (700.0, 1000.0)  # N: frequent and occasional loads (Gallagher and Marras 2012)
-LINK_ABOVE_PELVIS = "spine1/spine1_flexion"  # the first link above the pelvis: its joint is at the navel
+COMPRESSION_LIMITS = (3400.0, 6400.0)  # N; action limit and maximum permissible limit (NIOSH 1981)
+SHEAR_LIMITS = (700.0, 1000.0)  # N; frequent and occasional loads (Gallagher and Marras 2012)
+LINK_ABOVE_PELVIS = "spine1/spine1_flexion"  # the first link above the pelvis, whose joint is at the navel
 
 
 @dataclass(frozen=True)
 class LumbarModel:
     """Position of the disc, and moment arms of its muscles (m).
 
-    ``height`` is the height of L5/S1 above the midpoint of the hips, for a man 1.741 m tall (0.10 to 0.11 m in the
-    literature), and ``behind`` its distance behind this midpoint. Both are proportional to body height. ``erector``,
-    ``abdominal`` and ``lateral`` are moment arms of the muscles for trunk extension, flexion and lateral bending: 0.05
-    m (0.04 to 0.065 in the literature), 0.10 m and 0.07 m. ``slope`` (degrees) is the inclination of the disc
-    when standing.
+    ``height`` is the height of L5/S1 above the midpoint of the hips for a man with a height of 1.741 m (0.10 m to 0.11
+    m in the literature), and ``behind`` is its distance behind this midpoint. Both are proportional to body height.
+    ``erector``, ``abdominal`` and ``lateral`` are the moment arms of the muscles for trunk extension, flexion and
+    lateral bending: 0.05 m (0.04 m to 0.065 m in the literature), 0.10 m and 0.07 m. ``slope`` (degrees) is the
+    inclination of the disc when standing.
 
     Example:
         >>> LumbarModel(erector=0.06).erector
@@ -108,11 +108,12 @@ class LumbarModel:
 
 
 class LumbarLoads(NamedTuple):
-    """Loads on L5/S1, each (...): moments (N m) of extension, lateral bending and axial rotation, and forces (N).
+    """Loads (...) on L5/S1: moments (N m) of extension, lateral bending and axial rotation, and forces (N).
 
-    ``extension`` is positive if the back muscles act, negative if the abdominal muscles act. ``lateral`` and ``axial``
-    are about the forward and upward axes of the pelvis. ``muscles`` is the sum of the muscle forces, ``compression``
-    the disc compression, and ``shear`` and ``side_shear`` the forward and lateral forces in the disc plane.
+    ``extension`` is positive if the back muscles act, and negative if the abdominal muscles act. ``lateral`` and
+    ``axial`` are about the forward and upward axes of the pelvis. ``muscles`` is the sum of the muscle forces, and
+    ``compression`` is the disc compression. ``shear`` and ``side_shear`` are the forward and lateral forces in the disc
+    plane.
     """
 
     extension: Array
@@ -136,9 +137,9 @@ def lumbar_loads(
 ) -> LumbarLoads:
     """Return the loads on L5/S1 of a body (``library.human``) in a posture q (..., 55), or in a motion q, v, a.
 
-    ``external`` (..., L, 6) are wrenches on links (moment and force at the link origins, in link axes), for example
-    from ``hand_wrenches``. Wrenches on the pelvis, legs and feet have no effect here. ``carried`` (kg) is the mass of a
-    load included in the body. ``model`` contains the disc position and the moment arms.
+    ``external`` (..., L, 6) contains wrenches on links (moment and force at the link origins, in link axes), for
+    example from ``hand_wrenches``. Wrenches on the pelvis, legs and feet have no effect. ``carried`` (kg) is the mass
+    of a load that the body includes. ``model`` contains the disc position and the moment arms.
 
     Example:
         >>> body, upright, bent = torsor.library.human(), np.zeros(55), np.zeros(55)
@@ -156,7 +157,7 @@ def lumbar_loads(
         rest if rate is None else arrays(rate, (body.nv,), "lumbar loads", name) for rate, name in ((v, "v"), (a, "a"))
     )
     force, moment, R = _above(body, q, v, a, external, model, carried)
-    x, y, z = (R[..., k] for k in range(3))  # left, up and forward axes of the pelvis
+    x, y, z = (R[..., k] for k in range(3))  # leftward, upward and forward axes of the pelvis
     slope = np.radians(model.slope)
     normal, ahead = np.cos(slope) * y + np.sin(slope) * z, np.cos(slope) * z - np.sin(slope) * y
     extension, lateral, axial = -_dot(moment, x), _dot(moment, z), _dot(moment, y)
@@ -173,7 +174,7 @@ def _dot(a: Array, b: Array) -> Array:
 def _above(
     body: Robot, q: Array, v: Array, a: Array, external: ArrayLike | None, model: LumbarModel, carried: float
 ) -> tuple[Array, Array, Array]:
-    """Return the force and moment (..., 3) of the sacrum on the body above L5/S1, at the disc, and the pelvis axes."""
+    """Return the force and moment (..., 3) at the disc of the sacrum on the body above L5/S1, and the pelvis axes."""
     scale = _scale(person_of(body, carried))
     disc = scale * np.array([0.0, model.height, -model.behind])
     navel = landmark(body, "spine1")[1] - landmark(body, "pelvis")[1]
@@ -182,7 +183,7 @@ def _above(
     wrench = body.joint_wrenches(q, v, a, external)[..., body.link_names.index(LINK_ABOVE_PELVIS), :]
     moment, force = (_turn(above[..., :3, :3], vector) for vector in (wrench[..., :3], wrench[..., 3:]))
     moment = moment + np.cross(above[..., :3, 3] - at, force)
-    # The slice of the lower trunk between disc and navel moves with the pelvis and is treated as a point mass.
+    # The part of the lower trunk between disc and navel moves with the pelvis and is treated as a point mass.
     share = max(navel - disc[1], 0.0) / navel
     mass = share * body.links[body.link_names.index("pelvis")].mass
     middle = np.array([0.0, (navel + disc[1]) / 2, 0.0])
@@ -207,7 +208,7 @@ def _turn(R: Array, x: Array) -> Array:
 
 
 def compression_tolerance(age: float, sex: str) -> float:
-    """Return the mean compressive strength (N) of lumbar discs for an age (years) and sex (Jaeger 2001).
+    """Return the mean compressive strength (N) of lumbar discs at an age (years), by sex (Jaeger 2001).
 
     Example:
         >>> [round(compression_tolerance(age, "male")) for age in (20, 60)]

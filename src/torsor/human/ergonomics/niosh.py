@@ -3,12 +3,13 @@
     RWL = 23 kg  HM VM DM AM FM CM      LI = load / RWL
 
 The recommended weight limit RWL is a load that nearly all healthy workers can lift for up to 8 hours a day. The lifting
-index LI is the load divided by RWL. Above 1 the risk of low back pain increases; above 3 many workers are at risk. The
-multipliers depend on the hand position (H, V), the vertical travel D, the asymmetry angle A, the frequency F and
-duration of the lifts, and the coupling between hands and load.
+index LI is the load divided by RWL. If it is above 1, the risk of low back pain is increased; if it is above 3, many
+workers are at risk. The multipliers depend on the hand position (H, V), the vertical travel D, the asymmetry angle A,
+the frequency F and duration of the lifts, and the coupling C between hands and load.
 
-The equation covers two-handed lifting while standing in one place, in favourable surroundings. It does not cover
-one-handed lifting, sitting or kneeling, unstable loads, more than 8 hours, pushing, pulling or carrying.
+The equation covers two-handed lifting while standing in one place, under favourable conditions. It does not cover
+one-handed lifting, lifting while sitting or kneeling, unstable loads, work of more than 8 hours, pushing, pulling or
+carrying.
 """
 
 import math
@@ -19,15 +20,15 @@ from torsor.base.checks import flag, instance_of, number, one_of
 from torsor.base.errors import ModelError
 from torsor.human.body.work_shift import DURATIONS
 
-LOAD_CONSTANT = 23.0  # the load constant (kg)
-# Range of the horizontal hand distance (m); smaller values count as the minimum.
+LOAD_CONSTANT = 23.0  # load constant (kg)
+# Range of the horizontal distance of the hands (m); smaller values count as the minimum.
 MIN_HORIZONTAL, MAX_HORIZONTAL = 0.25, 0.63
 MAX_HAND_HEIGHT, BEST_HAND_HEIGHT = 1.75, 0.75  # largest and optimal height of the hands (m)
 MIN_TRAVEL, MAX_TRAVEL = 0.25, 1.75  # range of vertical travel (m); smaller values count as the minimum
 MAX_ASYMMETRY = 135.0  # largest asymmetry angle (degrees)
-COUPLINGS = {"good": (1.0, 1.0), "fair": (0.95, 1.0), "poor": (0.90, 0.90)}  # hands below, and from, 0.75 m up
+COUPLINGS = {"good": (1.0, 1.0), "fair": (0.95, 1.0), "poor": (0.90, 0.90)}  # hands below 0.75 m, and from 0.75 m up
 
-# Frequency multipliers: lifts per minute, then short, moderate and long work; second column for hands from 0.75 m up.
+# Frequency multipliers by lifts per minute, for short, moderate and long work, with hands below and above 0.75 m.
 _FREQUENCIES: dict[float, tuple[tuple[float, float], tuple[float, float], tuple[float, float]]] = {
     0.2: ((1.00, 1.00), (0.95, 0.95), (0.85, 0.85)), 0.5: ((0.97, 0.97), (0.92, 0.92), (0.81, 0.81)),
     1.0: ((0.94, 0.94), (0.88, 0.88), (0.75, 0.75)), 2.0: ((0.91, 0.91), (0.84, 0.84), (0.65, 0.65)),
@@ -43,7 +44,7 @@ _MAX_FREQUENCY = max(_FREQUENCIES)
 
 
 class Multipliers(NamedTuple):
-    """The six multipliers at one end of a lift: horizontal, vertical, distance, asymmetric, frequency, coupling."""
+    """The multipliers at one end of a lift: horizontal, vertical, distance, asymmetric, frequency and coupling."""
 
     horizontal: float
     vertical: float
@@ -55,10 +56,10 @@ class Multipliers(NamedTuple):
 
 @dataclass(frozen=True)
 class LiftEnd:
-    """Hand position at one end of a lift: ``horizontal`` and ``vertical`` (m), and ``asymmetry`` (degrees).
+    """Hand position at one end of a lift: ``horizontal`` and ``vertical`` distances (m), and ``asymmetry`` (degrees).
 
-    ``horizontal`` is the distance between the midpoints of the hands and of the ankles, ``vertical`` is the height of
-    the hands above the floor, and ``asymmetry`` is the angle of the load from straight ahead.
+    ``horizontal`` is the horizontal distance between the midpoints of the hands and of the ankles, ``vertical`` is the
+    height of the hands above the floor, and ``asymmetry`` is the angle of the load from the forward direction.
     """
 
     horizontal: float
@@ -78,10 +79,10 @@ class LiftEnd:
 
 @dataclass(frozen=True)
 class LiftingIndex:
-    """Recommended weight limits (kg) and lifting indices at origin and destination, with their multipliers.
+    """Recommended weight limits (kg) and lifting indices at origin and destination, with multipliers.
 
-    ``destination`` and its values are None unless the load is controlled there. ``limit`` and ``index`` refer to
-    the worse end. The index is infinite if lifting at this frequency is not allowed.
+    ``destination`` and its values are None unless the load is controlled there. ``limit`` and ``index`` are those of
+    the worse end. The index is infinite if the equation does not permit this frequency.
     """
 
     load: float
@@ -121,11 +122,11 @@ def lifting_index(
     coupling: str = "fair",
     controlled: bool = True,
 ) -> LiftingIndex:
-    """Return the recommended weight limits and lifting indices for lifting a ``load`` (kg).
+    """Return the recommended weight limits and lifting indices for a ``load`` (kg).
 
-    ``frequency`` is in lifts per minute. ``duration`` is "short" (up to 1 hour, then rest), "moderate" (2 hours) or
-    "long" (8 hours). ``coupling`` between hands and load is "good" (handles), "fair" or "poor". If ``controlled``, the
-    load is put down carefully, and the destination counts as well.
+    ``frequency`` is in lifts per minute. ``duration`` is "short" (up to 1 hour, followed by rest), "moderate" (2 hours)
+    or "long" (8 hours). ``coupling`` between hands and load is "good" (handles), "fair" or "poor". If ``controlled`` is
+    True, the load is put down carefully, and the destination is assessed too.
 
     Example:
         >>> found = lifting_index(15.0, LiftEnd(0.40, 0.30), LiftEnd(0.35, 1.0), frequency=1.0, duration="long")
@@ -145,7 +146,7 @@ closer: outside this range the recommended weight limit is 0
     ends = [
         Multipliers(
             MIN_HORIZONTAL / max(end.horizontal, MIN_HORIZONTAL),
-            1 - 0.3 * abs(end.vertical - BEST_HAND_HEIGHT),  # 0.003 per centimetre
+            1 - 0.3 * abs(end.vertical - BEST_HAND_HEIGHT),  # 0.003 per cm
             0.82 + 0.045 / min(max(travel, MIN_TRAVEL), MAX_TRAVEL),
             1 - 0.0032 * end.asymmetry,
             frequency_multiplier(frequency, duration, end.vertical),
@@ -157,14 +158,14 @@ closer: outside this range the recommended weight limit is 0
 
 
 def check_work(frequency: float, duration: str, coupling: str = "fair") -> None:
-    """Raise ModelError unless frequency, duration and coupling are covered by the equation."""
+    """Raise ModelError unless the equation covers the frequency, duration and coupling."""
     number(frequency, "lifting equation", "frequency", above=0.0)
     one_of(duration, tuple(DURATIONS), "lifting equation", "duration")
     one_of(coupling, tuple(COUPLINGS), "lifting equation", "coupling")
 
 
 def frequency_multiplier(frequency: float, duration: str, vertical: float) -> float:
-    """Return the frequency multiplier for hands at a height (m), interpolated linearly between the table rows.
+    """Return the frequency multiplier for hands at the height ``vertical`` (m), by linear interpolation of the table.
 
     Example:
         >>> frequency_multiplier(9.0, "long", 0.5), frequency_multiplier(9.0, "long", 0.8)

@@ -1,10 +1,10 @@
-"""Percent capable of a task: the weakest person who can do it, in the way that suits this person best.
+"""Percent capable of a task: a search for the weakest person who can do it, with an individual motion.
 
-A motion that is predicted for a person of mean strength uses this strength, so the fraction of people who are strong
-enough for that motion hardly depends on the load (the default man: 35 % at 15, 20 and 25 kg, 42 % at 30 kg). Here the
-motion is a result as well: the motion that the weakest person can do is found, with the strengths of
-``torsor.human.terms.population``. Everyone who is at least as strong can do the task. The fraction of these people does
-not increase with the load, because a motion with a load is possible with a smaller load and the same strengths.
+A motion predicted for a person of mean strength uses this strength, so the fraction of people who are strong enough for
+that motion hardly depends on the load (for the default man, 35 % at 15, 20 and 25 kg, and 42 % at 30 kg). Here, the
+motion of the weakest person is optimised too, with the strengths of ``torsor.human.terms.population``. Everybody who is
+at least as strong can do the task. The fraction of these people does not increase with the load, because a motion with
+a load is also possible with a smaller load and the same strengths.
 """
 
 from dataclasses import dataclass, replace
@@ -27,9 +27,9 @@ from torsor.motion import MotionProblem, MotionResult, Phase
 
 WHERE = "percent capable"
 WEAKEST, OTHERS = "weakest person", "other torques"  # titles of terms
-WEIGHT = 100.0  # weight of one standard deviation relative to the effort, which selects among equally weak motions
-POINTS, NODES = 12, 46  # 16 points and 61 nodes change the fraction by at most one point (lifts of 15 and 30 kg)
-OFFSET = 0.15  # rad: standard deviation of the joint angles of further starts
+WEIGHT = 100.0  # weight of one standard deviation relative to the effort, which selects among motions of equal weakness
+POINTS, NODES = 12, 46  # 16 points and 61 nodes change the result by at most 1 percentage point (15 kg and 30 kg)
+OFFSET = 0.15  # rad; standard deviation of the joint angles of additional starts
 MAX_STARTS = 100
 
 
@@ -37,9 +37,9 @@ MAX_STARTS = 100
 class PercentCapable:
     """The fraction of people who can do a task, returned by ``percent_capable``.
 
-    ``capable`` is the fraction, ``capabilities`` are the most demanding moments of the weakest of these people, and
-    ``result`` is the motion of this person. ``of_starts`` are the fractions from all starts that led to a motion,
-    largest first. If no start did, ``capable`` is 0, and ``result`` is the closest motion.
+    ``capable`` is the fraction. ``result`` is the motion of the weakest of these people, and ``capabilities`` are its
+    most demanding moments. ``of_starts`` contains the fractions from all successful starts, largest first. If no start
+    was successful, ``capable`` is 0, and ``result`` is the closest motion.
     """
 
     capable: float
@@ -49,7 +49,7 @@ class PercentCapable:
 
     @property
     def deviations(self) -> float:
-        """The strength of the weakest person who can do the task, in standard deviations from the mean."""
+        """Strength of the weakest person who can do the task, in standard deviations from the mean."""
         return max((each.moment - each.mean) / each.deviation for each in self.capabilities)
 
     def __repr__(self) -> str:
@@ -64,12 +64,13 @@ class PercentCapable:
 def percent_capable(
     task: MotionResult | MotionProblem, age: float | str = "young", *, starts: int = 3, model: LumbarModel | None = None
 ) -> PercentCapable:
-    """Return the fraction of people of the same height, mass, sex and age group who can do a task of ``torsor.human``.
+    """Return the fraction of people with the same height, mass, sex and age group who can do a task.
 
-    ``age`` is an age group ("young", "middle", "old"), or a number of years. A person is equally weak or strong at all
-    joints with known standard deviations: hips, knees, ankles, trunk, elbows and shoulders. The other joints have the
-    strengths of the body. The motion has at least 12 control points and 46 nodes, and is solved from ``starts`` initial
-    guesses in one batch; the best one counts. ``model`` contains the position of L5/S1.
+    ``task`` is a task of ``torsor.human`` or its result. ``age`` is an age group ("young", "middle", "old") or a number
+    of years. A person is assumed to be equally weak or strong at all joints with known standard deviations: hips,
+    knees, ankles, trunk, elbows and shoulders. The other joints have the strengths of the body. The motion has at least
+    12 control points and 46 nodes. It is the best of ``starts`` solutions from different initial guesses, solved in one
+    batch. ``model`` contains the position of L5/S1.
 
     Example:
         >>> percent_capable(3)
@@ -96,7 +97,7 @@ def percent_capable(
 def _capabilities(
     result: MotionResult, person: Person, years: str, model: LumbarModel, carried: float
 ) -> list[Capability]:
-    """Return the most demanding moments of a motion, at all samples."""
+    """Return the most demanding moments of a motion over all samples."""
     s = result.times / result.T
     samples = sampled(result, s)
     external = hand_wrenches(result.robot, samples.q, hand_forces(result, s))
@@ -121,7 +122,7 @@ def _weakest(problem: Task, similar: Person, years: str, model: LumbarModel) -> 
     coefficients = age_ratio(SPINE[0], similar.sex, years) * TrunkStrength(similar).coefficients
     trunk = TrunkPopulation(tuple(coefficients.tolist()), below, weight)
     duration = stage.duration
-    assert isinstance(duration, float)  # of every task
+    assert isinstance(duration, float)  # as in every task
     cost = Weakest(**ground, strengths=strengths, trunk=trunk, weight=WEIGHT / duration, name=WEAKEST)
     titles = {one.title for one in kept}
     groups = (tuple(title for title in group if title in titles) for group in problem.relaxation_order)
@@ -129,7 +130,7 @@ def _weakest(problem: Task, similar: Person, years: str, model: LumbarModel) -> 
     return replace(
         problem,
         phases=Phase(duration, points=points, nodes=nodes, quadrature=stage.quadrature),
-        objective=[*(other for other in problem.costs if not isinstance(other, LegPeaks)), cost],  # z limits all peaks
+        objective=[*(other for other in problem.costs if not isinstance(other, LegPeaks)), cost],  # z bounds all peaks
         constraints=[*kept, others],
         relaxation_order=((OTHERS,), *(group for group in groups if group)),
     )

@@ -1,6 +1,6 @@
-"""Measured people: marker sets, scaling, inverse kinematics, and inverse dynamics with measured ground forces."""
+"""Measured people: marker sets, scaling, inverse kinematics, and inverse dynamics with ground forces."""
 
-import torsor.human.measured.timelines  # noqa: F401  it registers how measured gaits are shown
+import torsor.human.measured.timelines  # noqa: F401  registers the timelines of measured gaits
 from torsor.base.archive import register_result
 from torsor.formats.osim.model import OsimCoordinate
 from torsor.human.body.person import resized

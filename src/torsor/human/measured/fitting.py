@@ -1,4 +1,4 @@
-"""The Levenberg-Marquardt method for many frames at once, with one compiled kernel, and the fitted body or skeleton."""
+"""The Levenberg-Marquardt method for a batch of frames, with one compiled kernel, and the fitted body or skeleton."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,17 +25,17 @@ from torsor.robot.kernels import Kernels
 from torsor.robot.robot import Robot
 from torsor.robot.target import Target
 
-RIDGE = 1e-11  # m^2, relative to the sum of weights, on the diagonal: moment arms of 3 um, below marker accuracy
-HOLD_STIFFNESS = 1e9  # stiffness, relative to the diagonal, that holds a variable
-MAX_HELD_ROUNDS = 8  # rounds in which variables are held at bounds or released
-MAX_STEP = 1.0  # rad, m: largest step
-MAX_STEPS = 60  # about ten are needed from a standing posture to any other
-# Rounding tolerance of a cost: relative, and m^2 relative to the sum of weights.
+RIDGE = 1e-11  # m^2, relative to the sum of weights; added to the diagonal; moment arms of 3 um, below marker accuracy
+HOLD_STIFFNESS = 1e9  # stiffness of a held variable, relative to the diagonal
+MAX_HELD_ROUNDS = 8  # maximum number of rounds in which variables are held at bounds or released
+MAX_STEP = 1.0  # rad, m; largest step
+MAX_STEPS = 60  # about ten steps are needed from a standing posture to any other
+# Rounding tolerance of a cost: relative, and in m^2 relative to the sum of weights.
 RELATIVE_ROUNDING, ABSOLUTE_ROUNDING = 1e-13, 1e-24
 FIRST_DAMPING, MIN_DAMPING, MAX_DAMPING = 1e-2, 1e-12, 1e8  # relative to the diagonal
 
 # Near a minimum, after a step below EXACT_STEP (rad, m) with a damping below EXACT_DAMPING, the exact Hessian is used,
-# and convergence is quadratic. Farther away it may be indefinite.
+# and convergence is quadratic. Farther away, it may be indefinite.
 EXACT_DAMPING, EXACT_STEP = 2e-4, 0.05
 
 SOURCES = "human/measured/normal_equations.py", "human/measured/fitting.py", "mechanism/curves.py"  # kernel sources
@@ -49,7 +49,7 @@ def kernels() -> Kernels:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A robot with markers, ready to be fitted: joint ``offsets`` (links, 3), and marker positions ``local`` (M, 3).
+    """A robot with markers for a fit: joint ``offsets`` (links, 3) and marker positions ``local`` (M, 3).
 
     ``lower`` and ``upper`` (n) bound the variables of the layout. ``standing`` (n) contains the variables of the
     standing posture.
@@ -76,7 +76,7 @@ class Fit:
 
     @cached_property
     def identity(self) -> str:
-        """A hash of everything that the kernels depend on, apart from their inputs."""
+        """A hash of everything on which the kernels depend, except their inputs."""
         digest = sha256(repr(self.layout).encode())
         for joint, parent in zip(self.robot.joints, self.robot.parents, strict=True):
             digest.update(f"{joint.type} {parent} {joint.ratio} {joint.offset} {joint.pitch}".encode())
@@ -95,10 +95,10 @@ class Fit:
 
     @property
     def step(self) -> AnyKernel:
-        """The kernel that returns cost, next variables (n), largest change and smallest pivot of a frame.
+        """Kernel that returns the cost, next variables (n), largest change and smallest pivot of a frame.
 
-        Variables with ``held`` = 1 take the step ``goal``, enforced by a finite stiffness. A variable that ends beyond
-        its goal is pulled back to it.
+        Variables with ``held`` = 1 take the step ``goal``, enforced by a finite stiffness. A variable beyond its goal
+        is pulled back.
         """
 
         def trace(made: Equations) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class Fit:
 
     @property
     def normal(self) -> AnyKernel:
-        """The kernel that returns cost, gradient (n) and Hessian (n, n) of a frame."""
+        """Kernel that returns the cost, gradient (n) and Hessian (n, n) of a frame."""
 
         def trace(made: Equations) -> dict[str, Any]:
             n = self.layout.count
@@ -134,7 +134,7 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Variables (K, n), costs (K,), and flags of frames that ``converged`` or are ``determined`` by markers."""
+    """Variables (K, n), costs (K,), and flags (K,) of frames that ``converged`` or are ``determined`` by markers."""
 
     y: Array
     cost: Array
@@ -149,7 +149,7 @@ class Fitted:
         return Fitted(*parts)
 
 
-# m^2, relative to the largest weight: below a moment arm of 10 mm, a typical marker error turns a joint by half a
+# m^2, relative to the largest weight. At a moment arm below 10 mm, a typical marker error rotates a joint by half a
 # radian.
 MIN_PIVOT = 1e-4
 
@@ -157,17 +157,17 @@ MIN_PIVOT = 1e-4
 def _bounded_step(
     fit: Fit, y: Array, measured: Array, weights: Array, exact: Array, damped: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Return the cost, next variables within their bounds, largest change and smallest pivot of each frame.
+    """Return the costs, next variables within their bounds, largest changes and smallest pivots of frames.
 
     Variables that would pass a bound are held there, and are released if they are pulled back from it, until neither
-    occurs: the primal-dual active-set method (Hintermueller, Ito and Kunisch 2003).
+    occurs. This is the primal-dual active-set method (Hintermueller, Ito and Kunisch 2003).
     """
 
     def solved(chosen: Any, held: Flags, goal: Array) -> tuple[Array, Array, Array, Array]:
         data = y[chosen], fit.offsets, fit.local, measured[chosen], weights[chosen], exact[chosen]
         cost, following, change, pivot = fit.step(*data, held + 0.0, goal, damped[chosen])
         long = np.flatnonzero(change > MAX_STEP)
-        if len(long):  # a hinge must not make more than one turn
+        if len(long):  # a hinge must not rotate by more than one turn
             following[long] = y[chosen][long] + (following - y[chosen])[long] * (MAX_STEP / change[long])[:, None]
         return cost, following, change, pivot
 
@@ -195,14 +195,14 @@ def fit_frames(
 ) -> Fitted:
     """Fit each frame separately by least squares, starting from variables y (K, n).
 
-    ``measured`` (K, M, 3) are the marker positions (m), finite even where their ``weights`` (K, M) are 0.
+    ``measured`` (K, M, 3) are the marker positions (m), which must be finite even where their ``weights`` (K, M) are 0.
     """
     y = np.clip(y, fit.lower, fit.upper)
     count = len(y)
 
     def evaluate(at: Array, frames: NDArray[np.intp], damped: Array, last: Any) -> tuple[Array, Array, Array, Array]:
         exact = ((damped < EXACT_DAMPING) & (last < EXACT_STEP)) + 0.0
-        chosen = slice(None) if len(frames) == count else frames  # avoids a copy of all frames
+        chosen = slice(None) if len(frames) == count else frames  # avoids copying all frames
         return _bounded_step(fit, at, measured[chosen], weights[chosen], exact, damped)
 
     def step(state: State, todo: NDArray[np.intp]) -> State:
@@ -230,14 +230,14 @@ def fit_frames(
     return Fitted(next_state, cost, converged, pivot > MIN_PIVOT)
 
 
-# All frames at once with smoothing: a block-pentadiagonal system, factorised for each Newton step.
+# Fit of all frames together with smoothing, by Newton steps with a block-pentadiagonal system.
 #
 #     minimise  sum over k of |r_k(y_k)|^2  +  s sum of |y_(k-1) - 2 y_k + y_(k+1)|^2
 #
-# The matrix has the blocks H_k + s D_kk on its diagonal and multiples of the identity next to it, two on each side,
-# where D is the matrix of squared second differences.
+# The matrix has the blocks H_k + s D_kk on its diagonal, and multiples of the identity in the next two blocks on each
+# side, where D is the matrix of squared second differences.
 
-MEDIAN_HALF_WIDTHS = (1, 2, 4, 8)  # frames on each side of a running median
+MEDIAN_HALF_WIDTHS = (1, 2, 4, 8)  # number of frames on each side of a running median
 
 
 def second_differences(count: int) -> Array:
@@ -267,7 +267,7 @@ def fit_smoothly(fit: Fit, start: Fitted, measured: Array, weights: Array, smoot
         pull[2:] += bend
         return float(cost.sum() + smooth * (bend**2).sum()), cost, gradient + smooth * pull, hessian
 
-    # Fits of single frames jump where markers carry little information; running medians are closer to the smooth
+    # Fits of single frames jump where markers provide little information. Running medians are closer to the smooth
     # motion.
     starts = [start.y, *(_running_median(start.y, half) for half in MEDIAN_HALF_WIDTHS if 2 * half < count)]
     y = min(starts, key=lambda start: evaluate(start, 0.0)[0])
@@ -279,11 +279,11 @@ def fit_smoothly(fit: Fit, start: Fitted, measured: Array, weights: Array, smoot
         try:
             following = _bounded(blocks, diagonals, gradient, y, fit)
             trial = evaluate(following, 1.0)
-        except np.linalg.LinAlgError:  # far from the minimum the exact matrix may be indefinite
+        except np.linalg.LinAlgError:  # far from the minimum, the exact matrix may be indefinite
             trial = np.inf, cost, gradient, hessian
         if trial[0] <= whole * (1 + RELATIVE_ROUNDING):
             change = float(np.abs(following - y).max())
-            # Newton's method squares the error: after a small step with the exact matrix the next one is below the
+            # Newton's method squares the error, so after a small step with the exact matrix, the next one is below the
             # tolerance.
             converged = change <= (np.sqrt(tolerance) if exact and damping == 0 else tolerance)
             y, damping, exact = following, damping / 10 if damping > 10 * EXACT_DAMPING else 0.0, True
@@ -298,7 +298,7 @@ def fit_smoothly(fit: Fit, start: Fitted, measured: Array, weights: Array, smoot
 
 
 def _running_median(y: Array, half: int) -> Array:
-    """Return running medians of y (K, n), then their running means, both over 2 half + 1 frames with repeated ends."""
+    """Return running means of running medians of y (K, n), both over 2 half + 1 frames with repeated end values."""
     smoothed = y
     for middle in (np.median, np.mean):
         padded = np.pad(smoothed, ((half, half), (0, 0)), mode="edge")
@@ -307,7 +307,7 @@ def _running_median(y: Array, half: int) -> Array:
 
 
 def _bounded(blocks: Array, diagonals: Array, gradient: Array, y: Array, fit: Fit) -> Array:
-    """Return the minimum of the quadratic model within the bounds, by the active-set method of ``fitting``."""
+    """Return the minimum of the quadratic model within the bounds, by the active-set method of ``_bounded_step``."""
     diagonal = np.arange(y.shape[1])
     stiff = HOLD_STIFFNESS * float(blocks[:, diagonal, diagonal].max())
     held = (y <= fit.lower) | (y >= fit.upper)
@@ -324,14 +324,14 @@ def _bounded(blocks: Array, diagonals: Array, gradient: Array, y: Array, fit: Fi
 
 
 def _banded_solve(blocks: Array, diagonals: Array, right: Array) -> Array:
-    """Solve the system with diagonal blocks (K, n, n) + diagonals[0] and multiples of the identity next to them.
+    """Solve the system with diagonal blocks (K, n, n) + diagonals[0], and multiples of the identity next to them.
 
     ``right`` is (K, n). Raise LinAlgError if the matrix is not positive definite.
     """
     from scipy.linalg import solveh_banded
 
     count, n = right.shape
-    band = np.zeros((2 * n + 1, count, n))  # row i: the entries i places below the diagonal
+    band = np.zeros((2 * n + 1, count, n))  # row i contains the i-th diagonal below the main one
     for i in range(n):
         band[i, :, : n - i] = blocks[:, np.arange(i, n), np.arange(n - i)]
     for k in range(3):
@@ -344,7 +344,7 @@ def _banded_solve(blocks: Array, diagonals: Array, right: Array) -> Array:
 
 WHERE = "inverse kinematics"
 
-# Spine joints that bend equally: shoulder markers show the bend of the spine, not its distribution.
+# Spine joints that bend equally, because shoulder markers determine the total bend of the spine, not its distribution.
 SPINE = {f"spine{k}_{way}": f"spine1_{way}" for k in (2, 3, 4) for way in ("flexion", "lateral", "axial")}
 
 
@@ -357,7 +357,7 @@ def prepared(
     *,
     ranges: bool = True,
 ) -> Fit:
-    """Return the fit of a body with markers; ``posture`` contains the initial values of its coordinates."""
+    """Return the fit of a body with markers; ``posture`` contains initial coordinate values."""
     names = list(body.coordinate_names)
     fixed = {name: number(value, WHERE, f"frozen {name}") for name, value in table(frozen, WHERE, "frozen").items()}
     indices_of(list(fixed), names, f"{WHERE}: frozen")
@@ -405,7 +405,7 @@ def _of_skeleton(
     tied: Mapping[str, str] | None,
     ranges: bool,
 ) -> Fit:
-    """Return the fit of a skeleton; its variables are the independent coordinates that move markers."""
+    """Return the fit of a skeleton, whose variables are the independent coordinates that move markers."""
     if tied:
         fix = "use the couplings of the .osim file"
         raise ModelError("is not supported for skeletons", argument="tied", where=WHERE, allowed="bodies", fix=fix)
@@ -446,7 +446,7 @@ def _of_skeleton(
 def coordinates_of(
     body: Robot | Skeleton, fit: Fit, y: Array, posture: Array | None = None, frozen: Mapping[str, float] | None = None
 ) -> Array:
-    """Return the coordinates (K, n) of a body from the variables of its fit (K, n) and its initial posture."""
+    """Return the coordinates (K, n) of a body from the variables (K, n) of its fit and its initial posture."""
     if isinstance(body, Robot):
         return fit.layout.positions(y)
     values = _start(body, posture) | dict(frozen or {})
@@ -460,7 +460,7 @@ def coordinates_of(
 
 
 def _start(body: Skeleton, posture: Array | None) -> dict[str, float]:
-    """Return the initial coordinate values of a fit: those given, or the defaults of the file."""
+    """Return the initial coordinate values of a fit: those of ``posture``, or the defaults of the file."""
     if posture is not None:
         return dict(zip(body.names, posture.tolist(), strict=True))
     return {name: body.coordinates[name].default for name in body.names}

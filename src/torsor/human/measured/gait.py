@@ -1,4 +1,4 @@
-"""Analysis of a recording: from markers and ground forces to leg angles, moments and powers."""
+"""Analysis of a recording: leg angles, moments and powers from markers and ground forces."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -51,11 +51,11 @@ if TYPE_CHECKING:
 
 
 WHERE = "measured gait"
-# Leg coordinates in tables, named as in ``library.human`` without the side.
+# Leg coordinates in tables, with names of ``library.human`` without the side.
 JOINTS = ("hip_flexion", "hip_adduction", "hip_rotation", "knee_flexion", "ankle_flexion")
 LEG = (*JOINTS, "ankle_inversion")
 COLOURS = {"right": "#1f4e8c", "left": "#d98b2b"}
-# Titles by joint, of the angle and of the moment, which is drawn in the direction of support.
+# Titles of angles and moments by joint; moments are drawn in the direction of support.
 CURVE_TITLES = {
     "hip_flexion": ("hip flexion", "hip extension"),
     "knee_flexion": ("knee flexion", "knee extension"),
@@ -79,17 +79,17 @@ TILT = (
 class MeasuredGait(Result):
     """The result of ``measured_gait``.
 
-    ``motion`` is the result of inverse kinematics, ``dynamics`` is the result of inverse dynamics, and ``ground`` holds
-    the unfiltered forces on the feet (both None without ground forces); ``filters`` states the filters. ``person`` is
-    the scaled body (None with an OpenSim skeleton). ``findings`` are likely errors in the ``recording``, whose markers
-    are in the axes of the body, and large residual forces. ``steps`` are the spatio-temporal parameters. Angles are in
-    degrees; moments and powers are divided by the mass (kg). Moments are internal, with the sign of the angles: hip and
-    knee flexion and ankle dorsiflexion are positive.
+    ``motion`` is the result of inverse kinematics, ``dynamics`` is the result of inverse dynamics, and ``ground``
+    contains the unfiltered forces on the feet (both are None without ground forces). ``filters`` describes the filters.
+    ``person`` is the scaled body (None with an OpenSim skeleton). ``findings`` are likely errors in the ``recording``,
+    whose markers are in body axes, and large residual forces. ``steps`` contains the spatio-temporal parameters. Angles
+    are in degrees, and moments and powers are divided by the mass (kg). Moments are internal, with the signs of the
+    angles: hip and knee flexion and ankle dorsiflexion are positive.
     """
 
     kind = "measured_gait"
     suffixes = (*Result.suffixes, *TABLES)
-    undefined = ("errors", "positions", "centers")  # unseen markers, unloaded plates
+    undefined = ("errors", "positions", "centers")  # NaN for unseen markers and unloaded plates
 
     motion: MeasuredMotion
     mass: float
@@ -103,7 +103,7 @@ class MeasuredGait(Result):
 
     @property
     def times(self) -> Array:
-        """Times (K,) in s of the dynamics, or of the motion if ``dynamics`` is None."""
+        """Times (K,) (s) of the dynamics, or of the motion if ``dynamics`` is None."""
         return self.motion.times if self.dynamics is None else self.dynamics.times
 
     @cached_property
@@ -114,7 +114,7 @@ class MeasuredGait(Result):
         return Series.of(self.source, dynamics.times, dynamics.q, dynamics.v, dynamics.a, dynamics.forces)
 
     def at(self, t: ArrayLike) -> Instants:
-        """Return q (..., n) at times t (...), interpolated; with ground forces, also v, a and tau."""
+        """Return interpolated q (..., n) at times t (...) (s) and, with ground forces, v, a and tau."""
         return SampledInstants(self._series, t)
 
     def coordinate(self, side: str, joint: str) -> str:
@@ -129,15 +129,16 @@ class MeasuredGait(Result):
         return name
 
     def _name(self, side: str, joint: str) -> str:
-        """Return the name of a coordinate in Torsor's body, or in OpenSim's."""
+        """Return the name of a coordinate in Torsor's body or in an OpenSim skeleton."""
         name = f"{side}_{joint}"
         return name if name in self.motion.body.coordinate_names else f"{OSIM_NAMES[joint]}_{side[0]}"
 
     def angle(self, side: str, joint: str) -> Array:
-        """Return an angle (K,) in degrees, of a joint, or of the pelvis or a foot in the direction of progression.
+        """Return an angle (K,), in degrees, of a joint, or of pelvis or foot relative to the direction of progression.
 
-        The latter are "pelvis_tilt" (positive forward), "pelvis_obliquity" (this side low), "pelvis_rotation" (this
-        side in front) and "foot_progression" (toes inward). The direction is that of the mean velocity of the pelvis.
+        The latter are "pelvis_tilt" (positive if forward), "pelvis_obliquity" (if this side is low), "pelvis_rotation"
+        (if this side is in front) and "foot_progression" (if the toes point inward). The direction of progression is
+        that of the mean pelvis velocity.
         """
         if joint not in ANGLES:
             return np.degrees(self._q[:, self._index(side, joint)])
@@ -147,7 +148,7 @@ class MeasuredGait(Result):
         return values
 
     def turned(self, side: str, name: str) -> Array | None:
-        """Return an angle (K,) of pelvis or foot, as ``angle`` does, or None if the body has no such link."""
+        """Return an angle (K,) of the pelvis or a foot (see ``angle``), or None if the body has no such link."""
         return self._progression.angle(one_of(side, SIDES, WHERE, "side"), one_of(name, tuple(ANGLES), WHERE, "name"))
 
     @cached_property
@@ -155,11 +156,11 @@ class MeasuredGait(Result):
         return progression(self.motion.body, self.times, self._q)
 
     def moment(self, side: str, joint: str) -> Array:
-        """Return a joint moment (K,) in N m/kg."""
+        """Return a joint moment (K,) (N m/kg)."""
         return self._dynamics.moment(self.coordinate(side, joint)) / self.mass
 
     def power(self, side: str, joint: str) -> Array:
-        """Return the power (K,) in W/kg of "hip", "knee" or "ankle", summed over its axes, or of one coordinate."""
+        """Return the power (K,) (W/kg) of "hip", "knee" or "ankle", summed over its axes, or of one coordinate."""
         names = self.motion.body.coordinate_names
         axes = [name for name in JOINT_AXES.get(joint, ()) if self._name(side, name) in names] or [joint]
         powers = [self.moment(side, axis) * self._dynamics.v[:, self._index(side, axis)] for axis in axes]
@@ -177,7 +178,7 @@ class MeasuredGait(Result):
     def steps(self) -> SpatioTemporal | None:
         """Spatio-temporal parameters, such as speed, cadence and step length, or None without ground forces.
 
-        Footprints are the positions of the heel markers, or the heels of the body, at the heel strikes.
+        Footprints are the positions of the heel markers, or of the heels of the body, at heel strikes.
         """
         ground = self.ground
         if ground is None or not set(SIDES) <= set(ground.names):
@@ -191,13 +192,13 @@ class MeasuredGait(Result):
 
     @cached_property
     def valid(self) -> Flags:
-        """Flags (K,): whether motion and forces agree, with a residual force below a quarter of body weight."""
+        """Flags (K,) of samples with a residual force below a quarter of body weight, where motion and forces agree."""
         if self.dynamics is None:
             return np.ones(len(self.times), dtype=bool)
         return np.asarray(np.linalg.norm(self.dynamics.residual_force, axis=1) < LARGE_RESIDUAL * self.dynamics.weight)
 
     def outside(self, first: float, last: float) -> str:
-        """Return a remark on the times within ``first`` to ``last`` (s) that are not ``valid``, or ""."""
+        """Return a remark on times from ``first`` to ``last`` (s) that are not ``valid``, or ""."""
         spans = [(self.times[a], self.times[b]) for a, b in runs(~self.valid)]
         cut = [(max(a, first), min(b, last)) for a, b in spans if a < last and b > first]
         if not cut:
@@ -245,7 +246,7 @@ class MeasuredGait(Result):
         return f"{values.min():.{places}f} to {values.max():.{places}f}" if len(values) else "-"
 
     def step_tables(self) -> list[RenderableType]:
-        """Return the table of spatio-temporal parameters, if there is a whole stride."""
+        """Return the table of spatio-temporal parameters, if there is a complete stride."""
         if self.steps is None or self.steps.speed is None:
             return []
         title = f"Spatio-temporal parameters ({self.steps.right.strides} right, {self.steps.left.strides} left strides)"
@@ -284,7 +285,7 @@ class MeasuredGait(Result):
     def columns(self) -> list[Column]:
         """Return the columns of a .csv file: angles, moments and powers of all coordinates, and foot forces.
 
-        "valid" is 1 where ``valid`` is True. Moments and powers are not divided by the mass.
+        The column "valid" is 1 where ``valid`` is True. Moments and powers are not divided by the mass.
         """
         names = self.motion.body.coordinate_names
         slides = [name.endswith(SLIDES) for name in names]
@@ -312,13 +313,13 @@ class MeasuredGait(Result):
         ]
 
     def table(self) -> MotionTable:
-        """Return the angles (degrees, m) with the coordinate names, for a .mot file."""
+        """Return the coordinates (degrees, m) with their names, for a .mot file."""
         names, q = self.motion.body.coordinate_names, self.motion.q
         values = np.where([name.endswith(SLIDES) for name in names], q, np.degrees(q))
         return MotionTable(names, self.motion.times, values, in_degrees=True, title=self.source)
 
     def save(self, path: str | Path) -> None:
-        """Write everything as .npz, for ``load_result``, all curves as .csv or .json, or the angles as .mot or .sto."""
+        """Write the gait as .npz (for ``load_result``), all curves as .csv or .json, or the angles as .mot or .sto."""
         path = Path(path)
         if path.suffix.lower() in TABLES:
             save(self.table(), path)
@@ -327,7 +328,7 @@ class MeasuredGait(Result):
 
     @classmethod
     def load(cls, path: str | Path) -> "MeasuredGait":
-        """Return the gait in a .npz file."""
+        """Load a gait from a .npz file."""
         with reading_archive(Path(path), cls.kind) as archive:
             return _checked(unpacked(dict(archive.arrays)))
 
@@ -352,7 +353,7 @@ class MeasuredGait(Result):
         return Summary(f"Measured gait {self.source}", self.facts)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Return a figure of angles, moments, powers and ground forces over time; save it if ``path`` is given."""
+        """Plot angles, moments, powers and ground forces over time; return the figure and, with ``path``, save it."""
         rows = 1 if self.dynamics is None else 4
         figure = new_figure(11.0, 2.3 * rows + 0.9)
         grid = figure.add_gridspec(rows, 3)
@@ -396,7 +397,7 @@ class MeasuredGait(Result):
         if dynamics is None and len(q) > 1:
             v = np.gradient(q, self.times, axis=0)
         external = None if dynamics is None else dynamics.external
-        if external is not None:  # without feet that hardly touch the ground, whose centre of pressure is arbitrary
+        if external is not None:  # excludes feet that barely touch the ground, whose centre of pressure is arbitrary
             external = np.where(
                 np.linalg.norm(external[..., 3:], axis=2, keepdims=True) > LOAD_THRESHOLD, external, 0.0
             )
@@ -407,7 +408,7 @@ class MeasuredGait(Result):
 
 
 def _checked(gait: Any) -> MeasuredGait:
-    """Return the gait of a file; raise ValueError if it is not a gait, or if its arrays are inconsistent."""
+    """Return the gait from a file; raise ValueError if it is not a gait or if its arrays are inconsistent."""
     if not isinstance(gait, MeasuredGait):
         raise ValueError(f"it is {type(gait).__name__}")
     needed = {"motion": MeasuredMotion, "mass": float, "source": str, "findings": tuple, "filters": str}
@@ -454,18 +455,18 @@ def measured_gait(
 
     Without a ``model``, the body is ``library.human``, scaled to the markers and to the ``mass`` (kg), ``height`` (m)
     and ``sex`` (``scaled_person``); ``standing`` is a standing trial. The default height is 1.741 m. With a scaled
-    ``model`` (``recordings.read_osim``), its own joints, masses and markers are used. ``frozen`` {coordinate: value}
-    fixes coordinates. Force plates are assigned to feet by the markers. For ``cutoff`` and ``force_cutoff`` (Hz, by
-    default ``cutoff``) see ``inverse_dynamics``, for ``smooth`` see ``inverse_kinematics``.
+    ``model`` (``recordings.read_osim``), the joints, masses and markers of the model are used. ``frozen`` {coordinate:
+    value} fixes coordinates. Force plates are assigned to feet by means of the markers. For ``cutoff`` and
+    ``force_cutoff`` (Hz, by default ``cutoff``), see ``inverse_dynamics``; for ``smooth``, see ``inverse_kinematics``.
 
-    Likely errors in the recording are issued as warnings and stored in ``findings``.
+    Warnings are issued for likely errors in the recording, which are also stored in ``findings``.
     """
     checked_markers(markers, WHERE, "markers")
     optional = {"forces": (forces, GroundForces), "standing": (standing, Markers), "model": (model, OsimModel)}
     for what, (part, kind) in optional.items():
         if part is not None:
             instance_of(part, kind, WHERE, what)
-    half = 0.5 * markers.rate if markers.rate else math.inf  # check before the fit
+    half = 0.5 * markers.rate if markers.rate else math.inf  # checked before the fit
     number(cutoff, WHERE, "cutoff (Hz)", above=0.0, most=half)
     if force_cutoff is not None:
         number(force_cutoff, WHERE, "force_cutoff (Hz)", above=0.0, finite=False)
@@ -500,7 +501,7 @@ def measured_gait(
 def _who(
     markers: Markers, mass: float | None, height: float, sex: str, standing: Markers | None, model: OsimModel | None
 ) -> tuple[Person | None, Robot | Skeleton, Any, Markers]:
-    """Return the person (None for a skeleton), the body, the markers on it, and the recording in its axes."""
+    """Return the person (None for a skeleton), the body, its markers, and the recording in body axes."""
     if model is not None:
         for name, value in (("mass", mass), ("standing", standing)):
             if value is not None:
@@ -527,17 +528,17 @@ class CycleFigure(NamedTuple):
 def write_measured_report(
     path: str | Path, gait: MeasuredGait, *, cycles: Sequence[CycleFigure] = (), notes: Sequence[str] = ()
 ) -> Path:
-    """Write the report on a measured gait (``torsor.human.measured``) as one offline HTML page.
+    """Write the report on a measured gait (``torsor.human.measured``) as an offline HTML page.
 
-    The report contains findings about the recording and its residuals, spatio-temporal parameters, figures of angles,
+    The report contains findings on the recording and its residuals, spatio-temporal parameters, figures of angles,
     moments, powers and forces, and the motion in 3D. ``cycles`` are figures of the gait cycle, and ``notes`` are
-    further remarks.
+    additional remarks.
     """
     instance_of(gait, MeasuredGait, "report", "gait", allowed="a result of torsor.human.measured.measured_gait")
     name = f"{gait.source}: {gait.mass:.4g} kg"
     zero = [NO_STANDING] if gait.person is not None and not gait.person.standing else []
     remarks = [*map(str, gait.findings), *notes, *zero]
-    signs = SIGNS if gait.person is None else f"{SIGNS} {TILT}"  # OpenSim's models have their own pelvis
+    signs = SIGNS if gait.person is None else f"{SIGNS} {TILT}"  # OpenSim models have different pelvis axes
     parts = [f"<h1>{escape(name)}</h1>", *(f'<p class="remark">{html_text(remark)}</p>' for remark in remarks)]
     facts, *tables = gait.tables()
     steps = len(gait.step_tables())

@@ -1,13 +1,13 @@
-"""Inverse dynamics of a measured motion with measured ground forces, and the residuals between motion and forces.
+"""Inverse dynamics of a measured motion with measured ground forces, and residuals between motion and forces.
 
     tau = M a + C v + g - sum over the feet of J^T (wrench of the ground)
 
-The six global coordinates have no muscles. The remaining force and moment at these coordinates are the residual, which
-measures the inconsistency between motion, masses and ground forces.
+The six global coordinates have no muscles. The remaining force and moment at these coordinates are the residuals, which
+measure the inconsistency between motion, masses and ground forces.
 
-Motion and forces pass the same low-pass filter. After a heel strike, accelerations and ground forces have high
-frequencies that cancel in the joint moments; if only the motion is filtered, they remain as artefacts (Bisseling and
-Hof 2006, Kristianslund et al. 2012).
+Motion and forces are filtered by the same low-pass filter. After a heel strike, accelerations and ground forces have
+high-frequency components that cancel in the joint moments. If only the motion is filtered, they remain as artefacts
+(Bisseling and Hof 2006, Kristianslund et al. 2012).
 """
 
 import math
@@ -29,13 +29,13 @@ from torsor.identification.differentiation import differentiate
 from torsor.robot.robot import Robot
 
 WHERE = "inverse dynamics"
-CUTOFF, ORDER = 6.0, 3  # Hz, and the order of one pass: walking contains little above this frequency (Winter 2009)
+CUTOFF, ORDER = 6.0, 3  # Hz, and order of one pass; walking has little content above this frequency (Winter 2009)
 FEET = {"right": "right_foot", "left": "left_foot"}
 OSIM_FEET = {"right": "calcn_r", "left": "calcn_l"}
-MIN_FORCE = 0.01  # N: all measured forces count; below this there is no centre of pressure
-MAX_PRESSURE_DISTANCE = 0.35  # m: a centre of pressure farther from the ankle is not below this foot
-EDGE_FRACTION = 0.25  # of 1 / cutoff: at the ends of a recording, filtered accelerations are inaccurate
-LARGE_RESIDUAL = 0.25  # of the weight: a larger residual is not noise
+MIN_FORCE = 0.01  # N; below this force, there is no centre of pressure, but all measured forces count
+MAX_PRESSURE_DISTANCE = 0.35  # m; a centre of pressure farther from the ankle is not under this foot
+EDGE_FRACTION = 0.25  # fraction of 1 / cutoff at the ends of a recording within which accelerations are inaccurate
+LARGE_RESIDUAL = 0.25  # fraction of body weight; larger residuals are not noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class MeasuredDynamics:
     It contains ``q``, ``v``, ``a`` and the generalised ``forces`` (K, n) (N m, N) of the coordinates ``names``, at
     ``times`` (K,). ``residual_force`` (K, 3) (N) and ``residual_moment`` (K, 3) (N m, about the pelvis), in base axes,
     are not explained by the ground forces. ``weight`` is in N. ``ground`` contains the ground forces, and ``external``
-    (K, links, 6) contains their wrenches on the links of the tree, at the link origins and in link axes.
+    (K, links, 6) the corresponding wrenches on the links of the tree, at the link origins in link axes.
     """
 
     names: tuple[str, ...]
@@ -77,7 +77,7 @@ class MeasuredDynamics:
 
     @property
     def residual(self) -> tuple[float, float]:
-        """The RMS of the residual force and of the residual moment (m), both divided by body weight."""
+        """RMS of the residual force and of the residual moment (m), both divided by body weight."""
         sizes = (np.linalg.norm(vectors, axis=1) for vectors in (self.residual_force, self.residual_moment))
         force, moment = (float(np.sqrt(np.mean(vectors**2))) / self.weight for vectors in sizes)
         return force, moment
@@ -102,15 +102,15 @@ def inverse_dynamics(
     order: int = ORDER,
     check: bool = True,
 ) -> MeasuredDynamics:
-    """Return the joint moments of a measured motion q (K, n) at equally spaced times (K,), with measured ground forces.
+    """Return the joint moments of a measured motion q (K, n) at equally spaced times (K,) with measured ground forces.
 
     ``ground`` contains the forces "right" and "left" (``recordings.by_foot``), in the axes of the motion. ``feet``
     names the links on which they act, by default the feet of ``library.human`` or of OpenSim skeletons. The motion is
-    filtered by a zero-phase Butterworth filter with a ``cutoff`` in Hz (``order`` is the order of each of the two
-    passes; None disables the filter), and is differentiated in the frequency domain. ``force_cutoff`` (Hz) is the
-    cutoff of the same filter for the ground forces, by default equal to ``cutoff``; ``math.inf`` leaves the forces
-    unfiltered, as in OpenSim. Samples within about 1 / cutoff of the ends are less accurate. With ``check``, a warning
-    is issued for forces that act far from their foot, and for large residuals.
+    filtered by a zero-phase Butterworth filter with a ``cutoff`` (Hz; None disables the filter) and two passes of order
+    ``order``, and is differentiated in the frequency domain. ``force_cutoff`` (Hz) is the cutoff of the same filter for
+    the ground forces, by default equal to ``cutoff``; ``math.inf`` leaves the forces unfiltered, as in OpenSim. Samples
+    within approximately 1 / cutoff of the ends are less accurate. With ``check``, warnings are issued for forces far
+    from their foot and for large residuals.
 
     Example:
         >>> body, t = torsor.library.human(), np.arange(20) / 100
@@ -144,7 +144,7 @@ def inverse_dynamics(
 
 
 def large_residual(dynamics: MeasuredDynamics, cutoff: float | None = CUTOFF) -> dict[str, str]:
-    """Return the parts of a message about times with a large residual force, except near the ends; empty if none."""
+    """Return message parts on times with a large residual force, except near the ends; empty if there are none."""
     edge = EDGE_FRACTION / (cutoff or CUTOFF)  # s
     size, t = np.linalg.norm(dynamics.residual_force, axis=1) / dynamics.weight, dynamics.times
     size[(t < t[0] + edge) | (t > t[-1] - edge)] = 0.0
@@ -159,7 +159,7 @@ def large_residual(dynamics: MeasuredDynamics, cutoff: float | None = CUTOFF) ->
 def _rates(times: Array, q: Array, cutoff: float | None, order: int) -> tuple[Array, Array, Array]:
     whole_number(order, WHERE, "order", most=12)
     if cutoff is None:
-        cutoff, order = 0.5 * (len(times) - 1) / float(times[-1] - times[0]), 12  # half of the rate
+        cutoff, order = 0.5 * (len(times) - 1) / float(times[-1] - times[0]), 12  # half of the sampling rate
     cutoff = number(cutoff, WHERE, "cutoff (Hz)", above=0.0)
     return differentiate(times, q, cutoff, order=order, ends="straight", where=WHERE)
 
@@ -179,7 +179,7 @@ def _links(tree: Robot, feet: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def _filtered(ground: GroundForces, cutoff: float, order: int) -> Array:
-    """Return the wrenches (T, feet, 6) of the ground about the origin, filtered like the motion."""
+    """Return the ground wrenches (T, feet, 6) about the origin, filtered like the motion."""
     wrench, cutoff = ground.wrench(), number(cutoff, WHERE, "force_cutoff (Hz)", above=0.0, finite=False)
     if math.isinf(cutoff):
         return wrench
@@ -193,9 +193,9 @@ def _filtered(ground: GroundForces, cutoff: float, order: int) -> Array:
 def _external(
     tree: Robot, q: Array, times: Array, wrench: Array, on: GroundForces, feet: Mapping[str, str], check: bool
 ) -> Array:
-    """Return the wrenches (K, links, 6) of the ground on all links, in link axes at the link origins.
+    """Return the ground wrenches (K, links, 6) on all links, at the link origins in link axes.
 
-    ``wrench`` (T, feet, 6) are the wrenches about the origin at the times of the ground forces.
+    ``wrench`` (T, feet, 6) contains the wrenches about the origin at the times of the ground forces.
     """
     poses = tree.poses(q)
     external = np.zeros((len(times), len(tree.links), 6))
@@ -219,7 +219,7 @@ def _external(
 
 
 def _check_place(tree: Robot, poses: Array, times: Array, ground: GroundForces, at: int, side: str, link: str) -> None:
-    """Warn about forces that act far from the foot to which they are assigned."""
+    """Warn about forces that act far from their assigned foot."""
     centers = at_times(times, ground.times, ground.centers[:, at])
     place = tree.place(link)
     T = poses[:, place.link] @ place.pose
@@ -232,7 +232,7 @@ def _check_place(tree: Robot, poses: Array, times: Array, ground: GroundForces, 
 
 
 def residual_wrench(tree: Robot, q: Array, tau: Array) -> tuple[Array, Array]:
-    """Return the residual force and moment (K, 3), about the origin of the first link with a mass."""
+    """Return the residual force and moment (K, 3) about the origin of the first link with a mass."""
     root = next(k for k, link in enumerate(tree.links) if link.mass > 0)
     name = tree.links[root].name
     J = tree.jacobian(q, name)[:, :, :6]

@@ -1,4 +1,4 @@
-"""Inverse kinematics: the motion of a body from marker positions, all frames at once."""
+"""Inverse kinematics: the motion of a body from marker positions, for all frames together."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ from torsor.robot.robot import Robot
 
 
 def rigid_fit(model: Array, measured: Array, weights: Array) -> tuple[Array, Array]:
-    """Return the rotations (K, 3, 3) and translations (K, 3) that bring points (M, 3) closest to (K, M, 3).
+    """Return the rotations (K, 3, 3) and translations (K, 3) that best map points (M, 3) to points (K, M, 3).
 
-    ``weights`` are (K, M). The method (Kabsch 1976) uses a singular value decomposition.
+    ``weights`` has shape (K, M). The method (Kabsch 1976) uses a singular value decomposition.
     """
     total = np.maximum(weights.sum(axis=1), 1e-30)[:, None]
     middle = weights @ model / total
@@ -44,9 +44,9 @@ def rigid_fit(model: Array, measured: Array, weights: Array) -> tuple[Array, Arr
 
 
 def standing_start(fit: Fit, measured: Array, weights: Array) -> Array:
-    """Return the variables (K, n) of the standing posture, with the body moved onto the markers of each frame.
+    """Return the variables (K, n) of the standing posture, moved to the markers of each frame.
 
-    A body is moved only if its first six joints are three prismatic and three revolute joints at right angles.
+    The body is moved only if its first six joints are three prismatic and three revolute joints at right angles.
     """
     body, layout = fit.robot, fit.layout
     y = np.tile(fit.standing, (len(measured), 1))
@@ -63,7 +63,7 @@ def standing_start(fit: Fit, measured: Array, weights: Array) -> Array:
     x[:, 3:6] = _angles(R, ways[3:])
     x[:, :3] = (R @ poses[5, :3, 3] + t - body.poses(x)[:, 5, :3, 3]) @ np.linalg.inv(ways[:3])
     for k in range(6):
-        slope, constant = 1.0, 0.0  # of the position, which moves with its variable
+        slope, constant = 1.0, 0.0  # coefficients of the position as a linear function of its variable
         for curve in layout.curves[k] if layout.curves else ():
             by, at = curve.line or (1.0, 0.0)
             slope, constant = by * slope, by * constant + at
@@ -72,7 +72,7 @@ def standing_start(fit: Fit, measured: Array, weights: Array) -> Array:
 
 
 def _free_root(body: Robot) -> Array | None:
-    """Return the axes (6, 3) at zero of the three prismatic and three revolute joints that carry the body, or None."""
+    """Return the axes (6, 3) of the three prismatic and three revolute base joints in the zero posture, or None."""
     kinds = [joint.type for joint in body.joints[:6]]
     if kinds != ["prismatic"] * 3 + ["revolute"] * 3 or list(body.parents[:6]) != [-1, 0, 1, 2, 3, 4]:
         return None
@@ -83,7 +83,7 @@ def _free_root(body: Robot) -> Array | None:
 
 
 def _angles(R: Array, axes: Array) -> Array:
-    """Return the angles (K, 3) of rotations R about three perpendicular axes, each carried by the previous ones."""
+    """Return the angles (K, 3) of rotations R about three successive perpendicular axes."""
     turned = axes @ R @ axes.T
     first = np.arctan2(-turned[:, 1, 2], turned[:, 2, 2])
     third = np.arctan2(-turned[:, 0, 1], turned[:, 0, 0])
@@ -91,18 +91,19 @@ def _angles(R: Array, axes: Array) -> Array:
     return float(np.sign(np.linalg.det(axes))) * np.stack([np.unwrap(first), second, np.unwrap(third)], axis=1)
 
 
-# m: larger errors of a marker, and of all markers (RMS), deserve a look; OpenSim's guidelines have the same values.
+# m; larger errors of one marker, and of all markers (RMS), should be checked; the values are those of OpenSim's
+# guidelines.
 LARGE_MARKER_ERROR, LARGE_RMS = 0.04, 0.02
-SWAP_FRACTION = 0.25  # two markers are swapped if exchanging them leaves this fraction of their squared distances
+SWAP_FRACTION = 0.25  # two markers are swapped if exchanging them reduces their squared distances to this fraction
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredMotion:
     """A measured motion of K frames.
 
-    It contains ``q`` (K, nq) of the ``body``, at ``times`` (K,) (s). ``errors`` (K, M) are the distances (m) of the
-    ``markers`` from their measured positions, NaN where they were not seen. ``converged`` and ``determined`` (K,) are
-    flags: a frame is not determined if its markers leave a coordinate undefined, which is then taken from neighbouring
+    It contains ``q`` (K, nq) of the ``body`` at ``times`` (K,) (s). ``errors`` (K, M) are the distances (m) of the
+    ``markers`` from their measured positions, NaN for missing markers. ``converged`` and ``determined`` (K,) are flags:
+    a frame is not determined if its markers leave a coordinate undefined, which is then interpolated from neighbouring
     frames. ``swapped`` lists (first frame, last frame, marker, marker) for exchanged names.
     """
 
@@ -117,7 +118,7 @@ class MeasuredMotion:
 
     @cached_property
     def rms(self) -> Array:
-        """The root mean square distance (K,) of the markers of each frame, in m; NaN for a frame without markers."""
+        """The root mean square marker distance (K,) (m) of each frame; NaN for frames without markers."""
         seen = np.isfinite(self.errors)
         total = np.where(seen, self.errors, 0.0) ** 2
         with np.errstate(invalid="ignore"):
@@ -125,12 +126,12 @@ class MeasuredMotion:
 
     @property
     def total_rms(self) -> float:
-        """The root mean square distance of all markers in all frames, in m."""
+        """The root mean square distance (m) of all markers in all frames."""
         return float(np.sqrt(np.nanmean(self.errors**2)))
 
     @property
     def marker_rms(self) -> dict[str, float]:
-        """The root mean square distance of each marker over all frames, in m."""
+        """The root mean square distance (m) of each marker over all frames."""
         seen = np.isfinite(self.errors)
         total = (np.where(seen, self.errors, 0.0) ** 2).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
         return dict(zip(self.markers.names, np.sqrt(total).tolist(), strict=True))
@@ -147,7 +148,7 @@ class MeasuredMotion:
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings about swapped markers, a poor fit, and frames that are undetermined or did not converge.
+        """Warnings about swapped markers, a poor fit, and undetermined or unconverged frames.
 
         Frames are counted from 1, as in files.
         """
@@ -183,7 +184,7 @@ def swapped_pairs(
     doubtful = errors.max(axis=1) > LARGE_MARKER_ERROR
     if not doubtful.any():
         return ()
-    if not doubtful.all():  # positions in a doubtful frame are interpolated from neighbouring good frames
+    if not doubtful.all():  # positions in doubtful frames are interpolated from neighbouring good frames
         frames, good = np.arange(len(places)), np.flatnonzero(~doubtful)
         places = fit.places(at_times(frames, good, fitted.y[good]))
         errors = np.where(seen, np.linalg.norm(places - measured, axis=2), 0.0)
@@ -206,10 +207,11 @@ WHERE_PATHS = "marker paths"
 def marker_paths(
     body: Robot | Skeleton, markers: MarkerSet, times: ArrayLike, q: ArrayLike, axes: str | None = None
 ) -> Markers:
-    """Return the recording (K, M, 3) of the markers on a body in a motion q (K, n) at times (K,) in s.
+    """Return the recording (K, M, 3) of markers on a body in a motion q (K, n) at times (K,) (s).
 
     ``axes`` are the axes of the motion: "left up forward" for a Robot, as in ``library.human``, and OpenSim's axes for
-    a skeleton. Use this function to check the analysis of a known motion, or to write a predicted motion as .trc.
+    a skeleton. Use this function to verify the analysis of a known motion, or to write a predicted motion as a .trc
+    file.
 
     Example:
         >>> body = torsor.library.human()
@@ -228,12 +230,12 @@ def marker_paths(
 
 
 WHERE = "inverse kinematics"
-STRIDE = 16  # frames between those that are fitted first, from the standing posture; others start in between
-# A frame is doubtful if its RMS is this many times the median, plus a rounding tolerance (m). A cost is better below
-# this fraction. Better frames start others, for this many waves.
+STRIDE = 16  # stride of the frames that are fitted first, from the standing posture; the others start from these
+# A frame is doubtful if its RMS exceeds this multiple of the median plus a rounding tolerance (m). A fit is better if
+# its cost is below this fraction. Improved frames are starting points for others, for this many waves.
 DOUBTFUL_RATIO, ROUNDING, IMPROVEMENT_RATIO, MAX_WAVES = 1.5, 1e-6, 0.95, 8
-JUMP_THRESHOLD = 1.2  # rad, m: larger second differences of coordinates are fitted again
-MAX_MARKER_EXTENT = 10.0  # m: markers of one frame that are farther apart are not in m
+JUMP_THRESHOLD = 1.2  # rad, m; frames with larger second differences are fitted again
+MAX_MARKER_EXTENT = 10.0  # m; if markers of one frame are farther apart, the unit is not m
 
 
 def inverse_kinematics(
@@ -248,20 +250,20 @@ def inverse_kinematics(
     tolerance: float = 1e-6,
     start: ArrayLike | None = None,
 ) -> MeasuredMotion:
-    """Return the motion that brings the markers of a body closest to a recording.
+    """Return the motion of a body that best fits a recording of markers.
 
     The motion minimises the sum of weight * distance^2 (m^2) over markers and frames, plus ``smooth`` (m^2/rad^2) times
     the squared second differences of the coordinates. Derivatives are exact. Coordinates stay within ``lower`` and
-    ``upper`` of the body, unless ``ranges`` is False. Missing markers (NaN) are ignored, as are markers of the
-    recording that are not in the set.
+    ``upper`` of the body, unless ``ranges`` is False. Missing markers (NaN), and markers of the recording that are not
+    in the set, are ignored.
 
-    Coordinates on which no marker depends keep their value in ``start`` (nq; 0 by default). Coordinates in ``frozen``
-    {coordinate: value} are fixed. ``tied`` {coordinate: other} makes coordinates equal; by default the four spine
-    joints of ``library.human`` bend equally. In an OpenSim skeleton (``skeleton``, with its own ``markers``),
+    Coordinates that do not move markers keep their value in ``start`` (nq; by default 0). Coordinates in ``frozen``
+    {coordinate: value} are fixed. ``tied`` {coordinate: other} makes coordinates equal; by default, the four spine
+    joints of ``library.human`` bend equally. In an OpenSim skeleton (``skeleton``, whose ``markers`` are included),
     coordinates start at their defaults; locked coordinates stay there, and coupled coordinates follow the others.
 
-    Frames converge when no coordinate changes by more than ``tolerance`` (rad, m). The result lists frames that did not
-    converge or are not determined, and pairs of swapped markers.
+    Frames converge when no coordinate changes by more than ``tolerance`` (rad, m). The result lists unconverged and
+    undetermined frames, and pairs of swapped markers.
 
     Example:
         >>> arm = torsor.library.planar_chain(2, length=1.0)
@@ -294,7 +296,7 @@ def inverse_kinematics(
 
 
 def checked_recording(markers: MarkerSet, recording: Markers) -> tuple[MarkerSet, Array, Array]:
-    """Return the markers in a recording, its times (K,) and their positions (K, M, 3) in m."""
+    """Return the markers that are in a recording, with its times (K,) (s) and their positions (K, M, 3) (m)."""
     instance_of(markers, MarkerSet, WHERE, "markers", allowed="a MarkerSet")
     checked_markers(recording, WHERE, "recording")
     names, times, positions = list(recording.names), recording.times, recording.positions
@@ -321,7 +323,7 @@ def checked_recording(markers: MarkerSet, recording: Markers) -> tuple[MarkerSet
 
 
 def check_upright(body: Mechanism, axes: str, source: str) -> None:
-    """Raise ModelError if the vertical axis of a recording is not along the body's gravity."""
+    """Raise ModelError if the vertical axis of a recording is not parallel to the body's gravity."""
     up = up_axis(axes)
     if up is None or not body.gravity.any():
         return
@@ -331,7 +333,7 @@ def check_upright(body: Mechanism, axes: str, source: str) -> None:
 
 
 def fitted_recording(fit: Fit, measured: Array, weights: Array, tolerance: float) -> Fitted:
-    """Return the fit of all frames: some start from the posture, the others from values interpolated between these."""
+    """Return the fit of all frames: some start from the standing posture, and the others from interpolated fits."""
     count = len(measured)
     first: NDArray[np.intp] = np.unique(np.append(np.arange(0, count, STRIDE), count - 1))
     y = standing_start(fit, measured[first], weights[first])
@@ -351,9 +353,9 @@ def fitted_recording(fit: Fit, measured: Array, weights: Array, tolerance: float
 
 
 def _between_determined(fit: Fit, fitted: Fitted, measured: Array, weights: Array, tolerance: float) -> Fitted:
-    """Refit undetermined or jumping frames, as close as possible to their neighbours.
+    """Refit undetermined or discontinuous frames as close as possible to their neighbours.
 
-    A frame with few markers may have two solutions that fit equally well, such as a forearm rotated the other way.
+    A frame with few markers may have two equally good solutions, such as a forearm rotated in either direction.
     """
     jumps = np.zeros(len(fitted.y), dtype=bool)
     jumps[1:-1] = np.abs(np.diff(fitted.y, 2, axis=0)).max(axis=1) > JUMP_THRESHOLD
@@ -367,9 +369,9 @@ def _between_determined(fit: Fit, fitted: Fitted, measured: Array, weights: Arra
 
 
 def _from_neighbours(fit: Fit, fitted: Fitted, measured: Array, weights: Array, tolerance: float) -> Fitted | None:
-    """Return a better fit of doubtful frames, started from the nearest good frames, or None if there is none.
+    """Return a better fit of doubtful frames from the nearest good frames, or None if there is none.
 
-    A frame in a different minimum from its neighbours, for example with an elbow bent the other way, fits much worse.
+    A frame in a different minimum than its neighbours, for example with a hyperextended elbow, has a much larger error.
     """
     rms = np.sqrt(fitted.cost / np.maximum(weights.sum(axis=1), 1e-30))
     doubtful = ~fitted.converged | (rms > DOUBTFUL_RATIO * np.median(rms) + ROUNDING)

@@ -1,4 +1,4 @@
-"""Markers on a body: the link of each marker, and its position on that link."""
+"""Markers on a body: the link of each marker, and its position on the link."""
 
 import math
 import re
@@ -20,10 +20,10 @@ Place = tuple[str, tuple[float, float, float]]
 
 @dataclass(frozen=True)
 class MarkerSet:
-    """Markers by name: ``places`` {marker: (link, (x, y, z))}, in m in link axes.
+    """Markers by name: ``places`` {marker: (link, (x, y, z))}, with positions in m in link axes.
 
     ``weights`` {marker: weight} are 1 by default. Markers in ``free``, such as clusters on thigh and shank, are not at
-    a skeletal landmark; calibration determines their positions.
+    skeletal landmarks; calibration determines their positions.
 
     Example:
         >>> markers = MarkerSet({"R.Heel": ("right_foot", (0.0, -0.05, -0.06))}, weights={"R.Heel": 2.0})
@@ -68,7 +68,7 @@ class MarkerSet:
         return float(self.weights.get(name, 1.0))
 
     def links(self, body: Mechanism) -> tuple[int, ...]:
-        """Return the link index of each marker; raise ModelError for a link that the body does not have."""
+        """Return the link index of each marker; raise ModelError if the body does not have the link."""
         known = {link.name: k for k, link in enumerate(body.links)}
         for name, (link, _) in self.places.items():
             if link not in known:
@@ -95,32 +95,33 @@ class MarkerSet:
         return MarkerSet({name: self.places[name] for name in chosen}, weights, self.free & set(chosen))
 
     def moved(self, local: Array) -> "MarkerSet":
-        """Return the set with new positions (M, 3) on the same links."""
+        """Return the set with new positions (M, 3) (m) on the same links."""
         places = {name: (link, tuple(at)) for (name, (link, _)), at in zip(self.places.items(), local, strict=True)}
         return MarkerSet(places, self.weights, self.free)
 
 
 # Anatomical markers by their names in common marker sets, and their positions on ``library.human``.
 #
-# The hips lie behind, below and beside the midpoint of the two ASIS by the regression of Harrington et al. (2007), from
-# the width between the ASIS and the depth from them to the PSIS:
+# The regression of Harrington et al. (2007) yields the distances of the hips behind, below and beside the midpoint of
+# the two ASIS, from the pelvis width between the ASIS and the depth between ASIS and PSIS:
 #
 #     back 0.24 depth + 9.9 mm      down 0.30 width + 10.9 mm      aside 0.33 width + 7.3 mm
 #
-# Its errors are 3 to 5 mm. All other positions are initial guesses from the skeleton, half-widths of joints and a
-# marker radius of 7 mm, for a man of 1.741 m; calibration moves them.
+# Its errors are 3 mm to 5 mm. All other positions are initial guesses from the skeleton, half-widths of joints and a
+# marker radius of 7 mm, for a man with a height of 1.741 m; calibration adjusts them.
 
-# Distance between the ASIS, and from their midpoint to that of the PSIS, of a man of 1.741 m (m). The plane through
-# these four points leans forward in standing (rad); it only sets the zero of tilt and hip flexion.
+# Distance between the ASIS, and between the midpoints of ASIS and PSIS, of a man with a height of 1.741 m (m). The
+# forward inclination (rad) of the plane through these four points when standing only affects the zero of tilt and hip
+# flexion.
 WIDTH, DEPTH, LEAN = 0.24, 0.155, math.radians(11.0)
-LOOSE_SPREAD = 0.015  # m: accuracy of a position on the skeleton
+LOOSE_SPREAD = 0.015  # m; accuracy of a position on the skeleton
 
 
 @dataclass(frozen=True)
 class Landmark:
-    """A position on a link: ``at`` (m) on the right side, with x to the left; ``spread`` (m) is its accuracy.
+    """A position on a link: ``at`` (m) on the right side, with x to the left, and its accuracy ``spread`` (m).
 
-    ``names`` are name patterns without the side; a midline position has no ``side``.
+    ``names`` are name patterns without a side; midline positions have no ``side``.
     """
 
     names: str
@@ -132,15 +133,16 @@ class Landmark:
 
 
 def hips_from_pelvis(width: float, depth: float) -> tuple[float, float, float]:
-    """Return the hip distances behind, below and beside the midpoint of the ASIS, in m (Harrington et al. 2007)."""
+    """Return the hip distances (m) behind, below and beside the midpoint of the ASIS (Harrington et al. 2007)."""
     return 0.24 * depth + 0.0099, 0.30 * width + 0.0109, 0.33 * width + 0.0073
 
 
 def pelvis_places(width: float, depth: float) -> dict[str, tuple[float, float, float]]:
-    """Return the right ASIS, right PSIS and sacrum in pelvis axes, with the origin midway between the hips."""
+    """Return the positions of right ASIS, right PSIS and sacrum in pelvis axes, with the origin between the hips."""
     back, down, _ = hips_from_pelvis(width, depth)
     c, s = math.cos(LEAN), math.sin(LEAN)
-    # The PSIS are about 90 mm apart; a marker on the second sacral vertebra is 20 mm below their midpoint.
+    # The distance between the PSIS is approximately 90 mm. A marker on the second sacral vertebra is 20 mm below their
+    # midpoint.
     flat = {
         "asis": (-width / 2, down, back),
         "psis": (-0.045, down, back - depth),
@@ -151,8 +153,8 @@ def pelvis_places(width: float, depth: float) -> dict[str, tuple[float, float, f
 
 _PELVIS = pelvis_places(WIDTH, DEPTH)
 LANDMARKS = {key: Landmark(**{"at": _PELVIS.get(key), **row}) for key, row in data_of(__name__).items()}
-# Joints of the model are at the proximal end of their link. Landmarks at the distal end are this far below (de Leva's
-# length, in m for 1.741 m), with the name of the joint there.
+# Joints of the model are at the proximal end of their link. Landmarks at the distal end are lower by this distance (de
+# Leva's length in m, for a height of 1.741 m), with the name of the joint there.
 _LOWER_END = {"knee": "knee_flexion", "ankle": "ankle_flexion", "elbow": "elbow_flexion", "wrist": "wrist_flexion"}
 
 _SIDES = {"r": "right", "l": "left", "right": "right", "left": "left"}
@@ -180,9 +182,9 @@ def marker_set(body: Robot, names: Iterable[str], unknown: str = "raise") -> Mar
     """Return the positions of markers on a body (``library.human``), from their names in common marker sets.
 
     Known names are ASIS, PSIS, sacrum, clusters of thigh, shank, upper arm and forearm, knee, ankle, heel, toe, MT5,
-    MT1, shoulder, clavicle, C7, sternum, elbow, wrist, hand and head, with their common abbreviations, and "R", "L",
-    "right" or "left" before or after them. Cluster markers are ``free``: calibration determines their positions.
-    ``unknown`` ("raise" or "drop") controls the treatment of unknown names; to use such markers, create a MarkerSet
+    MT1, shoulder, clavicle, C7, sternum, elbow, wrist, hand and head, with their common abbreviations, and the prefixes
+    or suffixes "R", "L", "right" and "left". Cluster markers are ``free``, so calibration determines their positions.
+    ``unknown`` ("raise" or "drop") determines the treatment of unknown names; to use such markers, create a MarkerSet
     with links and positions.
 
     Example:
@@ -209,16 +211,16 @@ def marker_set(body: Robot, names: Iterable[str], unknown: str = "raise") -> Mar
 
 
 def spreads(markers: MarkerSet) -> Array:
-    """Return the accuracy of each marker position on its link (M,), in m; infinite for free and unknown markers."""
+    """Return the accuracy (M,) (m) of the marker positions on their links; infinite for free and unknown markers."""
     known = {name: recognised(name) for name in markers.names if name not in markers.free}
     spread = {name: LANDMARKS[landmark[0]].spread for name, landmark in known.items() if landmark is not None}
     return np.array([spread.get(name, np.inf) for name in markers.names])
 
 
 def far_ends(body: Robot, markers: MarkerSet) -> Array:
-    """Return, for each marker at the distal end of its link, the joint origin at that end (M, 3); else 0.
+    """Return the joint origins (M, 3) at the distal ends of links for markers at these ends, and 0 for the others.
 
-    Such a marker moves with the length of the link.
+    The positions of such markers depend on the length of the link.
     """
     origins = np.zeros((len(markers.names), 3))
     for k, name in enumerate(markers.names):

@@ -1,24 +1,23 @@
-"""Symbolic least squares for markers: cost, gradient and Hessian of one frame, and their solution.
+"""Symbolic least squares for markers: cost, gradient and Hessian of one frame, and solution of the equations.
 
 With weights w, measured positions y and marker positions x(q), in base axes,
 
     minimise  sum of w |x(q) - y|^2        H = sum of w J^T J       g = sum of w J^T (x - y)
 
 H is the mass matrix of the body with a point mass w at each marker, so the composite-rigid-body recursion computes it
-without a Jacobian. Let m, h and I be the mass, first moment and inertia, about the origin, of all markers that joint j
-moves:
+without a Jacobian. With the mass m, first moment h and inertia I about the origin of all markers that joint j moves,
 
     f_j = w_j x h + m v_j      n_j = I w_j + h x v_j      H_ij = w_i . n_j + v_i . f_j      (i moves j)
 
-(w_j, v_j) is the axis of joint j as a twist about the origin (Featherstone 2008, section 6.2). The second derivative of
-a position with respect to i and j is w_i x (dx/dq_j), so the exact Hessian has an additional term in n_j,
+where (w_j, v_j) is the axis of joint j as a twist about the origin (Featherstone 2008, section 6.2). The second
+derivative of a position with respect to i and j is w_i x (dx/dq_j), so in the exact Hessian, n_j is replaced by
 
     n_j + Q w_j - trace(Q) w_j + v_j x f        Q = sum of w x (x - y)^T      f = sum of w (x - y)
 
-If a position is a function f of a variable, as in OpenSim joints, its axis is multiplied by f', and the exact Hessian
-has f'' times the derivative with respect to the position on its diagonal.
+If a position is a function f of a variable, as in OpenSim joints, its axis is multiplied by f', and f'' times the
+derivative with respect to the position is added to the diagonal of the exact Hessian.
 
-The tree structure also provides an elimination order without fill-in, from the tips to the root (section 6.5).
+The tree structure also determines an elimination order without fill-in, from the tips to the root (section 6.5).
 """
 
 from dataclasses import dataclass, replace
@@ -34,15 +33,15 @@ from torsor.robot.robot import Robot
 from torsor.spatial import cross, inverse_pose
 
 Twist = tuple[ca.SX, ca.SX]
-Rates = tuple[ca.SX | float, ca.SX | float]  # first and second derivatives of a position in its variable
+Rates = tuple[ca.SX | float, ca.SX | float]  # first and second derivatives of a position with respect to its variable
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The structure on which the equations of a recording depend, apart from numbers that may change.
+    """The structure of the equations of a recording, without numbers that may change.
 
-    ``links`` are the link indices of the M markers. Position k of the robot is variable ``variables[k]``; -1 means that
-    the position is ``fixed[k]``. With ``curves``, position k is the composition curves[k] of the variable.
+    ``links`` are the link indices of the M markers. Position k of the robot is variable ``variables[k]``, or
+    ``fixed[k]`` if that is -1. With ``curves``, position k is the function curves[k] of the variable.
     """
 
     links: tuple[int, ...]
@@ -67,7 +66,7 @@ class Layout:
         return q
 
     def moved(self, k: int, y: ca.SX) -> tuple[ca.SX, ca.SX | float, ca.SX | float]:
-        """Return position k as a function of y (n), with first and second derivatives with respect to its variable."""
+        """Return position k as a function of y (n), with its first and second derivatives by its variable."""
         if self.variables[k] < 0:
             return ca.SX(self.fixed[k]), 0.0, 0.0
         x, slope, bend = y[self.variables[k]], ca.SX(1), ca.SX(0)
@@ -79,7 +78,7 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Equations:
-    """The symbols of one frame: inputs, cost, gradient (n x 1) and Hessian as {(i, j): entry}."""
+    """The symbolic equations of one frame: inputs, cost, gradient (n x 1), and Hessian as {(i, j): entry}."""
 
     inputs: dict[str, ca.SX]
     cost: ca.SX
@@ -95,9 +94,9 @@ def moved_places(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[c
 
 
 def _moved(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[ca.SX], Tree, list[Move]]:
-    """Return the inputs, the marker positions as functions of them, the tree, and the motions of its joints.
+    """Return the inputs, the symbolic marker positions, the tree, and the motions of its joints.
 
-    Inputs are y (n), joint ``offsets`` (links, 3) in their parents, and positions ``local`` (M, 3) on the links.
+    Inputs are y (n), joint ``offsets`` (links, 3) in parent axes, and marker positions ``local`` (M, 3) on the links.
     """
     count, joints = len(layout.links), robot.joints
     inputs = {"y": ca.SX.sym("y", layout.count), "offsets": ca.SX.sym("offsets", len(joints), 3)}
@@ -123,7 +122,7 @@ def _moved(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[ca.SX],
 
 
 def equations(robot: Robot, layout: Layout) -> Equations:
-    """Return the equations of one frame; further inputs are ``measured`` (M, 3) and ``weights`` (M).
+    """Return the equations of one frame, with the additional inputs ``measured`` (M, 3) and ``weights`` (M).
 
     The Hessian is the Gauss-Newton matrix if the input ``exact`` is 0, and exact if it is 1.
     """
@@ -161,7 +160,7 @@ def equations(robot: Robot, layout: Layout) -> Equations:
 
 
 class _Load:
-    """Mass, first and second moments of the markers that a body carries, and their residuals as a wrench."""
+    """Mass and first and second moments of the markers carried by a body, and their residuals as a wrench."""
 
     def __init__(self) -> None:
         self.used = False
@@ -169,7 +168,7 @@ class _Load:
         self.Q, self.f = ca.SX.zeros(3, 3), ca.SX.zeros(3)
 
     def add(self, w: ca.SX, x: ca.SX, off: ca.SX) -> None:
-        """Add one marker with a weight, its position and its residual."""
+        """Add a marker with weight w, position x and residual ``off``."""
         wx = w * x
         self.used, self.m, self.h = True, self.m + w, self.h + wx
         self.second += ca.triu(wx @ x.T)
@@ -177,7 +176,7 @@ class _Load:
         self.Q += wx @ off.T
 
     def join(self, other: "_Load") -> None:
-        """Add the markers of a body that this one carries."""
+        """Add the markers of a child body."""
         self.used, self.m, self.h = True, self.m + other.m, self.h + other.h
         self.second, self.Q, self.f = self.second + other.second, self.Q + other.Q, self.f + other.f
 
@@ -188,7 +187,7 @@ class _Load:
         return ca.vertcat(Q[1, 2] - Q[2, 1], Q[2, 0] - Q[0, 2], Q[0, 1] - Q[1, 0]), self.f
 
     def times(self, axis: Twist, exact: ca.SX) -> Twist:
-        """Return the moment and force that accelerate the point masses along a twist, with the second derivatives."""
+        """Return the moment and force that accelerate the point masses along a twist, including second derivatives."""
         w, v = axis
         second = ca.triu2symm(self.second)
         inertia_w = ca.trace(second) * w - second @ w
@@ -201,7 +200,7 @@ def _dot(twist: Twist, wrench: Twist) -> ca.SX:
 
 
 def _columns(tree: Tree, moved: list[Move]) -> list[list[tuple[int, Twist]]]:
-    """Return the index and the twist about the base origin, in base axes, of each coordinate of each body."""
+    """Return, for each body, the index and the twist (about the base origin, in base axes) of each coordinate."""
     columns = []
     for body, move, (R, p) in zip(tree.bodies, moved, world_poses(tree, moved), strict=True):
         twists = []
@@ -215,7 +214,7 @@ def _columns(tree: Tree, moved: list[Move]) -> list[list[tuple[int, Twist]]]:
 def _moving(
     k: int, at: int, tree: Tree, columns: list[list[tuple[int, Twist]]], layout: Layout, rates: list[Rates]
 ) -> dict[int, Twist]:
-    """Return, by variable, the sum of the twists of the coordinates before ``at`` that move body k."""
+    """Return the summed twists, by variable, of the coordinates before ``at`` that move body k."""
     sums: dict[int, Twist] = {}
     body = k
     while body >= 0:
@@ -229,7 +228,7 @@ def _moving(
 
 
 def solve(hessian: dict[tuple[int, int], ca.SX], right: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return H^-1 ``right`` and the smallest pivot, from the factorisation L^T D L, which has no fill-in for a tree.
+    """Return H^-1 ``right`` and the smallest pivot, by the factorisation L^T D L, which has no fill-in for a tree.
 
     The pivot is 0 if the markers do not determine the variables.
     """

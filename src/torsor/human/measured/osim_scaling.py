@@ -1,8 +1,8 @@
-"""OpenSim skeletons scaled to a person: body factors from marker distances, masses, and marker positions.
+"""Scaling of OpenSim skeletons to a person: body factors from marker distances, masses, and marker positions.
 
-A measurement compares the mean distance between marker pairs in a standing trial with the distance on the skeleton. If
-S is the diagonal matrix of the factors of a body, its points, joints and centre of mass move from x to S x. If m'/m is
-the ratio of its masses, its second moment of mass, E = trace(I)/2 - I, becomes
+A measurement compares the mean distance between marker pairs in a standing trial with the distance on the skeleton.
+With the diagonal matrix S of the factors of a body, its points, joints and centre of mass move from x to S x. With the
+mass ratio m'/m, its second moment of mass E = trace(I)/2 - I becomes
 
     E' = m'/m S E S        I' = trace(E') - E'
 """
@@ -27,12 +27,12 @@ from torsor.spatial import inverse_pose
 
 WHERE = "scaled skeleton"
 MIN_FACTOR, MAX_FACTOR = 0.3, 3.0  # plausible factors, from a small child to a giant relative to an adult skeleton
-ANCHORS = 1000.0  # weight of fixed markers relative to movable ones, while these are placed as measured
+ANCHORS = 1000.0  # weight of fixed markers relative to movable ones during placement of the latter
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """A length that determines scale factors: the mean distance of ``pairs`` of markers.
+    """A length that determines scale factors, the mean distance of ``pairs`` of markers.
 
     The ratio of measured to model length scales the ``bodies``, {body: axes}, along their axes "x", "y", "z".
 
@@ -46,9 +46,9 @@ class Measurement:
 
 
 def scale_factors(model: OsimModel, standing: Markers, measurements: Sequence[Measurement]) -> dict[str, Array]:
-    """Return the factors (3,) along x, y and z of the bodies that measurements scale.
+    """Return the factors (3,) along x, y and z of the bodies scaled by measurements.
 
-    Each factor is the mean, over the pairs, of the measured distance (its mean over the frames) divided by the distance
+    Each factor is the mean over the pairs of the ratio of the measured distance (mean over the frames) to the distance
     on the skeleton in its default posture.
     """
     body, factors = skeleton(model), dict[str, Array]()
@@ -76,7 +76,7 @@ def scale_factors(model: OsimModel, standing: Markers, measurements: Sequence[Me
 
 
 def scaled_model(model: OsimModel, factors: Mapping[str, ArrayLike], mass: float | None = None) -> OsimModel:
-    """Return a skeleton with bodies scaled by ``factors`` {body: factor or (x, y, z)}, and a ``mass`` in kg.
+    """Return a skeleton with bodies scaled by ``factors`` {body: factor or (x, y, z)}, and with a ``mass`` (kg).
 
     Joints, centres of mass, inertias and markers are scaled accordingly. Bodies keep their fractions of the total mass.
 
@@ -99,7 +99,7 @@ def scaled_model(model: OsimModel, factors: Mapping[str, ArrayLike], mass: float
         by_body[name] = vector
     ratio = 1.0 if mass is None else number(mass, WHERE, "mass (kg)", above=0.0) / model.mass
     bodies = {name: _scaled_body(body, by_body[name], ratio) for name, body in model.bodies.items()}
-    by_name = defaultdict(lambda: np.ones(3), by_body)  # 1 for the ground
+    by_name = defaultdict(lambda: np.ones(3), by_body)  # the ground has factors of 1
     markers = {name: m._replace(location=by_name[m.body] * m.location) for name, m in model.markers.items()}
     shapes = tuple(_scaled_shape(shape, by_name[shape.body]) for shape in model.shapes)
     joints = {name: _scaled_joint(j, by_name[j.parent], by_name[j.child]) for name, j in model.joints.items()}
@@ -111,8 +111,8 @@ def scaled_skeleton(
 ) -> OsimModel:
     """Return a skeleton scaled to a standing person: sizes, ``mass`` (kg), and positions of movable markers.
 
-    The skeleton takes the posture that fits its fixed markers. Markers declared movable in the file (clusters on
-    thighs and shanks) are then placed where they were measured.
+    The posture of the skeleton is fitted to its fixed markers. Markers declared movable in the file (clusters on thighs
+    and shanks) are then moved to their measured positions.
     """
     checked_markers(standing, WHERE, "standing")
     scaled = scaled_model(model, scale_factors(model, standing, measurements), mass)
@@ -150,13 +150,13 @@ def _scaled_body(body: OsimBody, factors: Array, ratio: float) -> OsimBody:
 
 
 def _scaled_shape(shape: OsimShape, factors: Array) -> OsimShape:
-    """Return a surface scaled with its body; a rotated surface takes the mean factors along its own axes."""
+    """Return a surface scaled with its body; the factors of a rotated surface are means along its axes."""
     along = pose_of(shape.place)[:3, :3].T ** 2 @ factors
     return shape._replace(scale=along * shape.scale, place=_moved(shape.place, factors))
 
 
 def _scaled_joint(joint: OsimJoint, parent: Array, child: Array) -> OsimJoint:
-    """Return a joint whose frames, and whose translations on the parent, are scaled by the factors of their bodies."""
+    """Return a joint with its frames, and its translations on the parent, scaled by the factors of the bodies."""
     axes = tuple(
         axis._replace(scale=axis.scale * float(axis.axis @ (parent * axis.axis) / (axis.axis @ axis.axis)))
         if axis.name.startswith("translation")

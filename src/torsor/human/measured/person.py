@@ -1,4 +1,4 @@
-"""A measured person: a body with segment lengths determined from the markers of a recording."""
+"""A measured person: a body with segment lengths from the markers of a recording."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -28,26 +28,26 @@ from torsor.human.recordings.recording import checked_markers
 from torsor.library.human import human
 from torsor.robot.robot import Robot
 
-# Scaling: segment lengths and marker positions from a recording, by one least-squares fit over frames and person.
+# Scaling: segment lengths and marker positions from a recording, by a least-squares fit over frames and person.
 #
 #     minimise  sum over frames and markers of w |x(y_k, f, m) - measured|^2 / noise^2
 #             + sum of |m - m_0|^2 / spread^2 + sum of (f - f_0)^2 / doubt^2 + sum of |y_k - posture|^2 / play^2
 #
 # over the postures y_k of some frames, the length factors f and the marker positions m on their links. Free markers
-# have no m_0. The frames are eliminated one by one (Schur complement), so the remaining system has the size of the
-# person. All derivatives are exact.
+# have no m_0. The frames are eliminated one by one (Schur complement), so the remaining system contains only f and m.
+# All derivatives are exact.
 
-# Skin markers move by this much relative to the bone (m). They do so in the same way in each stride, so all frames
-# together count as no more than this many independent ones.
+# Displacement (m) of skin markers relative to the bone. It repeats in each stride, so all frames together count as at
+# most this number of independent frames.
 NOISE, INDEPENDENT = 0.005, 4.0
-POSTURE_SPREAD = 1.0  # rad: walking postures are arbitrary; this only keeps undetermined angles near zero
-STANDING_SPREAD = 0.09  # rad, 5 degrees: accuracy of the standing posture
+POSTURE_SPREAD = 1.0  # rad; walking postures are arbitrary, so this only keeps undetermined angles near zero
+STANDING_SPREAD = 0.09  # rad (5 degrees); accuracy of the standing posture
 MAX_STEPS, TOLERANCE, MAX_DAMPING = 60, 1e-6, 1e6
 
 
 @dataclass(frozen=True, eq=False)
 class Calibrated:
-    """Length factors (F,), marker positions (M, 3) on their links, postures (K, n), and residuals (K, M) in m."""
+    """Length factors (F,), marker positions (M, 3) on their links (m), postures (K, n), and residuals (K, M) (m)."""
 
     factors: Array
     local: Array
@@ -57,11 +57,11 @@ class Calibrated:
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """Prior knowledge of a person before the recording.
+    """Prior knowledge of a person.
 
-    ``spread`` (M,) is the accuracy of the marker positions on their links (m), and ``masks`` (F, links, 3) are the
-    lengths that each factor scales. ``ends`` (F, M, 3) are the distances by which a factor moves markers on their
-    links, and ``factors`` (F, 2) are the expected factors and their accuracy.
+    ``spread`` (M,) is the accuracy of the marker positions on their links (m), and ``masks`` (F, links, 3) select the
+    lengths scaled by each factor. ``ends`` (F, M, 3) are the derivatives of marker positions on their links with
+    respect to factors, and ``factors`` (F, 2) are the expected factors and their accuracy.
     """
 
     spread: Array
@@ -71,15 +71,15 @@ class Knowledge:
 
     @property
     def firmness(self) -> Array:
-        """The weights (F + 3 M,) of the prior values of factors and positions."""
+        """Weights (F + 3 M,) of the prior values of factors and positions."""
         places = np.where(np.isfinite(self.spread), 1 / self.spread**2, 1e-6 / NOISE**2)
         return np.concatenate([self.factors[:, 1] ** -2, np.repeat(places, 3)])
 
 
 def calibrate(fit: Fit, y: Array, measured: Array, weights: Array, known: Knowledge, standing: int = 0) -> Calibrated:
-    """Return the person that fits frames (K, M, 3) best, starting from postures y (K, n).
+    """Return the person that best fits frames (K, M, 3), starting from postures y (K, n).
 
-    In the last ``standing`` frames the person is in the standing posture.
+    The last ``standing`` frames show the standing posture.
     """
     count, n = y.shape
     M, F = measured.shape[1], len(known.factors)
@@ -109,7 +109,7 @@ def calibrate(fit: Fit, y: Array, measured: Array, weights: Array, known: Knowle
         C[np.diag_indices_from(C)] += firm + damping * np.diagonal(C)
         right = (weighed @ off[..., None])[..., 0] + play * y
         rest = flat.T @ (w * off).ravel() + firm * (person - expected)
-        # Frames are eliminated: y_k = -A^-1 (right_k + B_k person).
+        # The frames are eliminated by y_k = -A^-1 (right_k + B_k person).
         solved = np.linalg.solve(A, np.concatenate([B, right[..., None]], axis=2))
         across = np.swapaxes(B, 1, 2) @ solved
         step = -np.linalg.solve(C - across[..., :-1].sum(axis=0), rest - across[..., -1].sum(axis=0))
@@ -133,7 +133,7 @@ def _on_links(person: Array, known: Knowledge) -> Array:
 
 
 def _derivatives(fit: Fit) -> AnyKernel:
-    """Return the kernel for the positions (M, 3), their Jacobian in y (3 M, n) and the rotations of all links."""
+    """Return the kernel of the marker positions (M, 3), their Jacobian (3 M, n) in y, and the link rotations."""
 
     def traced() -> ca.Function:
         inputs, places, turns = moved_places(fit.robot, fit.layout)
@@ -145,7 +145,7 @@ def _derivatives(fit: Fit) -> AnyKernel:
 
 
 def _subtree_sums(fit: Fit) -> Array:
-    """Return whether the origin of joint l moves marker m, (M, links)."""
+    """Return a mask (M, links) of the joint origins that move each marker."""
     parents = fit.robot.parents
     moves = np.zeros((len(fit.layout.links), len(parents)))
     for m, link in enumerate(fit.layout.links):
@@ -156,7 +156,7 @@ def _subtree_sums(fit: Fit) -> Array:
 
 
 def _by_person(fit: Fit, turns: Array, known: Knowledge, chains: Array) -> Array:
-    """Return the derivatives (K, 3 M, F + 3 M) of the positions with respect to factors and positions on links."""
+    """Return the derivatives (K, 3 M, F + 3 M) of marker positions with respect to factors and positions on links."""
     count, M = len(turns), len(chains)
     R = turns.reshape(count, -1, 3, 3)
     parents = np.array(fit.robot.parents)
@@ -170,11 +170,11 @@ def _by_person(fit: Fit, turns: Array, known: Knowledge, chains: Array) -> Array
 
 
 WHERE = "scaled person"
-MAX_FRAMES = 40  # frames of the recording that are used, evenly spaced
+MAX_FRAMES = 40  # maximum number of evenly spaced frames that are used
 MEASURED = ("pelvis", "thigh", "shank", "trunk", "shoulders", "upper_arm", "forearm")
 FACTOR_SPREAD = 0.10  # accuracy of factors, relative to the table lengths for the height
-HIP_ERROR = 0.0035  # m, lateral error of Harrington's regression
-MIN_MARKERS = 3  # markers of a rigid body
+HIP_ERROR = 0.0035  # m; lateral error of Harrington's regression
+MIN_MARKERS = 3  # minimum number of markers of a rigid body
 START_TOLERANCE = 1e-4  # tolerance of the initial postures of the calibration
 
 
@@ -182,10 +182,9 @@ START_TOLERANCE = 1e-4  # tolerance of the initial postures of the calibration
 class Person:
     """A measured person: the ``body`` (``library.human``) and the ``markers`` on it.
 
-    ``factors`` {segment: factor} are lengths relative to those in the tables for the height. ``residuals`` {marker: m}
-    are the RMS marker distances over the frames used. ``moved`` {marker: m} is the distance by which calibration moved
-    a landmark on its link from its position in the tables. ``standing`` tells whether a standing
-    trial was used.
+    ``factors`` {segment: factor} are lengths relative to the tables for the height. ``residuals`` {marker: m} are the
+    RMS marker distances over the frames used. ``moved`` {marker: m} are the distances by which calibration moved
+    landmarks on their links. ``standing`` states whether a standing trial was used.
     """
 
     body: Robot
@@ -197,7 +196,7 @@ class Person:
 
     @property
     def lengths(self) -> dict[str, float]:
-        """Lengths in m: distance between the hips, thigh, shank, upper arm, forearm, and trunk up to the shoulders.
+        """Lengths (m): distance between the hips, thigh, shank, upper arm, forearm, and trunk up to the shoulders.
 
         Example:
             >>> person = Person(torsor.library.human(), MarkerSet({}), {}, {}, {})
@@ -234,16 +233,16 @@ def scaled_person(
     markers: MarkerSet | None = None,
     weights: Mapping[str, float] | None = None,
 ) -> Person:
-    """Return a person of given mass (kg) with segment lengths and marker positions determined from a recording.
+    """Return a person with ``mass`` (kg), and with segment lengths and marker positions from a recording.
 
-    The recording may be of any motion. ``standing`` is a trial of the person standing upright with hanging arms, whose
-    angles are taken as zero within a standard deviation of 5 degrees; landmarks keep their own accuracy, so that mainly
-    ankle angles change. The plane through ASIS and PSIS leans 11 degrees forward at zero tilt. ``height`` (m) and
-    ``sex`` select the tables (de Leva 1996) that provide initial lengths, and the lengths that no marker determines.
-    ``markers`` are the marker positions; by default they follow from the marker names (``marker_set``). ``weights``
-    {marker: weight} are 1 by default. The hip positions follow from the width and depth of the pelvis (Harrington et
-    al. 2007). Segment masses are fractions of the total mass; centres of mass and radii of gyration are fractions of
-    the scaled lengths. Without a standing trial, ankle angles and lengths across a segment are less certain.
+    The recording may contain any motion. ``standing`` is a trial of the person standing upright with hanging arms, with
+    prior angles of zero and a standard deviation of 5 degrees. Landmarks keep their accuracy, so the trial changes
+    mainly ankle angles. The plane through ASIS and PSIS is inclined forward by 11 degrees at zero tilt. ``height`` (m)
+    and ``sex`` select the tables (de Leva 1996) for initial lengths and for lengths that markers do not determine.
+    ``markers`` are the marker positions, by default those for the marker names (``marker_set``). ``weights`` {marker:
+    weight} are 1 by default. The hip positions are computed from the width and depth of the pelvis (Harrington et al.
+    2007). Segment masses are fractions of the total mass; centres of mass and radii of gyration are fractions of the
+    scaled lengths. Without a standing trial, ankle angles and lengths across a segment are less certain.
 
     Example:
         >>> body = human(1.80, 80.0)
@@ -271,14 +270,15 @@ def scaled_person(
     measured = np.where(seen[..., None], frames, 0.0)
     spread, masks = spreads(used), offset_factors(body)
     fit = prepared(body, used)
-    # Free markers are not at their positions in the set: the first postures are fitted without them.
+    # Free markers are not at their positions in the set, so the first postures are fitted without them.
     fixed = np.where(np.isfinite(spread), by_marker, 1e-6 * by_marker)
     y = fit_frames(fit, standing_start(fit, measured, fixed), measured, fixed, START_TOLERANCE).y
     scaled, ends = np.array([masks[name] for name in MEASURED]), _ends(body, used)
     known = Knowledge(spread, scaled, ends, _prior(body, used, frames))
     still = 0 if standing is None else 1
     calibrated = calibrate(fit, y, measured, by_marker, known, still)
-    # With all markers in place the postures are fitted again: some were in another minimum without the clusters.
+    # With all markers in place, the postures are fitted again, because some were in a different minimum without the
+    # clusters.
     offsets = fit.offsets * (1 + np.einsum("f,fli->li", calibrated.factors - 1, scaled))
     again = fitted_recording(
         replace(fit, offsets=offsets, local=calibrated.local), measured, by_marker, START_TOLERANCE
@@ -302,7 +302,7 @@ def scaled_person(
 def _chosen(
     body: Robot, recording: Markers, markers: MarkerSet | None, weights: Mapping[str, float] | None
 ) -> MarkerSet:
-    """Return the markers of a recording with weights; without a set they are recognised by name."""
+    """Return the markers of a recording with weights; without a set, they are recognised by name."""
     chosen = marker_set(body, recording.names, unknown="drop") if markers is None else markers
     instance_of(chosen, MarkerSet, WHERE, "markers", allowed="a MarkerSet")
     if len(chosen.names) < MIN_MARKERS:
@@ -315,7 +315,7 @@ def _chosen(
 
 
 def check_pelvis(markers: MarkerSet, recording: Markers) -> None:
-    """Warn if the markers do not determine the pose of the pelvis, from which the hip positions follow."""
+    """Warn if the markers do not determine the pelvis pose, from which the hip positions are computed."""
     on_pelvis = [name for name, (link, _) in markers.places.items() if link == "pelvis"]
     if len(on_pelvis) < MIN_MARKERS:
         listed = f": {', '.join(on_pelvis)}" if on_pelvis else ""
@@ -335,14 +335,14 @@ def _upright(markers: MarkerSet, standing: Markers) -> Array:
 
 
 def _ends(body: Robot, markers: MarkerSet) -> Array:
-    """Return how far the factors of the measured segments move markers on their links (F, M, 3)."""
+    """Return the derivatives (F, M, 3) of marker positions on their links with respect to segment factors."""
     at = far_ends(body, markers)
     links = [segment_of(link) for link, _ in markers.places.values()]
     return np.array([np.where([[link == name] for link in links], at, 0.0) for name in MEASURED])
 
 
 def _prior(body: Robot, markers: MarkerSet, frames: Array) -> Array:
-    """Return the expected factors of the measured segments, and their accuracy (F, 2)."""
+    """Return the expected factors of the measured segments and their accuracy, (F, 2)."""
     prior = np.array([(1.0, FACTOR_SPREAD)] * len(MEASURED))
     size = _pelvis(markers, frames)
     if size is not None:
@@ -359,7 +359,7 @@ def _complete(positions: Array, most: int) -> Array:
 
 
 def _pelvis(markers: MarkerSet, frames: Array) -> tuple[float, float] | None:
-    """Return the width and depth (m) of the pelvis between its markers, or None unless it has all four."""
+    """Return the width and depth (m) of the pelvis between its four markers, or None if one is missing."""
     at = {recognised(name): k for k, name in enumerate(markers.names)}
     four = [at.get((name, side)) for name in ("asis", "psis") for side in ("right", "left")]
     if any(k is None for k in four):
@@ -370,7 +370,7 @@ def _pelvis(markers: MarkerSet, frames: Array) -> tuple[float, float] | None:
 
 
 def _with_pelvis(markers: MarkerSet, frames: Array) -> MarkerSet:
-    """Return the markers with those of the pelvis placed by its measured width and depth."""
+    """Return the markers with pelvis markers placed according to the measured width and depth."""
     size = _pelvis(markers, frames)
     if size is None:
         return markers

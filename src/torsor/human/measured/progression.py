@@ -1,7 +1,7 @@
-"""Pelvis and feet of a measured person in the direction of progression.
+"""Pelvis and feet of a measured person relative to the direction of progression.
 
 The direction is that of the mean velocity of the pelvis. Axes are those of ``library.human``: x left, y up, z forward.
-The pelvis turns by rotation, tilt and obliquity, in this order, as in ``library.human``.
+The pelvis rotates by rotation, tilt and obliquity, in this order, as in ``library.human``.
 """
 
 from typing import NamedTuple
@@ -15,8 +15,8 @@ from torsor.human.recordings.axes import HUMAN, OPENSIM, rotation
 from torsor.robot.robot import Robot
 
 PELVIS = "pelvis"
-MIN_DISTANCE = 0.3  # m: a person who moves less has no direction of progression
-# Angles of a side, and their signs on the right and on the left side.
+MIN_DISTANCE = 0.3  # m; for shorter motions, there is no direction of progression
+# Angles of a side, and their signs on the right and the left side.
 ANGLES = {
     "pelvis_tilt": (1.0, 1.0),
     "pelvis_obliquity": (1.0, -1.0),
@@ -26,7 +26,7 @@ ANGLES = {
 
 
 class Progression(NamedTuple):
-    """The ``pelvis`` rotation (K, 3, 3), and of each foot its rotation and heel position (K, 4, 4), by side.
+    """The ``pelvis`` rotation (K, 3, 3), and the poses (rotation and heel position) (K, 4, 4) of the feet by side.
 
     The axes are x left, y up and z in the direction of progression.
     """
@@ -37,7 +37,7 @@ class Progression(NamedTuple):
     def angle(self, side: str, name: str) -> Array | None:
         """Return one of the ``ANGLES`` (K,) in degrees, or None if the body has no such link.
 
-        Forward tilt, a lowered side (obliquity), a side in front (rotation), and toes turned inward are positive.
+        Forward tilt, a lowered side (obliquity), a side in front (rotation), and inward toes are positive.
         """
         sign = ANGLES[name][side == "left"]
         if name == "foot_progression":
@@ -53,7 +53,7 @@ class Progression(NamedTuple):
 
 
 def progression(body: Robot | Skeleton, times: Array, q: Array) -> Progression:
-    """Return pelvis and feet of a motion q (K, n) at times (K,) in the direction of progression."""
+    """Return the pelvis and feet of a motion q (K, n) at times (K,) relative to the direction of progression."""
     tree = tree_of(body)
     x = body.states(q, 0.0 * q, 0.0 * q)[0] if isinstance(body, Skeleton) else q
     turn = rotation(OPENSIM if isinstance(body, Skeleton) else HUMAN, HUMAN, tree.name)
@@ -67,14 +67,14 @@ def progression(body: Robot | Skeleton, times: Array, q: Array) -> Progression:
 
 
 def _poses(tree: Robot, x: Array, name: str, turn: Array) -> Array:
-    """Return the poses (K, 4, 4) of a link or frame in the axes of ``library.human``; standing has no rotation."""
+    """Return the poses (K, 4, 4) of a link or frame in the axes of ``library.human``, unrotated when standing."""
     T = np.array(tree.pose(x, name))
     T[:, :3, :3], T[:, :3, 3] = turn @ T[:, :3, :3] @ turn.T, T[:, :3, 3] @ turn.T
     return T
 
 
 def _heading(times: Array, places: Array) -> Array:
-    """Return the motion (4, 4) of the axes that turns the direction of places (K, 3) over time to z."""
+    """Return the transformation (4, 4) that rotates the direction of motion of points (K, 3) to z."""
     result, t = np.eye(4), times - times.mean()
     if len(t) > 1 and np.linalg.norm((places[-1] - places[0])[[0, 2]]) > MIN_DISTANCE:
         left, forward = (t @ places[:, [0, 2]]) / (t @ t)

@@ -1,15 +1,15 @@
 """Segment masses and inertias of a measured person, from motion capture and force plates.
 
-    Y(q, v, a) pi = sum over the feet of J^T w      six equations per frame, for the whole body
+    Y(q, v, a) pi = sum over the feet of J^T w      six equations per frame, for the full body
 
-Muscle forces do not appear in these equations. The estimate is the maximum a posteriori estimate, with anthropometric
-tables as the prior,
+These equations do not contain muscle forces. The maximum a posteriori estimate, with anthropometric tables as the
+prior, is to
 
     minimise  sum of ((Y pi - J^T w) / noise)^2 / (2 s) + sum over segments of d(P, P0) / spread^2
     d(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4       (Lee, Wensing and Park 2020)
 
-over positive definite pseudo-inertias P of all segments. With P = L (1 + E) L^T near P0 = L L^T, d is half the sum of
-squares of E to second order: masses, moments and inertias have the relative standard deviation ``spread``. Residuals
+over positive definite pseudo-inertias P of all segments. For P = L (1 + E) L^T near P0 = L L^T, d is half the sum of
+squares of E to second order, so masses, moments and inertias have the relative standard deviation ``spread``. Residuals
 are correlated in time: s consecutive frames count as one, where s is the sum of their autocorrelation.
 
 See Venture, Ayusawa and Nakamura (2008) and Ayusawa, Venture and Nakamura (2014).
@@ -34,14 +34,14 @@ from torsor.identification.physical import EXACT, Estimate, Prior, nearest_physi
 from torsor.robot.robot import Robot
 
 WHERE = "segments"
-CHUNK = 200  # frames at a time
-EDGE_TIME = 1 / CUTOFF  # s at both ends of a recording, where accelerations are inaccurate
-ITERATIONS = 6  # of noise and estimate
+CHUNK = 200  # number of frames computed together
+EDGE_TIME = 1 / CUTOFF  # time (s) at both ends of a recording in which accelerations are inaccurate
+ITERATIONS = 6  # number of iterations of noise and estimate
 CAVEAT = (
     "Confidence intervals cover random noise only, not systematic errors: acceleration noise makes segments with few "
     "markers appear lighter and their neighbours heavier, most of all the upper arms; skin moves relative to bones."
 )
-SYMMETRY_TOLERANCE = 1e-3  # relative difference between left and right if they are symmetric
+SYMMETRY_TOLERANCE = 1e-3  # relative difference between symmetric left and right segments
 UNITS = np.array(parameter_basis())
 
 
@@ -50,9 +50,9 @@ class Segments:
     """Identified segments: ``parameters`` (p,) of the ``body``, with the ``covariance`` (k, k) of the ``columns``.
 
     ``prior`` is the body with table masses. ``before`` and ``after`` are the RMS residual force (N) and moment (N m,
-    about the pelvis) with the prior and with the estimate, over held-out ``frames`` (used, held out), or over the used
-    frames if none are held out. ``noise`` (6,) are the residuals of the used frames, and ``correlation`` is the number
-    of consecutive frames that count as one.
+    about the pelvis) with the prior and with the estimate, over the held-out frames, or over the used frames if there
+    are none. ``frames`` are the numbers of used and held-out frames. ``noise`` (6,) contains the residuals of the used
+    frames, and ``correlation`` is the number of consecutive frames that count as one.
     """
 
     prior: Robot | Skeleton
@@ -68,11 +68,11 @@ class Segments:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the segments: the links with a mass."""
+        """Names of the segments, which are the links with a mass."""
         return tuple(link.name for link in tree_of(self.prior).links if link.mass > 0)
 
     def mass(self, *names: str) -> tuple[float, float]:
-        """Return the mass (kg) of one segment, or of several together, and its standard deviation."""
+        """Return the total mass (kg) of one or more segments, and its standard deviation (kg)."""
         links = [link.name for link in tree_of(self.body).links]
         for name in names:
             known_name(name, self.names, WHERE, "segment")
@@ -106,18 +106,18 @@ def identify_segments(
     symmetric: bool = True,
     held_out: float = 0.25,
 ) -> Segments:
-    """Return masses, centres of mass and inertias of the segments of a person, from motion and ground forces.
+    """Return the masses, centres of mass and inertias of a person's segments from motion and ground forces.
 
     ``gait`` is a result of ``measured_gait``, or several results for the same body. Frames in which motion and forces
-    disagree (``gait.valid``), for example because a foot misses the plates, and 0.17 s at each end are omitted. The
-    prior is the body of the gait, with anthropometric masses. ``spread`` is the expected relative deviation of its
-    segments from the person. The total mass is taken from the gait. With ``symmetric``, segments on the two sides are
-    mirror images. ``held_out`` is the fraction of the frames, at the end, that is reserved for computing the residual.
+    disagree (``gait.valid``), for example because a foot misses the plates, are omitted, as is 0.17 s at each end. The
+    prior is the body of the gait with anthropometric masses. ``spread`` is the expected relative deviation of its
+    segments from the person's. The total mass is that of the gait. With ``symmetric``, segments on both sides are
+    mirror images. ``held_out`` is the fraction of the frames at the end that is used only for the residual.
 
-    Parameters that the motion does not excite stay at the prior, with the corresponding standard deviations: a walk
-    determines the legs and the trunk, but not the mass distribution within the trunk. The standard deviations do not
-    include systematic errors: skin motion, joint positions, and acceleration noise, which makes segments with few
-    markers appear lighter and their neighbours heavier.
+    Parameters that the motion does not excite keep their prior values and standard deviations: a walk determines the
+    legs and the trunk, but not the mass distribution within the trunk. The standard deviations do not include
+    systematic errors due to skin motion, joint positions, and acceleration noise (which makes segments with few markers
+    appear lighter and their neighbours heavier).
 
     Example:
         >>> identify_segments(torsor.library.human())
@@ -146,7 +146,7 @@ def identify_segments(
         stretch = _correlation([values / noise for values in residuals])
         scale = 1 / (noise * np.sqrt(stretch))
         rows = np.concatenate([np.concatenate([part.Y, part.y[..., None]], axis=2) * scale[:, None] for part in used])
-        R = np.asarray(np.linalg.qr(rows.reshape(6 * count, -1), mode="r"))  # few rows with the same squares
+        R = np.asarray(np.linalg.qr(rows.reshape(6 * count, -1), mode="r"))  # fewer rows with the same sum of squares
         whole, beta = np.zeros((len(R), len(pi))), R[:, -1]
         whole[:, columns] = R[:, :-1]
         A, y = np.concatenate([whole, alike]), np.concatenate([beta, np.zeros(len(alike))])
@@ -176,7 +176,7 @@ def _with(body: Robot | Skeleton, pi: Array) -> Robot | Skeleton:
 
 
 def _rows(gait: MeasuredGait, tree: Robot) -> list[_Rows]:
-    """Return the equations of the intervals in which motion and ground forces agree."""
+    """Return the equations for the intervals in which motion and ground forces agree."""
     dynamics, body_tree = gait.dynamics, tree_of(gait.motion.body)
     if dynamics is None or dynamics.external is None:
         fix = "pass the ground forces: measured_gait(markers, forces)"
@@ -207,7 +207,7 @@ def _rows(gait: MeasuredGait, tree: Robot) -> list[_Rows]:
 
 
 def _split(gaits: list[list[_Rows]], held_out: float) -> tuple[list[_Rows], list[_Rows]]:
-    """Return the frames that are used, and the last ones, which are held out."""
+    """Return the used frames, and the held-out frames at the end."""
     everything = [stretch for stretches in gaits for stretch in stretches]
     left = round((1 - held_out) * sum(len(stretch.y) for stretch in everything))
     used, unseen = [], []
@@ -220,7 +220,7 @@ def _split(gaits: list[list[_Rows]], held_out: float) -> tuple[list[_Rows], list
 
 
 def _correlation(residuals: list[Array]) -> float:
-    """Return the number of frames that count as one: 1 + 2 sum of the autocorrelation, until it is negative."""
+    """Return the number of frames that count as one: 1 + 2 times the sum of the positive initial autocorrelations."""
     total, lag = sum(float(np.sum(values**2)) for values in residuals), 1
     length = 1.0
     while total > 0:
@@ -234,7 +234,7 @@ def _correlation(residuals: list[Array]) -> float:
 def _alike(tree: Robot) -> Array:
     """Return equations (r, p) that are zero if the segments of both sides are mirror images.
 
-    The mirror plane is perpendicular to the axis along which the feet are apart in the standing posture.
+    The mirror plane is perpendicular to the line between the feet in the standing posture.
     """
     links = {link.name: k for k, link in enumerate(tree.links) if link.mass > 0}
     pairs = [(k, links[other]) for name, k in links.items() if (other := _left(name)) in links]
@@ -255,14 +255,14 @@ def _alike(tree: Robot) -> Array:
 
 
 def _left(name: str) -> str:
-    """Return the left segment of a right one, of ``library.human`` or of an OpenSim skeleton; "" for others."""
+    """Return the left segment for a right one of ``library.human`` or of an OpenSim skeleton; "" for others."""
     if name.startswith("right_"):
         return f"left_{name.removeprefix('right_')}"
     return f"{name.removesuffix('_r')}_l" if name.endswith("_r") else ""
 
 
 def _covariance(A: Array, pi: Array, gamma: float, mass: float) -> Array:
-    """Return the covariance (k, k) of the estimate: the inverse Hessian of the objective."""
+    """Return the covariance (k, k) of the estimate, the inverse Hessian of the objective."""
     H = A.T @ A
     total = np.zeros(len(pi))
     total[::10] = 1 / (EXACT * mass)

@@ -1,12 +1,12 @@
 """OpenSim skeletons as trees of revolute and prismatic joints, with positions as functions of OpenSim's coordinates.
 
-A CustomJoint moves its child by three translations and then three rotations, each a function x = f(q) of a coordinate.
-In the tree each of them is a separate joint, which has the name of its coordinate if f(q) = q. With the derivatives f'
+A CustomJoint moves its child by three translations and three rotations, each of which is a function x = f(q) of a
+coordinate. In the tree, each is a separate joint, with the name of its coordinate if f(q) = q. With the derivatives f'
 and f'',
 
     x = f(q)      x' = f' q'      x'' = f' q'' + f'' q'^2      tau = sum of f' tau_x
 
-and the generalised forces of the coordinates follow exactly from the tree forces, because constraints do no work.
+so the generalised forces of the coordinates follow exactly from the tree forces, because constraints do no work.
 """
 
 from dataclasses import dataclass, field
@@ -29,9 +29,9 @@ from torsor.spatial import inverse_pose
 class Skeleton:
     """A skeleton: the ``tree`` (a Robot), and ``functions`` {joint of the tree: (coordinate, function)}.
 
-    ``names`` are the coordinates, and ``coordinates`` are their ranges and defaults. ``couplings`` {coordinate: (other,
-    function)} are coordinates that follow others, such as a kneecap. ``markers`` are on links of the tree. ``states``
-    and ``forces`` convert between coordinates and the tree.
+    ``names`` are the coordinate names, and ``coordinates`` contains ranges and defaults. ``couplings`` {coordinate:
+    (other, function)} contains coordinates that follow others, such as that of a kneecap. ``markers`` are on links of
+    the tree. ``states`` and ``forces`` convert between coordinates and the tree.
     """
 
     tree: Robot
@@ -43,11 +43,11 @@ class Skeleton:
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:
-        """The coordinate names, as for a Robot."""
+        """Coordinate names, as for a Robot."""
         return self.names
 
     def completed(self, q: Array) -> Array:
-        """Return coordinates (K, n) with coupled coordinates computed from those that they follow."""
+        """Return coordinates (K, n) with coupled coordinates computed from the others."""
         completed_q = q.copy()
         for name, (other, function) in self.couplings.items():
             completed_q[:, self.names.index(name)] = function(q[:, self.names.index(other)])[0]
@@ -55,7 +55,7 @@ class Skeleton:
 
     @property
     def mass(self) -> float:
-        """The mass in kg."""
+        """Total mass (kg)."""
         return float(self.tree.mass)
 
     def states(self, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
@@ -81,17 +81,17 @@ class Skeleton:
 
 
 def tree_of(body: Robot | Skeleton) -> Robot:
-    """Return a body itself, or the tree of a skeleton."""
+    """Return a robot unchanged, or the tree of a skeleton."""
     return body.tree if isinstance(body, Skeleton) else body
 
 
 def skeleton(model: OsimModel) -> Skeleton:
     """Return the tree of an OpenSim skeleton (``recordings.read_osim``), with the functions of its joints.
 
-    Joints may be custom, pin, slider, universal, gimbal, ball, planar, free and weld joints. Coupled coordinates follow
-    others in inverse kinematics. In inverse dynamics each coordinate has its own motion, as in OpenSim. The markers in
-    the file become ``markers``. Moments of ball and free joints correspond to their three angles, whereas OpenSim's
-    moments correspond to the angular velocity.
+    Custom, pin, slider, universal, gimbal, ball, planar, free and weld joints are supported. Coupled coordinates follow
+    others in inverse kinematics, but are independent in inverse dynamics, as in OpenSim. The markers of the file become
+    ``markers``. Moments of ball and free joints are conjugate to their three angles, whereas OpenSim's moments are
+    conjugate to the angular velocity.
     """
     links, joints = [Link(GROUND)], list[Joint]()
     functions: dict[str, tuple[str, Curve]] = {}
@@ -118,11 +118,11 @@ def skeleton(model: OsimModel) -> Skeleton:
 
 
 def _markers(tree: Robot, model: OsimModel) -> MarkerSet:
-    """Return the markers on links of the tree; those of welded bodies are on the body that carries them."""
+    """Return the markers on links of the tree; markers of welded bodies are on their carrier."""
     places = dict[str, Place]()
     for name, marker in model.markers.items():
         at = tree.place(marker.body)
-        if at.link >= 0:  # a marker on the ground does not move
+        if at.link >= 0:  # markers on the ground do not move
             x, y, z = at.pose[:3, :3] @ marker.location + at.pose[:3, 3]
             places[name] = tree.links[at.link].name, (float(x), float(y), float(z))
     return MarkerSet(places, free=frozenset(name for name in places if not model.markers[name].fixed))

@@ -1,8 +1,8 @@
 """Spatio-temporal parameters of a measured gait, from heel strikes and toe-offs on force plates.
 
-Each heel strike leaves a footprint: the position of the heel at that time. Three consecutive footprints, two of one
-foot and one of the other between them, define a stride from the first to the last, step lengths along it, and the step
-width across it (Huxham et al. 2006).
+Each heel strike defines a footprint, the position of the heel at that time. Three consecutive footprints (two of one
+foot, with one of the other in between) define a stride from the first to the last, step lengths along the stride, and
+the step width across it (Huxham et al. 2006).
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,10 +20,10 @@ from torsor.human.recordings.contacts import STRIDE_TIMES, contacts
 
 
 class LegSteps(NamedTuple):
-    """Means of one side, None if unknown: times in s, lengths in m, fractions of a stride in %.
+    """Means of one side (None: unknown), with times in s, lengths in m, and fractions of a stride in %.
 
-    ``step_length`` is that of the steps that end with a heel strike of this foot. ``foot_off`` is the stance phase, and
-    ``double_support`` is the time from a heel strike of this foot to the toe-off of the other foot.
+    ``step_length`` is the length of steps that end with a heel strike of this foot. ``foot_off`` is the duration of the
+    stance phase, and ``double_support`` is the time from a heel strike of this foot to the toe-off of the other foot.
     """
 
     strides: int = 0
@@ -36,7 +36,7 @@ class LegSteps(NamedTuple):
 
 
 class SpatioTemporal(NamedTuple):
-    """Means over all strides, None if unknown: ``speed`` in m/s, ``cadence`` in steps/min, ``step_width`` in m.
+    """Means over all strides (None: unknown): ``speed`` (m/s), ``cadence`` (steps/min) and ``step_width`` (m).
 
     ``double_support`` is the time with both feet on the ground in % of a stride. ``right`` and ``left`` are the means
     of each side.
@@ -50,12 +50,12 @@ class SpatioTemporal(NamedTuple):
     left: LegSteps
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the parameters as a dict of numbers and, for each side, of dicts."""
+        """Return the parameters as a dict of numbers, with a nested dict for each side."""
         return {**self._asdict(), "right": self.right._asdict(), "left": self.left._asdict()}
 
     @property
     def rows(self) -> list[tuple[str, float | None, float | None, float | None, int]]:
-        """Names with units, values of the right, the left and both sides, and decimal places, for a table."""
+        """Return table rows: names with units, values of right, left and both sides, and number of decimals."""
         both = {"double_support": self.double_support, "foot_off": _mean([self.right.foot_off, self.left.foot_off])}
         rows: list[tuple[str, float | None, float | None, float | None, int]] = [
             ("walking speed, m/s", None, None, self.speed, 2),
@@ -78,7 +78,7 @@ _TITLES = (
 
 
 class _Print(NamedTuple):
-    """A footprint: the ``side``, the times (s) of heel strike and toe-off, and the place (2,) to the left and ahead."""
+    """A footprint: ``side``, times (s) of heel strike and toe-off, and position (2,) to the left and forward (m)."""
 
     side: str
     strike: float
@@ -148,7 +148,7 @@ def spatio_temporal(heels: Mapping[str, Heel], times: Array, vertical: Mapping[s
 
 
 class _Sums:
-    """The values of one side that are averaged."""
+    """Values of one side to average."""
 
     def __init__(self) -> None:
         self.strides, self.feet_off = list[tuple[float, float]](), list[float]()  # times and lengths; %
@@ -164,7 +164,7 @@ class _Sums:
 
 
 def _add_stride(found: Mapping[str, _Sums], first: _Print, last: _Print, between: Sequence[_Print]) -> None:
-    """Add the stride of a foot between two footprints, and its two steps if the other foot left one footprint."""
+    """Add the stride between two footprints of a foot, and its two steps if there is one footprint in between."""
     time, way = last.strike - first.strike, last.place - first.place
     length, own = float(np.linalg.norm(way)), found[first.side]
     own.strides.append((time, length))
@@ -176,7 +176,7 @@ def _add_stride(found: Mapping[str, _Sums], first: _Print, last: _Print, between
     step = other.place - first.place
     found[other.side].step_lengths.append(float(step @ ahead))
     own.step_lengths.append(length - float(step @ ahead))
-    aside = float(step @ [ahead[1], -ahead[0]])  # to the left of the stride
+    aside = float(step @ [ahead[1], -ahead[0]])  # leftward component
     own.widths.append(aside if other.side == "left" else -aside)
 
 

@@ -1,4 +1,4 @@
-"""A measured gait for viewers: the motion of the scaled body, the ground forces, and measured and model markers."""
+"""Measured gaits for viewers: motion of the scaled body, ground forces, and measured and model markers."""
 
 from dataclasses import replace
 from functools import partial
@@ -17,7 +17,7 @@ from torsor.spatial import make_pose
 
 MARKER_COLOR = (0.96, 0.58, 0.11, 1.0)
 MARKER_RADIUS = 0.012  # m
-TORSO, HEAD_HEIGHT = "torso", 1.46  # the height of the middle of the head in heights of the shoulders
+TORSO, HEAD_HEIGHT = "torso", 1.46  # height of the middle of the head, relative to the height of the shoulders
 HEAD_SIZE, HEAD_COLOR = np.array([0.1, 0.13, 0.085]), (0.86, 0.67, 0.56, 0.35)
 
 
@@ -25,7 +25,7 @@ HEAD_SIZE, HEAD_COLOR = np.array([0.1, 0.13, 0.085]), (0.86, 0.67, 0.56, 0.35)
 def _(gait: MeasuredGait) -> Timeline:
     run, title, moments, ground = gait.trajectory(), f"{gait.source}: {gait.mass:.4g} kg", None, None
     names = gait.motion.body.coordinate_names
-    # Residuals are no joint moments, and some coordinates of a skeleton move several joints of its tree.
+    # Residuals are not joint moments, and some coordinates of a skeleton move several joints of its tree.
     kept = [k for k, name in enumerate(names) if name in run.robot.coordinate_names[len(GLOBAL) :]]
     if gait.dynamics is not None:
         moments = gait.dynamics.forces[:, kept]
@@ -43,7 +43,7 @@ def _(gait: MeasuredGait) -> Timeline:
 
 
 def _markers(markers: MarkerSet, tree: Robot) -> tuple[Thing, ...]:
-    """Return the markers of each link as balls that move with it."""
+    """Return the markers of each link as balls that move with the link."""
     on, things = np.array(markers.links(tree)), list[Thing]()
     for link in np.unique(on).tolist():
         places, name = markers.local[on == link], f"markers of {tree.links[link].name}"

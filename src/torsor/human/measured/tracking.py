@@ -1,4 +1,4 @@
-"""Predicted motions that track measured ones: markers as an objective, and a measured motion as the initial guess.
+"""Prediction of motions that track measurements, with marker objectives and a measured initial guess.
 
 Angles are tracked by ``motion.Reference`` with ``values=measured.q``.
 """
@@ -33,11 +33,11 @@ from torsor.robot.robot import Robot
 
 WHERE = "tracking"
 SLIDES = ("tx", "ty", "tz")
-MIN_FORWARD_COSINE = 0.7  # cosine of the rotation about the vertical beyond which a person does not walk along z
+MIN_FORWARD_COSINE = 0.7  # smallest cosine of the angle between the walking direction and z
 
 
 def _weighted(values: Array, weights: Sequence[float]) -> Array:
-    """Return weights and vectors (K, 4 M) of M measured vectors (K, M, 3); both are 0 where one is missing."""
+    """Return weights and components (K, 4 M) of M measured vectors (K, M, 3), which are 0 for missing vectors."""
     known = np.isfinite(values).all(axis=2, keepdims=True)
     weighted = np.concatenate([np.broadcast_to(np.reshape(weights, (-1, 1)), known.shape), values], axis=2)
     return np.where(known, weighted, 0.0).reshape(len(values), -1)
@@ -45,10 +45,10 @@ def _weighted(values: Array, weights: Sequence[float]) -> Array:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrackMarkers(Cost):
-    """The integral of the squared distance of markers on links from their measured positions, times their weights.
+    """The integral of the weighted squared distances of markers on links from their measured positions.
 
-    ``recording`` covers the phase from its first to its last frame. Missing markers are ignored, as are markers of the
-    recording that are not in ``markers``. Distances are divided by ``scale`` (m).
+    The first and last frames of ``recording`` are the start and end of the phase. Missing markers, and markers of the
+    recording that are not in ``markers``, are ignored. Distances are divided by ``scale`` (m).
 
     Example:
         >>> seen = Markers(["tip"], [0.0, 0.1, 0.2, 0.3], np.zeros((4, 1, 3)))
@@ -94,11 +94,11 @@ def measured_start(
 ) -> Array:
     """Return the start for ``problem.solve(start=...)``: a measured motion from ``first`` to ``last`` (s).
 
-    The motion may be a table with coordinate names, as written by ``torsor measure --mot``. The start is an array of
-    profiles (count, N), or, for a problem with a free duration such as a walk, variables (n,) with the measured
+    The motion may be a table with coordinate names, as written by ``torsor measure --mot``. The result is an array of
+    profiles (count, N) or, for a problem with a free duration, such as a walk, variables (n,) with the measured
     duration. The body starts above the origin, as in predicted walks. If the body lacks coordinates of the problem,
-    ModelError is raised. Profiles that terms add (force sharing of walks) start at zero. A motion in different
-    axes must first be rotated (``in_axes("left up forward")`` of the recording).
+    ModelError is raised. Profiles added by terms (force sharing of walks) are zero. A motion in different axes
+    must first be rotated (``in_axes("left up forward")`` of the recording).
     """
     instance_of(problem, MotionProblem, WHERE, "problem", allowed="a MotionProblem")
     names, q = _coordinates(motion)
@@ -128,14 +128,14 @@ def measured_start(
 
 
 def check_even(node: Node, where: str) -> None:
-    """Raise ModelError if the contact times of the phase are variables, because the data belong to given times."""
+    """Raise ModelError if the contact times of the phase are variables, because the data have fixed times."""
     if node.clock.harmonics:
         fix = 'use a walk with given times: Step(timing="given")'
         raise ModelError("the phase has free contact times", where=where, allowed="given times", fix=fix)
 
 
 def _coordinates(motion: MeasuredMotion | MotionTable) -> tuple[list[str], Array]:
-    """Return the coordinate names, and their values (K, n) in rad and m."""
+    """Return the coordinate names and values (K, n) (rad, m)."""
     if isinstance(motion, MotionTable):
         turns = [name for name in motion.names if name not in SLIDES]
         return motion.short_names, motion.to_radians(turns).values
@@ -156,17 +156,17 @@ def check_turned(names: Sequence[str], q: Array, where: str) -> None:
 
 WHERE_FOLLOWED = "followed walk"
 KINDS = ("forces", "angles", "markers")
-SAMPLES, ROWS = 201, 15  # number of force samples, and of angle samples (spline points), over the phase
-ANGLE_SCALE = 0.1  # rad: scale of angle differences
+SAMPLES, ROWS = 201, 15  # numbers of force samples and of angle samples (spline points) over the phase
+ANGLE_SCALE = 0.1  # rad; scale of angle differences
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrackForces(Grounded, Cost):
     """The integral of the squared differences between predicted and measured ground forces on the feet.
 
-    ``values`` (K, 2, 3) are the forces (N) on the right and left foot in body axes, at equal time steps from the
-    start to the end of the phase. Where a force is NaN, the foot is ignored. Differences are divided by ``scale`` times
-    body weight. ``body`` and ``support`` belong to a problem of ``torsor.human`` (set by ``followed``).
+    ``values`` (K, 2, 3) are the forces (N) on the right and left foot, in base axes, at equal time steps from the start
+    to the end of the phase. A foot with a NaN force is ignored. Differences are divided by ``scale`` times body weight.
+    ``body`` and ``support`` are those of a problem of ``torsor.human`` (set by ``followed``).
     """
 
     values: Any
@@ -181,12 +181,12 @@ class TrackForces(Grounded, Cost):
         return forces
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the data of ``Grounded``, and for each foot whether it is used and its force (K, 8)."""
+        """Return the data of ``Grounded``, and for each foot, a flag and its force (K, 8)."""
         forces = at_times(s, np.linspace(0.0, 1.0, len(self._values)), self._values)
         return {**super().data(s), self.title: _weighted(forces, [1.0, 1.0])}
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return 0, because the whole cost is a sum of squares."""
+        """Return 0, because the cost is a sum of squares."""
         check_even(node, self.title)
         return ca.SX(0)
 
@@ -211,12 +211,12 @@ def followed(
 ) -> MotionProblem:
     """Return a ``human.walking`` problem whose objective also tracks a measurement from ``first`` to ``last`` (s).
 
-    These are the times of a heel strike of the right foot and of the next heel strike of the left foot (of the right
-    foot with ``steps=2``). ``forces`` act on the right and left foot (``recordings.by_foot``). ``motion`` is a result
-    of ``inverse_kinematics`` whose angles are tracked. ``recording`` contains markers, with their positions on the body
-    in ``markers``. The ``weights`` of "forces", "angles" and "markers" are 1 by default. Differences are divided by 0.1
-    times body weight, 0.1 rad and 0.01 m. Contact times and step length are taken from the problem: use the measured
-    ``Step``.
+    These are the times of a heel strike of the right foot and of the next heel strike of the left foot (or, with
+    ``steps=2``, of the right foot). ``forces`` act on the right and left foot (``recordings.by_foot``). ``motion`` is a
+    result of ``inverse_kinematics``, whose angles are tracked. ``recording`` contains markers, whose positions on the
+    body are in ``markers``. The ``weights`` of "forces", "angles" and "markers" are 1 by default. Differences are
+    divided by 0.1 times body weight, 0.1 rad and 0.01 m. Contact times and step length are those of the problem, so use
+    the measured ``Step``.
     """
     walk_of(instance_of(problem, MotionProblem, WHERE_FOLLOWED, "problem", allowed="a problem of torsor.human.walking"))
     first = number(first, WHERE_FOLLOWED, "first (s)")
@@ -241,7 +241,7 @@ def followed(
 
 
 def _sampled_forces(forces: GroundForces, first: float, last: float) -> Array:
-    """Return the foot forces (K, 2, 3) at equal time steps; they are zero while a foot is in the air."""
+    """Return the foot forces (K, 2, 3) at equal time steps, which are zero while a foot is in the air."""
     instance_of(forces, GroundForces, WHERE_FOLLOWED, "forces", allowed="GroundForces")
     turned = forces.in_axes(HUMAN).without_unloaded(LOAD_THRESHOLD)
     _check_within(turned.times, first, last, forces.source)
@@ -250,7 +250,7 @@ def _sampled_forces(forces: GroundForces, first: float, last: float) -> Array:
 
 
 def _angles(problem: MotionProblem, motion: MeasuredMotion, first: float, last: float, weight: float) -> Reference:
-    """Return the term that tracks angles and the pelvis height, where markers determine them."""
+    """Return the term that tracks angles and pelvis height that are determined by markers."""
     instance_of(motion, MeasuredMotion, WHERE_FOLLOWED, "motion", allowed="a result of inverse_kinematics")
     check_turned(motion.body.coordinate_names, motion.q, WHERE_FOLLOWED)
     _check_within(motion.times, first, last, "motion")
@@ -268,9 +268,9 @@ def _angles(problem: MotionProblem, motion: MeasuredMotion, first: float, last: 
 
 
 def _placed(problem: MotionProblem, recording: Markers, markers: MarkerSet, first: float, last: float) -> Markers:
-    """Return the markers at the times of the step, shifted along the ground so that the right foot is in place.
+    """Return the markers at the times of the step, shifted horizontally to the position of the right foot.
 
-    The shift follows from the markers of the right foot while it is flat.
+    The shift is computed from the markers of the right foot while it is flat.
     """
     body, walk = walk_of(problem)[0].body, walk_of(problem)[1]
     step: Step = walk.step.nominal

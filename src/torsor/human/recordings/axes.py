@@ -7,7 +7,7 @@ from torsor.base.errors import ModelError
 
 OPENSIM = "forward up right"
 HUMAN = "left up forward"  # base axes of Torsor's human body
-# Every direction in OpenSim axes. Any right-handed set would do.
+# All directions in OpenSim axes; any right-handed axes could be used.
 _DIRECTIONS = {
     "forward": (1, 0, 0), "back": (-1, 0, 0), "up": (0, 1, 0), "down": (0, -1, 0), "right": (0, 0, 1),
     "left": (0, 0, -1),
@@ -26,7 +26,7 @@ def checked_axes(axes: object, where: str) -> str:
 
 
 def rotation(source: str, target: str, where: str) -> Array:
-    """Return R (3, 3) in x_target = R x_source, for vectors in the axes ``source`` and ``target``."""
+    """Return R (3, 3) of x_target = R x_source, for vectors in the axes ``source`` and ``target``."""
     if not checked_axes(source, where):
         fix = 'pass them: torsor.human.recordings.load(path, axes="forward up right")'
         raise ModelError("the axes of the recording are unknown", where=where, fix=fix)
@@ -45,7 +45,7 @@ def up_axis(axes: str) -> tuple[int, float] | None:
 
 
 def _matrix(words: list[str]) -> Array:
-    """Return the matrix whose rows are the three directions."""
+    """Return the matrix (3, 3) with the three directions as rows."""
     return np.array([_DIRECTIONS[word] for word in words], dtype=float)
 
 

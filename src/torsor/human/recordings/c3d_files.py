@@ -1,4 +1,4 @@
-"""C3D files: markers, force plates and events, with the package c3d (extra ``mocap``)."""
+"""C3D files with markers, force plates and events, read with the package c3d (extra ``mocap``)."""
 
 import io
 import warnings
@@ -21,7 +21,7 @@ MAX_RATE = 1e6  # Hz
 
 
 class Parameters:
-    """The metadata of a C3D file; ``reader`` has read the header and parameters, and ``source`` is the file name."""
+    """The metadata of a C3D file; ``reader`` contains the header and parameters, and ``source`` is the file name."""
 
     def __init__(self, reader: Any, source: str) -> None:
         self.reader, self.source = reader, source
@@ -42,7 +42,7 @@ class Parameters:
         header = self.reader.header
         if int(header.last_frame) < 65535:
             return max(0, int(header.last_frame) - self.first_frame + 1)
-        # Frame counts above 16 bits are in the parameters.
+        # Frame counts of more than 16 bits are stored in the parameters.
         end = self.floats("TRIAL:ACTUAL_END_FIELD").astype(np.int64) & 0xFFFF
         begin = self.floats("TRIAL:ACTUAL_START_FIELD").astype(np.int64) & 0xFFFF
         if len(end) == len(begin) == 2:
@@ -59,7 +59,7 @@ class Parameters:
         return round(ratio)
 
     def floats(self, name: str) -> Array:
-        """Return the numbers of a parameter (n,), empty if it is absent or damaged."""
+        """Return the numbers (n,) of a parameter; empty if it is absent or damaged."""
         parameter = self.reader.get(name)
         size = 0 if parameter is None else parameter.bytes_per_element
         if size not in (1, 2, 4):
@@ -68,7 +68,7 @@ class Parameters:
         return np.array(self.numbers(data, size), dtype=float)
 
     def words(self, name: str) -> list[str]:
-        """Return the strings of a parameter, empty if it is absent."""
+        """Return the strings of a parameter; empty if it is absent."""
         parameter = self.reader.get(name)
         if (
             parameter is None
@@ -82,7 +82,7 @@ class Parameters:
         return [piece.decode("utf-8", errors="replace").strip(" \0") for piece in pieces]
 
     def labels(self, group: str, count: int, what: str) -> list[str]:
-        """Return one name per marker or channel; LABELS2 and so on continue after 255 names."""
+        """Return one name per marker or channel; after 255 names, they continue in LABELS2 and so on."""
         names = self.words(f"{group}:LABELS")
         for k in range(2, 2 + count // 255):
             names += self.words(f"{group}:LABELS{k}")
@@ -90,7 +90,7 @@ class Parameters:
 
     @property
     def calibration(self) -> tuple[Array, Array]:
-        """The offsets (A,) of the analog channels before scaling, and their scales (A,)."""
+        """Offsets (A,) of the analog channels before scaling, and their scales (A,)."""
         offset, general = self.floats("ANALOG:OFFSET"), self.floats("ANALOG:GEN_SCALE")
         offsets, scales = np.zeros(self.channels), np.ones(self.channels)
         pairs = (offsets, offset % 65536 if self.unsigned else offset), (scales, self.floats("ANALOG:SCALE"))
@@ -99,12 +99,12 @@ class Parameters:
         return offsets, scales * (general[0] if len(general) else 1.0)
 
     def numbers(self, data: bytes, size: int) -> NDArray[Any]:
-        """Return 4-byte floats, or integers of 1 or 2 bytes."""
+        """Return 4-byte floats, or 1-byte or 2-byte integers."""
         if size < 4:
             return np.frombuffer(data, dtype=f"{self._order}i{size}")
         if self.reader.proc_type != "DEC":
             return np.frombuffer(data, dtype=f"{self._order}f4")
-        # DEC floats have their two 16-bit words in the opposite order, and four times the IEEE value.
+        # DEC floats have two swapped 16-bit words, and four times the IEEE value.
         words = np.frombuffer(data, dtype="<u2").reshape(-1, 2)[:, ::-1]
         swapped = np.ascontiguousarray(words).view("<f4").ravel()
         return np.asarray(swapped / 4)
@@ -116,17 +116,17 @@ class Parameters:
 
 # Force plates: forces, centres of pressure and free moments in laboratory axes, from the plate channels.
 #
-# Types 1 to 4 are those of the C3D format. A plate has its own axes: x from corner 2 to corner 1, y from corner 4 to
-# corner 1, z = x × y, which points down, into the plate. Forces of type 3, of plates with four piezoelectric sensors,
-# are combined by the manufacturer's equations (Kistler).
+# Types 1 to 4 are those of the C3D format. The plate axes are x from corner 2 to corner 1, y from corner 4 to corner 1,
+# and z = x × y, which points down into the plate. Forces of type 3 (plates with four piezoelectric sensors) are
+# combined by the manufacturer's equations (Kistler).
 
 CHANNELS = {1: 6, 2: 6, 3: 8, 4: 6}  # number of channels by type
 
 
 class Plate(NamedTuple):
-    """A force plate: its type, ``corners`` (4, 3) in m in laboratory axes, ``origin`` (3,) in m, and its channels.
+    """A force plate: type, ``corners`` (4, 3) in laboratory axes (m), ``origin`` (3,) (m), and channels.
 
-    ``channels`` (K, 6 or 8) are in N, N m and m; those of type 4 are already multiplied by the calibration matrix.
+    ``channels`` (K, 6 or 8) are in N, N m and m; channels of type 4 have been multiplied by the calibration matrix.
     """
 
     name: str
@@ -137,11 +137,11 @@ class Plate(NamedTuple):
 
 
 def plate_axes(plate: Plate, where: str) -> Array:
-    """Return the axes of a plate as columns of R (3, 3): x_laboratory = R x_plate."""
+    """Return the plate axes as columns of R (3, 3), with x_laboratory = R x_plate."""
     first, second, _, fourth = plate.corners
     x, y = first - second, first - fourth
     z = np.cross(x, y)
-    if not np.isfinite(z).all() or np.linalg.norm(z) < 1e-4:  # m², smaller than any plate
+    if not np.isfinite(z).all() or np.linalg.norm(z) < 1e-4:  # m²; smaller than any plate
         what, fix = f"{plate.name}: the corners enclose no area", "correct FORCE_PLATFORM:CORNERS in the file"
         raise ModelError(what, where=where, fix=fix)
     y = np.cross(z, x)
@@ -150,19 +150,19 @@ def plate_axes(plate: Plate, where: str) -> Array:
 
 
 def upward(plate: Plate, where: str, above: Array | None) -> Array:
-    """Return the normal (3,) of a plate on the side of a point ``above`` it; without one, opposite to its z axis."""
+    """Return the normal (3,) of a plate towards a point ``above`` it; without such a point, opposite to its z axis."""
     normal = plate_axes(plate, where)[:, 2]
     side = -1.0 if above is None else np.sign((above - plate.corners.mean(axis=0)) @ normal)
     return np.asarray(normal * side)
 
 
 def ground_reaction(plate: Plate, where: str, above: Array | None = None) -> tuple[Array, Array, Array]:
-    """Return the force on the person, its centre of pressure and free moment, each (K, 3), in laboratory axes.
+    """Return the force on the person, the centre of pressure and the free moment, each (K, 3), in laboratory axes.
 
     ``above`` (3,) is a point on the side of the plate where the person is, such as the mean of the markers. By default,
     the person is on the side opposite to the z axis of the plate. Files contain either the force on the plate or the
-    force on the person; the sign is chosen so that the ground pushes. If the plate is unloaded, the centre of pressure
-    is NaN.
+    force on the person; the sign is chosen so that the ground pushes the person. If the plate is unloaded, the centre
+    of pressure is NaN.
 
     Example:
         >>> corners = np.array([[0.4, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.6, 0.0], [0.4, 0.6, 0.0]])
@@ -177,12 +177,12 @@ def ground_reaction(plate: Plate, where: str, above: Array | None = None) -> tup
 
 
 def _in_plate_axes(plate: Plate) -> tuple[Array, Array, Array]:
-    """Return force, centre of pressure from the middle of the surface, and free moment, each (K, 3), in plate axes."""
+    """Return force, centre of pressure relative to the surface centre, and free moment, each (K, 3), in plate axes."""
     data, zeros = plate.channels, np.zeros(len(plate.channels))
-    if plate.type == 1:  # the plate computes the centre of pressure itself
+    if plate.type == 1:  # type 1 provides the centre of pressure
         pressed = np.stack([data[:, 3], data[:, 4], zeros], axis=1)
         return data[:, :3], pressed, np.stack([zeros, zeros, data[:, 5]], axis=1)
-    # From the origin of the plate axes, below the surface, to the middle of the surface: up, opposite to z.
+    # Vector from the origin of the plate axes, below the surface, upwards (opposite to z) to the middle of the surface.
     a, b, depth = plate.origin
     if plate.type == 3:
         fx12, fx34, fy14, fy23, fz1, fz2, fz3, fz4 = data.T
@@ -205,17 +205,17 @@ def _in_plate_axes(plate: Plate) -> tuple[Array, Array, Array]:
 KIND = "a .c3d file"
 TO_METRES = {"m": 1.0, "cm": 0.01, "mm": 0.001}
 BLOCK = 512  # bytes
-# Parameters that list points that are results of Plug-in Gait and other programs, not positions.
+# Parameters that list results of Plug-in Gait and other programs that are stored as points.
 COMPUTED = ("ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS")
 
 
 def read_c3d(path: str | Path, *, unit: str | None = None, axes: str | None = None) -> Recording:
     """Return the markers (m), ground forces (N, m, N m) and events in a C3D file.
 
-    ``unit`` ("m", "cm" or "mm") replaces POINT:UNITS. The format does not define how its axes are oriented relative to
-    the person. Without ``axes``, the axes are estimated from the force plates, the extent of the markers and the
-    walking direction, or remain unknown. A marker is missing (NaN) if its residual is negative, or if all its
-    coordinates are 0. Points that are angles, forces, moments, powers or scalars are omitted.
+    ``unit`` ("m", "cm" or "mm") replaces POINT:UNITS. The format does not define the orientation of its axes relative
+    to the person. Without ``axes``, they are estimated from the force plates, the extent of the markers and the walking
+    direction, or remain unknown. A marker is missing (NaN) if its residual is negative, or if all its coordinates are
+    0. Points that are angles, forces, moments, powers or scalars are omitted.
     """
     path = Path(path)
     content = read_limited(path, MAX_BYTES)
@@ -257,7 +257,7 @@ def write_c3d(markers: Markers, path: str | Path, *, unit: str | None = None) ->
     writer.add_frames([(points, np.zeros((0, 0))) for points in frames])
     writer.set_start_frame(1 + round(float(markers.times[0]) * markers.rate))
     with warnings.catch_warnings(), replacing(path) as part, part.open("wb") as file:
-        warnings.simplefilter("ignore")  # the package warns about missing analog data
+        warnings.simplefilter("ignore")  # c3d warns about missing analog data
         writer.write(file)
 
 
@@ -275,7 +275,7 @@ def _parameters(path: Path, content: bytes) -> Parameters:
         fix = "check that it is one; text files of markers end with .trc"
         raise ModelError("the first bytes are not those of a C3D file", where=path.name, allowed=KIND, fix=fix)
 
-    # Headers that contradict the parameters are accepted, as in other programs: the parameters count.
+    # If the header contradicts the parameters, the parameters are used, as in other programs.
     reader = type("Reader", (package.Reader,), {"_check_metadata": lambda self: None})
     try:
         with warnings.catch_warnings():
@@ -283,7 +283,7 @@ def _parameters(path: Path, content: bytes) -> Parameters:
             return Parameters(reader(io.BytesIO(content)), path.name)
     except ModelError:
         raise
-    except Exception as error:  # for a damaged file, the package raises errors of all kinds
+    except Exception as error:  # for damaged files, c3d raises errors of various types
         what = f"the parameters cannot be read ({type(error).__name__}: {str(error)[:80]})"
         raise ModelError(what, where=path.name, allowed=KIND, fix="copy or export the file again") from None
 
@@ -298,7 +298,7 @@ def _unit(path: Path, parameters: Parameters) -> str:
 
 
 def _frames(path: Path, content: bytes, parameters: Parameters) -> tuple[Array, Array]:
-    """Return points (K, M, 4) in the unit of the file, with the residual, and scaled analog data (K n, A)."""
+    """Return points with residuals (K, M, 4) in the unit of the file, and scaled analog data (K n, A)."""
     points, channels, samples = parameters.points, parameters.channels, parameters.samples_per_frame
     width, size = 4 * points + channels * samples, 4 if parameters.is_float else 2
     if not width:
@@ -324,7 +324,7 @@ def _frames(path: Path, content: bytes, parameters: Parameters) -> tuple[Array, 
 
 
 def _plates(path: Path, parameters: Parameters, analog: Array, unit: str) -> list[Plate]:
-    """Return the force plates; omit those of unknown type or without corners, with a warning."""
+    """Return the force plates; plates of unknown type or without corners are omitted with a warning."""
     count = min(
         int(next(iter(parameters.floats("FORCE_PLATFORM:USED")), 0)), len(parameters.floats("FORCE_PLATFORM:TYPE"))
     )
@@ -360,13 +360,13 @@ def _plates(path: Path, parameters: Parameters, analog: Array, unit: str) -> lis
 
 
 def _in_si(data: Array, at: list[int], kind: int, parameters: Parameters, unit: str, index: int) -> Array:
-    """Return the channels of a plate in N, N m and m, by ANALOG:UNITS, or else by POINT:UNITS."""
+    """Return the channels of a plate in N, N m and m, from ANALOG:UNITS or POINT:UNITS."""
     if kind == 4:
         matrix = parameters.floats("FORCE_PLATFORM:CAL_MATRIX")[36 * index : 36 * (index + 1)]
         if len(matrix) < 36:
             what, fix = f"plate {index + 1}, of type 4, has no calibration matrix", "add FORCE_PLATFORM:CAL_MATRIX"
             raise ModelError(what, where=parameters.source, fix=fix)
-        data = data @ matrix.reshape(6, 6)  # stored by columns: this is C times the channels
+        data = data @ matrix.reshape(6, 6)  # stored by columns, so this is C times the channels
     if kind == 3:
         return data
     units = parameters.words("ANALOG:UNITS")

@@ -1,4 +1,4 @@
-"""Estimates of missing information: the vertical axis, the walking direction, and the foot on each plate."""
+"""Estimates of missing information: vertical axis, walking direction, and the foot on each plate."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,17 +12,17 @@ from torsor.base.errors import ModelError, warn
 from torsor.human.recordings.axes import up_axis
 from torsor.human.recordings.recording import LOAD_THRESHOLD, GroundForces, Markers, at_times, runs
 
-MIN_MARKERS = 8  # markers from which the extent of a person can be determined
-MIN_EXTENT_RATIO = 1.5  # minimum ratio to the extent along other axes
-MIN_DISTANCE = 0.5  # m: a person who moves less may be standing
+MIN_MARKERS = 8  # minimum number of markers that determine the extent of a person
+MIN_EXTENT_RATIO = 1.5  # minimum ratio of the largest extent to the extent along other axes
+MIN_DISTANCE = 0.5  # m; a person who moves less may be standing
 
 
 def likely_axes(markers: Markers | None, up: Array | None = None) -> str:
     """Return the likely axes of a recording, such as "forward left up", or "" if they cannot be determined.
 
-    ``up`` (3,) points up, if it is known. Otherwise the axis along which the markers have the largest extent is
-    assumed to be vertical (an upright person). The axis along which the person walks is forward or back. If the person
-    stays in place, the first horizontal axis is called forward.
+    ``up`` (3,) is the upward direction, if known. Otherwise, the axis with the largest extent of the markers is assumed
+    to be vertical (an upright person). The axis along which the person walks is forward or back. If the person stays in
+    place, the first horizontal axis is forward.
 
     Example:
         >>> heights = np.linspace(0.1, 1.7, 10)
@@ -39,7 +39,7 @@ def likely_axes(markers: Markers | None, up: Array | None = None) -> str:
         return ""
     axis, sign = vertical
     travel = np.zeros(3)
-    if markers is not None:  # displacement of the markers that are seen at both ends
+    if markers is not None:  # displacement of the markers that are visible at both ends
         moved = markers.positions[-1] - markers.positions[0]
         moved = moved[np.isfinite(moved).all(axis=1)]
         travel = np.median(moved, axis=0) if len(moved) else travel
@@ -59,7 +59,7 @@ def likely_axes(markers: Markers | None, up: Array | None = None) -> str:
 
 
 def vertical_axis(markers: Markers | None) -> tuple[int, float] | None:
-    """Return the axis of largest extent of an upright person, and its sign, or None if it is ambiguous."""
+    """Return the axis with the largest extent of an upright person and its sign, or None if it is ambiguous."""
     if markers is None or len(markers.names) < MIN_MARKERS:
         return None
     seen = markers.positions[markers.seen.sum(axis=1) >= MIN_MARKERS]
@@ -69,21 +69,21 @@ def vertical_axis(markers: Markers | None) -> tuple[int, float] | None:
     axis = int(np.argmax(extents))
     if extents[axis] < MIN_EXTENT_RATIO * np.sort(extents)[1]:
         return None
-    return axis, 1.0 if np.nanmedian(seen[:, :, axis]) >= 0 else -1.0  # the floor is near 0
+    return axis, 1.0 if np.nanmedian(seen[:, :, axis]) >= 0 else -1.0  # because the floor is near 0
 
 
 SIDES = ("right", "left")
 _PARTS = r"(heel|hee|toe|ank|calc|cal|mt|met|foot|mal|lmal|mmal)"
 _SIDE_BEFORE = re.compile(rf"(?:.*:)?(right|left|r|l)[ ._-]?{_PARTS}", re.IGNORECASE)
 _SIDE_AFTER = re.compile(rf"(?:.*:)?{_PARTS}\w*?[ ._-](right|left|r|l)", re.IGNORECASE)
-MIN_CONTACT_TIME = 0.05  # s: shorter contacts are vibrations of a plate
-MAX_FOOT_DISTANCE = 0.35  # m: a centre of pressure farther from the middle of a foot is not below it
+MIN_CONTACT_TIME = 0.05  # s; shorter contacts are vibrations of a plate
+MAX_FOOT_DISTANCE = 0.35  # m; a centre of pressure farther from the middle of a foot is not under it
 
 
 class Contact(NamedTuple):
-    """A ``plate`` loaded from sample ``first`` to ``last``, and the ``distances`` (m) of the right and left foot.
+    """A ``plate`` that is loaded from sample ``first`` to ``last``, and the ``distances`` (m) of both feet.
 
-    ``ways`` (K, 2) are the horizontal distances of the feet from the centre of pressure at each sample.
+    ``ways`` (K, 2) are the horizontal distances (m) of the feet from the centre of pressure at each sample.
     """
 
     plate: int
@@ -99,7 +99,7 @@ class Contact(NamedTuple):
 
 
 def foot_markers(names: Sequence[str]) -> dict[str, list[str]]:
-    """Return the markers of the right and left foot, by their names: R.Heel, RTOE, heel_r, Left_Ankle.
+    """Return the markers of the right and left foot by name, such as R.Heel, RTOE, heel_r and Left_Ankle.
 
     Example:
         >>> foot_markers(["R.Heel", "L.Toe", "R.Knee", "LHEE", "ankle_r", "RTHI"])
@@ -115,9 +115,9 @@ def foot_markers(names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def contacts(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence[str]] | None = None) -> list[Contact]:
-    """Return the contacts with plates, with the horizontal distances of their centres of pressure from each foot.
+    """Return the plate contacts, with the horizontal distances of their centres of pressure from each foot.
 
-    ``feet`` {"right": markers, "left": markers} are the markers of the feet, by default as in ``foot_markers``.
+    ``feet`` {"right": markers, "left": markers} are the markers of the feet, by default those of ``foot_markers``.
     """
     foot_names = foot_markers(markers.names) if feet is None else {side: list(feet.get(side, ())) for side in SIDES}
     for side in SIDES:
@@ -149,11 +149,11 @@ def span_of(forces: GroundForces, contact: Contact) -> str:
 
 
 def by_foot(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence[str]] | None = None) -> GroundForces:
-    """Return the plate forces as forces on the "right" and "left" foot; each contact is assigned to the nearer foot.
+    """Return the plate forces as forces on the "right" and "left" foot, assigning each contact to the nearer foot.
 
-    A foot on two plates is assigned the sum of both forces, with the centre of pressure of the sum. Contacts that are
-    far from both feet (another person, or a wrong plate) are omitted with a warning. Markers and forces must have the
-    same axes.
+    The force on a foot on two plates is the sum of both forces, with the corresponding centre of pressure. Contacts
+    that are far from both feet (of a different person, or on a wrong plate) are omitted with a warning. Markers and
+    forces must have the same axes.
 
     Example:
         >>> t = np.arange(100) / 1000
@@ -182,7 +182,7 @@ def by_foot(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence[
 
 
 def _place(markers: Markers, times: Array) -> Array:
-    """Return the mean of markers (K, 3) at other times, NaN outside the recording."""
+    """Return the mean position (K, 3) of markers at ``times`` (K,); NaN outside the recording."""
     with np.errstate(invalid="ignore"):
         seen = markers.seen[:, :, None]
         count = seen.sum(axis=1)

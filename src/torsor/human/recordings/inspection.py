@@ -1,4 +1,4 @@
-"""Quality checks of recordings: likely errors in one file or in several files of the same trial."""
+"""Quality checks of recordings, which detect likely errors in one or more files of a trial."""
 
 import re
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ from torsor.human.recordings.guesses import (
 )
 from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, Recording, at_times, runs
 
-MAX_PLACES = 5  # places that one finding lists
+MAX_PLACES = 5  # maximum number of locations in one finding
 _RENAME = "exchange their names if they are: markers.renamed({a: b, b: a})"
 
 
 class Finding(NamedTuple):
-    """A likely error: its ``kind``, such as "swap", and the ``message`` with file, frame, marker or plate, and fix.
+    """A likely error: its ``kind``, such as "swap", and a ``message`` with file, frame, marker or plate, and fix.
 
     Example:
         >>> print(Finding("gap", "walk.trc: marker 'toe' is missing"))
@@ -43,7 +43,7 @@ class Finding(NamedTuple):
 
 
 def finding(kind: str, places: Sequence[str], source: str, fix: str, before: str = "") -> list[Finding]:
-    """Return one finding that lists the first of several places, or none if there are no places."""
+    """Return a finding that lists the first locations, or an empty list if there are none."""
     if not places:
         return []
     more = f"; ... {len(places)} in all" if len(places) > MAX_PLACES else ""
@@ -51,18 +51,18 @@ def finding(kind: str, places: Sequence[str], source: str, fix: str, before: str
     return [Finding(kind, describe(what, where=source, fix=fix))]
 
 
-# Likely errors that are visible in markers and forces of a walking person.
+# Likely errors in markers and forces of a walking person.
 #
-# A foot in stance does not move, a toe is ahead of its heel, a knee above its ankle, and the ground brakes before it
+# A foot in stance does not move, a toe is ahead of its heel, a knee is above its ankle, and the ground brakes before it
 # pushes forward. There are no findings for a person who does not walk.
 
-SPEED_INTERVAL = 0.05  # s: time over which marker speeds are computed
-MAX_STANCE_HEIGHT = 0.02  # m: largest height of a marker of a stance foot above its lowest position
-MIN_WALKING_SPEED = 0.3  # m/s: slower motion may be standing or sway
-ORDER_MARGIN, WRONG_ORDER_SHARE = 0.02, 0.9  # m, and share of frames, above which an order is wrong
-CONTACT_MARGIN = 0.25  # s: a contact closer to an end of the recording may be incomplete
-CONTACT_SHARE, FORCE_SHARE = 0.4, 0.02  # share of a contact at its start and end; minimum share of the vertical force
-# Landmarks from top to bottom, by names without a side.
+SPEED_INTERVAL = 0.05  # s; interval over which marker speeds are computed
+MAX_STANCE_HEIGHT = 0.02  # m; largest height of a marker of a stance foot above its lowest position
+MIN_WALKING_SPEED = 0.3  # m/s; slower motion may be standing or sway
+ORDER_MARGIN, WRONG_ORDER_SHARE = 0.02, 0.9  # distance (m) and fraction of frames above which an order is wrong
+CONTACT_MARGIN = 0.25  # s; a contact closer to an end of the recording may be incomplete
+CONTACT_SHARE, FORCE_SHARE = 0.4, 0.02  # fraction of a contact at its ends, and minimum fraction of the vertical force
+# Names of landmarks without a side, from top to bottom.
 _LEVELS = [
     re.compile(pattern, re.I) for pattern in ("(sho|acr)", "(asi|psi|hip)", "(kne|lfe|mfe|lfc)", "(ank|lmal|mmal|mal)")
 ]
@@ -70,14 +70,14 @@ _SIDE = re.compile(r"(?:.*:)?(?:(right|left|r|l)[ ._-]?(.+)|(.+?)[ ._-](right|le
 
 
 class Walk(NamedTuple):
-    """The walk of a person: the horizontal direction ``way`` (3,), and ``belt`` (3,), the velocity of stance feet."""
+    """The walk of a person: horizontal direction ``way`` (3,), and velocity ``belt`` (3,) (m/s) of stance feet."""
 
     way: Array
     belt: Array
 
 
 def walk_of(markers: Markers) -> Walk | None:
-    """Return the walk of a person, overground or on a treadmill, or None if the person does not seem to walk."""
+    """Return the walk of a person, overground or on a treadmill, or None if the person appears not to walk."""
     up = up_axis(markers.axes)
     if up is None or len(markers) < 3 or not markers.rate:
         return None
@@ -95,7 +95,7 @@ def walk_of(markers: Markers) -> Walk | None:
 
 
 def walking_findings(markers: Markers) -> list[Finding]:
-    """Return findings from markers alone: a treadmill, and landmarks in the wrong order."""
+    """Return findings from markers alone: a treadmill, or landmarks in the wrong order."""
     walk, findings = walk_of(markers), _heights(markers)
     if walk is None:
         return findings
@@ -116,7 +116,7 @@ def walking_findings(markers: Markers) -> list[Finding]:
 
 
 def contact_findings(forces: GroundForces, markers: Markers, plate_contacts: list[Contact]) -> list[Finding]:
-    """Return findings from complete contacts of known feet, which reveal forces with a wrong sign.
+    """Return findings from complete contacts of known feet, which indicate forces with a wrong sign.
 
     The ground first brakes a foot and later pushes it forward, and it pushes both feet inwards.
     """
@@ -146,7 +146,7 @@ def contact_findings(forces: GroundForces, markers: Markers, plate_contacts: lis
 
 
 def _heights(markers: Markers) -> list[Finding]:
-    """Return a finding if a landmark of an upright person is below one that is lower on the body."""
+    """Return a finding if a landmark of an upright person is below one that should be lower."""
     vertical = vertical_axis(markers)
     if vertical is None:
         return []
@@ -171,7 +171,7 @@ def _heights(markers: Markers) -> list[Finding]:
 
 
 def _standing_velocity(markers: Markers, up: tuple[int, float]) -> Array | None:
-    """Return the median velocity (3,) of the markers of a foot while they are low, or None if they never are."""
+    """Return the median velocity (3,) (m/s) of foot markers while they are low, or None if they never are."""
     span, velocities = max(1, round(SPEED_INTERVAL * markers.rate)), list[Array]()
     for k in range(len(markers.names)):
         x = markers.positions[:, k]
@@ -187,7 +187,7 @@ def _standing_velocity(markers: Markers, up: tuple[int, float]) -> Array | None:
 
 
 def _mean_velocity(markers: Markers) -> Array:
-    """Return the mean velocity (3,) of the markers, each from its first to its last visible frame."""
+    """Return the mean velocity (3,) (m/s) of the markers between their first and last visible frames."""
     velocities = []
     for k, seen in enumerate(markers.seen.T):
         frames = np.flatnonzero(seen)
@@ -198,25 +198,25 @@ def _mean_velocity(markers: Markers) -> Array:
     return np.median(velocities, axis=0) if velocities else np.zeros(3)
 
 
-# Synchrony of forces and markers: the ground force accelerates the body.
+# Synchrony of forces and markers, because the ground force accelerates the body.
 #
 #     sum of forces = m a + constant        a: vertical and horizontal accelerations of the markers of the upper body
 #
-# Both are compared at several time shifts, while both feet are on plates. The force is averaged with the same weights
-# with which second differences of the markers average accelerations.
+# Both are compared at several time shifts while both feet are on plates. The force is averaged with the weights with
+# which second differences of the markers average accelerations.
 
-DIFFERENCE_STEP = 0.04  # s: step of second differences
-UPPER_FRACTION = 0.5  # of the height of the highest marker: markers above it move like the centre of mass
-FULL_LOAD_FRACTION = 0.5  # of the largest sum of forces: less occurs only while a foot misses the plates
-MIN_COMMON_TIME = 0.4  # s of common time
+DIFFERENCE_STEP = 0.04  # s; step of second differences
+UPPER_FRACTION = 0.5  # fraction of the largest marker height above which markers move like the centre of mass
+FULL_LOAD_FRACTION = 0.5  # fraction of the largest sum of forces; smaller sums occur only if a foot misses the plates
+MIN_COMMON_TIME = 0.4  # s; minimum common time
 SHIFTS = np.linspace(-0.15, 0.15, 61)  # s
-MIN_SHIFT = 0.03  # s: smallest reported shift; clean recordings are within 10 ms
-# Largest unexplained variance at the best shift, and smallest improvement over no shift.
+MIN_SHIFT = 0.03  # s; smallest reported shift (good recordings are within 10 ms)
+# Largest unexplained variance at the best shift, and smallest improvement compared with no shift.
 MAX_UNEXPLAINED, MIN_IMPROVEMENT = 0.6, 0.1
 
 
 def synchrony_findings(forces: GroundForces, markers: Markers) -> list[Finding]:
-    """Return a finding if forces and marker accelerations agree much better after a time shift."""
+    """Return a finding if forces and marker accelerations agree much better with a time shift."""
     left = _disagreement(forces, markers)
     if not np.isfinite(left).any():
         return []
@@ -231,7 +231,7 @@ def synchrony_findings(forces: GroundForces, markers: Markers) -> list[Finding]:
 
 
 def _disagreement(forces: GroundForces, markers: Markers) -> Array:
-    """Return the fraction of force variance not explained by accelerations at each shift, or NaN if unknown."""
+    """Return the fraction of the force variance that accelerations do not explain at each shift; NaN if unknown."""
     unexplained, up = np.full(len(SHIFTS), np.nan), up_axis(forces.axes)
     if up is None or min(markers.rate, forces.rate) * DIFFERENCE_STEP < 1:
         return unexplained
@@ -257,7 +257,7 @@ def _disagreement(forces: GroundForces, markers: Markers) -> Array:
 
 
 def _accelerations(markers: Markers, up: tuple[int, float]) -> Array:
-    """Return the accelerations (K, 3) of the mean of the upper markers; NaN at the ends and in gaps."""
+    """Return the mean acceleration (K, 3) (m/s^2) of the upper markers; NaN at the ends and in gaps."""
     heights = np.where(markers.seen, up[1] * markers.positions[:, :, up[0]], -np.inf)
     middle = np.median(heights, axis=0)
     x = markers.positions[:, middle > UPPER_FRACTION * middle.max()].mean(axis=1)
@@ -267,18 +267,19 @@ def _accelerations(markers: Markers, up: tuple[int, float]) -> Array:
     return accelerations
 
 
-# Likely errors in ground forces: wrong axes, offsets, positions, and feet.
+# Likely errors in ground forces: wrong axes, offsets, positions and feet.
 
-STANDING_FORCE = 100.0  # N: more than any noise or offset of a plate, less than any person
-MAX_EMPTY_FORCE = 5.0  # N: largest force of an empty plate
-CORNER_TOLERANCE = 0.1  # m: tolerance of the corners for a centre of pressure outside its plate
-MAX_DISTANCE = 50.0  # m: larger than any laboratory
-# N: forces of standing people are far above the first limit, those of jumps below the second; in kN or mN they are not.
+STANDING_FORCE = 100.0  # N; larger than any noise or offset of a plate, and smaller than the weight of any person
+MAX_EMPTY_FORCE = 5.0  # N; largest force of an empty plate
+CORNER_TOLERANCE = 0.1  # m; tolerance for a centre of pressure outside the corners of its plate
+MAX_DISTANCE = 50.0  # m; larger than any laboratory
+# N; forces of standing people are far above the first limit, and forces of jumps are below the second, unless in kN or
+# mN.
 MIN_PEAK_FORCE, MAX_PEAK_FORCE = 5.0, 20_000.0
-# Forces in kN: minimum vertical share while loaded, and largest share while unloaded.
+# Forces in kN: minimum vertical fraction while loaded, and largest fraction while unloaded.
 MIN_VERTICAL_SHARE, MAX_EMPTY_SHARE = 0.8, 0.02
-MAX_FREE_MOMENT = 100.0  # N m: the free moment of a foot stays below 30
-# share of a contact nearer to each foot, and distance between the feet (m), from which both feet are on the plate
+MAX_FREE_MOMENT = 100.0  # N m; the free moment of a foot is below 30
+# fraction of a contact nearer to each foot, and distance between the feet (m), above which both feet are on the plate
 BOTH_FEET_SHARE, FOOT_MARGIN = 0.15, 0.1
 
 
@@ -288,7 +289,7 @@ def force_findings(forces: GroundForces) -> list[Finding]:
 
 
 def foot_findings(forces: GroundForces, markers: Markers) -> list[Finding]:
-    """Return the likely errors in forces and markers together: no common time, swapped feet, shared plates."""
+    """Return likely errors in the combination of forces and markers: no common time, swapped feet, shared plates."""
     overlap = min(forces.times[-1], markers.times[-1]) - max(forces.times[0], markers.times[0])
     if overlap <= 0:
         ends = [f"{part.times[0]:g} to {part.times[-1]:g} s" for part in (forces, markers)]
@@ -299,7 +300,7 @@ def foot_findings(forces: GroundForces, markers: Markers) -> list[Finding]:
         return finding("axes", [place], forces.source, "forces.in_axes(markers.axes)")
     try:
         plate_contacts = contacts(forces, markers)
-    except ModelError:  # no foot marker is recognised by name, so there are no findings
+    except ModelError:  # there are no findings if foot markers are not recognised by name
         return []
     wrong = [item for kind in (_swapped, _shared, _no_foot, _both_feet) for item in kind(forces, plate_contacts)]
     return wrong or [*synchrony_findings(forces, markers), *contact_findings(forces, markers, plate_contacts)]
@@ -351,7 +352,7 @@ def _force_axes(forces: GroundForces) -> list[Finding]:
 
 
 def _offsets(forces: GroundForces) -> list[Finding]:
-    """Return offsets of plates that are loaded at times and otherwise measure a small constant force."""
+    """Return findings on offsets of plates that measure a small constant force while they are unloaded."""
     places = []
     for k, name in enumerate(forces.names):
         size = np.linalg.norm(forces.forces[:, k], axis=1)
@@ -399,7 +400,7 @@ def _swapped(forces: GroundForces, plate_contacts: list[Contact]) -> list[Findin
 
 
 def _shared(forces: GroundForces, plate_contacts: list[Contact]) -> list[Finding]:
-    """Return findings for one foot on two plates: two contacts of the same foot at the same time."""
+    """Return findings for one foot on two plates, which has two simultaneous contacts."""
     places, least = [], MIN_CONTACT_TIME * (forces.rate or 1.0)
     for one, other in combinations(plate_contacts, 2):
         first, last = max(one.first, other.first), min(one.last, other.last)
@@ -412,7 +413,7 @@ def _shared(forces: GroundForces, plate_contacts: list[Contact]) -> list[Finding
 
 
 def _both_feet(forces: GroundForces, plate_contacts: list[Contact]) -> list[Finding]:
-    """Return findings for two feet on one plate: its centre of pressure moves from one foot to the other."""
+    """Return findings for two feet on one plate, whose centre of pressure moves from one foot to the other."""
     places = []
     for contact in plate_contacts:
         ahead = contact.ways[:, 1] - contact.ways[:, 0]
@@ -434,30 +435,30 @@ def _no_foot(forces: GroundForces, plate_contacts: list[Contact]) -> list[Findin
     return finding("place", places, forces.source, "check the corners and the axes of the plate, and the unit")
 
 
-# Likely errors in markers: the wrong unit, gaps, jumps, and exchanged names.
+# Likely errors in markers: wrong unit, gaps, jumps and exchanged names.
 
-# Extents of the markers of one person, in m, far outside of which the unit is wrong: from a hand to raised arms.
+# Range of the extent (m) of the markers of one person, from a hand to raised arms; far outside, the unit is wrong.
 MIN_EXTENT, MAX_EXTENT = 0.03, 5.0
-MIN_MARKERS = 4  # markers from which the extent is meaningful
-# A marker deviates from a straight line between two frames by no more than 30 g, the largest accelerations at heel
-# strike, and 30 mm, more than any skin motion.
+MIN_MARKERS = 4  # minimum number of markers for a meaningful extent
+# A marker deviates from linear motion between two frames by at most 30 g (the largest accelerations at heel strike)
+# plus 30 mm (more than any skin motion).
 MAX_SKIN_MOTION, MAX_ACCELERATION = 0.03, 300.0  # m, m/s²
-MIN_MARKER_DISTANCE = 0.01  # m: minimum distance between markers; smaller exchanges are noise
-MIN_PAIRS = 3  # of right and left markers: then the majority shows which way right is
-# m, and share of the frames: a leg that crosses the other one is not an exchange
+MIN_MARKER_DISTANCE = 0.01  # m; minimum distance between markers; smaller exchanges are noise
+MIN_PAIRS = 3  # minimum number of pairs of right and left markers, whose majority determines the right side
+# distance (m) and fraction of frames, because a leg that crosses the other one is not an exchange
 EXCHANGE_MARGIN, EXCHANGE_SHARE = 0.02, 0.9
 _WORDS = {"R": "L", "r": "l", "Right": "Left", "right": "left", "RIGHT": "LEFT"}
-# Right_heel, R.Heel, RHEE, each optionally after a person's name and a colon, and heel_r.
+# Right_heel, R.Heel, RHEE (optionally preceded by a person's name and a colon) and heel_r.
 _RIGHT = [re.compile(f"(?:.*:)?{pattern}") for pattern in ("(RIGHT|Right|right)", "([Rr])[ ._-]", "(R)[A-Z]")]
 _RIGHT.append(re.compile(".*[ ._-]([Rr]|Right|right)$"))
-MIN_FROZEN_TIME, MIN_FROZEN_FRAMES = 0.1, 5  # s, and frames, in which a marker is at exactly the same position
-SWAP_FRACTION = 0.1  # share of the squared error that remains when two names are exchanged back
+MIN_FROZEN_TIME, MIN_FROZEN_FRAMES = 0.1, 5  # minimum time (s) and number of frames at exactly the same position
+SWAP_FRACTION = 0.1  # fraction of the squared error that remains after exchanging two names
 
 
 def marker_findings(markers: Markers) -> list[Finding]:
     """Return the likely errors in markers."""
     wrong = _unit(markers)
-    if wrong:  # distances are meaningless then
+    if wrong:  # distances are then meaningless
         return [*wrong, *_missing(markers)]
     findings = _marker_axes(markers)
     swaps = swapped(markers)
@@ -484,19 +485,19 @@ def marker_findings(markers: Markers) -> list[Finding]:
 
 
 def jumps(markers: Markers) -> list[tuple[int, str, float]]:
-    """Return frame, marker and distance (m) of each jump away from the line through the marker's last two frames."""
+    """Return the frame, marker and distance (m) of each jump away from the line through the last two frames."""
     error, least = _errors(markers)
     found_jumps = []
     for k, name in enumerate(markers.names):
         frames = np.flatnonzero(error[:, k] > least)
-        # The two frames after a jump also deviate from the line through it.
+        # The two frames after a jump also deviate from the line through the jump.
         first = [int(frame) for n, frame in enumerate(frames) if not n or frame - frames[n - 1] > 2]
         found_jumps += [(frame + 2, name, float(error[frame, k])) for frame in first if not name.startswith("*")]
     return sorted(found_jumps)
 
 
 def swapped(markers: Markers) -> list[tuple[int, str, str]]:
-    """Return the frame and the two markers of each exchange, if exchanging the names would make the motion smooth."""
+    """Return the frame and both markers of each exchange, where exchanging the names makes the motion smooth."""
     positions, predicted = markers.positions[2:], _predicted(markers)
     error, _ = _errors(markers)
     exchanges = list[tuple[int, str, str]]()
@@ -508,14 +509,14 @@ def swapped(markers: Markers) -> list[tuple[int, str, str]]:
         better = other + other.T < SWAP_FRACTION * (keep[:, None] + keep[None])
         for i, j in np.argwhere(np.triu(better, 1)):
             pair = int(moved[i]), int(moved[j])
-            if k - last.get(pair, -9) > 2:  # the two frames after an exchange also look like one
+            if k - last.get(pair, -9) > 2:  # the two frames after an exchange also appear as exchanges
                 exchanges.append((int(k) + 2, markers.names[pair[0]], markers.names[pair[1]]))
             last[pair] = int(k)
     return exchanges
 
 
 def exchanged_sides(markers: Markers) -> list[tuple[str, str]]:
-    """Return right and left marker pairs that appear swapped relative to most other pairs in nearly all frames."""
+    """Return right and left marker pairs that appear swapped relative to most pairs in nearly all frames."""
     pairs = [(name, other) for name in markers.names if (other := _left_of(name)) in markers.names]
     if len(pairs) < MIN_PAIRS:
         return []
@@ -534,7 +535,7 @@ def exchanged_sides(markers: Markers) -> list[tuple[str, str]]:
 
 
 def _left_of(name: str) -> str:
-    """Return the name of the marker on the left side, or "" if the given marker is not on the right side."""
+    """Return the name of the left marker for a right one, or "" for other markers."""
     for pattern in _RIGHT:
         matched = pattern.match(name)
         if matched:
@@ -543,7 +544,7 @@ def _left_of(name: str) -> str:
 
 
 def _predicted(markers: Markers) -> Array:
-    """Return the linear extrapolation of each marker from its last two frames (K - 2, M, 3)."""
+    """Return the linear extrapolation (K - 2, M, 3) of each marker from its last two frames."""
     t, x = markers.times, markers.positions
     if len(t) < 3:
         return np.zeros((0, *x.shape[1:]))
@@ -573,7 +574,7 @@ def _unit(markers: Markers) -> list[Finding]:
 
 
 def _frozen(markers: Markers, exchanged: set[str]) -> list[Finding]:
-    """Return markers, except the ``exchanged`` ones, that do not move at all while the marker nearest to them does."""
+    """Return findings on markers (except ``exchanged`` ones) that do not move at all while the nearest marker moves."""
     places, least = [], max(MIN_FROZEN_FRAMES, round(MIN_FROZEN_TIME * markers.rate))
     x = markers.positions
     for k, name in enumerate(markers.names):
@@ -593,7 +594,7 @@ def _frozen(markers: Markers, exchanged: set[str]) -> list[Finding]:
 
 
 def _marker_axes(markers: Markers) -> list[Finding]:
-    """Return a finding if the person extends most along an axis other than the stated vertical one."""
+    """Return a finding if the extent of the person is largest along an axis other than the stated vertical one."""
     said, likely = up_axis(markers.axes), vertical_axis(markers)
     if said is None or likely is None or said == likely:
         return []
@@ -617,18 +618,18 @@ def _missing(markers: Markers) -> list[Finding]:
 
 
 _ANGLE = re.compile(r"angle|flex|ext(ension)?_|rotation|adduction|abduction|tilt|_list|bending|_add|_rot|pro_sup", re.I)
-MAX_ANGLE = 4 * np.pi  # rad: larger than any joint angle
-SPOILING_KINDS = ("unit", "axes", "offset")  # findings that make those of feet on plates meaningless
+MAX_ANGLE = 4 * np.pi  # rad; larger than any joint angle
+SPOILING_KINDS = ("unit", "axes", "offset")  # findings that make findings on feet on plates meaningless
 MAX_RADIANS = 1.6  # typical largest number in a table of angles in radians
 
 
 def inspect(*parts: Recording | Markers | GroundForces | MotionTable) -> list[Finding]:
-    """Return likely errors in recordings of one trial, each with its location and a fix.
+    """Return likely errors in recordings of one trial, with locations and fixes.
 
     The kinds are "unit", "swap" (two markers exchange places, or are in the wrong order), "sides" (right and left in
     all frames), "jump", "frozen", "missing", "gap", "treadmill", "axes", "offset" (an empty plate), "place" (a centre
     of pressure off its plate or foot), "times", "feet" (swapped), "shared" (one foot on two plates, or two feet on one)
-    and "degrees". Checks that need markers and forces run if both are given.
+    and "degrees". Checks that need both markers and forces run if both are passed.
 
     Example:
         >>> inspect(Markers(["toe"], [0.0, 0.01, 0.02], [[[0.1, 0.2, 0.3]]] * 3))

@@ -26,12 +26,12 @@ def load(
     rate: float | None = None,
     check: bool = True,
 ) -> Recording:
-    """Return the content of a recording file: markers, ground forces, a table over time and events, in SI units.
+    """Return the content of a recording file in SI units: markers, ground forces, a table over time, and events.
 
     The suffix selects the format: .trc (markers), .mot and .sto (tables; columns of ground forces are recognised by
     name), .c3d (markers, force plates, events; extra ``mocap``) or .csv. ``unit`` ("m", "cm", "mm") and ``axes``
-    ("forward up right") replace the stated or assumed unit and axes. ``columns`` {column: name} and ``rate`` (Hz) are
-    for .csv files. Unless ``check`` is False, ``inspect`` looks for likely errors, which are issued as warnings.
+    ("forward up right") replace the stated or assumed unit and axes. ``columns`` {column: name} and ``rate`` (Hz) apply
+    to .csv files. Unless ``check`` is False, warnings are issued for likely errors (``inspect``).
 
     Example:
         >>> import tempfile
@@ -64,9 +64,9 @@ def load(
 
 
 def example() -> Recording:
-    """Return the recorded walk of a man of 85.3 kg and 1.80 m: markers and ground forces.
+    """Return markers and ground forces of the recorded walk of a man of 85.3 kg and 1.80 m.
 
-    It ships with Torsor and comes from OpenSim Moco's example3DWalking (Apache License 2.0).
+    The recording, which is included in Torsor, is from OpenSim Moco's example3DWalking (Apache License 2.0).
 
     Example:
         >>> walk = example()
@@ -78,10 +78,10 @@ def example() -> Recording:
 
 
 def save(data: Markers | GroundForces | MotionTable, path: str | Path, *, unit: str | None = None) -> None:
-    """Write markers (.trc, .c3d), or ground forces or a table (.mot, .sto, .csv).
+    """Write markers (.trc, .c3d), ground forces or a table (.mot, .sto, .csv).
 
     ``unit`` ("m", "cm", "mm") is the unit of markers in the file, by default the unit in which they were read. Numbers
-    in text files read back as the same float64; C3D files have single precision. Ground forces have OpenSim names.
+    in text files read back exactly as float64; C3D files have single precision. Ground forces have OpenSim names.
 
     Example:
         >>> import tempfile

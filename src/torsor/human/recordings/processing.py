@@ -1,4 +1,4 @@
-"""Smoothing and gap filling of recordings, treadmills, and standing frames."""
+"""Processing of recordings: smoothing, gap filling, resampling, treadmills and standing frames."""
 
 from dataclasses import replace
 from typing import TypeVar
@@ -12,16 +12,16 @@ from torsor.base.errors import ModelError
 from torsor.human.recordings.axes import OPENSIM, rotation
 from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, at_times, checked_times, runs
 
-MAX_BELT_SPEED = 15.0  # m/s: faster than any runner
+MAX_BELT_SPEED = 15.0  # m/s; faster than any runner
 Moved = TypeVar("Moved", Markers, GroundForces)
 
 
 def overground(data: Moved, speed: float) -> Moved:
-    """Return markers or forces of a treadmill trial with the belt ``speed`` (m/s) added along the walking direction.
+    """Return markers or forces of a treadmill trial with the belt ``speed`` (m/s) added in the walking direction.
 
-    Use the same speed for markers and forces of a trial; the belt moves backward relative to the person. Forces do not
-    change, their centres of pressure move forward with time, and plate corners are dropped. Joint moments do not depend
-    on the speed.
+    The belt moves backward relative to the person. Use the same speed for markers and forces of a trial. Forces do not
+    change, but their centres of pressure move forward with time, and plate corners are removed. Joint moments do not
+    depend on the speed.
 
     Example:
         >>> still = Markers(["C7"], [0.0, 0.5], np.zeros((2, 1, 3)), axes="forward up right")
@@ -39,12 +39,12 @@ def overground(data: Moved, speed: float) -> Moved:
     return replace(data, centers=data.centers + way, corners=None)
 
 
-MAX_SWAY_SPEED = 0.05  # m/s: above the sway of quiet standing, far below the slowest walk
-SPEED_INTERVAL = 0.1  # s: time over which speeds are computed, so that noise of single frames does not count
+MAX_SWAY_SPEED = 0.05  # m/s; above the sway of quiet standing, and far below the slowest walk
+SPEED_INTERVAL = 0.1  # s; interval over which speeds are computed, which suppresses noise of single frames
 
 
 def standing(markers: Markers, shortest: float = 0.5, *, still: float = MAX_SWAY_SPEED) -> Markers:
-    """Return the longest interval, of at least ``shortest`` s, in which no marker is faster than ``still`` m/s.
+    """Return the longest interval, of at least ``shortest`` (s), in which no marker is faster than ``still`` (m/s).
 
     ModelError is raised if there is none, as in most recordings of walking.
 
@@ -76,8 +76,8 @@ def standing(markers: Markers, shortest: float = 0.5, *, still: float = MAX_SWAY
 
 
 Sampled = TypeVar("Sampled", Markers, MotionTable, GroundForces)
-STEP_TOLERANCE = 0.1  # share of a step by which times may deviate from equal steps, because they are often rounded
-MIN_GAP_SAMPLES = 4  # samples on both sides of a gap that a cubic needs
+STEP_TOLERANCE = 0.1  # fraction of a step by which times may deviate from equal steps, because they are often rounded
+MIN_GAP_SAMPLES = 4  # minimum number of samples around a gap for a cubic
 
 
 def lowpass(values: ArrayLike, rate: float, cutoff: float, *, order: int = 4, where: str = "lowpass") -> Array:
@@ -102,8 +102,8 @@ def lowpass(values: ArrayLike, rate: float, cutoff: float, *, order: int = 4, wh
     if whole_number(order, where, "order", least=2, most=12) % 2:
         allowed = "2, 4, 6, ...; half of it for each pass"
         raise ModelError(f"is {order}", argument="order", value=order, where=where, allowed=allowed)
-    # The squared gain of one pass, 1 / (1 + w^order), must be 1 / sqrt(2) at the cutoff, where w is the frequency of
-    # the analogue filter, tan(pi f / rate).
+    # The squared gain of one pass, 1 / (1 + w^order), must be 1 / sqrt(2) at the cutoff, where w = tan(pi f / rate) is
+    # the frequency of the analogue filter.
     w = np.tan(np.pi * cutoff / rate) / (np.sqrt(2) - 1) ** (1 / order)
     sections = butter(order // 2, 2 / np.pi * np.arctan(w), output="sos")
     flat = samples.reshape(len(samples), -1).copy()
@@ -116,11 +116,11 @@ def lowpass(values: ArrayLike, rate: float, cutoff: float, *, order: int = 4, wh
 
 
 def smooth(data: Sampled, cutoff: float, *, order: int = 4) -> Sampled:
-    """Return markers, a table or ground forces after ``lowpass`` with a ``cutoff`` in Hz; times must have equal steps.
+    """Return markers, a table or ground forces filtered by ``lowpass`` with a ``cutoff`` (Hz) at equal time steps.
 
-    For ground forces, the moments about the origin are filtered and the centres of pressure are computed from them,
-    because centres of pressure jump when a foot leaves the ground and moments do not. Unloaded samples must be set to 0
-    first (``without_unloaded``).
+    For ground forces, the moments about the origin are filtered and centres of pressure are computed from them, because
+    centres of pressure jump when a foot leaves the ground, but moments do not. Unloaded samples must first be set to 0
+    (``without_unloaded``).
 
     Example:
         >>> table = MotionTable(["x"], np.arange(100) / 100, np.ones((100, 1)))
@@ -136,7 +136,7 @@ def smooth(data: Sampled, cutoff: float, *, order: int = 4) -> Sampled:
 
 
 def fill_gaps(markers: Markers, longest: float = 0.2) -> Markers:
-    """Return markers with gaps up to ``longest`` s filled by cubic splines; longer gaps and ends stay NaN.
+    """Return markers with gaps of up to ``longest`` (s) filled by cubic splines; longer gaps and ends stay NaN.
 
     The spline passes through up to ten samples on either side of the gap.
 
@@ -168,10 +168,10 @@ def fill_gaps(markers: Markers, longest: float = 0.2) -> Markers:
 
 
 def resample(data: Sampled, times: ArrayLike) -> Sampled:
-    """Return markers, a table or ground forces at different ``times`` (K,), in s, by cubic spline interpolation.
+    """Return markers, a table or ground forces at different ``times`` (K,) (s), by cubic spline interpolation.
 
-    ModelError is raised for times outside the recording. Marker gaps stay gaps. For ground forces, the moments about
-    the origin are interpolated linearly, because forces start and end with kinks.
+    ModelError is raised for times outside the recording. Gaps of markers are preserved. For ground forces, the moments
+    about the origin are interpolated linearly, because forces start and end with kinks.
 
     Example:
         >>> table = MotionTable(["x"], np.arange(11) / 10, (np.arange(11) / 10)[:, None] ** 2)
@@ -192,9 +192,9 @@ def resample(data: Sampled, times: ArrayLike) -> Sampled:
 
 
 def rates(times: ArrayLike, values: ArrayLike, order: int = 2) -> tuple[Array, ...]:
-    """Return (x, x', x''), each (K, ...), of samples without gaps, by quintic spline interpolation; ``order`` up to 4.
+    """Return (x, x', x''), each (K, ...), of samples without gaps, by quintic splines; ``order`` is at most 4.
 
-    The spline passes through every sample including its noise: filter first (``smooth``).
+    The spline passes through all samples, including their noise, so filter them first (``smooth``).
 
     Example:
         >>> t = np.arange(200) / 100
@@ -218,12 +218,12 @@ def rates(times: ArrayLike, values: ArrayLike, order: int = 2) -> tuple[Array, .
 
 
 def uniform_rate(times: Array, where: str) -> float:
-    """Return the rate (Hz) of times (K,), which must have equal steps within their printed precision."""
+    """Return the rate (Hz) of times (K,), which must have equal steps to within their printed precision."""
     steps = np.diff(times)
     if not len(steps):
         raise ModelError("there is a single frame", where=where, allowed="2 or more")
     usual, mean = float(np.median(steps)), float(steps.mean())
-    # Rounded times deviate from equal ones by half of their last digit at any time.
+    # Rounded times deviate from exact ones by at most half of their last digit.
     if np.abs(times - np.linspace(times[0], times[-1], len(times))).max() <= STEP_TOLERANCE * mean:
         return 1 / mean
     k = int(np.argmax(np.abs(steps - usual)))
@@ -233,7 +233,7 @@ def uniform_rate(times: Array, where: str) -> float:
 
 
 def _interpolated(times: Array, values: Array, new: Array) -> Array:
-    """Return values (L, ...) at new times, by cubic splines within each run of samples; NaN in gaps."""
+    """Return values (L, ...) at new times, by cubic splines in each run of samples; NaN in gaps."""
     from scipy.interpolate import CubicSpline
 
     flat = values.reshape(len(values), -1)

@@ -14,14 +14,14 @@ from torsor.base.checks import indices_of, instance_of, name_of, number, one_of,
 from torsor.base.errors import ModelError, warn
 from torsor.human.recordings.axes import checked_axes, rotation, up_axis
 
-MAX_BYTES = 200_000_000  # size limit of a recording; ten minutes of two plates at 1 kHz take half of it
+MAX_BYTES = 200_000_000  # bytes; size limit of a recording, twice that of ten minutes of two plates at 1 kHz
 UNITS = ("m", "cm", "mm")
-LOAD_THRESHOLD = 20.0  # N: usual threshold of gait events; below it, the centre of pressure is inaccurate
+LOAD_THRESHOLD = 20.0  # N; usual threshold of gait events, below which the centre of pressure is inaccurate
 Held = TypeVar("Held")
 
 
 def unique_names(names: Iterable[str], path: Path, what: str) -> tuple[str, ...]:
-    """Return unique names, and warn about duplicates: the second "heel" becomes "heel_2"."""
+    """Return unique names, and warn about duplicates; the second "heel" becomes "heel_2"."""
     all_names = list(names)
     taken, unique = set(all_names), list[str]()
     for name in all_names:
@@ -50,7 +50,7 @@ def checked_names(names: object, where: str, what: str) -> tuple[str, ...]:
 
 
 def checked_times(times: ArrayLike, where: str) -> Array:
-    """Return times (K,) in s, finite and increasing."""
+    """Return times (K,) (s), which must be finite and increasing."""
     checked = real_array(times, where, "times")
     if checked.ndim != 1 or not len(checked):
         allowed = "one time for each frame, 1 frame or more"
@@ -69,16 +69,16 @@ def checked_times(times: ArrayLike, where: str) -> Array:
 
 
 def rate_of(times: Array) -> float:
-    """Return the rate (Hz) of times (K,): from all steps if equal, else from the median step; 0 for a single time."""
+    """Return the rate (Hz) of times (K,), from the mean of equal steps or the median of others; 0 for a single time."""
     if len(times) < 2:
         return 0.0
     steps = np.diff(times)
-    alike = np.abs(steps - steps.mean()).max() < 0.5 * steps.mean()  # rounded times differ by a fraction of a step
+    alike = np.abs(steps - steps.mean()).max() < 0.5 * steps.mean()  # rounded steps differ by a fraction of a step
     return float(1 / (steps.mean() if alike else np.median(steps)))
 
 
 def checked_values(values: ArrayLike, shape: tuple[int, ...], where: str, what: str) -> Array:
-    """Return a read-only array of a given shape; NaN marks a missing value, and infinity raises ModelError."""
+    """Return a read-only array with the shape ``shape``; NaN marks missing values, and infinity raises ModelError."""
     array = real_array(values, where, what)
     if array.shape != shape:
         raise ModelError(f"have shape {array.shape}", argument=what, where=where, allowed=str(shape))
@@ -90,12 +90,12 @@ def checked_values(values: ArrayLike, shape: tuple[int, ...], where: str, what: 
 
 
 class TimedData:
-    """The base class of markers, ground forces and tables: unique ``names``, increasing ``times`` (K,), and a rate."""
+    """Base class of markers, ground forces and tables: unique ``names``, increasing ``times`` (K,), and a rate."""
 
     names: tuple[str, ...]
     times: Array
     source: str
-    _noun: ClassVar[str] = "marker"  # what the names denote
+    _noun: ClassVar[str] = "marker"  # noun for the named items
     _arrays: ClassVar[tuple[str, ...]] = ("positions",)  # (K, names, 3)
 
     def _store(self, **values: Any) -> None:
@@ -103,20 +103,20 @@ class TimedData:
             object.__setattr__(self, name, value)
 
     def _check(self, *shape: int) -> None:
-        """Check names, times and the arrays (K, names, *shape)."""
+        """Check the names, times and arrays (K, names, *shape)."""
         names, times = checked_names(self.names, self.source, self._noun), checked_times(self.times, self.source)
         full = (len(times), len(names), *shape)
         self._store(names=names, times=times)
         self._store(**{field: checked_values(getattr(self, field), full, self.source, field) for field in self._arrays})
 
     def changed(self, change: Callable[[Array], Array], **others: Any) -> Self:
-        """Return the same data with new arrays (K, names, ...)."""
+        """Return the data with ``change`` applied to the arrays (K, names, ...)."""
         found: Self = replace(self, **others, **{each: change(getattr(self, each)) for each in self._arrays})  # type: ignore[type-var]
         return found
 
     @property
     def rate(self) -> float:
-        """The rate in Hz, from the median time step; 0 for a single row."""
+        """The rate (Hz), from the median time step; 0 for a single row."""
         return rate_of(self.times)
 
     def __len__(self) -> int:
@@ -127,11 +127,11 @@ class TimedData:
         return f"<{type(self).__name__}: {len(self.names)} {self._noun}s, {times}, of {self.source!r}>"
 
     def index(self, name: str) -> int:
-        """Return the index of a name; the error lists similar names."""
+        """Return the index of a name; raise ModelError with similar names if it is unknown."""
         return indices_of([str(name)], self.names, self.source, self._noun)[0]
 
     def only(self, names: Sequence[str]) -> Self:
-        """Return some of the markers, plates or columns, in the given order.
+        """Return the named markers, plates or columns, in the order of ``names``.
 
         Example:
             >>> Markers(["heel", "toe"], [0.0], np.zeros((1, 2, 3))).only(["toe"]).names
@@ -143,7 +143,7 @@ class TimedData:
         return self.changed(lambda x: x[:, chosen], names=tuple(self.names[k] for k in chosen), **others)
 
     def renamed(self, names: Mapping[str, str]) -> Self:
-        """Return the same data with new names, {old: new}; for a pair swapped in all frames use {a: b, b: a}.
+        """Return the data with new names {old: new}; for a pair swapped in all frames, use {a: b, b: a}.
 
         Example:
             >>> Markers(["heel", "toe"], [0.0], np.zeros((1, 2, 3))).renamed({"toe": "R.Toe"}).names
@@ -154,13 +154,13 @@ class TimedData:
         return self.changed(np.asarray, names=tuple(new.get(name, name) for name in self.names))
 
     def between(self, first: float, last: float) -> Self:
-        """Return the frames from time ``first`` to time ``last``, in s."""
+        """Return the frames from time ``first`` to time ``last`` (s)."""
         kept = (self.times >= first) & (self.times <= last)
         return self.changed(lambda x: x[kept], times=self.times[kept])
 
 
 class Gap(NamedTuple):
-    """Frames ``first`` to ``last`` (from 0, both missing) in which a marker was not seen, and the ``duration`` in s."""
+    """Frames ``first`` to ``last`` (from 0, inclusive) in which a marker is missing, and the ``duration`` (s)."""
 
     marker: str
     first: int
@@ -171,11 +171,11 @@ class Gap(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Markers(TimedData):
-    """Markers over time: ``positions`` (K, M, 3) in m of M ``names`` at K ``times`` (s); NaN if not seen.
+    """Markers over time: ``positions`` (K, M, 3) (m) of M ``names`` at K ``times`` (s); NaN if missing.
 
-    ``rate`` is in Hz (0: from the times). ``axes`` are the directions of x, y and z relative to the person, such as
-    "forward up right", or "" if unknown. ``unit`` is the unit of the source file, in which ``save`` writes; positions
-    are always in m. ``source`` is the file name for messages.
+    ``rate`` is in Hz (0: computed from the times). ``axes`` are the directions of x, y and z relative to the person,
+    such as "forward up right", or "" if unknown. ``unit`` is the unit of the source file, which ``save`` uses too;
+    positions are always in m. ``source`` is the file name in messages.
 
     Example:
         >>> markers = Markers(["heel", "toe"], [0.0, 0.01], np.zeros((2, 2, 3)))
@@ -199,11 +199,11 @@ class Markers(TimedData):
 
     @property
     def seen(self) -> Flags:
-        """Whether each marker was seen in each frame (K, M)."""
+        """Flags (K, M) of the visible markers in each frame."""
         return np.asarray(~np.isnan(self.positions).any(axis=2))
 
     def position(self, name: str) -> Array:
-        """Return the positions (K, 3) of a marker, in m."""
+        """Return the positions (K, 3) (m) of a marker."""
         return self.positions[:, self.index(name)]
 
     def in_axes(self, axes: str) -> "Markers":
@@ -218,14 +218,14 @@ class Markers(TimedData):
         return replace(self, positions=self.positions @ R.T, axes=axes)
 
     def with_positions(self, positions: ArrayLike, times: ArrayLike | None = None) -> "Markers":
-        """Return the same markers with new positions (K, M, 3), in m, and new ``times`` (K,), in s."""
+        """Return the markers with new positions (K, M, 3) (m) and new ``times`` (K,) (s)."""
         when: dict[str, Any] = {} if times is None else {"times": np.asarray(times), "rate": 0.0}
         return replace(self, positions=np.asarray(positions), **when)
 
     def gaps(self) -> list[Gap]:
-        """Return the gaps in which markers were not seen, marker by marker.
+        """Return the gaps of all markers, marker by marker.
 
-        The duration is measured from the last frame before to the first frame after the gap, or to an end of the
+        The duration is measured from the last frame before the gap to the first frame after it, or to an end of the
         recording.
 
         Example:
@@ -243,7 +243,7 @@ class Markers(TimedData):
 
 
 def checked_markers(value: object, where: str, what: str) -> Markers:
-    """Return the argument; raise ModelError unless it is ``Markers``."""
+    """Return ``value``; raise ModelError unless it is ``Markers``."""
     allowed = "Markers, such as torsor.human.recordings.load(path).markers"
     return instance_of(value, Markers, where, what, allowed=allowed)
 
@@ -251,7 +251,7 @@ def checked_markers(value: object, where: str, what: str) -> Markers:
 def at_times(t: NDArray[Any], times: NDArray[Any], values: Array, outside: float | None = None) -> Array:
     """Return samples (K, ...) at different times t, by linear interpolation.
 
-    Before the first and after the last sample, the result is that sample, or ``outside``.
+    Before the first and after the last sample, the result is this sample, or ``outside`` if it is not None.
     """
     columns = values.reshape(len(values), -1).T
     sampled = np.stack([np.interp(t, times, column, outside, outside) for column in columns], axis=1)
@@ -269,10 +269,10 @@ def runs(flags: Flags) -> list[tuple[int, int]]:
 class GroundForces(TimedData):
     """Ground forces on a person at P plates or feet, in laboratory axes.
 
-    It contains ``forces`` (K, P, 3) in N at the centres of pressure ``centers`` (K, P, 3) in m, and free ``moments``
-    (K, P, 3) about these centres, in N m, at K ``times`` (s). The centre of pressure of an unloaded plate is arbitrary;
-    ``without_unloaded`` removes it. ``corners`` (P, 4, 3) are the plate corners, in m, if the file contains them.
-    For ``rate`` (Hz), ``axes`` and ``source`` see ``Markers``.
+    It contains ``forces`` (K, P, 3) (N) at the centres of pressure ``centers`` (K, P, 3) (m), and free ``moments`` (K,
+    P, 3) (N m) about these centres, at K ``times`` (s). The centre of pressure of an unloaded plate is arbitrary;
+    ``without_unloaded`` removes it. ``corners`` (P, 4, 3) are the plate corners (m), if the file contains them. For
+    ``rate`` (Hz), ``axes`` and ``source``, see ``Markers``.
 
     Example:
         >>> zero = np.zeros((1, 1, 3))
@@ -303,12 +303,12 @@ class GroundForces(TimedData):
 
     @property
     def vertical(self) -> Array:
-        """The vertical force (K, P) in N, positive upward; the magnitude of the force if the axes are unknown."""
+        """The upward vertical force (K, P) (N), or the magnitude of the force if the axes are unknown."""
         up = up_axis(self.axes)
         return np.linalg.norm(self.forces, axis=2) if up is None else self.forces[:, :, up[0]] * up[1]
 
     def loaded(self, threshold: float = LOAD_THRESHOLD) -> Flags:
-        """Return a mask (K, P) of the plates that carry more than ``threshold`` (N)."""
+        """Return a mask (K, P) of the plates with a load above ``threshold`` (N)."""
         return self.vertical > threshold
 
     def in_axes(self, axes: str) -> "GroundForces":
@@ -318,7 +318,7 @@ class GroundForces(TimedData):
         return self.changed(lambda x: x @ R.T, axes=axes, corners=corners)
 
     def without_unloaded(self, threshold: float = LOAD_THRESHOLD) -> "GroundForces":
-        """Return forces with 0, and centres of pressure with NaN, where the load is at most ``threshold`` (N).
+        """Return forces set to 0, and centres of pressure set to NaN, where the load is at most ``threshold`` (N).
 
         Example:
             >>> zero = np.zeros((1, 1, 3))
@@ -331,7 +331,7 @@ class GroundForces(TimedData):
         return replace(self, forces=forces, centers=np.where(on, self.centers, np.nan), moments=moments)
 
     def wrench(self, point: object = (0.0, 0.0, 0.0)) -> Array:
-        """Return the moment (N m) about a point and the force (N) of each plate, (K, P, 6); 0 if a centre is NaN.
+        """Return the wrenches (K, P, 6), moment (N m) about a point and force (N), which are 0 if the centre is NaN.
 
         Example:
             >>> feet = GroundForces(["right"], [0.0], [[[0.0, 700.0, 0.0]]], [[[0.1, 0.0, 0.0]]], np.zeros((1, 1, 3)))
@@ -343,9 +343,9 @@ class GroundForces(TimedData):
         return np.where(np.isnan(about).any(axis=2, keepdims=True), 0.0, both)
 
     def with_wrench(self, wrench: Array, times: Array | None = None) -> "GroundForces":
-        """Return ground forces with new moments about the origin and forces (K, P, 6), at new ``times``.
+        """Return ground forces with new wrenches (K, P, 6) (moment about the origin, and force), at new ``times``.
 
-        Centres of pressure keep the height of the plates; they are NaN without a vertical force.
+        Centres of pressure are at the height of the plates, and are NaN without a vertical force.
         """
         vertical = up_axis(self.axes)
         if vertical is None:
@@ -369,9 +369,9 @@ class GroundForces(TimedData):
         return replace(self, forces=force, centers=centers, moments=free, **when)
 
     def without_offset(self, first: float, last: float) -> "GroundForces":
-        """Return forces minus their means from time ``first`` to ``last`` (s), while the plates are empty.
+        """Return forces minus their means from time ``first`` to ``last`` (s), when the plates are empty.
 
-        The means of the moments about the origin are subtracted as well, which corrects the centres of pressure.
+        The means of the moments about the origin are also subtracted, which corrects the centres of pressure.
 
         Example:
             >>> force = np.array([[[0.0, 10.0, 0.0]], [[0.0, 710.0, 0.0]]])
@@ -388,7 +388,7 @@ class GroundForces(TimedData):
         return self.with_wrench(wrench - wrench[within].mean(axis=0))
 
 
-# Columns with these endings are not angles: translations, forces, moments, positions, and translational speeds.
+# Columns with these endings are not angles, but translations, forces, moments, positions and translational speeds.
 _GROUND = re.compile("ground_(force|torque|moment)")
 _NO_ANGLES = ("_tx", "_ty", "_tz", "_vx", "_vy", "_vz", "_px", "_py", "_pz", "_force", "_moment")
 
@@ -398,9 +398,9 @@ _NO_ANGLES = ("_tx", "_ty", "_tz", "_vx", "_vy", "_vz", "_px", "_py", "_pz", "_f
 class MotionTable(TimedData):
     """Columns over time: ``values`` (K, N) of N ``names`` at K ``times`` (s), as in a .mot or .sto file.
 
-    ``in_degrees`` is the angle unit that the file states, or None. Values are kept as written, because a file does not
-    state which of its columns are angles; ``to_radians`` converts them. ``title`` is the first line of the file, and
-    ``source`` is its name.
+    ``in_degrees`` is True or False if the file states the angle unit, otherwise None. Values are unconverted, because
+    files do not state which columns are angles; ``to_radians`` converts them. ``title`` is the first line of the file,
+    and ``source`` is its name.
 
     Example:
         >>> motion = MotionTable(["knee_angle_r", "pelvis_tx"], [0.0], [[90.0, 0.5]], in_degrees=True)
@@ -421,7 +421,7 @@ class MotionTable(TimedData):
         self._check()
 
     def column(self, name: str) -> Array:
-        """Return a column (K,); a coordinate may be named without its path, as in "knee_angle_r".
+        """Return a column (K,); the path of a coordinate may be omitted, as in "knee_angle_r".
 
         Example:
             >>> motion = MotionTable(["/jointset/knee_r/knee_angle_r/value"], [0.0], [[0.5]])
@@ -434,25 +434,25 @@ class MotionTable(TimedData):
 
     @property
     def short_names(self) -> list[str]:
-        """The names without paths: /jointset/knee_r/knee_angle_r/value is knee_angle_r; speeds end with /speed."""
+        """Names without paths: /jointset/knee_r/knee_angle_r/value becomes knee_angle_r, and speeds end with /speed."""
         return [_short(name) for name in self.names]
 
     @property
     def angles(self) -> list[int]:
-        """The columns whose names indicate angles, and not translations, forces, moments or positions."""
+        """Columns whose names indicate angles instead of translations, forces, moments or positions."""
         bare = [name.removesuffix("/speed") for name in self.short_names]
         return [k for k, name in enumerate(bare) if not name.endswith(_NO_ANGLES) and not _GROUND.search(name)]
 
     def to_radians(self, angles: Sequence[str] | None = None) -> "MotionTable":
-        """Return the table with its ``angles`` in radians; a table in radians is returned unchanged.
+        """Return the table with ``angles`` in radians; a table in radians is returned unchanged.
 
-        ``angles`` are the columns to convert. By default these are all columns except translations, forces and moments,
-        by name: names ending with _tx, _ty, _tz, _vx, _px, _force, _moment and the like.
+        ``angles`` are the columns to convert, by default all except translations, forces and moments, which are
+        recognised by endings such as _tx, _ty, _tz, _vx, _px, _force and _moment.
         """
         return self._converted(False, angles)
 
     def to_degrees(self, angles: Sequence[str] | None = None) -> "MotionTable":
-        """Return the table with its ``angles`` in degrees, the inverse of ``to_radians``."""
+        """Return the table with ``angles`` in degrees; this is the inverse of ``to_radians``."""
         return self._converted(True, angles)
 
     def _converted(self, degrees: bool, angles: Sequence[str] | None) -> "MotionTable":
@@ -485,7 +485,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """The content of a file: ``markers``, ground ``forces``, a ``table`` of columns over time, and ``events``.
+    """The content of a file: ``markers``, ground ``forces``, a ``table`` over time, and ``events``.
 
     Access to missing content raises ModelError; ``has`` tests for it.
 

@@ -1,4 +1,4 @@
-"""Recordings in text files: tables (.mot, .sto), markers (.trc) and comma-separated columns (.csv)."""
+"""Text files of recordings: tables (.mot, .sto), markers (.trc) and comma-separated columns (.csv)."""
 
 import csv
 import re
@@ -29,7 +29,7 @@ from torsor.human.recordings.recording import (
 
 
 def _recorded_rows(path: Path, what: str) -> list[Row]:
-    """Return the lines of a file; accented names from Windows programs may be in Latin-1."""
+    """Return the lines of a file, which may be in Latin-1 because Windows programs write accented names."""
     return text_rows(path, path.name, what, max_bytes=MAX_BYTES, other_encoding="latin-1")
 
 
@@ -37,7 +37,7 @@ def _fields(row: Row) -> list[str]:
     return cells_of(row, TABS_OR_BLANKS, "")
 
 
-# Ground forces as columns of a table: recognised by name, and written with OpenSim names.
+# Ground forces as columns of a table, recognised by name and written with OpenSim names.
 
 _SIDES = {"r": "right", "l": "left", "right": "right", "left": "left"}
 _SIDE_LETTERS = {"right": "r", "left": "l"}
@@ -46,9 +46,9 @@ _SIDE_LETTERS = {"right": "r", "left": "l"}
 def forces_of(table: MotionTable, axes: str = OPENSIM) -> GroundForces | None:
     """Return the ground forces in a table, or None if there are none.
 
-    A plate or foot has nine columns: a name ending with vx, vy, vz (N) and px, py, pz (m), and the same name with
-    "torque" or "moment" in place of "force", ending with x, y, z (N m). Examples are ground_force_r_vx with
-    ground_torque_r_x, and 1_ground_force_vx with 1_ground_torque_x. Without torques the free moments are 0.
+    A plate or foot has nine columns: a name with the endings vx, vy, vz (N) and px, py, pz (m), and the same name with
+    "torque" or "moment" instead of "force" and the endings x, y, z (N m). Examples are ground_force_r_vx with
+    ground_torque_r_x, and 1_ground_force_vx with 1_ground_torque_x. Without torques, the free moments are 0.
     """
     stems = [name[:-2] for name in table.names if name.endswith("vx") and "force" in name.lower()]
     stems = [stem for stem in stems if all(f"{stem}{end}" in table.names for end in _ENDS)]
@@ -71,7 +71,7 @@ def table_of(forces: GroundForces) -> MotionTable:
         names += [f"ground_force_{short}_{kind}{axis}" for kind in "vp" for axis in "xyz"]
         names += [f"ground_torque_{short}_{axis}" for axis in "xyz"]
         columns += [values[:, k] for values in (forces.forces, forces.centers, forces.moments)]
-    # OpenSim does not read NaN; without a force, the centre of pressure has no effect.
+    # OpenSim cannot read NaN; without a force, the centre of pressure has no effect.
     return MotionTable(tuple(names), forces.times, np.nan_to_num(np.hstack(columns)), False, "ground forces")
 
 
@@ -90,28 +90,28 @@ def _names(stems: Sequence[str]) -> tuple[str, ...]:
         bare = re.sub(r"ground|force|grf|calcn", "", stem, flags=re.IGNORECASE).strip("_ .").lower()
         bare = _SIDES.get(bare, f"plate {bare}" if bare.isdigit() else bare or "plate")
         feet.append(bare)
-    if sorted(feet) == ["left", "plate"]:  # in older OpenSim files, the right foot has no prefix
+    if sorted(feet) == ["left", "plate"]:  # in older OpenSim files, names of the right foot have no prefix
         feet[feet.index("plate")] = "right"
     return tuple(feet) if len(set(feet)) == len(feet) else tuple(stem.strip("_ .") for stem in stems)
 
 
-# Motion and storage files (.mot, .sto): tables over time of OpenSim 2 to 4 and of SIMM.
+# Motion and storage files (.mot, .sto): tables over time from OpenSim 2 to 4 and SIMM.
 
 MOT_KIND = "a .mot or .sto file (a table over time)"
-MAX_MOT_HEADER_LINES = 1000  # lines within which the table must begin
-_SIMM_KEYS = ("datacolumns", "datarows", "range", "name")  # keys of the SIMM header, "key value"
-# Number of values per field of a column type, separated by commas.
+MAX_MOT_HEADER_LINES = 1000  # maximum number of lines before the table
+_SIMM_KEYS = ("datacolumns", "datarows", "range", "name")  # keys of the SIMM header, in lines "key value"
+# Number of comma-separated values per field, by column type.
 _PARTS = dict.fromkeys(("double", "float", ""), 1) | {
     "vec3": 3, "quaternion": 4, "spatialvec": 6, "vec2": 2, "vec4": 4, "vec5": 5, "vec6": 6, "unitvec3": 3,
 }  # fmt: skip
 
 
 def read_mot(path: str | Path) -> MotionTable:
-    """Return the table in a .mot or .sto file, with its values as written.
+    """Return the table in a .mot or .sto file, with unconverted values.
 
     Headers of OpenSim 2, 3 and 4 and of SIMM are supported. The row and column counts in headers are ignored. A column
-    of vectors (DataType=Vec3) becomes three: name_x, name_y and name_z; vectors of other types become name_1, name_2
-    and so on. The time column may be at any position.
+    of vectors (DataType=Vec3) becomes three columns name_x, name_y and name_z; vectors of other types become name_1,
+    name_2 and so on. The time column may be at any position.
     """
     path = Path(path)
     rows = _recorded_rows(path, MOT_KIND)
@@ -143,7 +143,7 @@ def read_mot(path: str | Path) -> MotionTable:
 
 
 def _mot_header(path: Path, rows: Sequence[Row]) -> tuple[str, dict[str, str], int]:
-    """Return the first line, the values by key (in lower case), and the index of the line of names.
+    """Return the first line, the values by lower-case key, and the index of the line of names.
 
     The header ends at "endheader", or before the first line that begins with "time".
     """
@@ -173,7 +173,7 @@ def _mot_header(path: Path, rows: Sequence[Row]) -> tuple[str, dict[str, str], i
 
 
 def _mot_numbers(path: Path, rows: list[Row], names: Sequence[str], parts: int) -> Array:
-    """Return the numbers (K, columns, parts); a time has only the first part."""
+    """Return the numbers (K, columns, parts); times have only the first part."""
     check_size(len(rows), len(names) * parts, path.name)
     rows = _whole_rows(path, rows, bool(rows) and len(_fields(rows[-1])) < len(names), "row", MOT_KIND)
     if parts > 1:
@@ -198,7 +198,7 @@ def _all_parts(path: Path, row: Row, names: Sequence[str], parts: int) -> list[s
 def _compare_count(path: Path, declared: str, count: int, what: str) -> None:
     """Warn if the number of rows or frames in the header differs from that in the table."""
     expected = int(declared) if declared.isascii() and declared.isdigit() and len(declared) < 12 else count
-    # More rows of a .mot file than declared are harmless; wrong column counts are too common to be meaningful.
+    # More rows than declared in a .mot file are harmless, and wrong column counts are too common to be meaningful.
     if expected > count or (expected < count and what == "frames"):
         note = f"the header declares {declared} {what}, but the table has {count}, which are used"
         fix = f"copy or export the file again if {what} are missing" if expected > count else ""
@@ -206,7 +206,7 @@ def _compare_count(path: Path, declared: str, count: int, what: str) -> None:
 
 
 def _whole_rows(path: Path, rows: list[Row], is_cut: bool, what: str, kind: str) -> list[Row]:
-    """Return the rows without the last one if the file was truncated within it; there must be at least one."""
+    """Return the rows, without the last one if it was truncated; raise ModelError if there are none."""
     if is_cut:
         fix = f"copy or export it again; the {what}s before it are used"
         warn(f"the file ends within this {what}", where=f"{path.name}: line {rows[-1].line}", fix=fix)
@@ -227,7 +227,7 @@ def _times_of_range(path: Path, values: Mapping[str, str], rows: int) -> Array:
 
 
 def write_mot(table: MotionTable, path: str | Path) -> None:
-    """Write a table as an OpenSim .mot or .sto file; numbers read back as the same float64."""
+    """Write a table as an OpenSim .mot or .sto file; numbers read back exactly."""
     path = Path(path)
     for name in table.names:
         if re.search(r"\s", name):
@@ -251,26 +251,26 @@ def _write_lines(path: Path, lines: Sequence[str]) -> None:
         part.write_text("\n".join([*lines, ""]), encoding="utf-8", newline="\n")
 
 
-# Marker files (.trc): marker positions over time, as exchanged by motion capture programs and OpenSim.
+# Marker files (.trc): marker positions over time, as exchanged between motion capture programs and OpenSim.
 
 TRC_KIND = "a .trc file (markers)"
-POWERS = {"m": 0, "cm": -2, "mm": -3}  # powers of ten, to m
+POWERS = {"m": 0, "cm": -2, "mm": -3}  # powers of ten for conversion to m
 _WORDS = {"meters": "m", "meter": "m", "metres": "m", "millimeters": "mm", "millimetres": "mm", "centimeters": "cm"}
 KEYS = (
     *("DataRate", "CameraRate", "NumFrames", "NumMarkers", "Units"),
     *("OrigDataRate", "OrigDataStartFrame", "OrigNumFrames"),
 )
-MAX_TRC_HEADER_LINES = 30  # lines within which the line of names must begin
-ABSENT_VALUE = "9999999"  # the number that some programs write for a missing marker
-RATE_TOLERANCE = 0.02  # relative: times are often written with three decimals
+MAX_TRC_HEADER_LINES = 30  # maximum number of lines before the line of names
+ABSENT_VALUE = "9999999"  # number that some programs write for missing markers
+RATE_TOLERANCE = 0.02  # relative tolerance, because times are often written with three decimals
 
 
 def read_trc(path: str | Path, *, unit: str | None = None, axes: str = OPENSIM) -> Markers:
-    """Return the markers in a .trc file, in m.
+    """Return the markers in a .trc file, with positions in m.
 
-    ``unit`` ("m", "cm" or "mm") replaces the unit in the file. The file does not state its ``axes``; OpenSim's axes
-    are assumed. A marker is missing (NaN) if its fields are empty, NaN, 9999999, or all three exactly 0. If counts in
-    the header contradict the table, the table is used, with a warning.
+    ``unit`` ("m", "cm" or "mm") replaces the unit in the file. The file does not state its ``axes``, which are assumed
+    to be OpenSim's axes. A marker is missing (NaN) if its fields are empty, NaN, 9999999, or all exactly 0. If counts
+    in the header contradict the table, the table is used and a warning is issued.
     """
     path = Path(path)
     rows = _recorded_rows(path, TRC_KIND)
@@ -289,7 +289,7 @@ def _trc_header(path: Path, rows: Sequence[Row]) -> tuple[dict[str, str], list[s
     for k, row in enumerate(rows[:MAX_TRC_HEADER_LINES]):
         fields = _fields(row)
         if fields[0].lower() == "datarate" and k + 1 < len(rows):
-            # Some programs put two tabs between values, so only the order counts.
+            # Some programs write two tabs between values, so only the order counts.
             values = dict(zip((key.lower() for key in row.text.split()), rows[k + 1].text.split(), strict=False))
         if re.fullmatch(r"frame\s*#?|frames?", fields[0], re.IGNORECASE):
             names = [field for field in fields[2:] if field]
@@ -324,7 +324,7 @@ def _trc_numbers(path: Path, rows: list[Row], markers: list[str], power: int) ->
             what = f"there are {cells} of {width} fields, separated by blanks, so the missing ones are ambiguous"
             raise ModelError(what, where=f"{path.name}: line {row.line}", fix=fix)
     last = len(_fields(rows[-1])) if rows else width
-    # A line that ends within a marker is the end of a truncated file.
+    # If a line ends within a marker, the file is truncated there.
     is_cut = last < width and ("\t" not in rows[-1].text or last % 3 != 2)
     rows = _whole_rows(path, rows, is_cut, "frame", TRC_KIND)
     powers = [0] + [power] * (width - 2)
@@ -337,7 +337,7 @@ def _trc_numbers(path: Path, rows: list[Row], markers: list[str], power: int) ->
 
 
 def _rate(path: Path, values: dict[str, str], times: Array) -> float:
-    """Return the rate in the header; if it disagrees with the times, warn and return the rate of the times."""
+    """Return the rate (Hz) in the header; if it contradicts the times, warn and return the rate of the times."""
     real = rate_of(times)
     try:
         stated = number_in(values.get("datarate", "0"))
@@ -353,7 +353,7 @@ def _rate(path: Path, values: dict[str, str], times: Array) -> float:
 
 
 def write_trc(markers: Markers, path: str | Path, *, unit: str | None = None) -> None:
-    """Write markers as a .trc file in their unit, or in ``unit``; numbers read back as the same float64."""
+    """Write markers as a .trc file in their unit, or in ``unit``; numbers read back exactly."""
     path = Path(path)
     unit = markers.unit if unit is None else one_of(unit, UNITS, path.name, "unit")
     for name in markers.names:
@@ -392,12 +392,12 @@ def read_csv(
     axes: str = OPENSIM,
     rate: float | None = None,
 ) -> Recording:
-    """Return the content of a .csv file; ``columns`` maps {file column: name}; by default names are unchanged.
+    """Return the content of a .csv file; ``columns`` {file column: name} renames columns.
 
-    One column must be named "time" (s), or ``rate`` (Hz) must be given. Columns whose names end with x, y and z, as in
-    "R.Heel x", become a marker, in ``unit`` ("m", "cm" or "mm"), which is then required. Columns such as
-    ground_force_r_vx become ground forces. All other columns form the table. Separators are commas, semicolons or tabs;
-    with semicolons, commas in numbers are decimal points.
+    A column "time" (s) or the ``rate`` (Hz) is required. Columns whose names end with x, y and z, such as "R.Heel x",
+    become a marker; their ``unit`` ("m", "cm" or "mm") is then required. Columns such as ground_force_r_vx become
+    ground forces. All other columns form the table. Separators are commas, semicolons or tabs; with semicolons, commas
+    in numbers are decimal points.
     """
     path = Path(path)
     cells = csv_table(path)
@@ -436,7 +436,7 @@ def csv_table(path: Path) -> NumberTable:
 
 
 def write_csv(table: MotionTable, path: str | Path) -> None:
-    """Write a table with a time column as .csv; numbers read back as the same float64."""
+    """Write a table with a time column as a .csv file; numbers read back exactly."""
     with replacing(Path(path)) as part, part.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["time", *table.names])
@@ -445,7 +445,7 @@ def write_csv(table: MotionTable, path: str | Path) -> None:
 
 
 def _markers(names: list[str]) -> dict[str, list[int]]:
-    """Return the columns x, y and z of each marker, by its name."""
+    """Return the columns x, y and z of each marker, by name."""
     columns: dict[str, dict[str, int]] = {}
     for k, name in enumerate(names):
         matched = _COORDINATE.fullmatch(name)

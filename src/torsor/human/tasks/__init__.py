@@ -1,4 +1,4 @@
-"""Flat-footed tasks; ``TASKS`` lists them by the names used on the command line. Carrying is walking with a load."""
+"""Flat-footed tasks; ``TASKS`` contains them by command-line name. Carrying is walking with a load."""
 
 from collections.abc import Callable, Mapping
 

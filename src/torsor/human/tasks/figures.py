@@ -1,4 +1,4 @@
-"""The figure of a task: postures with load and seat, and the torques closest to their strength limits."""
+"""Figures of tasks: postures with load and seat, and the torques closest to their strength limits."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,25 +25,24 @@ ARMREST_LENGTH = 0.25  # length of an armrest (m)
 
 
 def draw_seat(axes: Any, seat: Sitting, shift: float) -> None:
-    """Draw the seat in a panel, seen from the right, centred at its point of contact and offset by ``shift`` (m)."""
+    """Draw the seat in a panel, seen from the right, centred at its contact point, with an offset ``shift`` (m)."""
     front, back = shift - seat.back + SEAT_DEPTH / 2, shift - seat.back - SEAT_DEPTH / 2
     axes.fill([back, front, front, back], [seat.height] * 2 + [seat.height - 0.05] * 2, color="0.75", zorder=0)
     axes.plot([back + 0.03] * 2, [0.0, seat.height - 0.05], color="0.75", linewidth=2.0, zorder=0)
-    if seat.rails is not None:  # an armrest below the hands
+    if seat.rails is not None:  # draw an armrest below the hands
         front = shift + seat.rails.ahead + 0.05
         axes.plot([front - ARMREST_LENGTH, front], [seat.rails.height - 0.02] * 2, color="0.6", linewidth=3.0, zorder=0)
 
 
-SAME_TORQUE_TOLERANCE = 1e-3  # largest relative difference between the torques of both sides that share one curve
-POSTURES, POSTURE_SPACING, TORQUES = 9, 1.1, 8  # number of postures, their distance (m), number of torques
+SAME_TORQUE_TOLERANCE = 1e-3  # largest relative difference between torques of both sides that share one curve
+POSTURES, POSTURE_SPACING, TORQUES = 9, 1.1, 8  # number of postures, their distance (m), and number of torques
 
 
 def plot_task(result: MotionResult, path: str | Path | None = None) -> "Figure":
-    """Return a figure of a task: postures from the right side, and torques (N m) with the ground and seat wrenches.
+    """Plot a task: postures from the right side, and torques (N m) with the ground and seat wrenches.
 
-    The postures include the load and seat. The torques that reach the largest fractions of their strengths are shown.
-    A strength is drawn as a dotted line where it is close to the torque. If ``path`` is given, the figure is saved
-    there.
+    The postures include the load and seat. The torques with the largest fractions of their strengths are shown. A
+    dotted line shows a strength where it is close to the torque. The figure is returned and, with ``path``, also saved.
     """
     body, torques = result.robot, joint_torques(result)
     figure = new_figure(12.0, 6.4)
@@ -67,7 +66,7 @@ def plot_task(result: MotionResult, path: str | Path | None = None) -> "Figure":
 
 
 def _strengths(result: MotionResult) -> Array:
-    """Return the strengths (N m) of all coordinates; the trunk strength is taken at its largest flexion."""
+    """Return the strengths (N m) of all coordinates; the trunk strength is that at the largest flexion."""
     strengths, names = np.array(result.robot.effort_limit), result.robot.coordinate_names
     for term in result.problem.terms:
         if isinstance(term, TrunkTorques):
@@ -96,7 +95,7 @@ def draw_postures(axes: Any, result: MotionResult, count: int = POSTURES) -> Non
     """Draw postures of a task side by side in a panel, seen from the right, with load, seat and forces."""
     support, times = grounded_term(result.problem).support, np.linspace(0.0, result.T, count)
     points = landmarks(result.robot, result.at(times).q, load_of(result.problem))
-    pressed = presses(result, times / result.T)[..., [2, 1, 5, 4]]  # forward and up components of points and forces
+    pressed = presses(result, times / result.T)[..., [2, 1, 5, 4]]  # forward and upward components of points and forces
     pressed = np.concatenate([pressed, _handled(result, times)[:, None]], axis=1)
     weight = result.robot.mass * float(np.linalg.norm(result.robot.gravity))
     for k, time in enumerate(times):
@@ -115,7 +114,7 @@ def draw_postures(axes: Any, result: MotionResult, count: int = POSTURES) -> Non
 
 
 def _handled(result: MotionResult, times: Array) -> Array:
-    """Return the midpoint of the hands and the given force on them (K, 4), forward and up; NaN without a force."""
+    """Return the midpoint of the hands and the prescribed force on them (forward, up), (K, 4); NaN without a force."""
     q, force = result.at(times).q, hand_forces_of(result.problem, times).sum(axis=1)
     place = np.mean([result.robot.pose(q, f"{side}_knuckles")[:, :3, 3] for side in SIDES], axis=0)
     arrows = np.concatenate([place[:, [2, 1]], force[:, [2, 1]]], axis=1)

@@ -1,8 +1,8 @@
-"""Flat-footed human tasks, predicted by minimising effort: the shared parts of lifting, standing up and reaching.
+"""Flat-footed human tasks, predicted by minimising effort: lifting, pushing, pulling, reaching, and use of a seat.
 
-They use the body, ground, strengths and compiled kernels of walking. The ground is at y = 0. The heels are at z = 0
-with their midpoint at x = 0. x points to the left and z forward. Clavicles, wrists, neck, head and the upper spine are
-frozen.
+Tasks use the body, ground, strengths and compiled kernels of walking. The ground is at y = 0. The heels are at z = 0,
+with their midpoint at x = 0. x points to the left, y up and z forward. Clavicles, wrists, neck, head and the upper
+spine are frozen.
 """
 
 import math
@@ -45,13 +45,13 @@ from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.term import Constraint
 from torsor.robot.robot import Robot
 
-MAX_JOINTS_NAMED = 4  # joints named in a message
-STRENGTH_TOLERANCE = 1e-3  # relative excess of strength that is tolerated
+MAX_JOINTS_NAMED = 4  # largest number of joints named in a message
+STRENGTH_TOLERANCE = 1e-3  # tolerated relative excess of strength
 FIX = "use a smaller load, closer to the body, more time, or a stronger person"
 
 
 class Weakness(NamedTuple):
-    """A joint whose strength is exceeded most at a ``time`` (s): its ``torque`` (N m) and its ``strength`` (N m)."""
+    """A joint that is too weak: ``torque`` (N m) and ``strength`` (N m) at the ``time`` (s) of the largest excess."""
 
     joint: str
     torque: float
@@ -69,9 +69,10 @@ class Weakness(NamedTuple):
 
 
 def weaknesses(result: MotionResult) -> list[Weakness]:
-    """Return the joints that are too weak for the motion of a task, weakest first; empty for a feasible motion.
+    """Return the joints that are too weak for a motion, weakest first; the list is empty for a feasible motion.
 
-    Torques that exceed the strength occur in results of ``problem.solve(check=False)`` and in ``MotionError.result``.
+    Torques exceed strengths in infeasible results, such as those of ``problem.solve(check=False)`` and
+    ``MotionError.result``.
 
     Example:
         >>> weaknesses(3)
@@ -100,7 +101,7 @@ def weaknesses(result: MotionResult) -> list[Weakness]:
 
 
 def explained(error: MotionError) -> MotionError | None:
-    """Return an error that names the joints that are too weak for a task, or None if that is not the reason."""
+    """Return an error that names the joints that are too weak for a task, or None if there are none."""
     result = error.result
     weak = [] if result is None else weaknesses(result)
     if result is None or not weak or not set(error.conflict) <= _strengths(result).keys():
@@ -123,7 +124,7 @@ def _strengths(result: MotionResult) -> dict[str, Torques | TrunkTorques]:
 
 Ranges = Mapping[str, tuple[float, float]]
 
-# Joint ranges in these tasks (degrees; m). Without them, joints that need no torque would be undetermined.
+# Joint ranges in these tasks (degrees, m). Without them, joints that need no torque would be undetermined.
 RANGES: Ranges = {
     "tx": (-0.2, 0.2), "ty": (-0.8, 0.02), "tz": (-0.6, 0.4), "yaw": (-20, 20), "tilt": (-15, 90), "list": (-10, 10),
     "hip_adduction": (-25, 15), "hip_rotation": (-25, 25), "ankle_inversion": (-15, 15), "toe_extension": (-5, 5),
@@ -131,12 +132,12 @@ RANGES: Ranges = {
     "shoulder_flexion": (-40, 150), "shoulder_adduction": (-60, 30), "shoulder_rotation": (-60, 60),
     "elbow_flexion": (0, 130), "pronation": (-80, 80),
 }  # fmt: skip
-# The same for idle arms.
+# Joint ranges of idle arms.
 IDLE_ARM_RANGES: Ranges = {
     "shoulder_flexion": (-5, 60), "shoulder_adduction": (-15, -5), "shoulder_rotation": (-10, 10),
     "elbow_flexion": (5, 75), "pronation": (-10, 10),
 }  # fmt: skip
-SLACK, SLIP, FRICTION = 0.003, 0.1, 0.8  # tolerances of standing feet (m, m/s), and the friction coefficient
+SLACK, SLIP, FRICTION = 0.003, 0.1, 0.8  # tolerances of standing feet (m, m/s), and friction coefficient
 POSTURE = 0.02  # weight of squared deviations from the relaxed posture
 
 
@@ -144,22 +145,22 @@ POSTURE = 0.02  # weight of squared deviations from the relaxed posture
 class Task(HumanProblem):
     """A motion problem whose initial guess is a straight line between two postures, ``first`` and ``last``.
 
-    Both are {coordinate: position}, with 0 for all others. Start and end constraints of the problem take precedence.
+    Both are {coordinate: position}; other coordinates are 0. Start and end constraints of the problem take precedence.
     """
 
     first: Mapping[str, float] = field(default_factory=dict)
     last: Mapping[str, float] = field(default_factory=dict)
 
     def guess(self) -> Array:
-        """Return the variables of a straight-line motion between the postures."""
+        """Return the variables (n,) of a straight-line motion between the postures."""
         ends = np.array([[posture.get(name, 0.0) for name in self.model.names] for posture in (self.first, self.last)])
         s = np.linspace(0.0, 1.0, 41)[:, None]
         return self.fitted((1 - s) * ends[0] + s * ends[1])
 
     def solve(self, solver: str | None = None, **settings: Any) -> MotionResult:
-        """Return the optimal motion, as ``MotionProblem.solve`` does.
+        """Solve the problem, as in ``MotionProblem.solve``, and return the motion.
 
-        If the person is too weak for the task, ``MotionError`` names the joints that are too weak.
+        If the person is too weak for the task, ``MotionError`` names the weak joints.
         """
         try:
             return super().solve(solver, **settings)
@@ -169,7 +170,7 @@ class Task(HumanProblem):
 
 @dataclass(frozen=True)
 class TaskSettings:
-    """Checked arguments that all tasks share; ``name`` is the task name in error messages.
+    """Validated arguments of all tasks; ``name`` is the task name in error messages.
 
     ``duration`` is in s. ``points`` and ``nodes`` define the discretisation of the motion. ``symmetric`` keeps trunk
     and pelvis in the sagittal plane. ``frozen`` adds {coordinate: angle (rad)} to the joints that are frozen by
@@ -207,7 +208,7 @@ class TaskSettings:
         return TrunkStrength(person)
 
     def posture(self, angles: Mapping[str, float]) -> dict[str, float]:
-        """Return the positions of all moving coordinates: the given ones, and 0 for all others."""
+        """Return the positions of all moving coordinates: those in ``angles``, and 0 for all others."""
         return {name: angles.get(name, 0.0) for name in self.moving}
 
     def problem(
@@ -230,11 +231,11 @@ class TaskSettings:
     ) -> MotionProblem:
         """Return the minimum-effort problem with flat feet, joint ranges, strengths and balance.
 
-        ``aims`` are the constraints of the task itself, ``body`` includes the ``load``, and ``guess`` contains the
-        first and last postures of the initial guess. ``trunk`` replaces the strengths of spine flexion, ``hands`` are
-        hand forces, and ``peak`` is the weight of the peak hip and knee moments. The hands hold the rails of the
-        support within the times ``on_rails``. If the problem is infeasible, torques are relaxed first, then balance,
-        then the aims. With ``relax_aims_first``, the aims are relaxed first, then torques, then balance.
+        ``aims`` are the constraints of the task, ``body`` includes the ``load``, and ``guess`` contains the first and
+        last postures of the initial guess. ``trunk`` replaces the strengths of spine flexion, ``hands`` are hand
+        forces, and ``peak`` is the weight of the peak hip and knee moments. The hands hold the rails of the support
+        within the times ``on_rails``. If the problem is infeasible, torques, balance and aims are relaxed, in this
+        order; with ``relax_aims_first``, the order is aims, torques and balance.
         """
         body = self.body if body is None else body
         ground: dict[str, Any] = {"body": body, "support": support, "friction": FRICTION}
@@ -278,10 +279,10 @@ class TaskSettings:
         )
 
 
-# Hand tasks: lifting a box, the largest lift, pushing and pulling a handle, reaching a point.
+# Hand tasks: lifting a box, the largest lift, pushing and pulling a handle, and reaching a point.
 
 MAX_TURN = 90.0  # largest angle of a box beside the body (degrees)
-MAX_LIFTED_MASS = 300.0  # kg: more than people can lift
+MAX_LIFTED_MASS = 300.0  # kg; more than people can lift
 
 
 def lifting(
@@ -307,23 +308,23 @@ def lifting(
 ) -> MotionProblem:
     """Return the problem of lifting a box (10 kg by default) with both hands, from rest to rest.
 
-    ``from_`` and ``to`` each contain the height of the box centre, where the hands hold it, and its distance in front
-    of the heels (m). ``duration`` is in s. The box stays level, and clear of shanks, thighs and trunk by half its
-    ``depth`` (m). ``lean`` (degrees) is the largest forward lean of the chest: a small value results in bent legs, a
-    large value in a bent back. The hands carry the weight of the box from start to end; lift-off from the ground is not
-    modelled. The start posture is free. ``width`` (m) is the distance between the heels, by default the distance
+    ``from_`` and ``to`` contain the height of the box centre, where the hands hold it, and its distance in front of the
+    heels (m). ``duration`` is in s. The box stays level, and its centre stays half its ``depth`` (m) away from shanks,
+    thighs and trunk. ``lean`` (degrees) is the largest forward lean of the chest: a small value results in bent legs,
+    and a large value in a bent back. The hands carry the weight of the box from start to end; lift-off from the ground
+    is not modelled. The start posture is free. ``width`` (m) is the distance between the heels, by default the distance
     between the hips. ``symmetric`` keeps trunk and pelvis in the sagittal plane. ``frozen`` is {coordinate: angle
-    (rad)} for joints that do not move. ``turn`` (degrees) is the direction of the box at the start, to the left of
-    straight ahead; the trunk then twists, and ``symmetric`` does not apply. ``points`` is the number of control points
-    per coordinate, and ``nodes`` the number of nodes.
+    (rad)} for joints that do not move. ``turn`` (degrees) is the initial direction of the box, measured to the left
+    from the forward direction; the trunk then twists, and ``symmetric`` does not apply. ``points`` is the number of
+    control points per coordinate, and ``nodes`` is the number of nodes.
 
-    ``trunk`` is the strength of the back as a function of spine flexion, by default the mean for people of the same
+    ``trunk`` is the strength of the back as a function of spine flexion, by default the mean of people with the same
     height, mass and sex. It replaces the ``effort_limit`` of spine flexion. If the person is too weak for the lift,
-    ``solve`` raises a ``MotionError`` that names the joints.
+    ``solve`` raises a ``MotionError`` that names the weak joints.
 
     ``frequency`` (lifts per minute), ``repetitions`` per shift, ``coupling`` ("good", "fair", "poor") and
-    ``work_duration`` ("short", "moderate", "long") do not change the motion; ``torsor.human.ergonomics.assess`` uses
-    them (see ``torsor.human.WorkShift``).
+    ``work_duration`` ("short", "moderate", "long") do not affect the motion, but are used by
+    ``torsor.human.ergonomics.assess`` (see ``torsor.human.WorkShift``).
 
     Example:
         >>> problem = lifting(box=Box(15.0), from_=(0.4, 0.45))
@@ -359,11 +360,11 @@ def lifting(
     return task.problem(support, aims, ends, guess, body=loaded, load=box, shift=shift, trunk=trunk)
 
 
-ITERATIONS = 120  # per lift: feasible motions are found sooner, infeasible ones are abandoned
+ITERATIONS = 120  # iterations per lift, sufficient for feasible motions
 
 
 class LargestLift(NamedTuple):
-    """The largest ``mass`` (kg) that was lifted, its motion, and the smallest ``too_heavy`` mass (kg) that was not."""
+    """The largest liftable ``mass`` (kg), its motion, and the smallest mass (kg) found to be ``too_heavy``."""
 
     mass: float
     result: MotionResult
@@ -371,11 +372,11 @@ class LargestLift(NamedTuple):
 
 
 def largest_lift(body: Robot | None = None, *, within: float = 1.0, first: float = 10.0, **lift: Any) -> LargestLift:
-    """Return the mass of the heaviest box that a person can lift, to within ``within`` kg, and the motion.
+    """Return the mass of the heaviest box that a person can lift, to within ``within`` (kg), and the motion.
 
-    ``first`` (kg) is the first mass to try. Further arguments, except the box, are passed to ``lifting``. For each
-    mass, a separate motion problem is solved for a feasible motion. This takes a few seconds, or longer if there is no
-    feasible motion. A heavier box may be possible with a very different motion.
+    ``first`` (kg) is the first trial mass. Additional arguments are passed to ``lifting``; the box is not allowed. For
+    each mass, a separate motion problem is solved for a feasible motion, which takes a few seconds, or longer if there
+    is none. A heavier box may be possible with a very different motion.
 
     Example:
         >>> largest_lift(within=-1.0)
@@ -389,7 +390,7 @@ def largest_lift(body: Robot | None = None, *, within: float = 1.0, first: float
     while best is None or most - least > within:
         problem = lifting(body, Box(mass), **lift)
         result = problem.solve(start=best, check=False, iterations=ITERATIONS)
-        if best is not None and not result.is_feasible:  # a lighter lift may be a poor initial guess
+        if best is not None and not result.is_feasible:  # the motion of a lighter lift may be a poor initial guess
             result = problem.solve(check=False, iterations=ITERATIONS)
         if result.is_feasible:
             best, least = result, mass
@@ -403,7 +404,7 @@ def largest_lift(body: Robot | None = None, *, within: float = 1.0, first: float
 
 
 GUESS_LEAN = 0.5  # forward lean of the chest in the initial guess, for hips at half their height (rad)
-FORCE_RISE_FRACTION = 0.7  # fraction of the duration in which the force rises
+FORCE_RISE_FRACTION = 0.7  # fraction of the duration during which the force rises
 
 
 def pushing(
@@ -421,11 +422,10 @@ def pushing(
 ) -> MotionProblem:
     """Return the problem of pushing a handle forward with both hands and flat feet side by side, from rest to rest.
 
-    The force rises from 0 to ``force`` (N) within 70 % of the duration and then stays constant. ``HandForces`` allows
-    any other time course and direction. The hands hold the handle at a ``height`` (m), a distance ``ahead`` (m) in
-    front of the heels and a distance ``grip`` (m) apart, for the whole duration, and the body leans into it. People who
-    push harder place one foot ahead, which is not modelled. For ``trunk``, ``frozen``, ``points`` and ``nodes`` see
-    ``lifting``.
+    The force rises from 0 to ``force`` (N) within 70 % of the duration and is then constant; pass ``HandForces`` for
+    other time courses and directions. The hands hold the handle for the full duration, at ``height`` (m), ``ahead`` (m)
+    of the heels and ``grip`` (m) apart, and the body leans towards it. People who push harder place one foot ahead,
+    which is not modelled. For ``trunk``, ``frozen``, ``points`` and ``nodes``, see ``lifting``.
 
     Example:
         >>> problem = pushing(force=80.0)
@@ -449,7 +449,7 @@ def pulling(
     points: int = 8,
     nodes: int = 31,
 ) -> MotionProblem:
-    """Return the problem of pulling a handle backward with both hands; the arguments are the same as for ``pushing``.
+    """Return the problem of pulling a handle backward with both hands; the arguments are those of ``pushing``.
 
     Example:
         >>> pulling(force=80.0).name
@@ -496,7 +496,7 @@ def _exerting(
     return task.problem(Standing(hips_apart(body)), aims, ends, (guess, guess), hands=hands, trunk=trunk)
 
 
-REACHING_POSTURE = 0.1  # weight of squared deviations from the relaxed posture: reaching costs little torque
+REACHING_POSTURE = 0.1  # weight of squared deviations from the relaxed posture; reaching needs little torque
 
 
 def reaching(
@@ -514,8 +514,8 @@ def reaching(
 
     ``duration`` is in s. ``hands`` are hand forces (``HandForces``), for example from a tool. Both feet stay flat; the
     body bends, squats and turns as needed. ``frozen`` is {coordinate: angle (rad)} for joints that do not move. If the
-    target is out of reach, ``solve`` raises a ``MotionError`` whose ``result`` is the closest posture. For ``points``
-    and ``nodes`` see ``lifting``.
+    target is out of reach, ``solve`` raises a ``MotionError`` whose ``result`` is the closest motion. For ``points``
+    and ``nodes``, see ``lifting``.
 
     Example:
         >>> problem = reaching(target=(0.3, 0.6, 0.5), hand="left")
@@ -559,14 +559,14 @@ def standing_up(
 ) -> MotionProblem:
     """Return the problem of standing up from a seat of height ``seat`` (m), from rest to rest, with swinging arms.
 
-    At the start the body sits upright, with its shanks inclined forward by 18 degrees. At the end it stands upright.
-    Until the fraction ``off`` of the duration the hips stay on the seat. The seat carries the fraction ``share`` of the
-    total force at the start, which decreases smoothly to zero at ``off``. Its force acts on the pelvis (see
-    ``Sitting``). ``peak`` is the weight of the sum of the peak hip and knee extension moments (N m/kg of one leg)
-    relative to the effort. With ``peak=10`` and a duration of 2.5 s, leg moments are only slightly higher than in any
-    quasi-static motion. With ``peak=0``, only the effort counts, which allows high, short peaks. ``rails`` (``Rails``)
-    are armrests: the hands are on them initially, and their forces are results of the optimisation. For ``symmetric``,
-    ``frozen``, ``points`` and ``nodes`` see ``lifting``.
+    Initially, the body sits upright with its shanks inclined forward by 18 degrees. At the end, it stands upright. The
+    hips stay on the seat until the fraction ``off`` of the duration. The seat initially carries the fraction ``share``
+    of the total force, which decreases smoothly to zero at ``off``. Its force acts on the pelvis (see ``Sitting``).
+    ``peak`` is the weight of the sum of the peak hip and knee extension moments (N m/kg of one leg) relative to the
+    effort. With ``peak=10`` and a duration of 2.5 s, leg moments are only slightly higher than in any quasi-static
+    motion. With ``peak=0``, only the effort counts, which permits high, short peaks. ``rails`` (``Rails``) are
+    armrests: the hands are initially on them, and their forces are results of the optimisation. For ``symmetric``,
+    ``frozen``, ``points`` and ``nodes``, see ``lifting``.
 
     Example:
         >>> problem = standing_up(seat=0.5)
@@ -580,7 +580,7 @@ def standing_up(
 def _seat_task(
     task: TaskSettings, kind: type[Sitting], seat: float, off: float, share: float, peak: float, rails: Rails | None
 ) -> MotionProblem:
-    """Return the problem of standing up or sitting down, by ``kind``; the hips are seated for the fraction ``off``."""
+    """Return the problem of standing up or sitting down; the hips are on the seat for the fraction ``off``."""
     weight = number(peak, task.name, "peak", least=0.0)
     legs = sitting(task.body, positive(seat, task.name, "seat"), task.name)
     seated, upright = task.posture(both(LAP) | legs), task.posture(standing(task.body))
@@ -610,10 +610,10 @@ def _seat_task(
 
 @dataclass(frozen=True)
 class SittingDown(Sitting):
-    """Like ``Sitting`` in reverse order: the seat force is zero until 1 - ``off``, then increases smoothly."""
+    """Like ``Sitting`` in reverse: the seat force is zero until 1 - ``off`` and then increases smoothly."""
 
     def seated(self, s: Array) -> Seat:
-        """Return the fraction of the total force that the seat carries, and the point where it acts."""
+        """Return the fraction of the total force on the seat, and its point of application."""
         fraction = self.share * smoothstep((s - 1 + self.off) / self.off)
         return super().seated(s)._replace(fraction=np.asarray(fraction))
 
@@ -634,9 +634,9 @@ def sitting_down(
 ) -> MotionProblem:
     """Return the problem of sitting down on a seat of height ``seat`` (m), from standing to sitting upright at rest.
 
-    From the fraction ``on`` of the duration onwards, the hips are on the seat. Its force increases smoothly to the
-    fraction ``share`` of the total force at the end. The hands are on ``rails`` at the end. For ``peak`` and the
-    other arguments see ``standing_up``.
+    From the fraction ``on`` of the duration onwards, the hips are on the seat, whose force increases smoothly to the
+    fraction ``share`` of the total force at the end. The hands are on ``rails`` at the end. For ``peak`` and the other
+    arguments, see ``standing_up``.
 
     Example:
         >>> sitting_down(seat=0.5).name

@@ -1,1 +1,1 @@
-"""Terms of human motion problems (forces, feet, positions, habits), and samples of solved motions."""
+"""Terms of human motion problems (forces, feet, positions and habits), and samples of solved motions."""

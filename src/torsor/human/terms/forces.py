@@ -1,4 +1,4 @@
-"""Terms with contact forces: effort, torque limits, strength curves, balance and friction, joint reactions."""
+"""Terms with contact forces: effort, torque limits, strength curves, balance and friction, and joint reactions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ from torsor.robot.robot import Robot
 
 
 def muscle_torques(node: Node) -> ca.SX:
-    """Return the muscle torques at all joints, excluding the six global coordinates.
+    """Return the muscle torques (N m) of all coordinates except the six global ones.
 
     For walks and runs, the passive torques are subtracted from the joint torques. Tasks have no passive torques.
     """
@@ -43,7 +43,7 @@ def metres(node: Node) -> ca.SX:
 
 
 MIN_VERTICAL_FORCE = 0.05  # lower bound of the vertical force, as a fraction of the weight
-MOMENT_ARM = 0.1  # moment arm (m) that makes moments dimensionless together with the weight
+MOMENT_ARM = 0.1  # moment arm (m) that, times the weight, makes moments dimensionless
 CURVED = tuple(f"{side}_{joint}" for side in SIDES for joint in CURVED_JOINTS)  # coordinates with strength curves
 CURVES = VectorLayout({f"{name} {way}": len(Curve._fields) for name in CURVED for way in JointStrength._fields})
 
@@ -58,8 +58,8 @@ def at_least(least: float, rows: Mapping[str, ca.SX]) -> Rows:
 class Grounded(Term):
     """A term of a ``body`` (``library.human``) on a ``support``, with a ``friction`` coefficient.
 
-    ``strength`` {coordinate: factor} multiplies the strengths of the body (``effort_limit``); the factor is 1 for all
-    others. ``hands`` are given hand forces, in a motion of duration ``seconds``.
+    ``strength`` {coordinate: factor} multiplies the strengths of the body (``effort_limit``); other factors are 1.
+    ``hands`` are prescribed hand forces in a motion with the duration ``seconds``.
     """
 
     body: Robot
@@ -71,7 +71,7 @@ class Grounded(Term):
     together = "forces"
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the contact data at times s (K,), and the hand forces (K, 6) with their points, if there are any."""
+        """Return the contact data at times s (K,), and any hand forces (K, 6) with their points of application."""
         if isinstance(self.support, SharedSupport):
             node_data = {"shared ground": self.support.shared(s, self.body, self.friction)}
         else:
@@ -85,13 +85,13 @@ class Grounded(Term):
         return node_data
 
     def contact(self, node: Node) -> ContactForces:
-        """Return the contact forces of a node, including the given hand forces."""
+        """Return the contact forces of a node, including prescribed hand forces."""
         return contact_forces(node if self.hands is None else loaded(node))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Driven(Grounded):
-    """A grounded term with joint torques; ``moving`` are the coordinates that are not frozen."""
+    """A grounded term with joint torques; ``moving`` contains the coordinates that are not frozen."""
 
     moving: tuple[str, ...]
 
@@ -105,7 +105,7 @@ class Driven(Grounded):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Effort(Driven, Cost):
-    """The integral of the squared ratios of torques to strengths at the moving joints (Barman 2020, eq. 5.1)."""
+    """The integral of the squared ratios of torques to strengths of the moving joints (Barman 2020, eq. 5.1)."""
 
     def squares(self, node: Node) -> ca.SX:
         """Return torques divided by strengths."""
@@ -114,7 +114,7 @@ class Effort(Driven, Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Torques(Driven, Constraint):
-    """Bounds on joint torques, including the effect of the ground wrenches on the feet: the joint strengths."""
+    """Joint strengths as bounds on joint torques, which include the effect of the ground wrenches."""
 
     def rows(self, node: Node) -> Rows:
         """Return torques divided by strengths."""
@@ -125,12 +125,12 @@ class Torques(Driven, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Curved(Grounded):
-    """A grounded term with the strength curves of hips, knees and ankles as data, so one kernel serves all people."""
+    """A grounded term with the strength curves of hips, knees and ankles as data, so all people share one kernel."""
 
     curves: StrengthCurves
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the data of ``Grounded``, and the curves of both legs (K, 72)."""
+        """Return the data of ``Grounded``, and the curves (K, 72) of both legs."""
         parts = dict[str, Array]()
         for name in CURVED:
             for way, curve in self.curves.of(self.body, name)._asdict().items():
@@ -150,9 +150,9 @@ class Curved(Grounded):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Strengths(Curved, Constraint):
-    """Bounds on muscle torques of hips, knees and ankles: the strength ``curves``, times the ``strength`` factors.
+    """Bounds on muscle torques of hips, knees and ankles by strength ``curves`` times ``strength`` factors.
 
-    The rows are the margins to these limits, divided by the peak torque of the direction.
+    The rows are the margins to these limits, divided by the peak torque in the same direction.
     """
 
     def rows(self, node: Node) -> Rows:
@@ -169,9 +169,9 @@ class Strengths(Curved, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Balance(Grounded, Constraint):
-    """A constraint that keeps the centre of pressure within its box, and each foot force within the friction cone.
+    """A constraint that keeps the centre of pressure within its box, and foot forces within their friction cones.
 
-    ``lateral=False`` omits the lateral edges of the box, for a body that moves in a plane.
+    ``lateral=False`` omits the lateral edges of the box, for planar motion.
     """
 
     lateral: bool = True
@@ -196,7 +196,7 @@ class Balance(Grounded, Constraint):
 class JointReactions(Grounded, Cost):
     """The squared ratios of forces in leg joints to body weight, integrated over time, per metre (s/m).
 
-    ``joints`` are "hip", "knee" and "ankle". Forces act between the links and exclude muscle forces.
+    ``joints`` may contain "hip", "knee" and "ankle". The forces act between the links and do not include muscle forces.
     """
 
     joints: tuple[str, ...] = tuple(REACTIONS)
@@ -210,7 +210,7 @@ class JointReactions(Grounded, Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LimbTorques(Torques):
-    """Bounds on joint torques: the strengths, except for spine flexion, which ``TrunkTorques`` bounds."""
+    """Joint strengths as bounds on torques, except for spine flexion, which ``TrunkTorques`` bounds."""
 
     def rows(self, node: Node) -> Rows:
         """Return torques divided by strengths."""
@@ -223,12 +223,12 @@ class LimbTorques(Torques):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrunkTorques(Grounded, Constraint):
-    """Bounds on spine flexion torques: the trunk strength, whose coefficients are kernel data."""
+    """The trunk strength as bounds on spine flexion torques; its coefficients are kernel data."""
 
     trunk: TrunkStrength
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the data of ``Grounded``, and the coefficients of the strength (K, 3)."""
+        """Return the data of ``Grounded``, and the strength coefficients (K, 3)."""
         return {**super().data(s), "trunk strength": np.tile(self.trunk.coefficients, (len(s), 1))}
 
     def rows(self, node: Node) -> Rows:
@@ -245,7 +245,7 @@ class TrunkTorques(Grounded, Constraint):
 
 
 LEG_JOINTS = ("hip", "knee")
-INITIAL_PEAK_MOMENT = 1.5  # initial guess of each peak (N m/kg): above those of minimum effort
+INITIAL_PEAK_MOMENT = 1.5  # initial guess of each peak (N m/kg), above the peaks of minimum effort
 
 
 def _peak(title: str, joint: str) -> str:
@@ -255,10 +255,10 @@ def _peak(title: str, joint: str) -> str:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _LegsBelow(Grounded, Constraint):
-    """Hip and knee extension moments per mass of both legs, bounded by their peaks, which are shared parameters."""
+    """Bounds on the hip and knee extension moments per mass of both legs by peaks, which are shared parameters."""
 
     def rows(self, node: Node) -> Rows:
-        """Return how far the moments are below their peaks (N m/kg)."""
+        """Return the differences (N m/kg) between the peaks and the moments."""
         contact, names = contact_forces(node), node.robot.coordinate_names
         mass = contact.weight / float(np.linalg.norm(self.body.gravity))
         rows = dict[str, ca.SX]()

@@ -1,6 +1,7 @@
-"""Walking habits that mechanics and strength do not determine: joint ranges, an upright chest, swinging arms.
+"""Walking habits that mechanics and strength do not determine: joint ranges, upright chest and arm swing.
 
-With anatomical joint ranges alone, minimum-effort walks differ from human walks: elbows and hips move too far sideways.
+With only anatomical joint ranges, minimum-effort walks differ from human walks, because elbows and hips move too far
+sideways.
 """
 
 import math
@@ -25,7 +26,7 @@ from torsor.robot.robot import Robot
 
 Entry = TypeVar("Entry")
 
-# Joint ranges in walking (degrees; m for tx and ty): narrower than the anatomical ones.
+# Joint ranges in walking (degrees; m for tx and ty), which are narrower than the anatomical ones.
 RANGES: Mapping[str, tuple[float, float]] = {
     "tx": (-0.06, 0.06), "ty": (-0.07, -0.002), "tilt": (-3, 6), "list": (-6, 6), "yaw": (-8, 8),
     "hip_flexion": (-25, 45), "hip_adduction": (-12, 12), "hip_rotation": (-12, 12), "knee_flexion": (0, 75),
@@ -33,7 +34,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "lateral": (-3, 3), "axial": (-4, 4), "shoulder_flexion": (-40, 40), "shoulder_adduction": (-15, 0),
     "shoulder_rotation": (-15, 15), "elbow_flexion": (5, 60), "pronation": (-10, 10),
 }  # fmt: skip
-# The same for arms that hold a box.
+# Joint ranges of arms that hold a box.
 HOLDING: Mapping[str, tuple[float, float]] = {
     "shoulder_flexion": (-40, 60), "shoulder_adduction": (-40, 30), "shoulder_rotation": (-60, 60),
     "elbow_flexion": (5, 130), "pronation": (-80, 80),
@@ -43,9 +44,9 @@ HOLDING: Mapping[str, tuple[float, float]] = {
 class Relaxed(NamedTuple):
     """The ``angle`` (degrees) of a coordinate in the relaxed posture, and the ``weight`` of the squared deviation.
 
-    The deviation is in rad. ``drag`` is the weight of the squared rate (rad/s), which represents the resistance of
-    tissue to motion. Relaxed elbows follow shoulder flexion, and axial rotations of the spine follow pelvis yaw:
-    ``follows`` times that angle is added.
+    The deviation is in rad. ``drag`` is the weight of the squared rate (rad/s), which represents tissue resistance to
+    motion. Relaxed elbows follow shoulder flexion, and axial rotations of the spine follow pelvis yaw: ``follows``
+    times the other angle is added.
     """
 
     angle: float
@@ -54,7 +55,7 @@ class Relaxed(NamedTuple):
     follows: float = 0.0
 
 
-# The relaxed posture. Without it, angles that need almost no torque are undetermined. "flexion" is that of the spine.
+# The relaxed posture, without which angles that need almost no torque are undetermined. "flexion" is spine flexion.
 RELAXED: Mapping[str, Relaxed] = {
     "yaw": Relaxed(0, 5, 3), "tilt": Relaxed(0, 2, 0.3), "list": Relaxed(0, 2, 0.3), "hip_flexion": Relaxed(0, 0),
     "adduction": Relaxed(0, 1, 0.03), "rotation": Relaxed(0, 1, 0.03), "knee_flexion": Relaxed(0, 0),
@@ -63,12 +64,12 @@ RELAXED: Mapping[str, Relaxed] = {
     "shoulder_flexion": Relaxed(0, 0, 0.03), "elbow_flexion": Relaxed(45, 1, 0.03, 0.8), "pronation": Relaxed(0, 1),
 }  # fmt: skip
 METRES = ("tx", "ty", "tz")
-MIN_HAND_DISTANCE = 0.17  # smallest distance of the wrists from the hips (m)
+MIN_HAND_DISTANCE = 0.17  # smallest distance between wrists and hips (m)
 SLOPE_COORDINATES = ("tilt", "hip_flexion", "ankle_flexion")  # coordinates whose ranges widen on a slope
 
 
 def _of_ending(name: str, table: Mapping[str, Entry]) -> Entry | None:
-    """Return the entry of a coordinate, under the longest key that is a suffix of its name."""
+    """Return the entry of a coordinate, whose key is the longest suffix of its name."""
     keys = [key for key in table if name.endswith(key)]
     return table[max(keys, key=len)] if keys else None
 
@@ -82,10 +83,10 @@ def relaxed(name: str) -> Relaxed:
 class Posture(Cost):
     """The integral of squared deviations from the relaxed posture (rad^2), weighted by ``RELAXED`` and ``scale``.
 
-    In walks it is per metre.
+    In walks, it is per metre.
 
-    Some angles need almost no torque and would be undetermined without this term. Relaxed elbows flex as the arms swing
-    forward. ``moving`` are the coordinates that are not frozen.
+    Without this term, angles that need almost no torque would be undetermined. Relaxed elbows flex as the arms swing
+    forward. ``moving`` contains the coordinates that are not frozen.
     """
 
     body: Robot
@@ -94,7 +95,7 @@ class Posture(Cost):
     together = "forces"
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the relaxed angles with their weights for the moving coordinates (K, 4 N)."""
+        """Return the relaxed angles and weights (K, 4 N) of the moving coordinates."""
         entries = [relaxed(name) for name in self.body.coordinate_names if name in self.moving]
         angles, weights, drags, follows = np.array(entries).T
         parts = {"angle": np.radians(angles), "weight": self.scale * weights, "drag": self.scale * drags}
@@ -119,12 +120,12 @@ class Posture(Cost):
 class Habits:
     """Constraints and weights that keep a predicted walk human-like; None disables a habit.
 
-    ``ranges`` are coordinate ranges (degrees or m), each for all coordinates whose names end with its key. The chest
-    stays within ``sway`` laterally and within ``lean`` forward (sines of angles from the vertical). The pelvis is at
-    least ``drop`` (degrees) lower on the swing side. Arms swing opposite to the legs: the distance of the wrist in
-    front of the shoulder is within ``arms`` (m) of half the distance of the opposite ankle in front of its hip.
-    ``posture`` is the weight of squared deviations from the relaxed posture. In swing, the foot is at least
-    ``clearance`` (m) above the ground, and the knee flexion is within ``knee`` (degrees) at the time ``Step.knee``.
+    ``ranges`` contains coordinate ranges (degrees or m) of all coordinates whose names end with a key. The chest stays
+    within ``sway`` laterally and within ``lean`` forward (sines of angles from the vertical). The pelvis is at least
+    ``drop`` (degrees) lower on the swing side. Arms swing opposite to the legs: the forward distance of the wrist from
+    the shoulder is within ``arms`` (m) of half the forward distance of the opposite ankle from its hip. ``posture`` is
+    the weight of squared deviations from the relaxed posture. In swing, the foot is at least ``clearance`` (m) above
+    the ground, and at the time ``Step.knee``, knee flexion is within ``knee`` (degrees).
 
     Example:
         >>> Habits.none().ranges is None, Habits().range("left_knee_flexion")
@@ -154,11 +155,11 @@ class Habits:
 
     @classmethod
     def none(cls) -> "Habits":
-        """Return only the joint ranges and a knee that bends as in Barman 2020, without other habits."""
+        """Return habits with only the joint ranges and knee flexion of Barman 2020."""
         return cls(None, None, None, None, None, 0.0, 0.0)
 
     def range(self, name: str) -> tuple[float, float] | None:
-        """Return the range of a coordinate (degrees or m), under the longest key that is a suffix of its name."""
+        """Return the range (degrees or m) of a coordinate, whose key is the longest suffix of its name."""
         bounds = _of_ending(name, self.ranges or {})
         return None if bounds is None else (float(bounds[0]), float(bounds[1]))
 
@@ -184,15 +185,15 @@ class Habits:
             if limits is not None:
                 ends = limits if name in METRES else (math.radians(limits[0]), math.radians(limits[1]))
                 more = slope if name.endswith(SLOPE_COORDINATES) else 0.0
-                # Bounds never exceed the range of the joint itself.
+                # Bounds never exceed the range of the joint.
                 low, high = max(low, ends[0] + min(more, 0.0)), min(high, ends[1] + max(more, 0.0))
             lower[name], upper[name] = low, high
         return lower, upper
 
     def constraints(self, body: Robot, box: Box | None, clear: bool = True) -> list[Constraint]:
-        """Return the constraints of the chest, and of arms that swing or hold a box.
+        """Return the constraints on the chest, and on arms that swing or hold a box.
 
-        ``clear`` keeps the hands clear of the hips.
+        With ``clear``, the hands stay clear of the hips.
         """
         rules: list[Constraint] = []
         if self.sway is not None or self.lean is not None:
@@ -211,13 +212,13 @@ class Habits:
 
 
 def hand_clearance(node: Node) -> ca.SX:
-    """Return the squared distances of the wrists from the hips, divided by the smallest allowed value."""
+    """Return the squared distances between wrists and hips, divided by the smallest allowed value."""
     ways = [node.position(f"{side}_hand") - node.position(f"{side}_thigh") for side in SIDES]
     return ca.vertcat(*(ca.sumsqr(way) for way in ways)) / MIN_HAND_DISTANCE**2
 
 
 def _coupling(node: Node) -> ca.SX:
-    """Return the distance (m) of each wrist in front of its shoulder, minus half of the opposite ankle-hip distance."""
+    """Return the forward distance (m) of each wrist from its shoulder, minus half the opposite ankle-hip distance."""
     rows = []
     for arm, leg in (SIDES, SIDES[::-1]):
         hand = (node.position(f"{arm}_hand") - node.position(f"{arm}_upper_arm"))[2]
@@ -240,7 +241,7 @@ class Upright(Constraint):
         return {self.title: np.tile(np.cross([1.0, 0.0, 0.0], up), (len(s), 1))}
 
     def rows(self, node: Node) -> Rows:
-        """Return the two sines."""
+        """Return the sines of the lateral and forward angles."""
         up = node.pose("spine4")[:3, 1]
         rows = ca.vertcat(up[0], ca.dot(node.data(self.title, 3), up))
         ends = np.array([[-self.sway, self.sway], self.lean], dtype=float)
@@ -253,13 +254,13 @@ class Upright(Constraint):
 class Holds(Held):
     """A constraint that both hands hold a box in front of the trunk.
 
-    The hands are one box width apart, and level within ``level`` (m).
+    The hands are one box width apart, and at the same height to within ``level`` (m).
     """
 
     level: float = 0.01
 
     def rows(self, node: Node) -> Rows:
-        """Return the vector from the right hand to the left, and their midpoint, in the axes of the upper trunk."""
+        """Return the vector from the right to the left hand, and their midpoint, in upper-trunk axes."""
         trunk, (right, left) = node.pose("spine4"), self.hands(node)
         turned = trunk[:3, :3].T
         rows = ca.vertcat(turned @ (left - right), turned @ ((right + left) / 2 - trunk[:3, 3]))

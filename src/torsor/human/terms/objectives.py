@@ -1,6 +1,6 @@
 """Walking objectives per metre: metabolic energy, muscle effort and accelerations.
 
-The torques are muscle torques: inverse dynamics with the ground wrenches, minus the passive torques.
+The torques are muscle torques, that is, joint torques from inverse dynamics with ground wrenches minus passive torques.
 """
 
 from collections.abc import Mapping
@@ -23,17 +23,17 @@ from torsor.motion.terms.term import Constraint, Cost, Rows
 from torsor.robot.robot import Robot
 
 DRIVING, BRAKING = 0.25, 1.20  # efficiencies of positive and negative work (Margaria 1968)
-BASAL = 1.2  # W/kg, the metabolic power at rest (Bhargava et al. 2004)
-POWER_SMOOTHING = 0.02  # W/kg: |P| is sqrt(P^2 + w^2) - w with this power w
-SLIPPING_POWER = 0.005  # W/kg: above this ground power at slipping feet, an increase costs more than muscle power
-SMOOTHER_POWERS = 0.5, 0.2  # W/kg: the same two powers in the problem that provides the warm start
-POWERS = "powers of smoothing"  # name of node data
-ACTIVATION = 0.06  # s, the time constant of deactivation (De Groote et al. 2016)
-ACCELERATION_SCALE = 100.0  # rad/s^2: joint accelerations are divided by it
+BASAL = 1.2  # W/kg; metabolic power at rest (Bhargava et al. 2004)
+POWER_SMOOTHING = 0.02  # W/kg; |P| is approximated by sqrt(P^2 + w^2) - w with this power w
+SLIPPING_POWER = 0.005  # W/kg; above this ground power at slipping feet, an increase costs more than muscle power
+SMOOTHER_POWERS = 0.5, 0.2  # W/kg; the same two powers in the problem that provides the warm start
+POWERS = "powers of smoothing"  # key of node data
+ACTIVATION = 0.06  # s; time constant of deactivation (De Groote et al. 2016)
+ACCELERATION_SCALE = 100.0  # rad/s^2; scale of joint accelerations
 
 
 def smooth_size(P: ca.SX, smooth: ca.SX | float = POWER_SMOOTHING) -> ca.SX:
-    """Return |P|, smooth at 0."""
+    """Return a smooth approximation of |P|."""
     return ca.sqrt(P**2 + smooth**2) - smooth
 
 
@@ -45,7 +45,7 @@ def slipping(node: Node, mass: ca.SX, power: ca.SX | float = SLIPPING_POWER) -> 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MuscleTorques(Driven, Constraint):
-    """Bounds on muscle torques: the joint strengths."""
+    """Joint strengths as bounds on muscle torques."""
 
     def rows(self, node: Node) -> Rows:
         """Return torques divided by strengths."""
@@ -56,33 +56,33 @@ class MuscleTorques(Driven, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MetabolicEnergy(Driven, Cost):
-    """Metabolic energy per metre and kg (J/(kg m)): work divided by its efficiency, and the power at rest.
+    """Metabolic energy per metre and kg (J/(kg m)): work divided by its efficiency, and power at rest.
 
-    Positive work costs 1/0.25 and negative work 1/1.20 times its amount, for each axis of each joint (Margaria 1968).
-    The squared ground power at slightly slipping feet is added, so that slipping is not advantageous. |P| is smoothed
-    near 0 over a power ``smooth`` (W/kg). Above a ground power ``slipping`` (W/kg), a marginal increase costs more than
-    muscle power.
+    For each axis of each joint, positive work costs 1/0.25 and negative work costs 1/1.20 times its amount (Margaria
+    1968). The squared ground power at slightly slipping feet is added, so that slipping is not advantageous. |P| is
+    smoothed near 0 with the width ``smooth`` (W/kg). Above a ground power ``slipping`` (W/kg), a marginal increase
+    costs more than muscle power.
     """
 
     smooth: float = POWER_SMOOTHING
     slipping: float = SLIPPING_POWER
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the data of ``Driven``, and both powers (K, 2)."""
+        """Return the data of ``Driven``, and both powers of smoothing (K, 2)."""
         return {**super().data(s), POWERS: np.tile([self.smooth, self.slipping], (len(s), 1))}
 
     def smoother(self) -> Self:
-        """Return the same term with a smoother |P| and a lower penalty for slipping."""
+        """Return the term with a smoother |P| and a lower penalty for slipping."""
         smooth, slipping = SMOOTHER_POWERS
         return replace(self, smooth=smooth, slipping=slipping)
 
     def velocities(self, node: Node) -> ca.SX:
-        """Return the velocities at which muscles do work: the velocities of the moving joints."""
+        """Return the velocities at which muscles do work, which are those of the moving joints."""
         v: ca.SX = node.v[len(GLOBAL) :][contact_forces(node).moving]
         return v
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return the power, divided by mass and distance."""
+        """Return the power divided by mass and distance."""
         contact = contact_as(SharedContact, node)
         joints = muscle_torques(node)[contact.moving] * self.velocities(node)
         P = joints / contact.mass
@@ -110,11 +110,11 @@ class MuscleEffort(Driven, Cost):
 class Accelerations(Grounded, Cost):
     """The squared joint accelerations, in (100 rad/s^2)^2, per metre (s/m).
 
-    It is an integrand, not ``squares``: its Hessian is sparse, whereas J^T J would be dense.
+    The term is an ``integrand`` instead of ``squares``, because its Hessian is sparse, whereas J^T J would be dense.
     """
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return the sum of the squares."""
+        """Return the sum of squares."""
         joints = node.model.names[len(GLOBAL) : node.model.names.moving]
         return ca.sumsqr(ca.vertcat(*(node.profile(name, 2) for name in joints)) / ACCELERATION_SCALE) / metres(node)
 
@@ -124,7 +124,7 @@ class HeadStability(Grounded, Cost):
     """The squared angular velocity of the head (rad/s), integrated over time, per metre (1/(s m))."""
 
     def squares(self, node: Node) -> ca.SX:
-        """Return the angular velocity, divided by the root of the distance."""
+        """Return the angular velocity divided by the square root of the distance."""
         turning: ca.SX = node.velocity("head")[:3] / ca.sqrt(metres(node))
         return turning
 
@@ -133,7 +133,7 @@ class HeadStability(Grounded, Cost):
 class PassiveTorques(Driven, Cost):
     """The squared ratios of passive torques to strengths, integrated over time, per metre (s/m) (Falisse et al. 2019).
 
-    The passive torques are those that ``MuscleTorques`` excludes.
+    These are the passive torques that ``MuscleTorques`` excludes.
     """
 
     def squares(self, node: Node) -> ca.SX:
@@ -146,7 +146,7 @@ class PassiveTorques(Driven, Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FootForces(Grounded, Constraint):
-    """The ground forces on both feet, in body weights, without bounds: the rates of these rows are a cost."""
+    """The ground forces on both feet, in body weights, as rows without bounds, whose rates are a cost."""
 
     def rows(self, node: Node) -> Rows:
         """Return the components of both forces."""
@@ -158,26 +158,26 @@ class FootForces(Grounded, Constraint):
 
 # Metabolic energy from heat rates in joint space (Kim and Roberts 2015; Roberts, Hillstrom and Kim 2016).
 #
-# For each axis of each joint, with the torque t, the velocity v, and the largest velocity v_max, the metabolic power is
+# For each axis of each joint, with torque t, velocity v and largest velocity v_max, the metabolic power is
 #
 #     t v + h_sl |t v| + (h_am + h_cc) |t| v_max
 #
-# where h_sl is the heat of shortening (t v > 0) or lengthening (t v < 0), h_am that of activation and maintenance, and
-# h_cc that of co-contraction. The total is the sum over all axes plus the power at rest.
+# where h_sl is the heat coefficient of shortening (t v > 0) or lengthening (t v < 0), h_am that of activation and
+# maintenance, and h_cc that of co-contraction. The total is the sum over all axes plus the power at rest.
 #
 # The four coefficients are quoted from memory, because the authors' tables were not available. They are fields of the
-# term, so that others can be used. The authors' v_max is the largest velocity of the recorded trial. That is not smooth
-# in an optimisation; here it is a constant of each joint (``rates``).
+# term, so other values can be used. The authors' v_max is the largest velocity of the recorded trial. Because this
+# would not be smooth in an optimisation, it is a constant of each joint here (``rates``).
 
-ACTIVATION_HEAT, COCONTRACTION_HEAT = 0.054, 0.004  # h_am and h_cc, from memory
-SHORTENING_HEAT, LENGTHENING_HEAT = 0.283, 1.423  # h_sl of positive and of negative work, from memory
+ACTIVATION_HEAT, COCONTRACTION_HEAT = 0.054, 0.004  # h_am and h_cc, quoted from memory
+SHORTENING_HEAT, LENGTHENING_HEAT = 0.283, 1.423  # h_sl of positive and negative work, quoted from memory
 
 
 def joint_rates(body: Robot) -> dict[str, float]:
     """Return a typical fast velocity (rad/s) of each joint coordinate of a body (``library.human``).
 
-    For hip, knee and ankle flexion it is the velocity at which half the isometric torque remains, averaged over both
-    directions (Anderson et al. 2007, young men). All other coordinates have the mean of these three.
+    For hip, knee and ankle flexion, it is the velocity at which half of the isometric torque remains, averaged over
+    both directions (Anderson et al. 2007, young men). For all other coordinates, it is the mean of these three.
     """
     curves = StrengthCurves()
     fast = {joint: float(np.mean([curve.fast for curve in curves.of(body, joint)])) for joint in CURVED_JOINTS}
@@ -187,12 +187,11 @@ def joint_rates(body: Robot) -> dict[str, float]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Heat(Driven, Cost):
-    """Metabolic energy from heat rates per kg and metre (J/(kg m)).
+    """Metabolic energy per metre and kg (J/(kg m)) from heat rates.
 
     ``activation``, ``cocontraction``, ``shortening`` and ``lengthening`` are the dimensionless heat coefficients (Kim
     and Roberts 2015). ``basal`` (W/kg) is the power at rest. ``rates`` {coordinate: v_max (rad/s)} replaces
-    ``joint_rates``. Ground work at slightly slipping feet is penalised as in ``MetabolicEnergy``, so that slipping is
-    never advantageous.
+    ``joint_rates``. Ground power at slightly slipping feet is penalised as in ``MetabolicEnergy``.
     """
 
     activation: float = ACTIVATION_HEAT
@@ -203,7 +202,7 @@ class Heat(Driven, Cost):
     rates: Mapping[str, float] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Raise ModelError for negative coefficients, and for negative rates or unknown coordinates."""
+        """Raise ModelError for negative coefficients or rates, and for unknown coordinates."""
         super().check()
         for name in ("activation", "cocontraction", "shortening", "lengthening", "basal"):
             number(getattr(self, name), self.title, name, least=0.0)
@@ -212,9 +211,9 @@ class Heat(Driven, Cost):
             positive(rate, self.title, f"rate of {name}")
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the data of ``Driven``, and those of the heat (K, N + 5).
+        """Return the data of ``Driven``, and the heat data (K, N + 5).
 
-        These are the largest velocities (rad/s) of the moving joints, the coefficients, and the mass (kg).
+        The heat data are the largest velocities (rad/s) of the moving joints, the coefficients, and the mass (kg).
         """
         rates = joint_rates(self.body) | dict(self.rates)
         fast = [rates[name] for name in self.body.coordinate_names[len(GLOBAL) :] if name in self.moving]
@@ -223,7 +222,7 @@ class Heat(Driven, Cost):
         return {**super().data(s), "heat": np.tile(numbers, (len(s), 1))}
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return the power per kg, divided by the distance."""
+        """Return the power divided by mass and distance."""
         contact = contact_forces(node)
         values = node.data("heat", len(contact.moving) + 5)
         rates, (shortening, lengthening, holding, basal, mass) = values[:-5], ca.vertsplit(values[-5:])
@@ -241,20 +240,20 @@ class Heat(Driven, Cost):
 
 # Effort relative to the strength of a joint at its angle and velocity (Anderson, Madigan and Nussbaum 2007).
 
-TORQUE_SMOOTHING = 0.01  # of the largest torque: max(x, 0) is (x + sqrt(x^2 + w^2)) / 2 with this w
+TORQUE_SMOOTHING = 0.01  # width w, relative to the largest torque, of max(x, 0) = (x + sqrt(x^2 + w^2)) / 2
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RelativeStrength(Curved, Driven, Cost):
     """The squared ratios of muscle torques to the largest torques at the angle and velocity, integrated over time.
 
-    Hip, knee and ankle flexion torques are divided by ``curves``: extension torques by the extension strength, flexion
-    torques by the flexion strength. All other torques are divided by the constant joint strengths. The integral is
-    divided by the distance (s/m).
+    Extension and flexion torques of hips, knees and ankles are divided by the extension and flexion strengths of
+    ``curves``. All other torques are divided by constant joint strengths. The integral is divided by the distance
+    (s/m).
     """
 
     def squares(self, node: Node) -> ca.SX:
-        """Return the relative torques; joints with curves have one for each direction."""
+        """Return the relative torques, with one for each direction of joints with curves."""
         moving, names = contact_forces(node).moving, node.robot.coordinate_names[len(GLOBAL) :]
         torques, strengths = muscle_torques(node), node.data("strengths", len(moving))
         joints, rows = self.joints(node), list[ca.SX]()
@@ -272,19 +271,19 @@ class RelativeStrength(Curved, Driven, Cost):
 
 # The margin of stability of a walk, from the extrapolated centre of mass (Hof, Gazendam and Sinke 2005).
 #
-# A body that falls like an inverted pendulum of length l is stopped by a foot at the extrapolated centre of mass
+# A body that falls like an inverted pendulum with length l is stopped by a foot at the extrapolated centre of mass
 #
 #     xi = x + v / w      w = sqrt(g / l)
 #
-# with x and v the position and velocity of the centre of mass. The margin of stability b is the distance of xi from the
-# border of the support. If it is negative, the body falls to that side unless it takes a step there. Here l is the
-# height of the centre of mass of the standing body, and the borders are the lateral edges of the loaded feet: the right
-# edge of the right sole and the left edge of the left sole. Forward, walking is a fall that the next step stops: that
-# margin is negative by design and does not count.
+# where x and v are the position and velocity of the centre of mass. The margin of stability b is the distance of xi
+# from the border of the support. If it is negative, the body falls to that side unless it steps there. Here, l is the
+# height of the centre of mass when standing, and the borders are the lateral edges of the loaded feet: the right edge
+# of the right sole and the left edge of the left sole. The forward margin does not count, because it is always negative
+# in walking, which is a forward fall stopped by the next step.
 
 
 def pendulum_rate(body: Robot) -> float:
-    """Return w (1/s) of a body (``library.human``): the square root of gravity over centre-of-mass height."""
+    """Return w (1/s) of a body (``library.human``), the square root of gravity over centre-of-mass height."""
     still = body.neutral()
     ground = min(float(body.pose(still, f"{side}_heel")[1, 3]) for side in SIDES)
     height = float(body.center_of_mass(still)[1]) - ground
@@ -292,7 +291,7 @@ def pendulum_rate(body: Robot) -> float:
 
 
 def margins(node: Node, rate: ca.SX) -> ca.SX:
-    """Return the margins (2 x 1) (m) to the right edge of the right sole and to the left edge of the left sole.
+    """Return the margins (2 x 1) (m) to the right edge of the right sole and the left edge of the left sole.
 
     The margin of an unloaded foot is large.
     """
@@ -309,8 +308,8 @@ def margins(node: Node, rate: ca.SX) -> ca.SX:
 class Instability(Grounded, Cost):
     """The squared shortfall of the lateral margin of stability, in sole half-widths, per metre (s/m).
 
-    With u = -b / (half-width), the shortfall is log(1 + exp(u)): approximately u if the margin is negative, and nearly
-    zero if the margin is several half-widths.
+    With u = -b / half-width, the shortfall is log(1 + exp(u)), which is approximately u if the margin is negative, and
+    nearly zero if the margin is several half-widths.
     """
 
     def data(self, s: Array) -> Mapping[str, Array]:
@@ -325,32 +324,32 @@ class Instability(Grounded, Cost):
         return short / ca.sqrt(metres(node))
 
 
-# Tendons of the stance leg: the muscles of ankle and knee act on the bones through springs.
+# Tendons of the stance leg, through which the muscles of ankle and knee act on the bones.
 #
-# A tendon carries the force F of its muscle and stretches by x = e_ref l_slack sqrt(F / F_max), with e_ref = 0.04
-# (Geyer and Herr 2010). p = F / F_max, r is the moment arm, and b = e_ref l_slack / r is the angle by which a joint
-# bends at the largest force while its muscle keeps its length:
+# A tendon transmits the force F of its muscle and stretches by x = e_ref l_slack sqrt(F / F_max), with e_ref = 0.04
+# (Geyer and Herr 2010). With p = F / F_max, the moment arm r, and the angle b = e_ref l_slack / r by which a joint
+# bends at the largest force while the muscle length is constant,
 #
 #     torque = -r F_max p      power of the muscle = torque (v - b d sqrt(p)/dt)
 #
-# A muscle therefore does less work than its joint. The relative forces p are profiles of the motion problem, determined
-# by the torque at each node. sqrt(p) is replaced by p (p^2 + d^2)^(-1/4), which is smooth and odd. Tendons of the swing
-# leg, which carry little load, are not modelled.
+# A muscle therefore does less work than its joint. The relative forces p are profiles of the motion problem, and the
+# torques determine them at each node. sqrt(p) is replaced by p (p^2 + d^2)^(-1/4), which is smooth and odd. Tendons of
+# the swing leg, which transmit small forces, are not modelled.
 
 MASS, HEIGHT = 80.0, 1.80  # kg and m of the reference person
 STRAIN = 0.04  # tendon strain at the largest force of its muscle
-LINEAR_FORCE = 0.02  # d: the relative force below which a tendon is linear
+LINEAR_FORCE = 0.02  # d, the relative force below which a tendon is linear
 
 
 class Tendon(NamedTuple):
-    """A tendon: the largest ``force`` of its muscle (N), the moment ``arm`` and the ``slack`` length (m)."""
+    """A tendon: largest ``force`` of its muscle (N), moment ``arm`` (m) and ``slack`` length (m)."""
 
     force: float
     arm: float
     slack: float
 
 
-# Extensors in stance: soleus and gastrocnemius, vasti (Geyer and Herr 2010); those of one joint share p.
+# Extensors in stance: soleus and gastrocnemius, and vasti (Geyer and Herr 2010). The muscles of one joint share p.
 EXTENSORS = {
     "right_ankle_flexion": (Tendon(4000.0, 0.05, 0.26), Tendon(1500.0, 0.05, 0.40)),
     "right_knee_flexion": (Tendon(6000.0, 0.06, 0.23),),
@@ -363,14 +362,14 @@ def pull(coordinate: str) -> str:
 
 
 def stretch_slope(p: ca.SX) -> ca.SX:
-    """Return the derivative of the relative stretch p (p^2 + d^2)^(-1/4) with respect to the relative force p."""
+    """Return the derivative of the relative stretch p (p^2 + d^2)^(-1/4) by the relative force p."""
     size = ca.sqrt(p**2 + LINEAR_FORCE**2)
     slope: ca.SX = (p**2 / 2 + LINEAR_FORCE**2) / (size**2 * ca.sqrt(size))
     return slope
 
 
 def springs(person: Person) -> Array:
-    """Return the largest torque (N m) and stretch (rad) of each of ``EXTENSORS`` (2, 2), scaled to a person."""
+    """Return the largest torques (N m) and stretches (rad) of the ``EXTENSORS``, (2, 2), scaled to a person."""
     torques = np.array([sum(tendon.force * tendon.arm for tendon in tendons) for tendons in EXTENSORS.values()])
     work = np.array([sum(tendon.force * STRAIN * tendon.slack for tendon in tendons) for tendons in EXTENSORS.values()])
     size = person.mass / MASS * person.height / HEIGHT
@@ -390,10 +389,10 @@ class _Sprung(Grounded):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Tendons(_Sprung, Constraint):
-    """The constraint that relative tendon forces follow from the torques of their muscles."""
+    """A constraint that determines relative tendon forces from the torques of their muscles."""
 
     def profiles(self) -> Mapping[str, tuple[float | None, float | None]]:
-        """Return the relative forces, with free ends."""
+        """Return the profiles of relative forces, with free ends."""
         return {pull(name): (None, None) for name in EXTENSORS}
 
     def rows(self, node: Node) -> Rows:
@@ -409,7 +408,7 @@ class SprungEnergy(_Sprung, MetabolicEnergy):
     """The metabolic energy of muscles that act through tendons."""
 
     def velocities(self, node: Node) -> ca.SX:
-        """Return the velocities at which the muscles of the moving joints shorten or lengthen."""
+        """Return the velocities of the muscles of the moving joints."""
         parameters, names = node.data("tendons", 4), node.robot.coordinate_names
         v = super().velocities(node)
         for k, name in enumerate(EXTENSORS):

@@ -1,4 +1,4 @@
-"""Position constraints: feet in stance and on stairs, hands, hips and a box."""
+"""Position constraints on feet in stance and on stairs, hands, hips and a box."""
 
 import math
 from collections import Counter
@@ -36,16 +36,16 @@ from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.transcription.phase import SLOWEST
 from torsor.robot.robot import Robot
 
-# Running constraints: the foot presses within its sole in stance, and no force remains in flight.
+# Running constraints: the centre of pressure is within the sole in stance, and no force remains in flight.
 
 WRENCH = ("force along x", "force along y", "force along z", "moment about x", "moment about y", "moment about z")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OneFootBalance(Grounded, Constraint):
-    """Bounds that keep the centre of pressure in the sole and the force in its friction cone, and make time increase.
+    """Bounds that keep the centre of pressure in the sole, the force in its friction cone, and time increasing.
 
-    In flight, and at its ends, there is no force, and all rows are 1. ``variables`` are speed and step width.
+    In flight and at its ends, there is no force, and all rows are 1. ``variables`` are speed and step width.
     ``lateral=False`` omits the lateral edges of the sole.
     """
 
@@ -75,7 +75,7 @@ class OneFootBalance(Grounded, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Flight(Grounded, Constraint):
-    """No contact with the ground: the six global coordinates need no force, as in free fall."""
+    """A constraint that the forces of the six global coordinates are zero, as in free fall."""
 
     def rows(self, node: Node) -> Rows:
         """Return the force divided by body weight, and its moment about the pelvis divided by body weight times 1 m."""
@@ -87,12 +87,12 @@ class Flight(Grounded, Constraint):
 AXES = "xyz"
 POINTS = ("heel", "ball", "toe")
 PARTS: dict[tuple[tuple[str, str], ...], str] = {WHOLE: "foot", FORE: "forefoot"}  # parts of a foot by their points
-STANCE = VectorLayout(local=3, place=3, left_at=2)  # data of a point: its position on the link, and on the ground
+STANCE = VectorLayout(local=3, place=3, left_at=2)  # data of a point: positions on the link and on the ground
 CLEARANCE = VectorLayout(local=3, height=1)
 
 
 def _local(body: Robot, frame: str) -> tuple[str, Array]:
-    """Return the link of a landmark, and the position (3,) of the landmark on it."""
+    """Return the link of a landmark, and the position (3,) (m) of the landmark in link axes."""
     place = body.place(frame)
     return body.link_names[place.link], place.pose[:3, 3]
 
@@ -102,7 +102,8 @@ class Stands(Constraint):
     """A constraint that keeps points of a foot in place on the ground, within ``slack`` (m) and ``slip`` (m/s).
 
     Velocities are bounded along all axes along which a point is fixed; ``slip=None`` leaves them free. Positions are
-    bounded only along axes that are also in ``axes``; "y" bounds only heights. A bound of 0 is an equation.
+    bounded only along those of these axes that are in ``axes``; "y" bounds only heights. A bound of 0 results in an
+    equation.
     """
 
     body: Robot
@@ -110,10 +111,10 @@ class Stands(Constraint):
     slack: float = 0.003
     slip: float | None = None
     axes: str = AXES
-    is_relative: bool = False  # to a heel whose position is a variable
+    is_relative: bool = False  # whether positions are relative to a heel whose position is a variable
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the position of each point on its link and its position under a flat foot (K, 6)."""
+        """Return the positions of each point on its link and on the ground under a flat foot (K, 6)."""
         side, (x, z), data_by_point = self.stance.side, self.stance.heel, dict[str, Array]()
         for point, _ in self.stance.points:
             local = _local(self.body, f"{side}_{point}")[1]
@@ -124,7 +125,7 @@ class Stands(Constraint):
         return data_by_point
 
     def rows(self, node: Node) -> Rows:
-        """Return the distances of the points from their prescribed positions, then their velocities."""
+        """Return the distances of the points from their prescribed positions, followed by their velocities."""
         rows, velocities, labels, speeds = list[ca.SX](), list[ca.SX](), list[str](), list[str]()
         for point, fixed in self.stance.points:
             link, _ = _local(self.body, f"{self.stance.side}_{point}")
@@ -153,12 +154,12 @@ class Clears(Constraint):
     height: float = 0.0
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the position of the point on its link, and the height (K, 4)."""
+        """Return the position of the point on its link and the height, (K, 4)."""
         local = _local(self.body, f"{self.side}_{self.point}")[1]
         return {self.title: CLEARANCE.pack(len(s), local=local, height=self.height)}
 
     def rows(self, node: Node) -> Rows:
-        """Return the distance above that height (dm)."""
+        """Return the distance (dm) above that height."""
         values = CLEARANCE.unpack(node.data(self.title, CLEARANCE.size))
         pose = node.pose(_local(self.body, f"{self.side}_{self.point}")[0])
         row = 10 * (pose[1, :3] @ values["local"] + pose[1, 3] - values["height"])
@@ -178,11 +179,11 @@ def contacts(
     is_relative: bool = False,
     floor: Mapping[str, float] | None = None,
 ) -> list[Constraint]:
-    """Return the constraints for all stances, and for heels, balls and toes that otherwise stay above the ground.
+    """Return the constraints of all stances, and those that keep free heels, balls and toes above the ground.
 
     Points are fixed only along ``axes``, and their positions are bounded along the axes in ``placed``. Free points are
     at most ``below`` (m) below the ground, by default ``slack``. ``floor`` is {side: ground height (m)}, 0 by default.
-    Names start with the ``prefix``.
+    Names begin with ``prefix``.
     """
     constraints, counts = list[Constraint](), Counter[str]()
     bands: dict[str, Any] = {"slack": slack, "slip": slip, "axes": placed, "is_relative": is_relative}
@@ -202,9 +203,9 @@ def contacts(
     return constraints
 
 
-SOLE_SEGMENTS = (("heel", "ball"), ("ball", "toe"))  # the sole, seen from the side
-EDGE_ROUNDING = 0.01  # m: rounding of the larger of two distances; where they are equal it is too large by half of this
-EDGE_CHECKS_PER_NODE = 3  # instants per node at which edges are checked
+SOLE_SEGMENTS = (("heel", "ball"), ("ball", "toe"))  # segments of the sole in side view
+EDGE_ROUNDING = 0.01  # m; rounding of the smooth maximum, which exceeds two equal distances by half of this
+EDGE_CHECKS_PER_NODE = 3  # number of instants per node at which edges are checked
 EDGE = VectorLayout({f"{point} local": 3 for point in POINTS} | {"edge": 2, "clear": 1, "round": 1})
 
 
@@ -212,9 +213,9 @@ EDGE = VectorLayout({f"{point} local": 3 for point in POINTS} | {"edge": 2, "cle
 class ClearsEdge(Constraint):
     """A constraint that keeps the foot on a ``side`` at least ``clear`` (m) from a tread and its ``edge`` in side view.
 
-    Exactly at an edge the clearance is smaller by ``EDGE_ROUNDING`` / 2, so a foot with the clearance of free steps
-    never penetrates an edge. Each point of the sole is beyond the riser or above the tread: the larger of the two
-    distances counts, with a smooth maximum. An edge between the ends of a part of the sole is below that part.
+    Exactly at an edge, the clearance is smaller by ``EDGE_ROUNDING`` / 2, so a foot with the clearance of free steps
+    never penetrates an edge. Each point of the sole is beyond the riser or above the tread: the smooth maximum of the
+    two distances is bounded. If an edge is between the ends of a segment of the sole, it must be below the segment.
     """
 
     body: Robot
@@ -223,19 +224,19 @@ class ClearsEdge(Constraint):
     clear: float
 
     def moments(self, phase: Phase) -> Array:
-        """Return three times s per node, because toes move by about 15 mm past an edge from one node to the next."""
+        """Return three times s per node, because toes move by about 15 mm past an edge between two nodes."""
         nodes = super().moments(phase)
         between = [nodes[:-1] + k / EDGE_CHECKS_PER_NODE * np.diff(nodes) for k in range(1, EDGE_CHECKS_PER_NODE)]
         return np.unique(np.concatenate([nodes, *between]))
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the positions of the points on their links, the edge (z, y), and the distance (K, 13)."""
+        """Return the positions of the points on their links, the edge (z, y) and the distance, (K, 13)."""
         local = {f"{point} local": _local(self.body, f"{self.side}_{point}")[1] for point in POINTS}
         edge = np.array([self.edge.z, self.edge.y])
         return {self.title: EDGE.pack(len(s), **local, edge=edge, clear=self.clear, round=EDGE_ROUNDING)}
 
     def rows(self, node: Node) -> Rows:
-        """Return the distances (dm) beyond the allowed minimum, first of the sole points, then of the sole parts."""
+        """Return the distances (dm) above the allowed minimum of the sole points, followed by those of the segments."""
         values = EDGE.unpack(node.data(self.title, EDGE.size))
         rounding, at, rows = values["round"], dict[str, ca.SX](), dict[str, ca.SX]()
         for point in POINTS:
@@ -254,15 +255,15 @@ class ClearsEdge(Constraint):
 
 
 def _larger(a: ca.SX, b: ca.SX, rounding: ca.SX) -> ca.SX:
-    """Return the smooth maximum of two numbers; where they are equal, it is too large by half the rounding."""
+    """Return the smooth maximum of two numbers, which exceeds equal numbers by half of ``rounding``."""
     return (a + b + ca.sqrt((a - b) ** 2 + rounding**2)) / 2
 
 
 def stair_clearance(body: Robot, step: Step, side: str, clear: float, slack: float, swing: float) -> list[Constraint]:
     """Return the constraints for a foot that swings over the edges of stairs.
 
-    They apply from ``swing`` (a fraction of the step) after toe-off until the same time before the foot lands. After
-    that the foot is over its tread, at most ``slack`` (m) below it.
+    They apply from ``swing`` (a fraction of the step) after toe-off until the same time before landing. Afterwards, the
+    foot is above its tread, or at most ``slack`` (m) below it.
     """
     foot: dict[str, Any] = {"body": body, "side": side}
     passed = foot | {"clear": clear, "during": (step.toe_off + swing, 1.0 - swing)}
@@ -276,15 +277,15 @@ def stair_clearance(body: Robot, step: Step, side: str, clear: float, slack: flo
     ]
 
 
-# Constraints of feet that share the ground force: pressure within the soles, friction, and bounds of the sharing.
+# Constraints on feet that share the ground force: pressure within the soles, friction, and bounds on the sharing.
 
-# Bounds of the deviations from nominal sharing (m, m, 1/m), wide enough never to be active.
+# Bounds on the deviations from nominal sharing (m, m, 1/m), which are so wide that they are never active.
 DEVIATIONS = {LATERAL_OFFSET: (-0.1, 0.1), FORWARD_OFFSET: (-0.2, 0.2), PUSH: (-2.0, 2.0)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SharedBalance(Grounded, Constraint):
-    """Bounds that keep centres of pressure in their soles and forces in their friction cones, and make time increase.
+    """Bounds that keep centres of pressure in their soles, forces in their friction cones, and time increasing.
 
     ``variables`` are speed and step width. ``lateral=False`` omits the lateral edges of the soles.
     """
@@ -318,10 +319,10 @@ class SharedBalance(Grounded, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BothPress(Grounded, Constraint):
-    """A constraint that both feet press on the ground in double support: the left fraction is between 0 and 1."""
+    """A constraint that both feet press on the ground in double support, with a left fraction between 0 and 1."""
 
     def moments(self, phase: Phase) -> Array:
-        """Return the nodes within double support, without its ends, where the fraction is fixed."""
+        """Return the nodes in double support, except its ends, where the fraction is fixed."""
         assert isinstance(self.support, Walk)
         within, _ = self.support.within(phase.nodes)
         inside = (within > TOUCHING) & (within < self.support.step.toe_off - TOUCHING)
@@ -353,9 +354,9 @@ class SharingBounds(Constraint):
 
 
 def sharing_bounds(walk: Walk) -> list[SharingBounds]:
-    """Return the bounds on the force sharing; after toe-off it is nominal, with an unloaded trailing foot.
+    """Return the bounds on the force sharing, which is nominal after toe-off, with an unloaded trailing foot.
 
-    Before a second step, the places of the pressures return from their nominal values: they are free at heel strike.
+    Before a second step, the centres of pressure leave their nominal positions, because they are free at heel strike.
     """
     bounds, nothing = [SharingBounds(ways=DEVIATIONS, name="sharing")], (0.0, 0.0)
     for k in range(walk.steps):
@@ -366,9 +367,9 @@ def sharing_bounds(walk: Walk) -> list[SharingBounds]:
     return bounds
 
 
-# Positions of hands, hips and a box, for lifting, reaching and standing up.
+# Positions of hands, hips and a box in lifting, reaching and standing up.
 
-# Discs of the body from which a box keeps clear, seen from the side: centred between two links, with a radius (m).
+# Discs in side view that represent body parts for box clearance, centred between two links, with a radius (m).
 SHIN, THIGH, BELLY, CHEST = 0.06, 0.08, 0.10, 0.12
 LEG = (("foot", "shank", SHIN), ("shank", "shank", SHIN), ("shank", "thigh", THIGH))
 TRUNK = (
@@ -382,7 +383,7 @@ DISCS = (*((f"{side}_{a}", f"{side}_{b}", r) for side in SIDES for a, b, r in LE
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Placed(Constraint):
-    """A constraint that keeps a ``frame`` or link of a body at a ``place`` (3,) in base axes, within ``near`` (m).
+    """A constraint that keeps a ``frame`` or link of a body at ``place`` (3,) (m, base axes), within ``near`` (m).
 
     It applies along ``axes``.
 
@@ -398,7 +399,7 @@ class Placed(Constraint):
     axes: str = AXES
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the position of the frame on its link (K, 3)."""
+        """Return the position (K, 3) of the frame on its link."""
         return {self.title: np.tile(self.body.place(self.frame).pose[:3, 3], (len(s), 1))}
 
     def rows(self, node: Node) -> Rows:
@@ -413,7 +414,7 @@ class Placed(Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChestLean(Constraint):
-    """A bound ``most`` (rad) on the forward lean of the chest, which also excludes upside-down bodies."""
+    """An upper bound ``most`` (rad) on the forward lean of the chest, which also excludes upside-down postures."""
 
     most: float
 
@@ -422,20 +423,20 @@ class ChestLean(Constraint):
         return {self.title: np.tile([np.cos(self.most), np.sin(self.most)], (len(s), 1))}
 
     def rows(self, node: Node) -> Rows:
-        """Return the sine of the lean beyond the largest lean."""
+        """Return the sine of the lean in excess of the largest lean."""
         up, (cosine, sine) = node.pose("spine4")[:3, 1], ca.vertsplit(node.data(self.title, 2))
         return Rows(up[2] * cosine - up[1] * sine, np.array([-np.inf]), np.zeros(1), ("forward",))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Held(Constraint):
-    """Base class of the constraints of a ``box`` that a ``body`` holds in both hands."""
+    """Base class of constraints on a ``box`` that a ``body`` holds in both hands."""
 
     body: Robot
     box: Box
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the position of the knuckles on the hands (K, 3)."""
+        """Return the position (K, 3) of the knuckles on the hands."""
         return {"knuckles": np.tile(self.body.place("left_knuckles").pose[:3, 3], (len(s), 1))}
 
     def hands(self, node: Node) -> list[ca.SX]:
@@ -451,7 +452,7 @@ class BoxLevel(Held):
     near: float = 0.005
 
     def rows(self, node: Node) -> Rows:
-        """Return the vector from the right hand to the left, and the lateral position of their midpoint."""
+        """Return the vector from the right to the left hand, and the lateral position of their midpoint."""
         right, left = self.hands(node)
         near = np.array([self.near] * 3 + [2 * self.near])
         aim = np.array([self.box.width, 0.0, 0.0, 0.0])
@@ -461,13 +462,13 @@ class BoxLevel(Held):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoxAt(Held):
-    """A constraint that puts the box centre at a ``height`` (m), a distance ``ahead`` (m) in front of the heels."""
+    """A constraint that places the box centre at ``height`` (m), and ``ahead`` (m) of the heels."""
 
     height: float
     ahead: float
 
     def rows(self, node: Node) -> Rows:
-        """Return the height and the distance ahead."""
+        """Return the height and the forward distance."""
         right, left = self.hands(node)
         aim = np.array([self.height, self.ahead])
         return Rows(((right + left) / 2)[1:], aim, aim, ("height", "ahead"))
@@ -477,7 +478,7 @@ class BoxAt(Held):
 class BoxGripped(Held):
     """A constraint that keeps the box level and the hands one box width apart, within ``near`` (m).
 
-    The box may turn and move sideways.
+    The box may rotate about the vertical and move sideways.
     """
 
     near: float = 0.005
@@ -493,7 +494,7 @@ class BoxGripped(Held):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoxFacing(Held):
-    """A constraint that centres the box at ``place`` (3,) (m), turned left by ``turn`` (rad), within ``near`` (m)."""
+    """A constraint that centres the box at ``place`` (3,) (m), rotated left by ``turn`` (rad), within ``near`` (m)."""
 
     place: tuple[float, float, float]
     turn: float = 0.0
@@ -512,13 +513,13 @@ class BoxFacing(Held):
 class BoxClears(Held):
     """A constraint that keeps the box clear of shanks, knees, thighs and trunk, which are discs in side view.
 
-    The radius of the box is half its ``depth`` (m). It is too wide to fit between the legs.
+    The radius of the box is half of its ``depth`` (m). The box is assumed to be too wide to fit between the legs.
     """
 
     depth: float = 0.3
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the position of the knuckles on the hands, and the squared sums of radii (K, discs)."""
+        """Return the position of the knuckles on the hands, and the squared sums (K, discs) of radii."""
         squares = np.array([(self.depth / 2 + radius) ** 2 for *_, radius in DISCS])
         return {**super().data(s), self.title: np.tile(squares, (len(s), 1))}
 
@@ -532,12 +533,12 @@ class BoxClears(Held):
         return at_least(1.0, rows)
 
 
-HAND_TOLERANCE = 0.005  # m: tolerance of hand positions
+HAND_TOLERANCE = 0.005  # m; tolerance of hand positions
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RailForces(Grounded, Constraint):
-    """Bounds on rail forces: the share of body weight, and the friction cone if the hand rests on the rail.
+    """Bounds on rail forces by a share of body weight and, for hands that rest on the rail, by the friction cone.
 
     ``sides`` are the hands that hold rails. With ``is_released``, forces are zero at both ends of the motion.
     """
@@ -552,7 +553,7 @@ class RailForces(Grounded, Constraint):
         return dict.fromkeys(RAILS, (0.0, 0.0) if self.is_released else (None, None))
 
     def rows(self, node: Node) -> Rows:
-        """Return, for each hand, the remaining squared force and the upward force, relative to body weight."""
+        """Return, for each hand, the margin of the squared force and the upward force, relative to body weight."""
         rows = dict[str, ca.SX]()
         for side in self.sides:
             k = 3 * SIDES.index(side)
@@ -578,7 +579,7 @@ def rail_constraints(
     sides: tuple[str, ...] = SIDES,
     is_released: bool = False,
 ) -> list[Constraint]:
-    """Return the constraints for hands that hold rails from a first to a last s, and are free at other times.
+    """Return the constraints on hands that hold rails between two values of s, and are free at other times.
 
     In a walk, the left hand holds its rail for one step and is then released (``is_released``).
     """
@@ -598,7 +599,7 @@ def rail_constraints(
 
 
 def check_reach(body: Robot, rails: Rails, shoulder: tuple[float, float, float], where: str) -> None:
-    """Raise ModelError if the rails are farther than the arm length from a (right) shoulder (m)."""
+    """Raise ModelError if the rails are farther than the arm length from a right ``shoulder`` (m)."""
     arm = float(landmark(body, "right_upper_arm")[1] - landmark(body, "right_knuckles")[1])
     way = math.dist(shoulder, rails.place("right"))
     if way > arm:

@@ -1,11 +1,11 @@
-"""Strengths of a population: a person is ``z`` standard deviations from the mean strength at every joint.
+"""Strengths of a population, in which a person is ``z`` standard deviations above the mean at every joint.
 
-The strength of a joint in one direction is M + z D, with the mean M at its angle and the standard deviation D. z is one
-number for all joints: a person is uniformly weak or strong. Torques T are divided by the mean:
+The strength of a joint in one direction is M + z D, with the mean M at its angle and the standard deviation D. z is the
+same for all joints, so a person is uniformly weak or strong. Torques T are divided by the mean:
 
     T / M - z D / M <= 1
 
-The smallest z for which a motion exists is that of the weakest person who can do a task.
+The weakest person who can do a task has the smallest z for which a motion exists.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,16 +23,16 @@ from torsor.human.terms.forces import Driven, Grounded
 from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Cost, Number, Rows, Term
 
-MAX_DEVIATIONS = 3.0  # largest |z|: 0.13 % of people are weaker, and 0.13 % stronger
-TRUNK_LINK = "spine1/spine1_flexion"  # the first link above the pelvis: its joint is at the navel
+MAX_DEVIATIONS = 3.0  # largest |z|; 0.13 % of people are weaker, and 0.13 % are stronger
+TRUNK_LINK = "spine1/spine1_flexion"  # the first link above the pelvis, whose joint is at the navel
 
 
 @dataclass(frozen=True)
 class Strength:
     """The strength of a ``coordinate`` in one direction: ``sign`` is 1 for positive torques and -1 for negative ones.
 
-    The mean (N m) is ``mean`` at all angles or that of the ``curve``, held constant beyond the angle ``most`` (rad).
-    ``variation`` is the standard deviation divided by the mean.
+    The mean (N m) is ``mean`` at all angles, or that of the ``curve``, which is constant beyond the angle ``most``
+    (rad). ``variation`` is the standard deviation divided by the mean.
     """
 
     coordinate: str
@@ -51,9 +51,9 @@ class Strength:
 
 @dataclass(frozen=True)
 class TrunkPopulation:
-    """The strength of the trunk at L5/S1: mean ``coefficients`` (3,) of ``TrunkStrength``.
+    """The strength of the trunk at L5/S1, with the mean ``coefficients`` (3,) of ``TrunkStrength``.
 
-    L5/S1 is ``below`` (m) the navel, and the slice of the trunk between them has a ``weight`` (N).
+    L5/S1 is lower than the navel by ``below`` (m), and the part of the trunk between them has the ``weight`` (N).
     """
 
     coefficients: tuple[float, float, float]
@@ -77,7 +77,7 @@ class OtherTorques(Driven, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _WithinStrengths(Grounded, Constraint):
-    """Torques within the strengths of the person, see the module."""
+    """Bounds on torques by the strengths of the person; see the module docstring."""
 
     strengths: tuple[Strength, ...]
     trunk: TrunkPopulation
@@ -113,7 +113,7 @@ class _WithinStrengths(Grounded, Constraint):
         return Rows(ca.vertcat(*rows.values()), zeros, np.full(len(rows), np.inf), tuple(rows))
 
     def _extension(self, contact: ContactForces, below: ca.SX, weight: ca.SX) -> ca.SX:
-        """Return the extension moment at L5/S1; the weight of the slice below the navel is that at rest."""
+        """Return the extension moment at L5/S1, with the static weight of the trunk part below the navel."""
         node, names = contact.node, contact.names
         pose, forward = node.pose(TRUNK_LINK), node.pose("pelvis")[:3, 2]
         force = pose[:3, :3] @ node.wrenches()[node.robot.link_names.index(TRUNK_LINK), 3:].T
@@ -127,7 +127,7 @@ class _WithinStrengths(Grounded, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Weakest(Grounded, Cost):
-    """The integral of the number z of the person, with the rows that keep the torques within the strengths."""
+    """The integral of z of the person, with rows that bound torques by the strengths."""
 
     strengths: tuple[Strength, ...]
     trunk: TrunkPopulation
@@ -137,7 +137,7 @@ class Weakest(Grounded, Cost):
         return {self.title: Number(1.0, -MAX_DEVIATIONS, MAX_DEVIATIONS)}
 
     def companions(self) -> Sequence[Term]:
-        """Return the rows that bound the torques."""
+        """Return the constraint that bounds the torques."""
         shared = {name: getattr(self, name) for name in ("body", "support", "friction", "hands", "seconds")}
         return (_WithinStrengths(**shared, strengths=self.strengths, trunk=self.trunk, name=self.title),)
 

@@ -1,4 +1,4 @@
-"""The motion problem of a human in ground contact: trajectories include the ground wrenches and resulting torques."""
+"""Motion problems of a human in ground contact, whose trajectories include ground wrenches and resulting torques."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -22,21 +22,22 @@ from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.batch import Batch
 from torsor.robot.robot import Robot
 
-# Samples of a solved motion on the ground: torques, foot wrenches, joint reactions, energies.
+# Samples of a solved motion on the ground: torques, foot wrenches, joint reactions and energies.
 #
-# They are one function of a node, compiled once for all bodies and steps, like the terms of ``walking``.
+# Like the terms of ``walking``, they are a function of a node that is compiled once for all bodies and steps.
 
 REACTION_JOINTS = tuple(REACTIONS)  # leg joints with known reactions
-BOTH_SIDES = ("force", "moment", *REACTION_JOINTS, "ground")  # samples of each side
+BOTH_SIDES = ("force", "moment", *REACTION_JOINTS, "ground")  # samples for each side
 
 
 class Samples(NamedTuple):
-    """A motion at K samples; the right side comes before the left.
+    """A motion at K samples, with the right side before the left.
 
-    It contains ``q``, ``v``, ``a`` (K, 55); ``torques`` (K, 55), zero for the six global coordinates; ``forces`` and
-    ``moments`` (K, 2, 3) of the ground on the feet, moments about the origin; ``reactions`` (K, 2, 3, 3) on the links
-    below hip, knee and ankle; ``kinetic`` and ``potential`` (K,) energy (J); ``ground`` (K, 2), the ground power at the
-    feet (W); ``heights`` (K, 2) (m) of the ground under the feet. Vectors are in base axes.
+    It contains ``q``, ``v`` and ``a`` (K, 55), and ``torques`` (K, 55) (N m), which are zero for the six global
+    coordinates. ``forces`` (N) and ``moments`` (N m, about the origin) (K, 2, 3) are exerted by the ground on the feet,
+    and ``reactions`` (K, 2, 3, 3) (N) on the links below hip, knee and ankle. ``kinetic`` and ``potential`` (K,) are
+    energies (J), ``ground`` (K, 2) is the ground power at the feet (W), and ``heights`` (K, 2) are those of the ground
+    under the feet (m). Vectors are in base axes.
     """
 
     q: Array
@@ -52,7 +53,7 @@ class Samples(NamedTuple):
     heights: Array
 
     def mirrored(self, body: Robot, ahead: float = 0.0, up: float = 0.0) -> "Samples":
-        """Return the mirror image, with left and right exchanged, moved forward by ``ahead`` and ``up`` (m)."""
+        """Return the mirror image (left and right exchanged), moved by ``ahead`` (m) forward and ``up`` (m) upwards."""
         way = np.array([0.0, up, ahead])
         names, lifted = body.coordinate_names, -body.mass * float(body.gravity @ way)
         order, signs = mirror(names)
@@ -66,12 +67,12 @@ class Samples(NamedTuple):
         return Samples(q, v, a, torques, forces, moments, reactions, *energies, ground, heights)
 
     def then(self, later: "Samples") -> "Samples":
-        """Return these samples followed by later ones, except the first of these, which equals the last one here."""
+        """Return these samples followed by ``later``, except its first sample, which equals the last one here."""
         return Samples(*(np.concatenate([a, b[1:]]) for a, b in zip(self, later, strict=True)))
 
 
 def grounded_term(problem: MotionProblem) -> Grounded:
-    """Return a term of a human motion problem that contains the body, its strengths and its support."""
+    """Return a term of a human motion problem with the body, its strengths and its support."""
     term = next((candidate for candidate in problem.terms if isinstance(candidate, Grounded)), None)
     if term is None:
         raise _other(problem, "human", "a result of torsor.human.walking() or of a task of torsor.human")
@@ -79,7 +80,7 @@ def grounded_term(problem: MotionProblem) -> Grounded:
 
 
 def walk_of(problem: MotionProblem) -> tuple[Grounded, Walk]:
-    """Return the ``Grounded`` term of a ``walking`` problem, and its walk."""
+    """Return the ``Grounded`` term and the walk of a ``walking`` problem."""
     term = grounded_term(problem)
     if not isinstance(term.support, Walk):
         raise _other(problem, "stride", "a result of torsor.human.walking()")
@@ -92,7 +93,7 @@ def _other(problem: MotionProblem, where: str, allowed: str) -> ModelError:
 
 
 def _layout(body: Robot) -> VectorLayout:
-    """Return the layout of the rows of ``_Sampled``; a name that ends with a side belongs to that foot or leg."""
+    """Return the layout of the rows of ``_Sampled``; names that end with a side belong to that foot or leg."""
     return VectorLayout(
         {"torques": body.nv - len(GLOBAL)}
         | {f"force {side}": 3 for side in SIDES}
@@ -105,7 +106,7 @@ def _layout(body: Robot) -> VectorLayout:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Sampled(Grounded, Constraint):
-    """The quantities of ``Samples`` except for the motion itself, as rows without bounds."""
+    """The quantities of ``Samples``, except the motion itself, as rows without bounds."""
 
     def rows(self, node: Node) -> Rows:
         """Return the rows, labelled by their indices."""
@@ -124,13 +125,13 @@ class _Sampled(Grounded, Constraint):
 
 
 def _sampler(term: Grounded) -> _Sampled:
-    """Return the sampling term for the body, the support and the hand forces of another term."""
+    """Return the sampling term for the body, support and hand forces of ``term``."""
     names = ("body", "support", "friction", "strength", "hands", "seconds")
     return _Sampled(**{name: getattr(term, name) for name in names})
 
 
 def sampled(result: MotionResult, s: Array) -> Samples:
-    """Return the samples of a motion at increasing times s (K,), fractions of its duration."""
+    """Return the samples of a motion at increasing s (K,)."""
     problem, x = result.problem, result.x
     term = grounded_term(problem)
     samplers = problem.samplers
@@ -139,7 +140,7 @@ def sampled(result: MotionResult, s: Array) -> Samples:
     kernels = problem.kernels_of([samplers["walk",]])
     program_layout, count, rows_layout = problem.program.layout, len(s), _layout(term.body)
     rows = np.zeros((count, rows_layout.size))
-    places = [int(label) for label in kernels.rows[0].labels]  # constant rows are omitted: they are zero
+    places = [int(label) for label in kernels.rows[0].labels]  # constant rows are omitted because they are zero
     rows[:, places] = Batch(kernels, program_layout, 0, s, np.zeros(count)).value(x)[0].reshape(count, -1)
     parts = rows_layout.unpack(rows)
     y, model = program_layout.phases[0].profiles(x, s, 3), problem.model
@@ -159,10 +160,10 @@ def sampled_at(result: MotionResult, fractions: Array) -> Samples:
 
 
 def joint_torques(result: MotionResult) -> Array:
-    """Return the torques (K, 55) (N m) of all coordinates at ``result.times``, for walking or another human task.
+    """Return the torques (K, 55) (N m) of all coordinates at ``result.times``, for a walk or another human motion.
 
-    ``result.tau`` excludes contact. Here the ground wrenches act on the feet, and a seat wrench on the pelvis, so that
-    the forces of the six global coordinates are zero.
+    Unlike ``result.tau``, which excludes contact, they include the ground wrenches on the feet and a seat wrench on the
+    pelvis, which make the forces of the six global coordinates zero.
     """
     return sampled(result, result.moments.s).torques
 
@@ -174,17 +175,17 @@ SEATED = "pelvis"  # link on which a seat acts
 class HumanProblem(MotionProblem):
     """A motion problem of ``torsor.human``.
 
-    ``result.tau`` excludes contact, as computed by inverse dynamics. Trajectories (also as .csv and in ``to_dict``)
-    contain the joint torques with contact, and the contact forces of ground and seat as external wrenches. ``load`` is
-    the carried load for pictures; the body already includes its mass. ``shift`` describes the repetitions of the motion
-    for its ergonomic assessment.
+    ``result.tau`` contains the forces from inverse dynamics without contact. Trajectories (including .csv files and
+    ``to_dict``) contain the joint torques with contact, and the contact forces of ground and seat as external wrenches.
+    ``load`` is the carried load for pictures; the body already includes its mass. ``shift`` describes the repetitions
+    of the motion for its ergonomic assessment.
     """
 
     load: Backpack | Box | None = None
     shift: WorkShift = WorkShift()  # noqa: RUF009  # frozen
 
     def fitted(self, values: Array) -> Array:
-        """Return the variables closest to profiles (K, N) at equal steps of s; NaN leaves a profile unchanged."""
+        """Return the variables (n,) that best fit profiles (K, N) at equal steps of s; NaN leaves profiles unchanged."""
         x, program = super().guess(), self.program
         for phase_layout in program.layout.phases:
             fit(phase_layout, x, np.linspace(0.0, 1.0, len(values)), values)
@@ -193,7 +194,7 @@ class HumanProblem(MotionProblem):
     def contact(self, solution: Any) -> tuple[Array, Array]:
         """Return the torques (K, nv) with contact, and the wrenches (K, L, 6) of ground, seat and hands on the links.
 
-        A wrench is a moment and a force, at the origin of its link and in link axes.
+        A wrench is a moment and a force at the link origin, in link axes.
         """
         term, body = grounded_term(self), solution.robot
         s = solution.moments.s
@@ -215,13 +216,13 @@ class HumanProblem(MotionProblem):
 
 
 def hand_forces_of(problem: MotionProblem, times: Array) -> Array:
-    """Return the given forces (K, 2, 3) (N) on the right and left hand at times (K,) (s), zero by default."""
+    """Return the prescribed forces (K, 2, 3) (N) on the right and left hand at times (K,) (s), zero by default."""
     hands = grounded_term(problem).hands
     return np.zeros((len(times), len(SIDES), 3)) if hands is None else hands.at(times)
 
 
 def hand_forces(solution: Any, s: Array) -> Array:
-    """Return the forces (K, 2, 3) (N) on the right and left hand at times s (K,): given forces and rail forces."""
+    """Return the forces (K, 2, 3) (N) on the right and left hand at s (K,): prescribed forces and rail forces."""
     problem, body = solution.problem, solution.robot
     phase_layout, names = solution.program.layout.phases[0], problem.model.names
     forces = hand_forces_of(problem, phase_layout.times(solution.x, s))
@@ -242,7 +243,7 @@ def shift_of(problem: MotionProblem) -> WorkShift:
 
 
 def who(problem: MotionProblem) -> str:
-    """Return the person of a problem for titles: name and mass of the body, and its load."""
+    """Return a title text for the person of a problem: name and mass of the body, and its load."""
     body, load = grounded_term(problem).body, load_of(problem)
     carried = 0.0 if load is None else load.mass
     what = "" if load is None else f" with a {type(load).__name__.lower()} of {carried:g} kg"
@@ -260,7 +261,7 @@ MIN_LOAD_FRACTION = 1e-6  # fraction of the weight below which a foot has no cen
 
 
 def pressure(samples: Samples, body: Robot) -> Array:
-    """Return the centres of pressure (K, 2, 3) of both feet on the ground (m), NaN for an unloaded foot."""
+    """Return the centres of pressure (K, 2, 3) (m) of both feet on the ground; NaN for an unloaded foot."""
     forces, level = samples.forces, samples.heights
     moments = samples.moments - np.cross(level[..., None] * [0.0, 1.0, 0.0], forces)
     weight = body.mass * float(np.linalg.norm(body.gravity))
@@ -269,10 +270,10 @@ def pressure(samples: Samples, body: Robot) -> Array:
 
 
 def presses(result: MotionResult, s: Array) -> Array:
-    """Return the points (m) and ground forces (N) (K, 2, 6) on both feet at times s (K,); with a seat, (K, 3, 6).
+    """Return points (m) and ground forces (N), (K, 2, 6), on both feet at times s (K,); with a seat, (K, 3, 6).
 
-    With rails, the rail forces on both hands follow. Values are NaN where a foot, the seat or a hand is unloaded. Times
-    are fractions of the duration.
+    With rails, the points and forces of both hands follow. Values are NaN where a foot, the seat or a hand is unloaded.
+    Times are fractions of the duration.
     """
     samples, term = sampled(result, s), grounded_term(result.problem)
     body, parts = term.body, [np.concatenate([pressure(samples, term.body), samples.forces], axis=-1)]

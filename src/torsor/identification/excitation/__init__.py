@@ -1,1 +1,1 @@
-"""Excitation trajectories, including motions for parameters that earlier measurements leave uncertain."""
+"""Excitation trajectories, including motions for parameters that are uncertain after earlier measurements."""

@@ -1,17 +1,17 @@
 """Optimal design of a periodic excitation trajectory: criteria, limits and minimisation.
 
 The criteria are functions of the information matrix G (b, b). G is the mean of Y_t^T Y_t over all samples, plus the
-information of earlier measurements per sample of the new motion. Y_t (n, b) is the regressor of the base parameters,
-with each row divided by the noise of its coordinate. With the eigenvalues l of G, the sizes s of the parameters, and
-r_p = (G^-1)_pp / s_p^2, they are
+information of earlier measurements divided by the number of samples of the new motion. Y_t (n, b) is the regressor of
+the base parameters, with each row divided by the noise of its coordinate. With the eigenvalues l of G, the sizes s of
+the parameters, and r_p = (G^-1)_pp / s_p^2, they are
 
-    determinant   -(sum of log l) / b                                (volume of the confidence ellipsoid)
-    condition     log of (sum of l^8)^(1/8) (sum of l^-8)^(1/8) / 2  (about the log of the condition number of Y)
-    uncertainty   log of (sum of r^8)^(1/8) / 2                      (about the log of the largest relative deviation)
+    determinant   -(sum of log l) / b                                (volume of the confidence ellipsoid) condition
+    log of (sum of l^8)^(1/8) (sum of l^-8)^(1/8) / 2  (approx. log of the condition number of Y) uncertainty   log of
+    (sum of r^8)^(1/8) / 2                      (approx. log of the largest relative deviation)
 
-The power of 8 is a smooth approximation of the maximum. A function of G with the gradient D has the gradient 2 Y_t D
-with respect to Y_t, and the traced regressor yields the gradients with respect to q, v and a. See Swevers, Ganseman,
-Tukel, De Schutter and Van Brussel (1997).
+The sum of 8th powers is a smooth approximation of the maximum. A function of G with the gradient D has the gradient 2
+Y_t D with respect to Y_t, and the traced regressor provides the gradients with respect to q, v and a. See Swevers,
+Ganseman, Tukel, De Schutter and Van Brussel (1997).
 """
 
 import re
@@ -32,7 +32,7 @@ from torsor.robot.robot import Robot
 
 CRITERIA = ("condition", "determinant", "uncertainty")
 NORM_POWER = 8
-SINGULAR_TOLERANCE = 1e-14  # relative eigenvalues that count as zero
+SINGULAR_TOLERANCE = 1e-14  # relative eigenvalue below which it counts as zero
 MIN_SIZE_RATIO = 0.1  # minimum size of a parameter, as a fraction of the largest of its kind
 KINDS = (("mx", "my", "mz"), ("Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz"))
 
@@ -60,7 +60,7 @@ def criterion_of(name: str, G: Array, sizes: Array) -> tuple[float, Array]:
 
 
 def sizes_of(names: tuple[str, ...], values: Array) -> Array:
-    """Return the sizes (b,) to which standard deviations are relative: values, or a fraction of the largest one.
+    """Return the reference sizes (b,) of standard deviations: the values, or a fraction of the largest one.
 
     ``names`` are the names of the parameters that represent the base parameters, such as "link2.mx".
     """
@@ -71,7 +71,7 @@ def sizes_of(names: tuple[str, ...], values: Array) -> Array:
     return np.asarray(np.maximum(sizes, np.where(largest > 0, MIN_SIZE_RATIO * largest, 1.0)))
 
 
-# Minimisation of a smooth function by BFGS with a line search that stays inside its domain.
+# Minimisation of a smooth function by BFGS with a line search that stays within its domain.
 MIN_STEP_FRACTION = 1e-10  # step fraction at which the line search fails
 ARMIJO = 1e-4  # fraction of the predicted decrease that a step must achieve
 
@@ -122,25 +122,25 @@ class Descent:
         return decrease > 1e-9 * max(abs(value), 1e-3)
 
 
-# Clearance of a motion: a barrier with compact support keeps collision shapes apart.
+# Clearance of a motion: a barrier with compact support that keeps collision shapes apart.
 #
-# With the pair distance d, the minimum distance c, and y = 1 - (d - c) / REACH where positive, the barrier of a pair
-# is -log(1 - y^3): it and its first two derivatives are zero from the distance c + REACH on.
+# With the pair distance d, the minimum distance c, and y = 1 - (d - c) / REACH where positive, the barrier of a pair is
+# -log(1 - y^3). The barrier and its first two derivatives are zero at distances of c + REACH and above.
 
-BARRIER_REACH = 0.1  # m beyond the minimum distance, above which pairs are ignored
-CLEARANCE_MARGIN = 1e-3  # m, additional margin of the search, which checks fewer instants than the final check
+BARRIER_REACH = 0.1  # m; pairs farther apart than this plus the minimum distance are ignored
+CLEARANCE_MARGIN = 1e-3  # m; additional margin of the search, which checks fewer instants than the final check
 
 
 @dataclass(frozen=True, eq=False)
 class Clearance:
-    """The prepared distances between collision shapes, and the ``least`` distance (m) that is allowed."""
+    """Compiled distances between collision shapes, and the minimum distance ``least`` (m)."""
 
     model: DistanceModel
     least: float
 
     @classmethod
     def of(cls, robot: Robot, least: float, pairs: Pairs, where: str) -> "Clearance":
-        """Return the clearance of a robot; for ``pairs`` see ``robot.shapes.distances``."""
+        """Return the clearance of a robot; for ``pairs``, see ``robot.shapes.distances``."""
         least = number(least, where, "clearance", least=0.0)
         return cls(distance_model(robot, pairs, within=least + CLEARANCE_MARGIN + BARRIER_REACH), least)
 
@@ -158,7 +158,7 @@ class Clearance:
         return float(value), np.einsum("tp,tpj->tj", by_distance, distances.gradient[:, self._moving]) / len(q)
 
     def distances(self, q: Array) -> Array:
-        """Return the minimum distance (T,) (m) at postures q (T, n): infinite without pairs, a lower bound if large."""
+        """Return the minimum distance (T,) in m at postures q (T, n): infinite without pairs, a lower bound if long."""
         if not self.model.pairs:
             return np.full(len(q), np.inf)
         return np.asarray(self.model(q).distance[:, self._moving].min(axis=1, initial=np.inf))
@@ -174,7 +174,7 @@ CHECKS_PER_HARMONIC = 40  # instants per harmonic at which the search checks lim
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Limits (n,) of each coordinate: ``lower`` and ``upper`` positions are finite, others may be infinite."""
+    """Limits (n,) of the coordinates; ``lower`` and ``upper`` positions are finite, and others may be infinite."""
 
     lower: Array
     upper: Array
@@ -193,12 +193,12 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The design problem: a robot, columns of its regressor, force noise (n,), limits, and the Fourier series.
+    """The design problem: robot, columns of its regressor, force noise (n,), limits and Fourier series.
 
-    A motion is given by x (m n,): coefficients of ``series.basis`` (2 H + 1, m) for each coordinate, relative to half
-    of its range and about its middle. ``samples`` is the number of samples per period that the criterion uses.
-    ``known`` (b, b) is the information of earlier measurements divided by the number of samples of the new motion.
-    ``sizes`` (b,) are the parameter sizes, and ``clearance`` keeps collision shapes apart.
+    A motion is defined by x (m n,), the coefficients of ``series.basis`` (2 H + 1, m) for each coordinate, relative to
+    the middle of its range and divided by half of the range. ``samples`` is the number of samples per period that the
+    criterion uses. ``known`` (b, b) is the information of earlier measurements divided by the number of samples of the
+    new motion. ``sizes`` (b,) are the parameter sizes, and ``clearance`` keeps collision shapes apart.
     """
 
     robot: Robot
@@ -249,7 +249,7 @@ class Design:
 
     @cached_property
     def _kernels(self) -> tuple[AnyKernel, AnyKernel]:
-        """Y (n, b) of (q, v, a), and the gradients of <L, Y> with respect to them."""
+        """Kernels of Y (n, b) at (q, v, a), and of the gradients of <L, Y> with respect to q, v and a."""
         n, b = self.robot.nv, len(self.columns)
         q, v, a, L = ca.SX.sym("q", n), ca.SX.sym("v", n), ca.SX.sym("a", n), ca.SX.sym("L", n, b)
         Y = self._smooth.function("regressor")(q, v, a)[:, self.columns.tolist()]
@@ -271,7 +271,7 @@ class Design:
         return cost, gradients
 
     def cost(self, x: Array, barrier: float) -> tuple[float, Array]:
-        """Return the criterion plus a logarithmic barrier at the limits, and its gradient (m n,)."""
+        """Return the criterion plus a logarithmic barrier at the limits, and the gradient (m n,) of the sum."""
         C = self.coefficients(x)
         bounded = bool(np.isfinite(self.limits.effort).any())
         fine = (self._fine[0] @ C, self._fine[1] @ C, self._fine[2] @ C)

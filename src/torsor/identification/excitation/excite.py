@@ -34,32 +34,32 @@ from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
-BARRIERS = (0.1, 0.01, 0.001)  # barrier weights; each starts from the solution of the previous one
-CANDIDATES = 30  # random motions; the best one is the initial guess
+BARRIERS = (0.1, 0.01, 0.001)  # barrier weights; each search starts from the previous solution
+CANDIDATES = 30  # number of random motions; the best one is the initial guess
 SCALES = (1.0, 0.5, 0.2)  # scales of each motion: smaller motions may need less force
-CLEARANCE_SCALES = (*SCALES, 0.1, 0.05, 0.02)  # candidates if shapes must stay apart
-MAX_CENTRE_TRIALS = 100  # random centres that are tried to find one without collisions
-PERIOD_RANGE = (1e-3, 1e6)  # s, minimum and maximum
-RATE_RANGE = (1e-3, 1e9)  # Hz, minimum and maximum
-NOISE_RANGE = (1e-12, 1e12)  # N m and N, minimum and maximum
+CLEARANCE_SCALES = (*SCALES, 0.1, 0.05, 0.02)  # scales with a clearance
+MAX_CENTRE_TRIALS = 100  # number of random centres in the search for one without collisions
+PERIOD_RANGE = (1e-3, 1e6)  # minimum and maximum, s
+RATE_RANGE = (1e-3, 1e9)  # minimum and maximum, Hz
+NOISE_RANGE = (1e-12, 1e12)  # minimum and maximum, N m or N
 FINAL_CHECK_RATIO = 8  # ratio of instants in the final check to instants in the search
 
 # Information of earlier measurements on the base parameters: information matrix, noise and rate.
 #
-#     information = sum over samples of Y_t^T Y_t,       rows of Y_t weighted, and divided by the noise of a coordinate
+#     information = sum over samples of Y_t^T Y_t,       rows of Y_t are weighted and divided by the coordinate noise
 #
 # The noise is that of the estimate (``Identified``), or the residual of a model with free parameters
 # (``Measurements``), which need not excite all parameters.
 
 BLOCK_SIZE = 4096  # samples per block
 DEFAULT_RATE = 100.0  # Hz, for measurements without times
-NULL_TOLERANCE = 1e-13  # relative eigenvalues of the information of unit parameters that count as zero
-MAX_NULL_PART = 1e-3  # maximum fraction of a parameter in directions that no sample excites
+NULL_TOLERANCE = 1e-13  # relative eigenvalue of the scaled information below which it counts as zero
+MAX_NULL_PART = 1e-3  # maximum fraction of a parameter in unexcited directions
 MIN_NOISE_RATIO = 1e-4  # minimum noise as a fraction of the forces, for noise-free measurements
 
 
 class Measured(NamedTuple):
-    """Samples of a robot: total forces ``acting`` (N, n) (with wrenches), ``weights``, and ``residuals`` if known."""
+    """Samples of a robot: total forces ``acting`` (N, n) with wrenches, ``weights``, and ``residuals`` if known."""
 
     data: Measurements
     acting: Array
@@ -94,31 +94,31 @@ def excite(
     seed: int = 0,
     progress: bool | None = None,
 ) -> Excitation:
-    """Return a periodic excitation trajectory for the base parameters of a robot, as an optimised Fourier series.
+    """Return a periodic excitation trajectory for the base parameters of a robot: an optimised Fourier series.
 
     ``period`` (s) and ``harmonics`` determine the frequencies. With ``rest``, the motion starts and ends at rest.
     Limits are numbers or arrays (n,). Positions ``lower`` and ``upper`` (rad, m) and ``velocity`` default to the limits
-    of the robot. ``acceleration`` and ``effort`` (computed with the given parameters) are unlimited by default. With a
-    ``clearance`` (m), collision shapes stay at least that far apart; for ``pairs`` see ``robot.shapes.distances``.
+    of the robot. ``acceleration`` and ``effort`` (computed with the parameters of ``robot``) are unlimited by default.
+    With a ``clearance`` (m), collision shapes stay at least that far apart; for ``pairs``, see
+    ``robot.shapes.distances``.
 
-    ``measured`` contains earlier data: ``identify`` results, ``Measurements`` or trajectories. Their information,
-    weighted by their noise, is added, so that the new motion excites the parameters that are still poorly known. The
-    new motion is assumed to be sampled at ``rate`` (Hz), with force ``noise`` (standard deviation in N m and N, a
-    number or (n,)). The defaults are the rate of the last data set and the noise of the residuals. Forces that are not
-    measured in any data set are ignored. ``settings`` of the result contains the ``expected`` standard deviations
-    before and after the new motion, for white noise, and the criterion values ``reached`` by the motion and by the
-    initial guess.
+    ``measured`` contains earlier data: ``identify`` results, ``Measurements`` or trajectories. Their noise-weighted
+    information is added, so that the new motion excites the parameters that are still uncertain. The new motion is
+    assumed to be sampled at ``rate`` (Hz), with force ``noise`` (standard deviation in N m and N, a number or (n,)).
+    The defaults are the rate of the last data set and the noise of the residuals. Forces that are not measured in any
+    data set are ignored. ``settings`` of the result contains the ``expected`` standard deviations before and after the
+    new motion, for white noise, and the criterion values ``reached`` by the motion and by the initial guess.
 
     ``criterion`` selects the quantity that is minimised:
 
     - "condition": the condition number of the base-parameter regressor (default without ``measured``);
     - "determinant": the determinant of the base-parameter covariance (default with ``measured``);
-    - "uncertainty": the largest standard deviation relative to the value in the given robot, or to a tenth of the
-      largest value of its kind.
+    - "uncertainty": the largest standard deviation relative to the value in ``robot``, or to a tenth of the largest
+      value of its kind.
 
     ``among`` names the unknown parameters as in ``robot.inertial.base``. The initial guess is the best of several
-    random motions. BFGS with a logarithmic barrier at the limits improves it in at most ``iterations`` steps. Ctrl-C
-    returns the best motion so far. The same seed yields the same motion.
+    random motions. BFGS with a logarithmic barrier at the limits improves it in at most ``iterations`` steps. After
+    Ctrl-C, the best motion so far is returned. The same seed yields the same motion.
 
     Example:
         >>> motion = excite(torsor.library.planar_chain(2), 4.0, 3, lower=-1.5, upper=1.5, velocity=3.0)
@@ -238,7 +238,7 @@ def _limits(robot: Robot, given: Mapping[str, ArrayLike | None], where: str) -> 
 
 
 def _best_random(design: Design, rng: np.random.Generator, where: str) -> Array:
-    """Return the best of several random motions that use most of their limits."""
+    """Return the best of several random motions that are scaled close to their limits."""
     best, least = None, np.inf
     n, basis = design.robot.nv, design.series.basis
     F = design.series.sampled(CHECKS_PER_HARMONIC * design.series.harmonics)
@@ -266,7 +266,7 @@ def _best_random(design: Design, rng: np.random.Generator, where: str) -> Array:
 
 
 def _middle(design: Design, rng: np.random.Generator) -> Array:
-    """Return the centre (n,) of a random motion, relative to the half ranges, without collisions if possible."""
+    """Return the centre (n,) of a random motion relative to the half ranges, if possible without collisions."""
     n = design.robot.nv
     middle = rng.uniform(-0.3, 0.3, size=n)
     if design.clearance is None:
@@ -279,7 +279,7 @@ def _middle(design: Design, rng: np.random.Generator) -> Array:
 
 
 def _largest_scale(design: Design, C: Array, F: tuple[Array, Array, Array]) -> Array:
-    """Return the largest factor (n,) of each series, without its constant, within the limits."""
+    """Return the largest factor (n,) of each series, except its constant, within the limits."""
     swing = F[0][:, 1:] @ C[1:]
     up, down = design.limits.upper - C[0], C[0] - design.limits.lower
     with np.errstate(divide="ignore"):
@@ -313,7 +313,7 @@ def _scaled_into_limits(design: Design, C: Array, where: str) -> Array:
     F = design.series.sampled(count)
     C = C.copy()
     # The maximum of a series of H harmonics is at most 1 / cos(pi H / M) times its maximum over M instants of a period
-    # (Ehlich and Zeller 1964). Applied about the middle of the range, which may differ from the constant C[0].
+    # (Ehlich and Zeller 1964). It is applied about the middle of the range, which may differ from the constant C[0].
     up, down = design.limits.upper - C[0], C[0] - design.limits.lower
     reach = (up + down) / 2 / np.cos(np.pi * H / count) - np.abs(up - down) / 2
     C[1:] *= np.minimum(_largest_scale(design, C, F) * np.minimum(up, down) / reach, 1.0)
@@ -350,7 +350,7 @@ def _known(
     mean = np.sqrt(np.divide(squares, count, out=np.full(robot.nv, np.inf), where=count > 0))
     times = samples[-1].data.times
     steps = np.empty(0) if times is None else np.diff(times)
-    # The usual number of samples per second.
+    # The typical number of samples per second.
     rate = 1 / float(np.median(steps[steps > 0])) if (steps > 0).any() else DEFAULT_RATE
     return total, mean if noise is None else noise, rate
 
@@ -364,7 +364,7 @@ def _samples(robot: Robot, given: Any) -> Measured:
         _check_same(robot, given.prior if isinstance(given, Identified) else given.robot)
     data = measurements_of(robot, given.measurements if isinstance(given, Identified) else given)
     weights = np.ones_like(data.tau) if data.weights is None else data.weights
-    # Weights are relative: those of a coordinate have the mean square 1 where they are positive.
+    # Weights are relative: the mean square of the positive weights of a coordinate is 1.
     weights = weights / np.maximum(weights.max(axis=0), 1e-300)
     squares = (weights**2).sum(axis=0) / np.maximum((weights > 0).sum(axis=0), 1)
     weights = weights / np.sqrt(np.where(squares > 0, squares, 1.0))
@@ -373,7 +373,7 @@ def _samples(robot: Robot, given: Any) -> Measured:
 
 
 def _check_same(robot: Robot, other: MeasuredRobot) -> None:
-    """Raise ModelError if measurements belong to a robot with other parameters, geometry or gravity."""
+    """Raise ModelError if measurements belong to a robot with different parameters, geometry or gravity."""
     same = robot.inertial.names == other.inertial.names and (robot.nq, robot.nv) == (other.nq, other.nv)
     if same:
         q, a = np.random.default_rng(0).normal(size=(2, 3, robot.nv))
@@ -398,7 +398,7 @@ def _estimated_noise(robot: Robot, base: BaseParameters, given: Measured) -> Arr
         free = fit.chosen.sum(axis=0) - [row.basis.shape[1] for row in fit.rows]
         squares = ((given.weights[some] * fit.residuals(tau)) ** 2).sum(axis=0)
         estimated = np.where(free > 1, np.sqrt(squares / np.maximum(free, 1)), np.std(tau, axis=0))
-    # Forces of all parameters, because measured forces may cancel, as in free fall.
+    # Forces due to all parameters are used, because total forces may cancel, as in free fall.
     parts = np.abs(robot.inertial.regressor(q, v, a)[..., base.columns] * base.values).sum(axis=-1)
     size = np.sqrt(np.mean(parts**2 + tau**2, axis=0))
     least = MIN_NOISE_RATIO * np.maximum(size, 1e-3 * max(float(size.max(initial=0.0)), 1e-9))

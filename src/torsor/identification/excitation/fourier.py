@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def features(t: ArrayLike, period: float, harmonics: int) -> tuple[Array, Array, Array]:
-    """Return 1, sin(k w t), cos(k w t) and their first two derivatives at times t: (..., 2 H + 1) each.
+    """Return 1, sin(k w t), cos(k w t) and their first two derivatives at times t, each (..., 2 H + 1).
 
     Here w = 2 pi / period (1/s), and k runs from 1 to H. Sines precede cosines.
     """
@@ -44,7 +44,7 @@ def features(t: ArrayLike, period: float, harmonics: int) -> tuple[Array, Array,
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """The Fourier series of a search: ``period`` in s, number of ``harmonics`` H, and ``rest`` at both ends."""
+    """The Fourier series of a search: ``period`` (s), number of ``harmonics`` H, and ``rest`` (at both ends)."""
 
     period: float
     harmonics: int
@@ -66,7 +66,7 @@ class Series:
         return features(np.arange(count) * self.period / count, self.period, self.harmonics)
 
 
-POINTS_PER_PERIOD = 401  # instants per period in figures and tables
+POINTS_PER_PERIOD = 401  # points per period in figures and tables
 LIMITS = (("lower", "upper"), ("velocity",), ("acceleration",), ("effort",))
 STATUSES = ("done", "interrupted")
 FORCES_TITLE = "Forces of the given robot"
@@ -81,18 +81,18 @@ class ExcitationInstants:
 
     @cached_property
     def tau(self) -> Array:
-        """Forces (..., n) of the given robot."""
+        """Forces (..., n) of ``robot``."""
         return self._robot.inverse_dynamics(self.q, self.v, self.a)
 
 
 @dataclass(frozen=True, eq=False)
 class Excitation(Result):
-    """An excitation trajectory: q_j(t) is the sum of ``coefficients`` times ``features``.
+    """An excitation trajectory, in which q_j(t) is the sum of ``coefficients`` times ``features``.
 
     ``period`` is in s. ``coefficients`` (2 H + 1, n) are in rad or m: the constant, H sines and H cosines of each
     coordinate. ``condition`` is the condition number of the base regressor along the motion, and ``start_condition``
-    the condition number of the initial guess, the best random motion. ``status`` is "done" or "interrupted" (Ctrl-C).
-    ``settings`` are the arguments of ``excite``, including the limits (n,).
+    that of the initial guess, the best random motion. ``status`` is "done" or "interrupted" (Ctrl-C). ``settings`` are
+    the arguments of ``excite``, including the limits (n,).
 
     Example:
         >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
@@ -124,11 +124,9 @@ class Excitation(Result):
         return q, v, a
 
     def at(self, t: ArrayLike) -> "ExcitationInstants":
-        """Return q, v, a and tau (..., n) at times t (...), which may be any finite numbers.
+        """Return q, v, a and tau (..., n) at any finite times t (...), in s.
 
-        The forces are computed with the given robot.
-
-        Example:
+        The forces are those of ``robot``. Example:
             >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
             >>> sway.at([0.0, 0.5]).q.round(9).tolist(), sway.at(0.5).a.round(3).tolist()
             ([[0.0], [1.0]], [-9.87])
@@ -185,7 +183,7 @@ class Excitation(Result):
         return plot_quantities(drawn, times, f"{self.robot.name}: motion that excites the parameters, {how}", path)
 
     def _bounds(self, *names: str) -> tuple[Bound, ...]:
-        """Return the limits of the search by name: lower and upper, or one size."""
+        """Return the limits of the search by name: a lower and an upper one, or a magnitude."""
         bounds = [bound for name in names if (bound := self.settings.get(name)) is not None]
         if len(bounds) < len(names):
             return ()
@@ -194,10 +192,10 @@ class Excitation(Result):
         return (Bound(0.0, self.period, lower, upper),)
 
     def save(self, path: str | Path, rate: float | None = None) -> None:
-        """Write the motion: .npz for ``load``, .json for other programs, .csv with time, q, v and a of one period.
+        """Write the motion as .npz (for ``load``), .json (for other programs) or .csv (time, q, v and a of one period).
 
-        The table has ``rate`` rows per second (Hz); the default is 401 rows in total. Its column headers are the same
-        as for ``torsor dynamics --states`` and for logs.
+        The table has ``rate`` rows per second (Hz); the default is 401 rows in total. Its column headers are those of
+        ``torsor dynamics --states`` and of logs.
 
         Example:
             >>> import tempfile
@@ -217,7 +215,7 @@ class Excitation(Result):
         write_table(path, self._table(instants(self.period, check_rate(rate, self.period, path.name))))
 
     def save_points(self, path: str | Path, rate: float = 100.0) -> None:
-        """Write one period as controller setpoints at ``rate`` (Hz): .json or .yaml.
+        """Write one period as controller setpoints at ``rate`` (Hz) to a .json or .yaml file.
 
         The file has the fields of the ROS message JointTrajectory: ``joint_names``, and ``points`` with ``positions``,
         ``velocities``, ``accelerations`` (rad, m, s) and ``time_from_start``.
@@ -235,7 +233,7 @@ class Excitation(Result):
 
     @classmethod
     def load(cls, path: str | Path) -> "Excitation":
-        """Return the motion stored in a .npz file.
+        """Load a motion from a .npz file.
 
         Example:
             >>> import tempfile

@@ -1,1 +1,1 @@
-"""From laboratory logs to measurements: columns, drives, sampling, derivatives, delays and quality checks."""
+"""Conversion of laboratory logs to measurements: columns, drives, sampling, derivatives, delays and quality checks."""

@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 
 class Signal(NamedTuple):
-    """One coordinate of a log: span of q, maximum v, a and force, encoder step and noise, in SI units.
+    """One coordinate of a log: span of q, maximum v, a and force, encoder step, and noise, in SI units.
 
     ``force`` is the total force, including measured environment wrenches. ``left`` is the part of the force (%, root
     mean square about the mean) that the model cannot explain with any parameters. Span, step and noise are NaN for
-    coordinates without their own position, such as quaternion rates.
+    coordinates without a corresponding position, such as quaternion rates.
     """
 
     name: str
@@ -65,11 +65,11 @@ HEADS = ("coordinate", "q from", "to", "|v|", "|a|", "|force|", "encoder step", 
 
 @dataclass(frozen=True, eq=False)
 class FirstLook:
-    """Quality report on logs: suspicious ``findings``, processing ``notes``, and ``signals`` of each coordinate.
+    """Quality report on logs: ``findings`` (suspicious signals), processing ``notes``, and ``signals`` by coordinate.
 
     ``excited`` are the base parameters with their expected standard deviations, and ``delay`` is the delay of the
-    forces (s). Both are None if an error must be corrected first. ``fit`` (T, n) are model forces in the longest
-    segment.
+    forces (s). Both are None if an error must be corrected first. ``fit`` (T, n) contains the model forces of the
+    longest segment.
 
     Example:
         >>> robot, t = torsor.library.planar_chain(1), np.arange(2000) * 1e-3
@@ -166,8 +166,8 @@ class FirstLook:
 
 
 MEASURED, MODEL, MARK, GAP = "0.35", "C0", "C3", "0.85"
-CURVE_POINTS = 2000  # points of a curve over time
-SPECTRUM_POINTS = 400  # points of a spectrum
+CURVE_POINTS = 2000  # number of points of a time curve
+SPECTRUM_POINTS = 400  # number of points of a spectrum
 
 
 def _position(axes: Any, look: FirstLook, j: int) -> None:
@@ -231,7 +231,7 @@ def signal_rows(look: FirstLook) -> list[list[str]]:
 
 
 def identifiable(look: FirstLook) -> list[str]:
-    """Return lines of text on which parameters can be identified from the logs."""
+    """Return lines of text that state which parameters can be identified from the logs."""
     shown = look.excited
     if shown is None and not look.findings:
         return ["Identifiable parameters are not listed because some forces were not measured. Run torsor identify."]
@@ -257,7 +257,7 @@ def identifiable(look: FirstLook) -> list[str]:
 
 
 def write_look_report(path: str | Path, look: FirstLook) -> Path:
-    """Write a quality report on logs as one self-contained HTML page with all signals and findings."""
+    """Write a quality report on logs as a self-contained HTML page with all signals and findings."""
     instance_of(look, FirstLook, "report", "look", allowed="a result of torsor.identification.first_look")
     name = f"First look: {look.sources}"
     parts = [f"<h1>{html_text(name)}</h1>", f"<p>{html_text(look.robot.name)}: {look.length}</p>"]
@@ -280,9 +280,9 @@ def first_look(robot: MeasuredRobot | ParallelRobot, logs: Any, log_map: Any = N
 
     ``logs`` is one or several paths, ``Measurements``, a ``Trajectory``, or arrays (times, q, tau). ``log_map`` is a
     ``LogMap``, its path, or a table of columns. Without a map, Torsor's column headers are expected ('time', 'q NAME',
-    'tau NAME'). ``settings`` replace the settings of the map, for example ``cutoff=20.0``. File errors that make checks
-    impossible raise ModelError with the line; all others become findings. For robots with loops and parallel robots,
-    the columns belong to the drives, as in ``identify``.
+    'tau NAME'). ``settings`` replace settings of the map, for example ``cutoff=20.0``. File errors that prevent checks
+    raise ModelError with the line number; other errors become findings. For robots with loops and parallel robots, the
+    columns are those of the drives, as in ``identify``.
 
     Example:
         >>> robot, t = torsor.library.planar_chain(2), np.arange(4000) * 1e-3
@@ -312,7 +312,7 @@ def first_look(robot: MeasuredRobot | ParallelRobot, logs: Any, log_map: Any = N
     model = ModelLook([], np.full(robot.nv, np.nan))
     degrees = any(each.kind == "degrees" for each in findings)
     beyond = [finding for finding in findings if finding.kind == "limit" and ": q of " in finding.place]
-    if degrees and len(beyond) > 1:  # explains why several joints exceed their limits
+    if degrees and len(beyond) > 1:  # wrong units explain why several joints exceed their limits
         findings = [each for each in findings if each not in beyond]
     if not degrees and prepared.segments[0].all_measured:
         try:
@@ -340,7 +340,7 @@ def _unclosed(robot: MeasuredRobot, source: str, error: UnclosedError) -> LogFin
 
 
 def _acting(robot: MeasuredRobot, prepared: Prepared, rest: Array | None) -> Iterator[str]:
-    """Yield a note on the meaning of force percentages if environment wrenches act."""
+    """Yield a note on the meaning of force percentages if there are environment wrenches."""
     samples = prepared.samples
     if samples.external is None or not samples.external.any():
         return
@@ -364,7 +364,7 @@ def _read(robot: MeasuredRobot, logs: Any, log_map: Any, settings: dict[str, Any
     if hasattr(logs, "tau") and hasattr(logs, "times"):  # Measurements
         q, tau, v, a = (drives_of(robot, name, getattr(logs, name)) for name in ("q", "tau", "v", "a"))
         log = of_arrays("measurements", logs.times, q, tau, v, a, robot, logs.external)
-        if logs.weights is not None:  # forces with weight 0 were not measured
+        if logs.weights is not None:  # forces with a weight of 0 were not measured
             log = replace(log, saturated=drives_of(robot, "weights", logs.weights) == 0)
         return [log], none
     if isinstance(logs, tuple) and len(logs) == 3 and not isinstance(logs[0], (str, Path)):
@@ -389,7 +389,7 @@ def _signals(robot: MeasuredRobot, logs: Sequence[Log], prepared: Prepared, left
     for j, name in enumerate(robot.coordinate_names):
         v, a, tau = (float(np.abs(x[:, j]).max()) for x in (samples.v, samples.a, samples.tau))
         percent = 100 * math.sqrt(left[j]) if np.isfinite(left[j]) else math.nan
-        ends, step, deviation = (math.nan, math.nan), 0.0, math.nan  # a coordinate without its own position
+        ends, step, deviation = (math.nan, math.nan), 0.0, math.nan  # a coordinate without a corresponding position
         if j in places:
             q = np.concatenate([log.q[:, places[j]] for log in logs])
             ends, step, deviation = (float(q.min()), float(q.max())), quantum(q), float(noise[places[j]])

@@ -1,4 +1,4 @@
-"""Fit of the measured forces with free parameters along a motion, for each coordinate separately.
+"""Fits of measured forces with free parameters along a motion, separately for each coordinate.
 
     tau_j = known_j(q, v, a) + Y_j(q, v, a) x + c        x: base parameters with friction, c: sensor offset
 
@@ -14,9 +14,9 @@ from torsor.base.arrays import Array, Flags
 from torsor.identification.closed_robot import MeasuredRobot
 from torsor.identification.logs.sampling import Segment
 
-MAX_SAMPLES = 2000  # samples that are compared
-RANK_TOLERANCE = 1e-11  # relative eigenvalues of the normal equations with unit columns that count as zero
-STILL_FRACTION = 0.02  # fraction of the maximum speed below which the friction sign is unknown
+MAX_SAMPLES = 2000  # number of compared samples
+RANK_TOLERANCE = 1e-11  # relative eigenvalue of the scaled normal equations below which it counts as zero
+STILL_FRACTION = 0.02  # fraction of the maximum speed below which the sign of friction is unknown
 
 
 class Motion(NamedTuple):
@@ -33,14 +33,14 @@ class Motion(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """Coordinate fits: the unexplained part ``left`` (n,) of the variance, and the parameters ``x`` (n, b + 1)."""
+    """Fits by coordinate: unexplained part ``left`` (n,) of the variance, and parameters ``x`` (n, b + 1)."""
 
     left: Array
     x: Array
 
     @property
     def score(self) -> float:
-        """The mean logarithm of ``left``: the negative log-likelihood of forces with unknown noise, up to constants."""
+        """The mean logarithm of ``left``, which is the negative log-likelihood for unknown noise, up to constants."""
         return float(np.mean(np.log(np.maximum(self.left, 1e-20))))
 
 
@@ -87,7 +87,7 @@ class ForceModel:
     def inertia_rows(self, q: Array) -> Array:
         """Return a matrix (n, b + 1) whose product with the fitted parameters is the mean of M_jj(q).
 
-        M_jj, the inertia of a coordinate, is positive for every robot.
+        The inertia M_jj of a coordinate is positive for every robot.
         """
         n = self.robot.nv
         still = np.zeros((len(q), n))
@@ -98,7 +98,7 @@ class ForceModel:
         return rows
 
     def friction_rows(self, v: Array) -> Array:
-        """Return a matrix (n, b + 1) whose product with the fitted parameters is the friction at the usual speed.
+        """Return a matrix (n, b + 1) whose product with the fitted parameters is the friction at a typical speed.
 
         This friction is positive for every robot.
         """
@@ -112,7 +112,7 @@ class ForceModel:
 
 
 class MotionFit:
-    """The force fit for a given motion: the regressor is factorised once, for any number of forces."""
+    """Force fits for one motion; the regressor is factorised once for any number of forces."""
 
     def __init__(self, known: Array, chosen: Flags, rows: "list[_Row]") -> None:
         self.known, self.chosen, self.rows = known, chosen, rows
@@ -124,7 +124,7 @@ class MotionFit:
         return Fitted(np.array([left for left, _ in pairs]), np.array([x for _, x in pairs]))
 
     def together(self, tau: Array) -> Array:
-        """Return the fraction (n,) of the variance of tau (N, n) that a common parameter set leaves unexplained."""
+        """Return the fraction (n,) of the variance of tau (N, n) that one common parameter set does not explain."""
         forces, n = tau - self.known, tau.shape[1]
         row_indices = [np.flatnonzero(self.chosen[:, j]) for j in range(n)]
         sizes = [float(np.std(forces[at, j])) or 1.0 for j, at in enumerate(row_indices)]
@@ -140,7 +140,7 @@ class MotionFit:
         return np.array([np.mean(rest[ends[j] : ends[j + 1]] ** 2) if len(row_indices[j]) else 0.0 for j in range(n)])
 
     def residuals(self, tau: Array) -> Array:
-        """Return the unexplained part of forces tau (N, n); 0 where a force is not used."""
+        """Return the unexplained part of forces tau (N, n); it is 0 for unused forces."""
         forces = np.where(self.chosen, tau - self.known, 0.0)
         for j, row in enumerate(self.rows):
             values = forces[self.chosen[:, j], j]
@@ -148,7 +148,7 @@ class MotionFit:
         return np.asarray(forces)
 
     def significance(self, tau: Array, fitted: Fitted, rows: Array) -> Array:
-        """Return the products (n,) of ``rows`` (n, b + 1) with the fitted parameters, over the products' deviations."""
+        """Return the products (n,) of ``rows`` (n, b + 1) and the fitted parameters, over their standard deviations."""
         sizes = [float(np.std(tau[self.chosen[:, j], j] - self.known[self.chosen[:, j], j])) for j in range(len(rows))]
         spread = np.array([np.linalg.norm(each.back.T @ row) for each, row in zip(self.rows, rows, strict=True)])
         deviations = np.sqrt(fitted.left) * np.array(sizes) * spread

@@ -1,4 +1,4 @@
-"""A log: times, joint motions and joint forces as measured, with the line numbers of the file."""
+"""A log: measured times, joint motions and joint forces, with line numbers of the file."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from torsor.simulation.logs import LOGS, QUANTITIES, UNITS, check_increasing, un
 #     axes = "local"                  axes of the link or frame; "world": axes of the robot base
 #     origin = [0.3, 0.1, 0.0]        reference point of the moments of a plate, m in base axes
 #
-# Moments are about the place, or about the origin of the plate. Without ``moment`` (three-axis sensors), they are
-# zero there. For other units, use factors: ``scale = {wrenches = ...}``.
+# Moments are about the origin of the link or frame, or about that of the plate. Without ``moment`` (three-axis
+# sensors), moments about this point are zero. For other units, use factors: ``scale = {wrenches = ...}``.
 
 WRENCH_KEYS = ("force", "moment", "axes", "origin")
 WRENCHES = "wrenches"
 
 
 def wrench_columns(given: LogMap, robot: MeasuredRobot) -> list[Head]:
-    """Return the columns of all wrenches of a map: moment, then force, for each place."""
+    """Return the columns of all wrenches of a map: moment and force of each link or frame."""
     if isinstance(robot, ClosedRobot):
         fix = "pass arrays (N, L, 6) of all links: Measurements(q, v, a, tau, external=...)"
         raise ModelError("wrench columns are not supported for a robot with closed loops", where=given.source, fix=fix)
@@ -72,9 +72,9 @@ def _tables(given: LogMap) -> dict[str, dict[str, Any]]:
 def external_of(robot: MeasuredRobot, q: Array, values: Array, given: LogMap) -> Array:
     """Return wrenches (N, L, 6) for ``inverse_dynamics`` from columns (N, k) in SI units at positions q (N, nq).
 
-    Rows with missing numbers are NaN.
+    Wrenches of rows with missing numbers are NaN.
     """
-    assert isinstance(robot, Robot)  # ``wrench_columns`` raises ModelError for others
+    assert isinstance(robot, Robot)  # ``wrench_columns`` raises ModelError for other robots
     whole = np.isfinite(q).all(axis=1) & np.isfinite(values).all(axis=1)
     external = np.full((len(q), len(robot.links), 6), np.nan)
     external[whole] = 0.0
@@ -98,7 +98,7 @@ def external_of(robot: MeasuredRobot, q: Array, values: Array, given: LogMap) ->
 def driven_forces(robot: MeasuredRobot, columns: Mapping[str, list[Head]]) -> tuple[list[int], Flags]:
     """Return the coordinates (k) of the force columns, and a mask (nv,) of the known forces.
 
-    Floating-base forces are known to be zero. Without tau columns, no other forces are known.
+    The forces of a floating base are known to be zero. Without tau columns, no other forces are known.
     """
     base = free_coordinates(robot)
     heads = columns.get("tau", columns.get("current"))
@@ -134,9 +134,9 @@ class LogFinding(NamedTuple):
 
 
 ALL_SIGNALS = (*QUANTITIES, "current", "temperature")
-MAX_CLOCK_STEPS = 5.0  # median steps of a second clock beyond which a step is a gap
+MAX_CLOCK_STEPS = 5.0  # step of a second clock, in median steps, beyond which it is a gap
 MIN_OVERLAP = 0.5  # fraction of the longer clock that both clocks must share
-MAX_VALUE = 1e12  # magnitude of numbers in SI units and radians
+MAX_VALUE = 1e12  # largest magnitude of numbers in SI units and radians
 MAX_RATE = 1e9  # Hz
 
 
@@ -144,12 +144,12 @@ MAX_RATE = 1e9  # Hz
 class Log:
     """One run: ``times`` (N,) in s, ``q``, ``v``, ``a``, ``tau`` (N, n) of the joints; v and a may be None.
 
-    ``measured`` contains the columns of q and tau in SI units before the gears, and ``heads`` their headers.
-    ``saturated`` (N, n) marks saturated or unmeasured forces. ``lines`` (N,) are line numbers of the file.
-    ``temperature`` (N, 1) or (N, n) is the drive temperature, if measured. With environment wrenches ``external`` (N,
-    L, 6), tau is the total force tau + J^T w. For a robot with closed loops, q are the drive positions, and ``whole``
-    (N, nq) are the positions of all joints, if logged. In a log that is read for quality checks, numbers may be NaN and
-    times may decrease.
+    ``measured`` contains the columns of q and tau in SI units before conversion by the gears, and ``heads`` contains
+    their headers. ``saturated`` (N, n) marks saturated or unmeasured forces. ``lines`` (N,) are line numbers of the
+    file. ``temperature`` (N, 1) or (N, n) is the drive temperature, if measured. With environment wrenches ``external``
+    (N, L, 6), tau is the total force tau + J^T w. For a robot with closed loops, q are the drive positions, and
+    ``whole`` (N, nq) are the positions of all joints, if logged. In logs read for quality checks, numbers may be NaN
+    and times may decrease.
     """
 
     source: str
@@ -170,11 +170,11 @@ class Log:
         return len(self.times)
 
     def line(self, k: int) -> str:
-        """Return the location of a sample: the line of the file, or the sample number without a file."""
+        """Return the location of a sample: the line of the file or, without a file, the sample number."""
         return f"line {int(self.lines[k])}" if self.lines.size else f"sample {k}"
 
     def kept(self, rows: Flags) -> Log:
-        """Return the log with a selection of its rows."""
+        """Return the log with the rows ``rows``."""
         arrays: dict[str, Any] = {name: getattr(self, name)[rows] for name in ("times", "q", "tau", "saturated")}
         names = ("v", "a", "temperature", "external", "whole")
         arrays |= {name: None if (x := getattr(self, name)) is None else x[rows] for name in names}
@@ -189,10 +189,10 @@ class Log:
 
 
 def read(path: str | Path, robot: MeasuredRobot, given: LogMap, *, look: bool = False) -> Log:
-    """Return the log in one file, or in several files of one run, as the map defines it.
+    """Return the log in the files of one run, as defined by the map.
 
-    A saved trajectory (.npz) needs no map. Errors name the line. With ``look``, missing numbers become NaN, and times
-    may decrease.
+    A saved trajectory (.npz) needs no map. Errors state the line number. With ``look``, missing numbers become NaN, and
+    times may decrease.
     """
     path = Path(path)
     if path.suffix.lower() == ".npz":
@@ -280,7 +280,7 @@ def of_arrays(
 def _whole(path: Path, robot: MeasuredRobot, given: LogMap, q: Array) -> Array | None:
     """Return the positions (N, nq) of all joints of a closed robot, if all have columns 'q NAME [unit]'.
 
-    The drive columns must equal q (N, n). If a map has changed them, the other columns may not be joint positions in SI
+    The drive columns must equal q (N, n). If a map has modified them, other columns may not be joint positions in SI
     units.
     """
     if not isinstance(robot, ClosedRobot) or given.files:
@@ -346,7 +346,7 @@ def _columns_and_clocks(
 
 
 def _files(given: LogMap, columns: Mapping[str, Any], path: Path) -> dict[Path, list[str]]:
-    """Return which signals each file contains."""
+    """Return the signals that each file contains."""
     named = table(given.files, given.source, "files")
     _check_known(named, columns, "a file", given.source)
     for name, file in named.items():
@@ -414,7 +414,7 @@ def _check_size(values: Array, heads: Sequence[Head], base: _Base) -> None:
 
 
 def _force(columns: Mapping[str, Any], drives: Gears, given: LogMap, where: str, free: bool) -> str:
-    """Return the signal that provides the forces, "tau" or "current", or "" if only ``free`` base forces are known."""
+    """Return the signal that provides the forces, "tau" or "current", or "" if only ``free``-base forces are known."""
     if free and "current" not in columns:
         return ""
     if ("tau" in columns) == ("current" in columns):

@@ -26,8 +26,8 @@ from torsor.simulation.logs import LOGS, UNITS
 #     motor = R joint        R (n, n): gear ratios, and couplings off the diagonal
 #     q = R^-1 (motor positions) + offsets        v = R^-1 (motor velocities)        tau = R^T (motor forces)
 #
-# The last follows from the power: motor forces times motor velocities are joint forces times joint velocities. Motor
-# forces are measured, or currents times torque constants.
+# The last equation follows from equal power at the motors and the joints. Motor forces are measured forces, or currents
+# times torque constants.
 
 SIDES = ("joint", "motor")
 DRIVE_KEYS = ("side", "ratios", "coupling", "matrix", "offsets", "torque_constants")
@@ -36,9 +36,10 @@ MAX_CONDITION = 1e9
 
 @dataclass(frozen=True, eq=False)
 class Gears:
-    """The drives of a robot: ``matrix`` R (n, n), joint ``offsets`` (n,) (rad, m), and the measured ``sides``.
+    """The drives of a robot: ``matrix`` R (n, n), joint ``offsets`` (n,) in rad or m, and the measured ``sides``.
 
-    ``sides`` is "motor" or "joint" for q, v, a and tau. ``constants`` (n,) are torque constants (N m/A), or None.
+    ``sides`` is "motor" or "joint" for each of q, v, a and tau. ``constants`` (n,) are torque constants (N m/A), or
+    None.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -54,7 +55,7 @@ class Gears:
 
     @classmethod
     def of(cls, given: Mapping[str, Any] | None, robot: MeasuredRobot, where: str) -> Gears:
-        """Return the drives defined in a map table; without a table, all signals are measured at the joints."""
+        """Return the drives defined by a map table; without a table, all signals are joint signals."""
         data, place, n = table(given, where, "drives"), f"{where}: drives", robot.nv
         check_keys(data, DRIVE_KEYS, place)
         if data and robot.nq != robot.nv:
@@ -93,7 +94,7 @@ class Gears:
     def couplings(self, names: Sequence[str]) -> dict[str, dict[str, float]]:
         """Return the motors that drive several joints, for ``identify(couplings=...)``.
 
-        Each contains the rates of the joints ``names`` (n) relative to its own joint: R[k, j] / R[k, k].
+        Motor k has the rates R[k, j] / R[k, k] of the joints ``names`` (n) relative to joint k.
         """
         motors = {}
         for name, row, own in zip(names, self.matrix, np.diagonal(self.matrix), strict=True):
@@ -104,7 +105,7 @@ class Gears:
         return motors
 
     def driven(self, motors: Flags) -> Flags:
-        """Return which joint forces (N, n) depend on flagged motor forces (N, n)."""
+        """Return flags of the joint forces (N, n) that depend on flagged motor forces (N, n)."""
         if self.sides["tau"] == "joint":
             return motors
         return np.asarray((motors.astype(float) @ np.abs(self.matrix)) > 0)
@@ -136,7 +137,7 @@ def _matrix(data: Mapping[str, Any], robot: MeasuredRobot, where: str) -> Array:
 
 
 def _each(given: Any, count: int, where: str, what: str) -> Array:
-    """Return finite numbers (count,), from one common number or one per element."""
+    """Return finite numbers (count,), from one number or one per element."""
     single = real_array(given, where, what).ndim == 0
     numbers = frozen_array(given, () if single else (count,), where, what)
     return np.full(count, numbers) if single else numbers
@@ -150,7 +151,7 @@ def _sides(given: Any, where: str) -> dict[str, str]:
     if unknown:
         raise ModelError(f"side contains {unknown[0]!r}", where=where, allowed="q, v, a, tau")
     first = found.get("q", "joint")
-    # Derivatives are usually measured on the same side as positions.
+    # By default, derivatives are measured on the same side as positions.
     sides = {**dict.fromkeys(("q", "v", "a"), first), "tau": "joint"} | found
     return {key: one_of(each, SIDES, where, f"side of {key!r}") for key, each in sides.items()}
 
@@ -162,28 +163,28 @@ ESTIMATED = "estimate"
 
 @dataclass(frozen=True)
 class LogMap:
-    """The location of the signals in a log, and their conversion to measurements.
+    """The columns of the signals in a log, and their conversion to measurements.
 
     ``columns`` maps "time", "q", "v", "a", "tau" or "current" to column headers, or to column numbers from 0, in
     coordinate order. The time may be a table {"q": header, "tau": header}. "temperature" is one column, or one column
     for each drive. ``rate`` (Hz) replaces a time column. For ``units`` see ``Trajectory.load``; "A" and "mA" are also
-    allowed. ``scale`` contains further factors, such as -1 to reverse a sign. ``files`` names other files of the same
-    run, in the folder of the log: {"tau": "{stem}_torques.csv"}.
+    allowed. ``scale`` contains additional factors, such as -1 to reverse a sign. ``files`` names other files of the
+    same run in the folder of the log: {"tau": "{stem}_torques.csv"}.
 
-    ``drives`` contains the ``side`` ("motor" or "joint", or a table by quantity); ``ratios`` (n,) with ``coupling``
+    ``drives`` contains the ``side`` ("motor", "joint", or a table by quantity); ``ratios`` (n,) with ``coupling``
     [[motor, joint, ratio], ...], or a ``matrix`` R (n, n) with motor = R joint; ``offsets`` (n,), which are added to
     the joint positions (rad, m); and ``torque_constants`` (n,) for currents (N m/A).
 
-    ``delay`` (s) is the delay of the forces, one for all or one for each coordinate, or "estimate": the shift that best
-    explains the forces. ``cutoff`` (Hz) is the cutoff of the differentiation filter (default: chosen from the
-    spectrum), and ``force_cutoff`` (Hz) is the cutoff of a force filter (default: none). ``every`` decimates the
-    samples after filtering. Steps longer than ``gap`` (s; default: five median steps) separate segments that are
-    differentiated separately. Rows with a missing number raise ModelError, or are skipped (``missing="skip"``). Forces
-    of at least ``saturation`` (n,), as logged in SI units, have weight 0.
+    ``delay`` (s) is the force delay, one for all or one for each coordinate, or "estimate" for the shift that best
+    explains the forces. ``cutoff`` (Hz) is the cutoff of the differentiation filter (default: selected from the
+    spectrum), and ``force_cutoff`` (Hz) that of a force filter (default: none). ``every`` is the decimation factor
+    after filtering. Steps longer than ``gap`` (s; default: five median steps) separate segments that are differentiated
+    separately. Rows with a missing number raise ModelError or, with ``missing="skip"``, are skipped. Logged forces of
+    at least ``saturation`` (n,), in SI units, have a weight of 0.
 
     ``wrenches`` {link or frame: {"force": 3 columns, "moment": 3 columns, "axes": "local" or "world", "origin": [x, y,
-    z]}} are measured environment wrenches, in N and N m. Without "moment" (three-axis sensors), the moment is zero
-    about the place or the origin. Either the tau columns of a floating base or all tau columns may be omitted.
+    z]}} are measured environment wrenches, in N and N m. Without "moment" (three-axis sensors), the moment about the
+    origin is zero. Either the tau columns of a floating base or all tau columns may be omitted.
 
     Example:
         >>> LogMap({"time": "t", "q": ["j1", "j2"], "tau": ["i1", "i2"]}, units={"time": "ms"}).delay
@@ -222,7 +223,7 @@ class LogMap:
 
     @classmethod
     def load(cls, path: str | Path) -> LogMap:
-        r"""Return the map stored in a .toml, .json or .yaml file (extra ``yaml``); its keys are the fields.
+        r"""Load a map from a .toml, .json or .yaml file (extra ``yaml``), whose keys are the fields.
 
         Example:
             >>> import tempfile
@@ -239,7 +240,7 @@ class LogMap:
 
     @classmethod
     def of(cls, given: Any, **settings: Any) -> LogMap:
-        """Return a map from a map, a path or a table of columns; settings other than None replace its settings.
+        """Return a map from a map, a path or a table of columns; ``settings`` other than None replace those of the map.
 
         Example:
             >>> LogMap.of({"q": [0, 1]}, rate=500.0).rate
@@ -267,16 +268,16 @@ class LogMap:
         return Gears.of(self.drives, robot, self.source).couplings(robot.coordinate_names) if self.drives else {}
 
 
-# The map of a log with the column headers of Torsor: 'time', 'q NAME', 'v NAME', 'a NAME', 'tau NAME' with [unit].
+# The map of a log with Torsor's column headers: 'time', 'q NAME', 'v NAME', 'a NAME', 'tau NAME', with [unit].
 #
-# There may also be a column 'temperature', or 'temperature NAME' of each coordinate.
+# There may also be a column 'temperature', or one column 'temperature NAME' per coordinate.
 
 _HEADER = re.compile(r"(?:held )?(time|temperature|\S+ .*?)(?: \[([^]]*)\])?")
 HEADER_FIX = "rename the columns, or define them in a map: --map FILE (docs: identify from a log)"
 
 
 def own_map(path: Path, robot: MeasuredRobot) -> LogMap:
-    """Return the map of a log from its column headers, with the units that they state in brackets."""
+    """Return the map of a log from its column headers, including units in brackets."""
     check_file(path, LOGS)
     if path.suffix.lower() == ".npz":
         return LogMap({"q": list(robot.position_names)}, source=path.name)
@@ -319,7 +320,7 @@ def own_map(path: Path, robot: MeasuredRobot) -> LogMap:
         fix = "add columns 'tau NAME', or define the force or current columns in a map: --map FILE"
         raise ModelError("the force columns are missing", where=path.name, fix=fix)
     if "time" not in columns and "v" in columns and "a" in columns:
-        return LogMap(columns, units=units, rate=1.0, source=path.name)  # samples in any order
+        return LogMap(columns, units=units, rate=1.0, source=path.name)  # samples have any order
     if "time" not in columns:
         fix = "add a column 'time', or set the rate in a map: --map FILE"
         raise ModelError("column 'time' is missing", where=path.name, fix=fix)
@@ -327,7 +328,7 @@ def own_map(path: Path, robot: MeasuredRobot) -> LogMap:
 
 
 def _unit(column: tuple[str, str], letter: str, kind: str, where: str) -> str:
-    """Return the unit of a column; N·m, Nm and N m are equal, as are s² and s^2. The default is SI and radians."""
+    """Return the unit of a column; N·m, Nm and N m are equivalent, as are s² and s^2. The default is SI and radians."""
     head, unit = column
     if not unit:
         return FORCES[kind] if letter == "tau" else kind + {"v": "/s", "a": "/s^2"}.get(letter, "")

@@ -15,28 +15,28 @@ from torsor.identification.logs.log import LogFinding
 from torsor.identification.logs.preparing import Delay, Prepared, Samples, estimate
 from torsor.identification.logs.sampling import linear, longest_of
 
-NEGATIVE_DEVIATIONS = 5.0  # standard deviations by which an inertia or friction must be negative
-POSITIVE_DEVIATIONS = 3.0  # standard deviations by which the other one may be positive
-# A delay is reported if it exceeds all three: fraction of a step, s, decrease of the sum of log(variance).
+NEGATIVE_DEVIATIONS = 5.0  # standard deviations by which an inertia or friction must be below zero
+POSITIVE_DEVIATIONS = 3.0  # standard deviations by which the other one may be above zero
+# A delay is reported if it exceeds all three thresholds: fraction of a step, s, decrease of the sum of log(variance).
 MIN_DELAY_STEPS, MIN_DELAY, MIN_DELAY_GAIN = 0.2, 5e-4, 0.1
-MIN_SPEED_SPAN = 1e-3  # rad/s or m/s: minimum speed span for an inertia estimate
-MAX_FORCE_RATIO = 20.0  # ratio between measured and expected forces
-MIN_EXPLAINED_PART = 0.5  # fraction of the force variance without friction that the expected forces explain
-MAX_UNEXPLAINED_PART = 0.25  # fraction of a force variance: half of its magnitude
-# Unexplained variance fraction with common parameters, absolute and relative to that with separate ones.
+MIN_SPEED_SPAN = 1e-3  # rad/s or m/s; minimum speed span for an inertia estimate
+MAX_FORCE_RATIO = 20.0  # ratio of measured to expected forces, or its inverse, that is reported
+MIN_EXPLAINED_PART = 0.5  # minimum fraction of the frictionless force variance that the expected forces explain
+MAX_UNEXPLAINED_PART = 0.25  # maximum fraction of a force variance, which is half of the force magnitude
+# Unexplained variance fraction with common parameters: absolute, and relative to that with separate ones.
 MAX_COMMON_RESIDUAL, MAX_COMMON_RATIO = 0.1, 9.0
 
 
 def delay_findings(
     model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, times: Array, source: str
 ) -> tuple[list[LogFinding], Delay | None]:
-    """Return any finding on the delay of the forces, and the delay.
+    """Return the findings on the force delay, and the delay.
 
     The delay is that of the forces tau (T, n) relative to the motion (q, v, a) at times (T,).
     """
     try:
         delay = estimate(model, motion, tau, times, source)
-    except ModelError:  # too short
+    except ModelError:  # the log is too short
         return [], None
     step = float(np.median(np.diff(times)))
     gain = float(np.log(np.maximum(delay.before, 1e-20) / np.maximum(delay.after, 1e-20)).sum())
@@ -54,13 +54,13 @@ def delay_findings(
 
 
 def _left(after: float, before: float, name: str) -> str:
-    """Return text on the residual fractions of a force's variance ``after`` and ``before`` a correction."""
+    """Return the residual variance fractions of a force ``after`` and ``before`` a correction as text."""
     text = f"with this correction, the model leaves {100 * math.sqrt(after):.3g} % of the force of {name!r}"
     return f"{text}, without it {100 * math.sqrt(before):.3g} %"
 
 
 def sign_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[LogFinding]:
-    """Yield coordinates whose force has the wrong sign: the fit has a negative inertia or friction."""
+    """Yield coordinates whose force has the wrong sign, because the fitted inertia or friction is negative."""
     q, v, a, tau = motion.every(model.step(len(motion.q)))
     fits = model.of(q, v, a)
     fitted = fits.fit(tau)
@@ -80,9 +80,9 @@ def sign_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[Lo
 
 
 def scale_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[LogFinding]:
-    """Yield coordinates whose force differs by a large factor from the force of the given parameters.
+    """Yield coordinates whose force differs by a large factor from that of the robot's parameters.
 
-    The model tau_j = k (forces of the given robot without friction) + friction + offset is fitted; k should be about 1.
+    The fitted model is tau_j = k (frictionless forces of the robot) + friction + offset, and k should be close to 1.
     """
     q, v, a, tau = motion.every(model.step(len(motion.q)))
     expected = model.robot.inverse_dynamics(q, v, a)
@@ -111,7 +111,7 @@ def unexplained_findings(model: ForceModel, left: Array, source: str) -> Iterato
 
 
 def together_findings(model: ForceModel, motion: Motion, left: Array, source: str) -> Iterator[LogFinding]:
-    """Yield the force that common parameters explain far worse than separate ones with residuals ``left`` (n,)."""
+    """Yield the force that common parameters explain far worse than separate ones (residuals ``left`` (n,))."""
     common = model.of(motion.q, motion.v, motion.a).together(motion.tau)
     worst = int(np.argmax(common / np.maximum(left, 1e-12) * (common > MAX_COMMON_RESIDUAL)))
     if common[worst] > max(MAX_COMMON_RESIDUAL, MAX_COMMON_RATIO * left[worst]):
@@ -122,27 +122,28 @@ def together_findings(model: ForceModel, motion: Motion, left: Array, source: st
         yield LogFinding("together", source, message, fix, float(common[worst]))
 
 
-# Column errors that a force fit reveals: a different order, sign, offset or unit explains much more.
+# Column errors detected by force fits: a different order, sign, offset or unit explains far more.
 #
-# Each hypothesis changes the motion or the forces; each coordinate is then fitted with unknown parameters
-# (``force_model``). The best one is reported if the residual decreases clearly, and the search continues from it.
+# Each hypothesis changes the motion or the forces, and each coordinate is fitted with unknown parameters
+# (``force_model``). The best hypothesis is reported if the residual decreases clearly, and the search continues from
+# there.
 
 TRIAL_SAMPLES = 800
-MAX_COLUMN_ERRORS = 3  # maximum number of errors that are searched for, one after the other
+MAX_COLUMN_ERRORS = 3  # maximum number of successive column errors
 # Minimum decrease of the sum of log(residual variance), and of one residual variance.
 MIN_TOTAL_GAIN, MIN_SINGLE_GAIN = 1.5, 2.5
-EQUIVALENCE_TOLERANCE = 0.1  # mean log(residual variance): hypotheses that differ by less are equivalent
-MAX_COORDINATES = 10  # coordinates: with more, only neighbours are swapped and no offsets are tried
-REFINEMENTS = 4  # refinements of an offset: each tries nine, the last in steps of pi/1024
-QUARTER_TOLERANCE = 0.02  # rad: offsets closer to a multiple of pi/2 are rounded to it
-QUARTER_OFFSETS = {math.pi / 2: "pi/2", -math.pi / 2: "-pi/2", math.pi: "pi"}  # offsets that are tried
-REFINED_OFFSETS = {k * math.pi / 8: "" for k in range(-7, 8, 2)}  # offsets that are refined
+EQUIVALENCE_TOLERANCE = 0.1  # hypotheses are equivalent if their mean log(residual variance) differs by less
+MAX_COORDINATES = 10  # with more coordinates, only neighbours are swapped and no offsets are tried
+REFINEMENTS = 4  # refinements of an offset, with nine trials each, the last in steps of pi/1024
+QUARTER_TOLERANCE = 0.02  # rad; offsets closer to a multiple of pi/2 are rounded to it
+QUARTER_OFFSETS = {math.pi / 2: "pi/2", -math.pi / 2: "-pi/2", math.pi: "pi"}  # trial offsets
+REFINED_OFFSETS = {k * math.pi / 8: "" for k in range(-7, 8, 2)}  # trial offsets for refinement
 MIN_OFFSET_GAIN = 0.3  # minimum decrease for the refinement of an intermediate offset
 ROUNDING_FLOOR = 1e-9  # fraction of the variance below which residuals are rounding errors
 
 
 class Hypothesis(NamedTuple):
-    """A change of the columns, its kind, and the corresponding map entry.
+    """A change of columns, its kind, and the corresponding map entry.
 
     An offset also has its ``coordinate`` and its ``shift`` (rad).
     """
@@ -157,7 +158,7 @@ class Hypothesis(NamedTuple):
 
 
 class _Tried(NamedTuple):
-    """A tested hypothesis: the ``fall`` of the sum of log(residual variance), the residuals (n,), and ``clear``."""
+    """A tested hypothesis: decrease ``fall`` of the sum of log(residual variance), residuals (n,), and ``clear``."""
 
     fall: float
     after: Array
@@ -185,7 +186,7 @@ def column_findings(model: ForceModel, motion: Motion, source: str) -> tuple[lis
 
 
 def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | None:
-    """Return the residual variance (n,) without and with the best hypothesis, and that hypothesis; None if unclear.
+    """Return the residual variances (n,) without and with the best hypothesis, and the hypothesis; None if unclear.
 
     Among equivalent hypotheses, such as the two signs of a mirror image, the one with the fewest wrong signs is best.
     """
@@ -201,7 +202,7 @@ def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | N
             try:
                 fitted = fits.fit(changed.tau) if changed.q is now.q else model.fit(*changed)
             except UnclosedError:
-                continue  # the loops do not allow such positions
+                continue  # the loops cannot be closed at such positions
             after = np.maximum(fitted.left, ROUNDING_FLOOR)
             falls = np.log(before / after)[changes]
             clear = bool(falls.sum() > MIN_TOTAL_GAIN and np.exp(falls.max()) > MIN_SINGLE_GAIN)
@@ -214,7 +215,7 @@ def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | N
     if best is not None and best.what.kind == "offset":
         shift = _refined(best, lambda those: max((each.fall for each in tried(those)), default=-math.inf))
         words = QUARTER_OFFSETS.get(shift, f"about {shift:.3g}")
-        offsets = tried(_offsets(model.robot, {shift: words}))  # the zeros of parallel axes are hard to distinguish
+        offsets = tried(_offsets(model.robot, {shift: words}))  # zeros of parallel axes are difficult to distinguish
         candidates = [each for each in candidates if each.what.kind != "offset"]
         candidates += [offset for offset in offsets if offset.clear]
         best = max(candidates, key=lambda each: each.fall, default=None)
@@ -229,8 +230,8 @@ def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | N
 def _refined(first: _Tried, fall: Callable[[Iterable[Hypothesis]], float]) -> float:
     """Return the offset (rad) near an initial one with the largest ``fall`` of the residual.
 
-    Offsets that are not multiples of pi/2 are corrected completely. A remainder would look like another error, such as
-    a delay.
+    Offsets that are not multiples of pi/2 are corrected completely, because a remainder would look like a different
+    error, such as a delay.
     """
     described = first.what
 
@@ -247,7 +248,7 @@ def _refined(first: _Tried, fall: Callable[[Iterable[Hypothesis]], float]) -> fl
 
 
 def hypotheses(robot: MeasuredRobot) -> Iterator[Hypothesis]:
-    """Yield the column changes that are tested for a robot."""
+    """Yield the hypotheses to test for a robot."""
     n, names = robot.nv, robot.coordinate_names
     if (angles := _angles(robot)).any():
         factor = np.where(angles, math.pi / 180, 1.0)
@@ -272,7 +273,7 @@ def _angles(robot: MeasuredRobot) -> Flags:
 
 
 def _offsets(robot: MeasuredRobot, shifts: Mapping[float, str]) -> Iterator[Hypothesis]:
-    """Yield hypotheses with other zeros of the angles of a robot; ``shifts`` maps rad to text."""
+    """Yield hypotheses with shifted zeros of angles; ``shifts`` maps rad to text."""
     for j, name in enumerate(robot.coordinate_names):
         if robot.nv <= MAX_COORDINATES and _angles(robot)[j]:
             for shift, words in shifts.items():
@@ -290,7 +291,7 @@ def _shifted(j: int, offset: float) -> Callable[[Motion], Motion]:
 
 
 def _swapped(i: int, k: int, forces: bool = False) -> Callable[[Motion], Motion]:
-    """Return the hypothesis that swaps two columns of positions and rates, or of forces."""
+    """Return a function that swaps two columns of positions and rates, or of forces."""
 
     def apply(m: Motion) -> Motion:
         order = np.arange(m.tau.shape[1])
@@ -302,17 +303,16 @@ def _swapped(i: int, k: int, forces: bool = False) -> Callable[[Motion], Motion]
     return apply
 
 
-NULL_TOLERANCE = 1e-10  # relative singular values of the weighted regressor with unit columns that count as zero
-MAX_NULL_PART = 1e-3  # maximum fraction of a parameter in directions that no sample excites
-GOOD_PERCENT, WEAK_PERCENT = 10.0, 100.0  # percent
+NULL_TOLERANCE = 1e-10  # relative singular value of the scaled, weighted regressor below which it counts as zero
+MAX_NULL_PART = 1e-3  # maximum fraction of a parameter in unexcited directions
+GOOD_PERCENT, WEAK_PERCENT = 10.0, 100.0  # %: limits of relative deviations
 
 
 class Excited(NamedTuple):
     """Base parameters ``names`` (b): least-squares ``values`` (b,) and standard ``deviations`` (b,).
 
-    The deviations are infinite for parameters that are not excited, and assume white noise with the variance of the
-    residuals. ``percents`` (b,) are the deviations relative to the values. ``condition`` is the condition number of the
-    weighted regressor, and ``forces`` is the number of forces.
+    Deviations are infinite for unexcited parameters, and assume white noise with the variance of the residuals.
+    ``condition`` is the condition number of the weighted regressor, and ``forces`` is the number of forces.
     """
 
     names: tuple[str, ...]
@@ -336,7 +336,7 @@ class Excited(NamedTuple):
 
 
 def excited(model: ForceModel, samples: Samples, fitted: Fitted) -> Excited:
-    """Return which parameters the samples excite; ``fitted`` provides the noise of each coordinate."""
+    """Return the parameters that the samples excite; ``fitted`` provides the noise of each coordinate."""
     Y, known = model.regressor(samples.q, samples.v, samples.a)
     tau = samples.tau - known
     weights = np.ones_like(tau) if samples.weights is None else samples.weights
@@ -360,14 +360,14 @@ def excited(model: ForceModel, samples: Samples, fitted: Fitted) -> Excited:
     return Excited(model.base.names, values, np.where(hidden, np.inf, deviations), condition, forces)
 
 
-MAX_SAMPLES = 5000  # samples from which deviations are computed; further samples scale the result
+MAX_SAMPLES = 5000  # maximum number of samples for deviations, which are then scaled to all samples
 
 
 class ModelLook(NamedTuple):
     """Model-based ``findings``, the unexplained part ``left`` (n,) of the force, ``delay`` and ``excited`` parameters.
 
-    ``fit`` (T, 1 + n) are times and model forces with the best parameters, NaN near rest. ``rest`` (n,) is the root
-    mean square of the residuals, N m or N.
+    ``fit`` (T, 1 + n) contains times and model forces with the best parameters, NaN near rest. ``rest`` (n,) is the
+    root mean square of the residuals, in N m or N.
     """
 
     findings: list[LogFinding]
@@ -404,7 +404,7 @@ def model_look(robot: MeasuredRobot, prepared: Prepared, source: str) -> ModelLo
         findings += together_findings(model, Motion(q, v, a, tau), fitted.left, source)
     Y, known = model.regressor(q, v, a)
     made = known + np.einsum("njb,jb->nj", Y, fitted.x[:, :-1]) + fitted.x[:, -1]
-    made[np.abs(v) < STILL_FRACTION * np.abs(v).max(axis=0)] = np.nan  # the friction sign is unknown there
+    made[np.abs(v) < STILL_FRACTION * np.abs(v).max(axis=0)] = np.nan  # the sign of friction is unknown there
     every = max(1, len(samples.q) // MAX_SAMPLES)
     some = samples.every(every)
     shown = excited(model, some, model.fit(some.q, some.v, some.a, some.tau))

@@ -1,4 +1,4 @@
-"""From logs to samples of motions and forces: segments, derivatives and delays, documented in notes."""
+"""Conversion of logs to samples of motions and forces: segments, derivatives and delays, documented in notes."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from torsor.identification.logs.log_map import ESTIMATED, LogMap
 from torsor.identification.logs.sampling import MIN_SEGMENT_SAMPLES, Segment, linear, longest_of, segments_of
 from torsor.simulation.signals import Signal
 
-# The cutoff of the differentiation filter, from the signal spectra.
+# Selection of the cutoff of the differentiation filter from signal spectra.
 #
-# Sensor noise is assumed to be white. Its power N per frequency is that of the spectrum at the highest
-# frequencies, where no robot moves. Power clearly above it is the motion, S(f). The filter H with a given cutoff
-# causes the expected squared error of the k-th derivative
+# Sensor noise is assumed to be white. Its power N per frequency is that of the spectrum at the highest frequencies,
+# where robots do not move. Power clearly above N is the motion S(f). A filter H causes an expected squared error of the
+# k-th derivative of
 #
 #     J = sum over f of (2 pi f)^2k [(1 - H)^2 S + H^2 N]        k = 2 for positions, 1 for velocities
 #
-# The cutoff minimises the sum of J over all moving coordinates, each relative to sum (2 pi f)^2k S. This is a
-# Wiener filter of a given shape.
+# The cutoff minimises the sum of J over all moving coordinates, each relative to sum (2 pi f)^2k S, which corresponds
+# to a Wiener filter with a fixed shape.
 
-CANDIDATES = 60  # number of cutoffs that are compared
-MAX_CUTOFF_FRACTION = 0.8  # fraction of half the sampling rate
+CANDIDATES = 60  # number of compared cutoffs
+MAX_CUTOFF_FRACTION = 0.8  # maximum cutoff as a fraction of half the sampling rate
 NOISE_BAND = (0.6, 0.98)  # noise band, as fractions of half the sampling rate
-MOTION_THRESHOLD = 3.0  # minimum motion power in units of N, relative to the expected maximum of the noise
-MAX_LOST_POWER = 1e-3  # power fraction of the last but one derivative that a cutoff may remove
-MIN_PERIODS = 2.0  # periods of the lowest cutoff in the longest segment
+MOTION_THRESHOLD = 3.0  # minimum motion power, relative to the expected maximum of the noise power
+MAX_LOST_POWER = 1e-3  # maximum power fraction of the next-to-last derivative that a cutoff may remove
+MIN_PERIODS = 2.0  # minimum number of periods of the lowest cutoff in the longest segment
 
 
 class Spectrum(NamedTuple):
@@ -48,16 +48,16 @@ class Spectrum(NamedTuple):
 
     @property
     def motion(self) -> Array:
-        """The power (F, n) above the noise, where it clearly exceeds the noise."""
+        """The power (F, n) minus the noise where it clearly exceeds the noise, otherwise 0."""
         clear = self.floor * (math.log(max(len(self.frequencies), 2)) + MOTION_THRESHOLD)
         return np.where(self.power > clear, self.power - self.floor, 0.0)
 
 
 class Cutoff(NamedTuple):
-    """The chosen cutoff ``value`` (Hz), and the ``noise`` standard deviation (n,) of a signal.
+    """The selected cutoff ``value`` (Hz), and the ``noise`` standard deviation (n,) of a signal.
 
-    With a cutoff below ``lowest`` (Hz), more than ``MAX_LOST_POWER`` of the power of the next-to-last derivative would
-    be removed.
+    A cutoff below ``lowest`` (Hz) would remove more than ``MAX_LOST_POWER`` of the power of the next-to-last
+    derivative.
     """
 
     value: float
@@ -68,7 +68,7 @@ class Cutoff(NamedTuple):
 def spectrum(values: Array, step: float) -> Spectrum:
     """Return the spectrum of a segment (T, n), sampled every ``step`` s, minus the line through its ends.
 
-    The window sin^4 limits leakage of slow, large motions into high frequencies.
+    A sin^4 window limits leakage of slow, large motions into high frequencies.
     """
     along = np.linspace(0.0, 1.0, len(values))[:, None]
     window = np.sin(np.pi * along) ** 4
@@ -112,23 +112,22 @@ def choose(segments: Sequence[tuple[Array, float]], derivative: int = 2) -> Cuto
     return Cutoff(float(cutoffs[best]), float(cutoffs[lowest]), np.sqrt(floor))
 
 
-# The delay between positions and forces: the shift for which the model best explains the forces.
+# The delay between positions and forces is the shift with which the model best explains the forces.
 #
-# The motion is kept, the forces are read at t + shift, and each coordinate is fitted on its own with unknown
-# parameters. The sum of N log(variance left) over the coordinates is twice the negative logarithm of the likelihood.
-# The deviation follows from the residuals r_t and the force rates g_t, minus their explained part, both over
+# The motion is kept, the forces are interpolated at t + shift, and each coordinate is fitted separately with unknown
+# parameters. The sum of N log(residual variance) over the coordinates is twice the negative log-likelihood. The
+# standard deviation follows from the residuals r_t and the force rates g_t, minus their explained part, both divided by
 # the noise of their coordinate:
 #
 #     shift - truth = sum of g_t r_t / sum of g_t^2
 #
-# with correlation in time taken into account (``estimation.meat``), because forces are smooth, and so is the noise
-# that the motion filter leaves.
+# including correlation in time (``estimation.meat``), because forces and filtered noise are smooth.
 
-MAX_DELAY = 0.1  # s, range of the delay search
+MAX_DELAY = 0.1  # s; range of the delay search
 SHIFT_COUNT = 21  # initial number of shifts
 FORCE_CUTOFF_RATIO = 0.125  # force cutoff as a fraction of the sampling rate
-RATE_SPAN = 2  # samples on each side for force rates, consistent with SMOOTH
-REFINEMENTS = 6  # each tries shifts within one step of the best, on a grid four times as fine
+RATE_SPAN = 2  # samples on each side of a force rate, consistent with SMOOTH
+REFINEMENTS = 6  # refinements; each tries shifts within one step of the best on a grid four times finer
 
 
 class Delay(NamedTuple):
@@ -152,7 +151,8 @@ def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, 
     q, v, a = (x[thin] for x in motion)
     fits = model.of(q, v, a)
 
-    # Interpolation that averages noise would favour shifts between samples; quintics through smoothed forces do not.
+    # Interpolation that averages noise would favour shifts between samples. Quintics through smoothed forces avoid
+    # this.
     smooth = differentiate(t, tau, FORCE_CUTOFF_RATIO / float(np.median(np.diff(t))), where=where)
     signal = Signal.joined(t, list(smooth))
 
@@ -169,7 +169,7 @@ def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, 
         best, step = float(near[int(np.argmin([score(s) for s in near]))]), step / 4
     forces = signal.at(t[thin] + best, 1)[:, 0]
     residuals, x = fits.residuals(forces), fits.fit(forces).x
-    # Rates of the fitted forces, which are less noisy than those of the measured forces.
+    # The rates are those of the fitted forces, which are less noisy than measured forces.
     ends = (_forces(model, tuple(array[thin + side] for array in motion), x) for side in (RATE_SPAN, -RATE_SPAN))
     rates = fits.residuals(fits.known + np.subtract(*ends) / (t[thin + RATE_SPAN] - t[thin - RATE_SPAN])[:, None])
     noise = np.maximum(np.sqrt(np.mean(residuals**2, axis=0)), 1e-300)
@@ -177,14 +177,14 @@ def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, 
 
 
 def _forces(model: ForceModel, motion: tuple[Array, ...], x: Array) -> Array:
-    """Return the forces (N, n) of parameters x (n, b + 1), separate for each coordinate, along (q, v, a)."""
+    """Return the forces (N, n) along (q, v, a) for separate parameters x (n, b + 1) of each coordinate."""
     q, v, a = motion
     Y, known = model.regressor(q, v, a)
     return np.asarray(known + np.einsum("tjb,jb->tj", Y, x[:, :-1]) + x[:, -1])
 
 
 def _deviation(residuals: Array, rates: Array, unknowns: int) -> float:
-    """Return the standard deviation (s) of a shift from fit residuals and rates (N, n), both over the noise."""
+    """Return the standard deviation (s) of a shift from residuals and rates (N, n), both divided by the noise."""
     parts = [slice(0, len(residuals))]
     lag = correlation_time(residuals, parts)
     spread = float(meat(np.sum(rates * residuals, axis=1, keepdims=True), parts, lag)[0, 0])
@@ -192,13 +192,13 @@ def _deviation(residuals: Array, rates: Array, unknowns: int) -> float:
     return math.sqrt(spread / free) / information if information > 0 else math.inf
 
 
-EQUIVALENCE_TOLERANCE = 0.01  # mean log(residual variance): cutoffs that differ by less are equivalent
-LOWER_CUTOFFS = 8  # cutoffs below that of the spectrum that are tested with the model, in factors of sqrt(2)
-MIN_SAMPLES = 200  # samples needed to compare cutoffs by the model
+EQUIVALENCE_TOLERANCE = 0.01  # cutoffs are equivalent if their mean log(residual variance) differs by less
+LOWER_CUTOFFS = 8  # number of cutoffs, in steps of a factor sqrt(2), tested below that of the spectrum
+MIN_SAMPLES = 200  # minimum number of samples for a comparison of cutoffs by the model
 
 
 class Samples(NamedTuple):
-    """Samples of motions and forces from all segments of all logs; ``weights`` (N, n) are 0 for saturated drives.
+    """Samples of motions and forces from all segments of all logs; ``weights`` (N, n) are 0 for saturated forces.
 
     ``temperature`` (N, 1) or (N, n) is the drive temperature, if measured. With wrenches ``external`` (N, L, 6), tau is
     the total force tau + J^T w.
@@ -222,7 +222,7 @@ class Samples(NamedTuple):
 class Prepared(NamedTuple):
     """The ``samples`` of logs, their ``segments``, and the ``cutoff`` (Hz; None if nothing was differentiated).
 
-    ``delay`` (n,) was subtracted from the force times, s. ``notes`` document the processing.
+    ``delay`` (n,), in s, was subtracted from the force times. ``notes`` document the processing.
     """
 
     samples: Samples
@@ -233,7 +233,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(robot: MeasuredRobot, logs: Sequence[Log], given: LogMap) -> Prepared:
-    """Return the samples of logs as the map defines them: segments, equal steps, derivatives and delays."""
+    """Return the samples of logs, processed as defined by the map: segments, equal steps, derivatives and delays."""
     notes: list[str] = []
     source = logs[0].source
     if len({(each.v is None, each.a is None) for each in logs}) > 1:
@@ -279,12 +279,12 @@ def prepare(robot: MeasuredRobot, logs: Sequence[Log], given: LogMap) -> Prepare
 
 
 def chosen_cutoff(robot: MeasuredRobot, segments: Sequence[Segment], notes: list[str]) -> float:
-    """Return the cutoff (Hz) of the spectrum, or a lower one for which the model better explains the forces.
+    """Return the cutoff (Hz) of the spectrum, or a lower one with which the model explains the forces better.
 
-    The spectrum separates motion from noise, but not rigid-body motion from gear vibrations, which the model does not
-    explain. Cutoffs down to the lowest one that preserves the velocities are therefore compared by the unexplained part
-    of the forces, with any parameters. Among equivalent cutoffs, the highest has the least bias. If some forces were
-    not measured, the cutoff of the spectrum is used.
+    The spectrum separates motion from noise, but not rigid-body motion from gear vibrations, which the model cannot
+    explain. Cutoffs down to the lowest one that preserves the velocities are therefore compared by the part of the
+    forces that no parameters explain. Among equivalent cutoffs, the highest has the least bias. If some forces were not
+    measured, the cutoff of the spectrum is used.
     """
     rates = segments[0].v is not None
     signals = [(segment.q if segment.v is None else segment.v, segment.step) for segment in segments]
@@ -305,7 +305,7 @@ def chosen_cutoff(robot: MeasuredRobot, segments: Sequence[Segment], notes: list
 def _delay(
     robot: MeasuredRobot, segments: list[Segment], cutoff: float | None, given: LogMap, notes: list[str], source: str
 ) -> Array:
-    """Return the force delays (n,), s, as given or estimated."""
+    """Return the force delays (n,) in s, as specified or estimated."""
     if not isinstance(given.delay, str):
         delays = by_name(given.delay, robot.coordinate_names, 0.0, f"{given.source}: delay")
         if not np.isfinite(delays).all():
@@ -325,7 +325,7 @@ def _delay(
 
 
 def _samples(segment: Segment, cutoff: float | None, delay: Array, every: int) -> Samples:
-    """Return the samples of a segment without its ends, with forces at the times of the motion."""
+    """Return the samples of a segment except its ends, with forces at the times of the motion."""
     q, v, a = segment.motion(cutoff)
     times, tau, full, step = segment.times, segment.tau, segment.saturated.astype(float), segment.step
     ends = 0 if cutoff is None else _ends(segment, cutoff)

@@ -1,8 +1,8 @@
-"""Sampling: the segments of a log between gaps, and equal steps within each of them.
+"""Sampling of logs: segments between gaps, and equal steps within each segment.
 
 Time stamps that are rounded values of equally spaced times are replaced by these times. Other unequal steps are
-resampled: positions and rates by the cubic through the four nearest samples, forces by linear interpolation, which does
-not overshoot where friction jumps.
+resampled: positions and rates by the cubic through the four nearest samples, and forces by linear interpolation, which
+does not overshoot where friction jumps.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from torsor.identification.logs.log import Log
 from torsor.identification.logs.log_map import LogMap
 
 GAP_STEPS = 5.0  # median steps beyond which a step is a gap
-STEP_TOLERANCE = 1e-3  # step fraction below which deviations are ignored
-MIN_SEGMENT_SAMPLES = 8  # minimum samples per segment, required by the filter
+STEP_TOLERANCE = 1e-3  # step fraction below which deviations of steps are ignored
+MIN_SEGMENT_SAMPLES = 8  # minimum number of samples per segment, required by the filter
 
 
 class Sampling(NamedTuple):
-    """The sampling of a log: the median ``step`` (s), ``gaps`` (k,) as first samples of segments, and ``how``.
+    """The sampling of a log: median ``step`` (s), ``gaps`` (k,) (first samples of segments) and ``how``.
 
     ``how`` is "equal", "rounded" (equal steps with rounded stamps) or "unequal". ``spread`` is the largest deviation of
     a step within a segment, as a fraction of the median step.
@@ -62,13 +62,13 @@ def sampling_of(times: Array, gap: float | None = None) -> Sampling:
         return whole._replace(step=mean, spread=spread)
     long = [part for part in parts if len(part) >= MIN_SEGMENT_SAMPLES]
     if long and max(_deviation(part) for part in long) <= 1.01 * _resolution(times):
-        # Steps of rounded stamps scatter about the true step, so their mean is more accurate than their median.
+        # Steps of rounded time stamps scatter about the true step, so their mean is more accurate than their median.
         return whole._replace(step=mean, how="rounded", spread=spread)
     return whole._replace(how="unequal", spread=spread)
 
 
 def equal_times(times: Array, sampling: Sampling) -> Array:
-    """Return equally spaced times for a segment of times (N,): N for rounded stamps, else all that fit inside."""
+    """Return equally spaced times for a segment of times (N,): N for rounded stamps, otherwise all that fit inside."""
     if sampling.how == "unequal":
         count = int(np.floor((times[-1] - times[0]) / sampling.step + 1e-6)) + 1
         return np.asarray(times[0] + sampling.step * np.arange(count))
@@ -78,7 +78,7 @@ def equal_times(times: Array, sampling: Sampling) -> Array:
 
 
 def cubic(times: Array, values: Array, wanted: Array) -> Array:
-    """Return values (T, n) at ``wanted`` times (T,): the cubic through the four nearest samples (N, n), N >= 4."""
+    """Return values (T, n) at ``wanted`` times (T,): by the cubic through the four nearest samples (N, n), N >= 4."""
     first = np.clip(np.searchsorted(times, wanted, side="right") - 2, 0, len(times) - 4)
     nodes = times[first[:, None] + np.arange(4)]
     interpolated = np.zeros((len(wanted), values.shape[1]))
@@ -90,7 +90,7 @@ def cubic(times: Array, values: Array, wanted: Array) -> Array:
 
 
 def linear(times: Array, values: Array, wanted: Array, delay: Array | float = 0.0) -> Array:
-    """Return values (T, n) at ``wanted`` times (T,) plus a ``delay`` (n,): linear interpolation of samples (N, n)."""
+    """Return values (T, n) at ``wanted`` times (T,) plus ``delay`` (n,), by linear interpolation of samples (N, n)."""
     columns = zip(np.broadcast_to(delay, values.shape[1:]), values.T, strict=True)
     return np.stack([np.interp(wanted + late, times, column) for late, column in columns], axis=1)
 
@@ -110,10 +110,10 @@ def _resolution(times: Array) -> float:
 
 
 class Segment(NamedTuple):
-    """A run without gaps, with equal steps: ``times`` (T,), ``q``, ``v``, ``a``, ``tau`` and ``saturated`` (T, n).
+    """A run with equal steps and without gaps: ``times`` (T,), ``q``, ``v``, ``a``, ``tau`` and ``saturated`` (T, n).
 
     ``temperature`` (T, 1) or (T, n) of the drives and environment wrenches ``external`` (T, L, 6) are present if
-    measured. If ``robot`` is given, its positions contain quaternions.
+    measured. ``robot`` is set if its positions contain quaternions.
     """
 
     times: Array
@@ -128,7 +128,7 @@ class Segment(NamedTuple):
 
     @property
     def step(self) -> float:
-        """The sampling period, s."""
+        """The sampling period, in s."""
         return float((self.times[-1] - self.times[0]) / max(len(self.times) - 1, 1))
 
     @property
@@ -142,7 +142,7 @@ class Segment(NamedTuple):
         return Segment(*cut)
 
     def motion(self, cutoff: float | None) -> tuple[Array, Array, Array]:
-        """Return q, v and a (T, n), as measured, or filtered at ``cutoff`` (Hz) and differentiated."""
+        """Return q, v and a (T, n): as measured, or filtered at ``cutoff`` (Hz) and differentiated."""
         if self.v is not None and self.a is not None:
             return self.q, self.v, self.a
         cutoff = number(cutoff, "log", "cutoff (Hz, up to half the sampling rate)", above=0.0, most=0.5 / self.step)
@@ -151,13 +151,13 @@ class Segment(NamedTuple):
         if self.v is None:
             return differentiate(self.times, self.q, cutoff, where="log")
         v, a, _ = differentiate(self.times, self.v, cutoff, where="log")
-        # Quaternions are not filtered, because their mean is not a unit quaternion.
+        # Quaternions are not filtered, because the mean of quaternions is not a unit quaternion.
         q = self.q if self.q.shape != v.shape else differentiate(self.times, self.q, cutoff, where="log")[0]
         return q, v, a
 
 
 def segments_of(robot: MeasuredRobot, log: Log, given: LogMap, notes: list[str]) -> list[Segment]:
-    """Return the segments of a log with equal steps, with forces filtered as in the map; append to ``notes``."""
+    """Return the segments of a log with equal steps and with forces filtered as in the map; append to ``notes``."""
     complete = log.complete
     if not complete.all():
         first, count = log.line(int(np.argmin(complete))), int(np.count_nonzero(~complete))
@@ -194,7 +194,7 @@ def segments_of(robot: MeasuredRobot, log: Log, given: LogMap, notes: list[str])
 def longest_of(segments: Sequence[Segment]) -> Segment:
     """Return the longest segment, shortened slightly for a fast Fourier transform.
 
-    Its reflection has 2 (T - 1) samples, a number without prime factors other than 2, 3 and 5.
+    Its reflection has 2 (T - 1) samples, a number with no prime factors other than 2, 3 and 5.
     """
     longest = max(segments, key=lambda each: len(each.q))
     count = len(longest.q)

@@ -1,4 +1,4 @@
-"""Signal checks without a model: missing numbers, times, motionless or stuck columns, and limits."""
+"""Signal checks without a model: missing numbers, times, constant or stuck columns, and limits."""
 
 import math
 import warnings
@@ -18,16 +18,16 @@ from torsor.identification.logs.preparing import Prepared
 from torsor.identification.logs.sampling import longest_of, sampling_of, segments_of
 from torsor.mechanism.mechanism import FORCES, units
 
-MIN_SPAN = 1e-3  # rad or m: minimum span of a moving joint
-MIN_ENCODER_STEPS = 4  # encoder steps: minimum span of a moving joint
-MAX_HELD_SAMPLES = 20  # samples: a constant signal of a moving joint that lasts longer is stuck
-JUMP_RATIO = 4.0  # multiple of the largest usual step beyond which a change is not motion
-SPIKE_RATIO = 40.0  # multiple of the usual second difference
-# Saturated samples: in a run, in total, and relative to those next to the extreme.
+MIN_SPAN = 1e-3  # rad or m; minimum span of a moving joint
+MIN_ENCODER_STEPS = 4  # minimum span of a moving joint, in encoder steps
+MAX_HELD_SAMPLES = 20  # number of equal samples of a moving joint above which its signal is stuck
+JUMP_RATIO = 4.0  # multiple of the largest typical step above which a change is not motion
+SPIKE_RATIO = 40.0  # multiple of the typical second difference above which a sample is a spike
+# Minimum numbers of saturated samples: in a run, in total, and relative to samples next to the extreme.
 SATURATION_RUN, SATURATION_COUNT, SATURATION_RATIO = 4, 8, 10.0
-MAX_TIME_STEP = 0.5  # s: steps too long for accelerations
-TIME_UNITS = {"ms": 500.0, "us": 500e3}  # likely unit of longer steps: the first in which they are below 0.5 s
-LIMIT_RATIO = 1.05  # of a limit
+MAX_TIME_STEP = 0.5  # s; longer steps do not resolve accelerations
+TIME_UNITS = {"ms": 500.0, "us": 500e3}  # likely unit of longer steps: the first with steps below 0.5 s
+LIMIT_RATIO = 1.05  # multiple of a limit that is reported
 
 
 def signal_findings(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
@@ -40,7 +40,7 @@ def signal_findings(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
 
 
 def motionless(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
-    """Return joints that never move, forces that never change, and steps that suggest a different time unit."""
+    """Return findings on joints that never move, constant forces, and steps that suggest a different time unit."""
     log = log.kept(log.complete)
     if len(log) < 3:
         return []
@@ -119,13 +119,13 @@ def _motions(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
 
 def _spikes(log: Log, x: Array, step: float, place: str, unit: str) -> Iterator[LogFinding]:
     steps = np.diff(log.times)
-    even = (steps > 0) & (steps < 1.5 * np.median(steps))  # both steps next to a sample are usual
+    even = (steps > 0) & (steps < 1.5 * np.median(steps))  # both steps next to a sample are typical
     bend = np.where(even[:-1] & even[1:], x[1:-1] - 0.5 * (x[:-2] + x[2:]), 0.0)
     size = np.abs(bend)
-    # Thresholds from noise, motion, encoder step and rounding.
+    # The thresholds account for noise, motion, encoder step and rounding.
     usual = max(float(np.median(size)), float(np.quantile(size, 0.98)) / 4, step, 1e-12 * float(np.ptp(x)))
     alone = size > SPIKE_RATIO * usual
-    # At a single wrong sample, both neighbours have half the second difference with opposite sign.
+    # Next to a single wrong sample, both neighbours have half of its second difference, with opposite sign.
     alone[0] = alone[-1] = False
     for side in (bend[:-2], bend[2:]):
         alone[1:-1] &= side * np.sign(bend[1:-1]) < -0.3 * size[1:-1]
@@ -217,7 +217,7 @@ def _longest_run(flags: Flags) -> tuple[int, int]:
 
 
 MIN_CORRELATION = 0.9  # minimum correlation between a signal and the derivative of another
-SWAP_RATIO = 0.8  # fraction of the correlation with another coordinate, below which columns are swapped
+SWAP_RATIO = 0.8  # fraction of the correlation with another coordinate below which columns are swapped
 KNOWN_FACTORS = {
     57.29578: "degrees",
     0.01745329: "radians, and the positions in degrees",
@@ -226,9 +226,9 @@ KNOWN_FACTORS = {
     1000.0: "millimetres",
 }
 FACTOR_TOLERANCE = 0.15  # relative deviation from a known factor
-SCALE_TOLERANCE = 0.1  # reported relative deviation from 1
-MIN_DELAY_STEPS = 1.5  # steps: reported delay
-MAX_DELAY_STEPS = 40  # steps: maximum delay
+SCALE_TOLERANCE = 0.1  # relative deviation from 1 that is reported
+MIN_DELAY_STEPS = 1.5  # minimum reported delay, in steps
+MAX_DELAY_STEPS = 40  # maximum delay, in steps
 
 
 def rate_findings(
@@ -296,11 +296,11 @@ def _delay(x: Array, y: Array) -> tuple[float, float]:
     return k + part - count, shifts[k]
 
 
-MAX_ENCODER_NOISE = 0.1  # fraction of the accelerations: reported encoder noise
+MAX_ENCODER_NOISE = 0.1  # maximum encoder noise as a fraction of the accelerations
 
 
 def motion_findings(robot: MeasuredRobot, log: Log, prepared: Prepared) -> list[LogFinding]:
-    """Return findings on the motion of a ``prepared`` log: units, encoder steps and rates."""
+    """Return findings on units, encoder steps and rates of a ``prepared`` log."""
     return [*_degrees(robot, log, prepared), *_rates(robot, log, prepared), *_coarse(robot, log, prepared)]
 
 
@@ -337,14 +337,14 @@ def _rates(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[LogFi
 
 
 def _coarse(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[LogFinding]:
-    """Yield encoders whose steps cause noisy accelerations."""
+    """Yield findings on encoders whose steps cause noisy accelerations."""
     if prepared.cutoff is None or robot.nq != robot.nv:
         return
     f, h = prepared.cutoff, prepared.segments[0].step
     size = np.sqrt(np.mean(prepared.samples.a**2, axis=0))
     for j, name in enumerate(robot.position_names):
         step = quantum(log.q[:, j])
-        # White noise of step / sqrt(12), differentiated twice up to the cutoff.
+        # The noise is white noise of step / sqrt(12), differentiated twice up to the cutoff.
         noise = step / math.sqrt(12) * (2 * math.pi * f) ** 2 * math.sqrt(2 * f * h / 5)
         if size[j] > 0 and noise > MAX_ENCODER_NOISE * size[j]:
             percent = 100 * noise / size[j]
@@ -356,21 +356,20 @@ def _coarse(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[LogF
 
 # Measurements in degrees instead of radians, detected by joint limits or by many turns.
 
-ERROR_RATIO, WARNING_RATIO = 3.0, 2.0  # multiples of the largest limit that raise an error, or a warning
+ERROR_RATIO, WARNING_RATIO = 3.0, 2.0  # multiples of the largest limit that cause an error or a warning
 MIN_ANGLE = 2 * math.pi  # minimum magnitude of suspected degrees
-MAX_TURNS = 3.0  # turns of a joint without limits before a warning
+MAX_TURNS = 3.0  # largest span of a joint without limits, in turns, without a warning
 DEGREE = math.pi / 180
 
 
 def check_radians(robot: MeasuredRobot, q: Array, v: Array) -> None:
     """Raise ModelError if angles q (N, nq) or rates v (N, nv) are in degrees, and warn if they may be.
 
-    An error is raised only if a revolute joint is beyond three times its limits and beyond one turn, while all joints
-    would be within their limits if the numbers were degrees. An angle beyond twice the limits causes a warning. A joint
-    without limits causes a warning if it spans more than three turns, but would span at most one turn if the numbers
-    were degrees.
+    The error is raised if a revolute joint exceeds three times its limits and one turn, but all joints would be within
+    their limits if the numbers were degrees. An angle beyond twice its limits causes a warning. A joint without limits
+    causes a warning if it spans more than three turns but would span at most one turn if the numbers were degrees.
     """
-    angles = [  # the angles of joints with one coordinate, and of their motors
+    angles = [  # angles of joints with one coordinate, and of their motors
         (at.q.start, at.v.start)
         for joint, at in zip(robot.joints, robot.coordinates, strict=True)
         if joint.nv == 1 and joint.nq == 1 and joint.kind.turns[0] and not joint.follows

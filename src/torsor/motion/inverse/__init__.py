@@ -1,7 +1,7 @@
-"""Inverse optimal control: objective weights with which a motion problem predicts measured motions.
+"""Inverse optimal control: identification of the objective weights with which a problem predicts measured motions.
 
-Modules from the top: ``fitting`` (the search for weights), ``weight_fit`` (its result), ``weighted_optima`` (a program
-whose weights are inputs, its optima and their sensitivities), and ``measured`` (data and residuals).
+From top to bottom, the modules are ``fitting`` (search for weights), ``weight_fit`` (its result), ``weighted_optima``
+(program with weights as inputs, its optima and their sensitivities) and ``measured`` (data and residuals).
 """
 
 from torsor.motion.encoding import encodable

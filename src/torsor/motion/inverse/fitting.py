@@ -1,9 +1,9 @@
-"""The search for weights: a trust-region Gauss-Newton method with residuals from re-solved optima.
+"""Search for objective weights by a trust-region Gauss-Newton method on the residuals of optima.
 
-The weights are positive and only their ratios matter, so the search is over their logarithms t, with a fixed sum.
-Because x does not change with a common factor, dr/dt_k = w_k dr/dx dx/dw_k. Exact sensitivities of the optimum
+The weights are positive and only their ratios matter, so the variables are their logarithms t, and their sum is fixed.
+Because a common factor does not change x, dr/dt_k = w_k dr/dx dx/dw_k. Exact sensitivities of the optimum
 (``optimisation.optimum``) yield the full Jacobian from one factorisation. Each step is the least-squares step within
-the trust region. The optimum is then solved again from the point that the sensitivities predict.
+the trust region. The next optimum is computed from the point that the sensitivities predict.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,17 +25,17 @@ from torsor.motion.starts import read_start
 from torsor.optimisation import SOLVERS, Iteration, Settings, Watch
 from torsor.optimisation.optimum import free_directions
 
-# Weights from the data alone, without solving for optima: the smallest gradient of the Lagrangian at the data.
+# Weights from the data alone, without computing optima: they minimise the gradient of the Lagrangian at the data.
 
-# # At an optimum, the active constraints balance the weighted gradients of the objectives: if Z is a basis of the
-# directions that these leave free, sum_k w_k Z^T grad f_k = 0. At the motion nearest to measured data, the weights with
-# the smallest residual of this equation are a linear least-squares problem (Keshavarz, Wang and Boyd 2011). Data errors
-# have more effect here than in ``fit_weights``, so the result only starts that search.
+# # At an optimum, the active constraints balance the weighted gradients of the objectives: if Z is a basis of their
+# null space, sum_k w_k Z^T grad f_k = 0. At the motion nearest to the measured data, the residual of this equation is
+# minimised by linear least squares (Keshavarz, Wang and Boyd 2011). Data errors have more effect here than in
+# ``fit_weights``, so the result only initialises that search.
 
-ACTIVE_DISTANCE = 1e-3  # scaled distance from its bound within which an inequality is active at the data
-MIN_START_WEIGHT = 1e-3  # smallest weight that is returned, relative to their sum, because the search takes logarithms
+ACTIVE_DISTANCE = 1e-3  # scaled distance from its bound within which an inequality counts as active
+MIN_START_WEIGHT = 1e-3  # smallest returned weight relative to their sum, because the search takes logarithms
 NEAREST_MOTION_TOLERANCE = 1e-9  # of the nearest motion, whose distances from bounds determine which are active
-# Weight of the objective relative to the distance from the data, which may not determine the motion.
+# Weight of the objective relative to the distance from the data, because the data may not determine the motion.
 OBJECTIVE_WEIGHT = 1e-8
 
 
@@ -77,13 +77,13 @@ class NearestMotion:
 
 
 def balancing_weights(program: WeightedProgram, x: Array) -> Array:
-    """Return the nonnegative weights (k,), with sum 1, that have the smallest gradient at variables x (n,)."""
+    """Return the nonnegative weights (k,), with sum 1, that minimise the reduced gradient at variables x (n,)."""
     gradients = free_directions(program, x, ACTIVE_DISTANCE).T @ program.gradients(x)
     sizes = np.linalg.norm(gradients, axis=0)
-    if not (sizes > 0).all():  # a term that the motion cannot change gives no information
+    if not (sizes > 0).all():  # a term that does not depend on the motion carries no information
         return np.full(len(sizes), 1.0 / len(sizes))
     columns, kept = gradients / sizes, list(range(len(sizes)))  # normalised, so that units do not matter
-    while True:  # weights that would be negative are dropped one by one
+    while True:  # drop weights that would be negative, one by one
         active = columns[:, kept]
         gram = active.T @ active
         w = np.linalg.solve(gram + 1e-14 * np.trace(gram) * np.eye(len(kept)), np.ones(len(kept)))
@@ -99,12 +99,12 @@ def balancing_weights(program: WeightedProgram, x: Array) -> Array:
 
 
 SOLVER_ITERATIONS = 500  # solver iterations per optimum
-MIN_WEIGHT = 1e-6  # smallest weight relative to their sum, reached by weights that the data drive to 0
-FIRST_RADIUS, MAX_RADIUS, MIN_RADIUS = 1.0, 3.0, 1e-10  # trust radius of the logarithms: initial, largest, and final
+MIN_WEIGHT = 1e-6  # smallest weight relative to their sum, at which weights end that the data drive to 0
+FIRST_RADIUS, MAX_RADIUS, MIN_RADIUS = 1.0, 3.0, 1e-10  # trust radius of the logarithms: initial, largest and final
 # Ratio of actual to predicted reduction above which a step is accepted, and the radius grows.
 ACCEPTED_RATIO, GOOD_RATIO = 1e-4, 0.75
-SETTLED_CHANGE = 1e-9  # largest change of a logarithm in the last step
-ZERO_SINGULAR_VALUE = 1e-12  # relative size of singular values that count as 0
+SETTLED_CHANGE = 1e-9  # the search ends when no logarithm changes by more than this
+ZERO_SINGULAR_VALUE = 1e-12  # relative magnitude below which singular values count as 0
 # Factor of the nearest motion's distance, and offset, below which no second start is needed.
 ENOUGH_FACTOR, ENOUGH_OFFSET = 2.0, 1e-4
 MIN_EXPLAINED = 0.5  # explained fraction of the data below which a warning is issued
@@ -122,17 +122,18 @@ def fit_weights(
     seconds: float = np.inf,
     progress: bool | None = None,
 ) -> WeightFit:
-    """Return the objective weights with which the problem predicts data best (inverse optimal control).
+    """Return the objective weights with which a problem best predicts data (inverse optimal control).
 
     ``data`` are one or more ``motion.Measured`` or named ``motion.Reference``. The objective is sum_k w_k f_k, where
-    each f_k is a term with its own weight, which sets its unit. Terms of one of the ``groups`` {name: titles} share a
-    w_k. The search starts from ``weights``. The w_k are positive, and their sum is that of ``weights``, or 1. Without
-    ``weights``, the search starts from the weights with the smallest gradient at the motion nearest to the data, and
-    also from equal weights unless the first search ends near the data. The optimum is local: try other weights too.
+    each f_k is a term with its own weight, which sets its unit. Terms in one of the ``groups`` {name: titles} share a
+    weight w_k. The search starts from ``weights``. The w_k are positive, and their sum is that of ``weights``, or 1.
+    Without ``weights``, the search starts from the weights with the smallest gradient at the motion nearest to the
+    data, and also from equal weights unless the first search ends near the data. The optimum is local, so try other
+    initial weights too.
 
     ``start`` is the initial guess of the first optimum (see ``MotionProblem.solve``), by default the motion nearest to
-    the data. ``solver`` computes the optima. ``iterations`` and ``seconds`` limit the search, which Ctrl-C also ends;
-    the result then contains the best weights so far. ``progress`` shows the iterations on stderr.
+    the data. ``solver`` is the solver of the optima. ``iterations`` and ``seconds`` limit the search, which Ctrl-C also
+    ends; the result then contains the best weights so far. ``progress`` shows the iterations on stderr.
 
     Example:
         >>> from torsor import motion
@@ -198,7 +199,7 @@ def fit_weights(
 
 
 def _checked(weights: Mapping[str, float], names: tuple[str, ...], where: str) -> Array:
-    """Return the given weights (k,); raise ModelError if one is missing, unknown or not positive."""
+    """Return the weights as an array (k,); raise ModelError if one is missing, unknown or not positive."""
     by_title = table(weights, where, "weights")
     for name in by_title:
         one_of(name, names, where, "weights")
@@ -211,7 +212,7 @@ def _checked(weights: Mapping[str, float], names: tuple[str, ...], where: str) -
 def _first_optima(
     optima: Optima, residuals: Residuals, candidates: Sequence[Array], starts: Sequence[Array], where: str
 ) -> list[Solved]:
-    """Return optima for some weights, each from the first start that leads to one, sorted by distance from the data."""
+    """Return an optimum for each set of weights, from the first successful start, sorted by distance from the data."""
     solved = (
         next((candidate for candidate in (optima.solved(w, x) for x in starts) if candidate), None) for w in candidates
     )
@@ -227,9 +228,9 @@ def _first_optima(
 
 
 def _best_search(searches: Sequence["_Search"], enough: float) -> "_Search":
-    """Run searches until one ends within a root mean square distance, and return the best.
+    """Run searches until one ends within the root mean square distance ``enough``, and return the best.
 
-    Fits have local optima: weights from gradients at the data may lead to one if the data do not determine the motion.
+    Fits have local optima. If the data do not determine the motion, weights from gradients at the data may lead to one.
     """
     done = list[_Search]()
     for search in searches:
@@ -269,7 +270,7 @@ class _Search:
         return float(np.sqrt(np.mean(self.r**2)))
 
     def run(self) -> str:
-        """Search until the weights settle, and return the status."""
+        """Search until the weights converge, and return the status."""
         for k in range(self.iterations):
             change, predicted = self._step()
             size = float(np.abs(change).max())
@@ -283,7 +284,7 @@ class _Search:
         return "stopped at the iteration limit"
 
     def _step(self) -> tuple[Array, float]:
-        """Return the change of the logarithms (k,) within the trust region, and the reduction that it predicts."""
+        """Return the change (k,) of the logarithms within the trust region, and the predicted reduction."""
         w = self.at.weights
         J = self.by_weights * w
         gradient = J.T @ self.r
@@ -301,7 +302,7 @@ class _Search:
         return whole, float(self.r @ self.r - np.sum((self.r + J @ whole) ** 2))
 
     def _try(self, change: Array, predicted: float) -> bool:
-        """Solve for the weights after a change; return whether they are better."""
+        """Compute the optimum for changed weights; return whether the change is accepted."""
         new_weights = np.maximum(self.at.weights * np.exp(change), MIN_WEIGHT * self.total)
         solved = self.optima.moved(self.at, new_weights * (self.total / new_weights.sum()))
         size = float(np.linalg.norm(change))

@@ -1,4 +1,4 @@
-"""Measured data of a motion, and the distance of a predicted motion from them."""
+"""Measured data of a motion, and the residuals of a predicted motion."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,18 +19,18 @@ from torsor.motion.transcription.node import Node
 from torsor.motion.transcription.phase import is_phase
 
 QUANTITIES = ("q", "v", "a", "tau")
-MIN_MOMENT_DISTANCE = 1e-9  # smallest distance between two moments of the data
+MIN_MOMENT_DISTANCE = 1e-9  # smallest distance between two times of the data, as a fraction of the duration
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Measured:
-    """Measured data with a ``name`` that describes them, such as "walk 3 of person 12".
+    """Measured data with a descriptive ``name``, such as "walk 3 of person 12".
 
-    ``values`` (K, n) are given at the fractions ``shares`` (K,) of the duration of a ``phase`` (its index or name; not
-    needed for a motion of one phase), by default equidistant from 0 to 1. ``of`` is the measured quantity: "q", "v",
-    "a" or "tau" of the coordinates ``names`` (by default all), in SI units, or a function of a ``motion.Node`` that
-    returns a column (n x 1). Distances are divided by ``scale``, such as a standard deviation: one number, one per
-    quantity, or {name: number}.
+    ``values`` (K, n) are given at the fractions ``shares`` (K,) of the duration of a ``phase`` (its index or name;
+    optional if there is only one), by default equidistant from 0 to 1. ``of`` is the measured quantity: "q", "v", "a"
+    or "tau" of the coordinates ``names`` (by default all), in SI units, or a function of a ``motion.Node`` that returns
+    a column (n x 1). Residuals are divided by ``scale``, such as a standard deviation: one number, one per quantity, or
+    {name: number}.
     """
 
     name: str
@@ -75,21 +75,21 @@ class Measured:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Distances(Constraint):
-    """The distances from measured data, as rows without bounds."""
+    """Residuals from measured data, as rows without bounds."""
 
     data_set: Measured
-    key: str  # of the node data
+    key: str  # key of the node data
 
     def moments(self, phase: Any) -> Array:
-        """Return the moments of the data."""
+        """Return the times of the data, as fractions of the duration."""
         return self.data_set.moments
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the values at the moments s (K,), which are the moments of the data."""
+        """Return the values at the fractions s (K,), which are the times of the data."""
         return {self.key: self.data_set.table}
 
     def rows(self, node: Node) -> Rows:
-        """Return the distances, divided by their scales."""
+        """Return the residuals, divided by their scales."""
         measured, robot = self.data_set, node.robot
         if callable(measured.of):
             quantity = ca.densify(ca.SX(measured.of(node)))
@@ -122,7 +122,7 @@ def _phase_of(data: Measured, problem: ProblemStatement) -> int:
 
 
 class Residuals:
-    """The distances of a motion from all data, one vector (R,), and their Jacobian in the variables of a problem."""
+    """Residuals (R,) of a motion from all data, and their Jacobian with respect to the variables of a problem."""
 
     def __init__(self, problem: ProblemStatement, data: Any):
         shared = ("name", "values", "names", "shares", "scale", "phase")
@@ -156,11 +156,11 @@ class Residuals:
         return tuple(data_set.name for data_set in self.sets)
 
     def value(self, x: Array) -> Array:
-        """Return the distances (R,), divided by their scales."""
+        """Return the residuals (R,), divided by their scales."""
         return np.concatenate([batch.value(x)[0] for batch in self._batches])
 
     def jacobian(self, x: Array) -> Array:
-        """Return the derivatives (R, n)."""
+        """Return the derivatives (R, n) of the residuals."""
         result = np.zeros((self.count, self.n))
         for part, batch in zip(self._parts, self._batches, strict=True):
             rows, columns = batch.structure
@@ -169,12 +169,12 @@ class Residuals:
         return result
 
     def root_mean_squares(self, distances: Array) -> tuple[float, ...]:
-        """Return the root mean square distance from each data set, in its scales."""
+        """Return the root mean square residual of each data set, in units of its scale."""
         return tuple(float(np.sqrt(np.mean(distances[part] ** 2))) for part in self._parts)
 
     @property
     def spread(self) -> float:
-        """The sum of squares of the data about their means over time, in their scales; a fit cannot explain more."""
+        """Sum of squared deviations of the scaled data from their means over time; the most a fit can explain."""
         total = 0.0
         for data_set, batch in zip(self.sets, self._batches, strict=True):
             scale = by_name(data_set.scale, batch.kernels.rows[0].labels, np.inf, data_set.name)

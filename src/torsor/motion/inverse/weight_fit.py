@@ -22,15 +22,15 @@ from torsor.motion.results import files
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-UNCLEAR_DEVIATION = 1.0  # standard deviation of a logarithm above which a combination is unclear: a factor of e
-# Change of the data, in scales, for a factor of e in a combination; below it, the data do not depend on the
-# combination.
+UNCLEAR_DEVIATION = 1.0  # standard deviation of the logarithm above which a combination is unclear; 1 is a factor of e
+# Change of the data, in units of their scales, when a combination changes by a factor of e; below this value, the data
+# are considered independent of the combination.
 UNSEEN_CHANGE = 1e-6
 TEXT_FIELDS = ("names", "data", "status")
 
 
 class Combination(NamedTuple):
-    """A combination of weights: {name: exponent} of their product, and the standard deviation of its logarithm."""
+    """A product of powers of weights: {name: exponent}, and the standard deviation of its logarithm."""
 
     exponents: dict[str, float]
     deviation: float
@@ -45,12 +45,12 @@ class WeightFit(Result):
     """The result of ``motion.fit_weights``.
 
     ``motion`` is the predicted motion of the problem with the fitted weights. ``names`` and ``values`` (k,) are the
-    names and values of the weights, ``data`` are the names of the data sets, and ``distances`` are the root mean square
-    distances from them, in their scales. ``nearest`` is the distance of the nearest motion that the constraints allow,
-    over all data, and ``explained`` is the fraction of the variance over time that the prediction explains.
-    ``x_by_weights`` (n, k) and ``data_by_weights`` (R, k) are the exact derivatives of variables and distances with
-    respect to the weights, ``residuals`` (R,) are the distances, and ``history`` (steps, 1 + k) contains the sum of
-    their squares and the weights after each step. For ``flat`` and ``weak`` see ``WeightSensitivities``.
+    names and values of the weights. ``data`` are the names of the data sets, and ``distances`` their root mean square
+    residuals, in units of their scales. ``nearest`` is that of the nearest feasible motion over all data, and
+    ``explained`` is the fraction of the variance over time that the prediction explains. ``x_by_weights`` (n, k) and
+    ``data_by_weights`` (R, k) are the exact derivatives of variables and residuals with respect to the weights,
+    ``residuals`` (R,) are the residuals, and ``history`` (steps, 1 + k) contains the sum of their squares and the
+    weights after each step. For ``flat`` and ``weak``, see ``WeightSensitivities``.
     """
 
     motion: MotionResult
@@ -96,9 +96,9 @@ class WeightFit(Result):
 
     @cached_property
     def _modes(self) -> tuple[Array, Array]:
-        """Singular values (k - 1,) and directions (k, k - 1) of the data's derivatives by log weights of fixed sum."""
+        """Singular values (k - 1,) and directions (k, k - 1) of the data's derivatives with respect to log weights."""
         J, k = self.data_by_weights * self.values, len(self.names)
-        basis = np.linalg.svd(np.ones((1, k)))[2][1:].T  # without the common factor, which has no effect
+        basis = np.linalg.svd(np.ones((1, k)))[2][1:].T  # excludes the common factor, which has no effect
         _, s, vt = np.linalg.svd(J @ basis, full_matrices=False)
         return s, basis @ vt.T
 
@@ -116,7 +116,7 @@ class WeightFit(Result):
 
     @property
     def log_covariance(self) -> Array:
-        """The covariance (k, k) of the log weights, infinite for weights that the data do not determine."""
+        """Covariance (k, k) of the log weights; entries are infinite for weights that the data do not determine."""
         (s, v), unseen = self._modes, self._unseen
         seen = v[:, ~unseen] / np.where(unseen, 1.0, s)[~unseen]
         result = self.noise**2 * seen @ seen.T
@@ -124,7 +124,7 @@ class WeightFit(Result):
 
     @property
     def deviations(self) -> dict[str, float]:
-        """Standard deviations of the log weights, which are relative errors if they are small."""
+        """Standard deviations of the log weights; small ones are relative errors."""
         return dict(zip(self.names, np.sqrt(np.diag(self.log_covariance)).tolist(), strict=True))
 
     @property
@@ -145,7 +145,7 @@ class WeightFit(Result):
 
     @classmethod
     def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "WeightFit":
-        """Load a fit from a .npz file; ``problem``, with the fitted weights, is needed if the file lacks it."""
+        """Load a fit from a .npz file; if it lacks the problem, pass ``problem`` with the fitted weights."""
         with reading_archive(Path(path), cls.kind) as archive:
             motion = MotionResult.of(files.of_archive(archive.part("motion/"), problem, load_problem))
             texts, arrays = {name: archive.settings[name] for name in TEXT_FIELDS}, archive.arrays

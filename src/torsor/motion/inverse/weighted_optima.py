@@ -1,4 +1,4 @@
-"""Optima of a weighted program for changing weights, and their sensitivities to the weights."""
+"""Optima of a program with variable objective weights, and their sensitivities to the weights."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,9 +24,9 @@ from torsor.optimisation.optimum import Optimum, estimated, polished
 
 
 class WeightedProgram:
-    """The program that minimises sum_k w_k f_k(x) under the constraints of a problem, with rows in the same order.
+    """The program that minimises sum_k w_k f_k(x) under the constraints of a problem, with the same row order.
 
-    ``groups`` contains the terms of each f_k, with their own weights. ``weights`` (k,) may be replaced at any time.
+    ``groups`` contains the terms of each f_k with their weights. ``weights`` (k,) may be replaced at any time.
     """
 
     def __init__(self, problem: ProblemStatement, groups: Mapping[str, Sequence[Cost]], weights: Array):
@@ -42,7 +42,7 @@ class WeightedProgram:
         self.structure = self._rows.structure
 
     def _cost(self, terms: Sequence[Cost]) -> Program:
-        """Return the program of some objective terms; its only rows are those of rates."""
+        """Return the program of the objective ``terms``; its only rows are those of rates."""
         problem, layout = self.problem, self._rows.layout
         batches = [
             Batch(problem.kernels_of(group), layout, phase, np.array(moments), np.array(weights))
@@ -87,10 +87,10 @@ class WeightedProgram:
 
 
 def cost_groups(problem: ProblemStatement, groups: Mapping[str, Sequence[str]] | None) -> dict[str, list[Cost]]:
-    """Return the objective terms that share a weight, by the name of the weight.
+    """Return the objective terms that share a weight, by weight name.
 
-    ``groups`` is {name of a weight: titles of its terms}; by default each term has its own weight. ModelError is raised
-    if a term is in no group or in two, or if the problem has fewer than two weights.
+    ``groups`` is {weight name: titles of its terms}. By default, each term has a separate weight. ModelError is raised
+    if a term is not in exactly one group, or if the problem has fewer than two weights.
     """
     where, titles = f"{problem.name}: weights", [cost.title for cost in problem.costs]
     for title in titles:
@@ -119,11 +119,11 @@ def cost_groups(problem: ProblemStatement, groups: Mapping[str, Sequence[str]] |
     return result
 
 
-SOLVER_TOLERANCE = 1e-7  # of the solver; Newton steps then make the optimum exact
+SOLVER_TOLERANCE = 1e-7  # tolerance of the solver; Newton steps then refine the optimum to machine precision
 
 
 class Solved(NamedTuple):
-    """The optimum for given weights; ``is_exact`` is False if Newton steps on its active set did not converge."""
+    """An optimum and its weights; ``is_exact`` is False if Newton steps on its active set did not converge."""
 
     weights: Array
     optimum: Optimum
@@ -138,7 +138,7 @@ class Solved(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Optima:
-    """Solver of a weighted program for different weights; Ctrl-C and the time limit ``until`` stop it."""
+    """Solver of a weighted program for changing weights; Ctrl-C and the time limit ``until`` stop it."""
 
     program: WeightedProgram
     solver: str
@@ -163,15 +163,15 @@ class Optima:
     def solved(self, weights: Array, start: Array) -> Solved | None:
         """Return the optimum for weights (k,) near variables (n,), or None if the solver finds none.
 
-        With zero multipliers, an interior-point method stays near its start; otherwise it first moves away from bounds.
-        If there are several local optima, the optimum near the data is needed.
+        The solver starts with zero multipliers, so that an interior-point method stays near its start instead of moving
+        away from bounds. If there are several local optima, the one near the data is needed.
         """
         n, m = self.program.n, self.program.m
         still = Outcome(start, np.zeros(m), np.zeros(n), np.nan, 0, "", True)
         return self._search(weights, start, still) or self._search(weights, start, None)
 
     def moved(self, before: Solved, weights: Array) -> Solved | None:
-        """Return the optimum for different weights, by Newton steps from the predicted point or by the solver."""
+        """Return the optimum for changed weights, by Newton steps from the predicted point or by the solver."""
         x = before.optimum.x + self.by_weights(before) @ (weights - before.weights)
         x = np.clip(x, self.program.lower, self.program.upper)
         self.program.weights = weights
@@ -203,7 +203,7 @@ class WeightSensitivities(NamedTuple):
     """Sensitivities of an optimum to the weights of its objective.
 
     ``names`` are the names of the k weights. ``x`` (n, k) are the derivatives of the problem's variables with respect
-    to a factor of each weight (1 for the weights of the problem). ``flat`` is the number of directions in which the
+    to a factor on each weight (1 for the weights of the problem). ``flat`` is the number of directions in which the
     optimum is not unique. ``weak`` is the number of active inequalities with multipliers near 0, for which derivatives
     are one-sided.
     """
@@ -217,8 +217,8 @@ class WeightSensitivities(NamedTuple):
 def weight_sensitivities(result: Solution) -> WeightSensitivities:
     """Return the exact derivatives of a solved motion with respect to the weights of its objective terms.
 
-    They follow from the implicit function theorem on the active constraints. If all weights are multiplied by the same
-    factor, the motion does not change, so the columns times the weights sum to 0.
+    They follow from the implicit function theorem applied to the active constraints. Multiplying all weights by the
+    same factor does not change the motion, so the columns sum to 0.
 
     Example:
         >>> from torsor import motion

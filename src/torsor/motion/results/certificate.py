@@ -1,10 +1,10 @@
-"""Proofs that a motion keeps its bounds at all times, also between the nodes.
+"""Proofs that a motion satisfies its bounds at all times, including between the nodes.
 
-The rows of all constraints are enclosed over intervals of time (``transcription/ranges.py``), at first ``FIRST_WIDTH``
-of the phase or less. Where a bound is neither shown nor violated for certain, the interval is halved, until all bounds
-are shown, it is shorter than ``MIN_WIDTH``, or more than ``MAX_HALVED`` intervals would be halved. The proof concerns
-the exact curve of the control points and the model that the compiled functions describe; rounding is part of the
-enclosures.
+The rows of all constraints are enclosed over time intervals (``transcription/ranges.py``), initially at most
+``FIRST_WIDTH`` of the phase. If a bound is neither proven nor definitely violated, the interval is halved. This ends
+when all bounds are proven, the interval is shorter than ``MIN_WIDTH``, or more than ``MAX_HALVED`` intervals would be
+halved. The proof applies to the exact curve of the control points and to the model of the compiled functions. The
+enclosures include rounding.
 """
 
 from collections.abc import Mapping
@@ -22,10 +22,10 @@ from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.term import Constraint
 from torsor.motion.transcription.ranges import Pieces, RowRanges
 
-# Fractions of a phase: the longest interval at first, and the shortest one that is halved no further.
+# Fractions of a phase: the longest initial interval, and the length below which intervals are not halved.
 FIRST_WIDTH, MIN_WIDTH = 1 / 64, 1e-6
-MAX_HALVED = 2**15  # largest number of intervals of a phase that are halved at a time, so that memory suffices
-# Relative change of the duration: the first one that is tried, the largest one, and the accuracy of the search.
+MAX_HALVED = 2**15  # largest number of intervals of a phase that are halved simultaneously, which limits memory
+# Relative change of the duration: the first trial, the maximum, and the accuracy of the search.
 FIRST_STRETCH, MAX_STRETCH, STRETCH_ACCURACY = 1e-6, 1.0, 0.02
 
 S = TypeVar("S", bound=Solution)
@@ -35,9 +35,9 @@ S = TypeVar("S", bound=Solution)
 class CertifiedBound:
     """The result for one row of a constraint at all times.
 
-    ``excess`` is a proven upper bound of the excess over the bound, in units of the row; it is negative if the row
-    keeps a distance from its bound. ``intervals`` are the times (s) within which the bound is not shown, and
-    ``is_violated`` states whether it is violated in one of them for certain.
+    ``excess`` is a proven upper bound on the violation, in units of the row; it is negative if the row keeps a margin.
+    ``intervals`` are the time intervals (s) in which the bound is not shown, and ``is_violated`` states whether it is
+    definitely violated in one of them.
     """
 
     title: str
@@ -53,13 +53,13 @@ class CertifiedBound:
 
     @property
     def status(self) -> str:
-        """The word in the table: shown, violated, or not shown."""
+        """The status in the table: "shown", "violated" or "not shown"."""
         return "shown" if self.is_shown else "violated" if self.is_violated else "not shown"
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """The result of ``MotionResult.certify``: one entry per inequality row, and {title: reason} of unchecked terms."""
+    """The result of ``MotionResult.certify``: one entry per inequality row, and {title: reason} for unchecked terms."""
 
     bounds: tuple[CertifiedBound, ...]
     unchecked: Mapping[str, str]
@@ -87,7 +87,7 @@ def _text(intervals: tuple[tuple[float, float], ...]) -> str:
 
 
 def certify(problem: ProblemStatement, x: Array, tolerance: float = 0.0) -> Certificate:
-    """Return what can be shown of the bounds of a problem at all times of the motion of variables x (n,).
+    """Return the certificate of a problem's bounds at all times of the motion with the variables x (n,).
 
     Rows may exceed their bounds by ``tolerance`` times their scale, which is half the distance between their bounds or
     the magnitude of the only bound.
@@ -117,7 +117,7 @@ def certify(problem: ProblemStatement, x: Array, tolerance: float = 0.0) -> Cert
             over = np.maximum(above - upper, lower - below)
             is_open = is_active & ~(over <= allowed)  # also for NaN
             over = np.where(is_active, np.where(np.isnan(over), np.inf, over), -np.inf)
-            is_broken = is_open & (over > allowed + 3 * remainders)  # 2, and rounding
+            is_broken = is_open & (over > allowed + 3 * remainders)  # twice the remainder, and rounding
             is_halved = (is_open & ~is_broken).any(axis=1) & (last - first > MIN_WIDTH)
             is_halved &= is_halved.sum() <= MAX_HALVED
             is_left = is_halved[:, None] & is_open
@@ -137,9 +137,9 @@ def certify(problem: ProblemStatement, x: Array, tolerance: float = 0.0) -> Cert
 
 
 def _intervals(ranges: RowRanges, problem: ProblemStatement, index: int, pieces: Pieces) -> tuple[Array, Array, Flags]:
-    """Return the first intervals of s (K,) of a phase, and which rows are bounded there (K, m).
+    """Return the initial intervals of s (K,) of a phase, and flags (K, m) of the rows that are bounded there.
 
-    Terms that hold at given moments have intervals of length 0.
+    Terms that apply at specified times have intervals of length 0.
     """
     phase = problem.stages[index]
     held = [each for each in ranges.checked if each.term.holds_in(index, phase)]
@@ -164,7 +164,7 @@ def _intervals(ranges: RowRanges, problem: ProblemStatement, index: int, pieces:
 
 
 def _merged(intervals: list[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    """Return intervals in order, those that touch as one."""
+    """Return the intervals in order, with touching ones merged."""
     result: list[tuple[float, float]] = []
     for begin, end in sorted(intervals):
         if result and begin <= result[-1][1] * (1 + 1e-12):

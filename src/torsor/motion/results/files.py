@@ -1,4 +1,4 @@
-"""Solutions on disk, one or several: the contents of .npz files, including the problem, and their checks."""
+"""Files of one or more solutions: the contents of .npz files, including the problem, and their validation."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ P = TypeVar("P", bound=ProblemStatement)
 
 LONGEST, MAX_ITERATIONS = 1000, 10**9  # largest length of a status, and number of iterations
 OBJECTIVE_TOLERANCE = 1e-6  # relative difference within which two objectives are equal
-MAX_BOUND_VIOLATION = 1e-3  # largest violation of a variable bound that a solver leaves
+MAX_BOUND_VIOLATION = 1e-3  # largest violation of a variable bound in a solver's result
 # Header keys: the problem name, and the reason why it is not included.
 NAME_KEY, REASON_KEY = "problem", "without_problem"
 UNITS = {"x": "control points rad, m; durations s; other numbers SI", "seconds": "s", "multipliers": "scaled rows"}
@@ -61,7 +61,7 @@ def archive(result: Solution) -> Archive:
         "solver": result.solver,
         "robot": as_bytes(robot_text(result.robot)),
     }
-    if result.passes:  # a problem that is passed to ``load`` lacks the knots and nodes that refinement added
+    if result.passes:  # a problem passed to ``load`` lacks the knots and nodes added by refinement
         for k, phase in enumerate(result.problem.stages):
             arrays |= {f"knots_{k}": phase.spline.inner, f"nodes_{k}": phase.nodes}
     problem, why = _written(result.problem)
@@ -70,7 +70,7 @@ def archive(result: Solution) -> Archive:
 
 
 def _written(problem: ProblemStatement) -> tuple[dict[str, Any], str]:
-    """Return the problem as arrays, as readable TOML or as JSON; or no arrays and the reason."""
+    """Return the problem as arrays of readable TOML or JSON, or no arrays and the reason."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             save_problem(problem, Path(folder, PROBLEM_FILES["problem"]))
@@ -92,7 +92,7 @@ def of_archive(found: Archive, problem: P | None, read_problem: Callable[[Path],
 
 
 def _refined_as(found: Mapping[str, Any], problem: P) -> P:
-    """Return a given problem with the knots and nodes that refinement added before the solution was saved."""
+    """Return a problem with the knots and nodes that refinement had added when the solution was saved."""
     phases = list[Phase]()
     for k, phase in enumerate(problem.stages):
         knots, nodes = (found.get(f"{name}_{k}") for name in ("knots", "nodes"))
@@ -162,9 +162,9 @@ def _solution(found: Mapping[str, Any], settings: Mapping[str, Any], problem: Pr
     return Solution(problem, outcome, solver, tolerance, setup, seconds, passes, settings)
 
 
-SHARED_ARRAYS = ("problem", "problem_robot", "problem_json", "robot")  # arrays that most results have in common
+SHARED_ARRAYS = ("problem", "problem_robot", "problem_json", "robot")  # arrays that most results share
 MAX_RESULTS = 1_000_000
-ALIKE_TOLERANCE = 1e-3  # relative difference of objectives below which their axis is not stretched further
+ALIKE_TOLERANCE = 1e-3  # smallest relative range of the objective axis
 
 
 def archive_of_several(results: Sequence[Solution], seeds: Sequence[int]) -> Archive:
@@ -175,7 +175,7 @@ def archive_of_several(results: Sequence[Solution], seeds: Sequence[int]) -> Arc
 
 
 def packed(results: Sequence[Solution]) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    """Return the arrays of several results, with shared arrays stored once, and the settings of the first."""
+    """Return the arrays of several results, with shared arrays stored once, and the settings of the first result."""
     arrays: dict[str, Any] = {}
     first = archive(results[0])
     for k, result in enumerate(results):
@@ -198,7 +198,7 @@ def several_of_archive(
 
 
 def unpacked(found: Archive, problems: Sequence[P | None], read_problem: Callable[[Path], P]) -> list[Solution]:
-    """Return the results that ``packed`` stored; ``problems`` has the problem of each, or None if it is in the file."""
+    """Return the results that ``packed`` stored; ``problems`` has an entry for each, None if the file has it."""
     solutions = list[Solution]()
     for k, problem in enumerate(problems):
         part = found.part(f"{k}/")
@@ -209,7 +209,7 @@ def unpacked(found: Archive, problems: Sequence[P | None], read_problem: Callabl
 
 
 def columns(results: Sequence[Solution], labels: Sequence[Any], name: str = "seed") -> list[Column]:
-    """Return the table: label, objective, duration, iterations and status of each result."""
+    """Return table columns: label, objective, duration, iterations and status of each result."""
     return [
         Column(name, "1" if all(map(is_number, labels)) else "", list(labels)),
         Column("objective", "1", [result.outcome.objective for result in results]),
@@ -242,7 +242,7 @@ def content(results: Sequence[Solution], labels: Sequence[Any], name: str = "see
 
 
 def plot(results: Sequence[Solution], seeds: Sequence[int], path: str | Path | None) -> "Figure":
-    """Plot the objectives, best first; hollow markers are results that are not solved."""
+    """Plot the objectives, best first; hollow markers denote unsolved results."""
     figure = new_figure(8.0, 4.0)
     axes = figure.subplots()
     values = np.array([result.outcome.objective for result in results])
@@ -259,7 +259,7 @@ def plot(results: Sequence[Solution], seeds: Sequence[int], path: str | Path | N
     axes.locator_params("x", integer=True)
     axes.ticklabel_format(axis="y", useOffset=False)
     known = values[np.isfinite(values)]
-    if known.size and np.ptp(known) < ALIKE_TOLERANCE * np.abs(known).max():  # so that equal results look equal
+    if known.size and np.ptp(known) < ALIKE_TOLERANCE * np.abs(known).max():  # draws equal results at equal height
         half = ALIKE_TOLERANCE * float(np.abs(known).max())
         axes.set_ylim(float(known.mean()) - half, float(known.mean()) + half)
     if axes.lines:
@@ -272,7 +272,7 @@ def plot(results: Sequence[Solution], seeds: Sequence[int], path: str | Path | N
 
 
 def summary(results: Sequence[Solution], labels: Sequence[Any], title: str, name: str = "seed") -> Summary:
-    """Return the short table of several results."""
+    """Return a short table of several results."""
     rows = [
         (str(label), f"{result.outcome.objective:.6g}", str(result.iterations), result.status)
         for label, result in zip(labels, results, strict=True)

@@ -15,7 +15,7 @@ from torsor.simulation import Trajectory, simulate
 
 
 class Replay(NamedTuple):
-    """A motion reproduced by forward dynamics, and its largest position and velocity deviations."""
+    """A motion replayed by forward dynamics, and its largest position and velocity deviations."""
 
     trajectory: Trajectory
     q_error: float
@@ -23,7 +23,7 @@ class Replay(NamedTuple):
 
 
 def _forces(result: Solution, tau: Array) -> Array:
-    """Return forces (..., nv) of all coordinates, 0 for those that are not active."""
+    """Return the forces (..., nv) of all coordinates, which are 0 for inactive ones."""
     robot = result.robot
     if not robot.loops:
         return tau
@@ -33,7 +33,7 @@ def _forces(result: Solution, tau: Array) -> Array:
 
 
 def trajectory(result: Solution) -> Trajectory:
-    """Return the motion on its grid as a trajectory, with contact wrenches and the forces that act with them."""
+    """Return the motion on its grid as a trajectory, with contact wrenches and the corresponding forces."""
     at, contact = result.moments, result.problem.contact(result)
     tau, external = (_forces(result, at.tau), None) if contact is None else contact
     made = {"made": f"{result.problem.name}, found by {result.solver}"}
@@ -41,10 +41,10 @@ def trajectory(result: Solution) -> Trajectory:
 
 
 def replay(result: Solution, steps: int) -> Replay:
-    """Return the motion that the forces produce from the initial state, phase by phase.
+    """Return the motion that the forces produce from the initial state of each phase.
 
-    Unactuated coordinates have no force, not even the small residual of the splines. Forces are functions of time and
-    constant during each step, with their value in its middle, so the error is of second order in the step.
+    The forces of unactuated coordinates are exactly 0, without the small residual of the splines. In each step, forces
+    are constant at their midpoint value, so the error is of second order in the step length.
     """
     whole_number(steps, result.problem.name, "steps")
     robot, s = result.robot, np.linspace(0.0, 1.0, steps + 1)
@@ -63,7 +63,7 @@ def replay(result: Solution, steps: int) -> Replay:
         def piecewise_constant(t: float, q: Array, v: Array, tau: Array = tau, h: float = h) -> Array:
             return np.asarray(tau[min(round(t / h), len(tau) - 1)])
 
-        with warnings.catch_warnings():  # the result itself reports by how much forces exceed limits between nodes
+        with warnings.catch_warnings():  # the result reports how far forces exceed limits between nodes
             warnings.simplefilter("ignore", ModelWarning)
             made = simulate(robot, q, v, T, controller=piecewise_constant, step=h * (1 + 1e-9), progress=False)
         parts.append(replace(made, times=made.times + begun))

@@ -1,4 +1,4 @@
-"""Reports of a solution: tables for the terminal, plain values for JSON, and a figure of its curves."""
+"""Reports of a solution: tables for the terminal, plain values for JSON, and a figure of the curves."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -75,7 +75,7 @@ def _quantity(result: Solution, name: str) -> Quantity:
 
 
 def _bounds(result: Solution, name: str, names: Sequence[str]) -> Iterator[Bound]:
-    """Yield the times between which a term bounds this quantity, and the bounds of its curves."""
+    """Yield the time span in which each term bounds the quantity, and the bounds of its curves."""
     begun, labels = np.cumsum(result.durations) - result.durations, list(names)
     for batch in result.program.batches:
         T, start = result.durations[batch.phase], begun[batch.phase]
@@ -185,7 +185,7 @@ def tables(result: Solution) -> Group:
 
 
 def plain(result: Solution) -> dict[str, Any]:
-    """Return figures, constraints and the trajectory as numbers, lists and strings."""
+    """Return key figures, constraints and the trajectory as numbers, lists and strings."""
     robot, at, contact = result.robot, result.moments, result.problem.contact(result)
     content: dict[str, Any] = {
         "units": {"T": "s", "durations": "s", "trajectory.t": "s"},
@@ -229,7 +229,7 @@ def plain(result: Solution) -> dict[str, Any]:
 
 
 def summary(result: Solution) -> Summary:
-    """Return the short table of a result: figures and constraints."""
+    """Return a short table of a result: key figures and constraints."""
     terms = [f"{part.weight:.4g} x {part.title}" for part in result.parts]
     facts = {
         "robot": result.robot.name,

@@ -1,4 +1,4 @@
-"""A motion sampled at given times: positions and their rates, forces and their rates, joint reactions."""
+"""Samples of a motion: positions and their derivatives, forces and their rates, and joint reactions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class _Sampled(Constraint):
     names: tuple[str, ...]
 
     def parts(self, node: Node) -> list[ca.SX]:
-        """Return each quantity as a column; reactions are six numbers per joint, joint by joint."""
+        """Return each quantity as a column; reactions have six numbers per joint."""
         return [ca.vec(node.wrenches().T) if name == "reactions" else getattr(node, name) for name in self.names]
 
     def rows(self, node: Node) -> Rows:
@@ -41,7 +41,7 @@ class _Sampled(Constraint):
 
 
 class _Sampler:
-    """Kernels of sampled quantities; constant entries are not rows of the kernels and are filled in here."""
+    """Kernels of sampled quantities, and their constant entries, which are not rows of the kernels."""
 
     def __init__(self, problem: ProblemStatement, term: _Sampled):
         self.kernels = problem.kernels_of([term])
@@ -53,7 +53,7 @@ class _Sampler:
         self.indices = [int(label) for label in self.kernels.rows[0].labels]
 
     def __call__(self, **inputs: Any) -> Array:
-        """Return the rows (..., all) at nodes (...)."""
+        """Return all entries (..., rows) at nodes (...)."""
         result = self.kernels.value(**inputs).get("rows")
         if result is not None and len(self.indices) == len(self.constants):
             return result
@@ -70,11 +70,11 @@ _GROUPS: dict[tuple[str, ...], _Sampled] = {
 
 
 class Profiled:
-    """A mixin with the quantities of a motion at its ``moments``."""
+    """Mixin with the quantities of a motion at its ``moments``."""
 
     @property
     def moments(self) -> "Moments":
-        """The motion at the moments."""
+        """The samples of the motion."""
         raise NotImplementedError
 
     @cached_property
@@ -99,12 +99,12 @@ class Profiled:
 
     @cached_property
     def tau(self) -> Array:
-        """Forces (..., nv) in N m and N; with closed loops, of the active coordinates (..., N)."""
+        """Forces (..., nv) in N m and N; with closed loops, those of the active coordinates (..., N)."""
         return self.moments.sampled("tau")
 
     @cached_property
     def tau_rate(self) -> Array:
-        """Force rates, in N m/s and N/s."""
+        """Force rates (..., nv), in N m/s and N/s; with closed loops, those of the active coordinates (..., N)."""
         return self.moments.sampled("tau_rate")
 
     @cached_property
@@ -133,7 +133,7 @@ class Course:
             [np.pad(piece, ((0, 0), (0, powers - piece.shape[1]), (0, 0))) for piece in pieces]
         )
         self._starts = np.concatenate([T * begins for begins, T in zip(starts, self.durations, strict=True)])
-        # The piece at s of phase p is found at p + s; the end of a phase belongs to its last piece.
+        # The piece at s of phase p is looked up at p + s; the end of a phase belongs to its last piece.
         places = np.concatenate([k + begins for k, begins in enumerate(starts)])
         self._places = TimeAxis(places, problem.name, len(places) - 1)
         self._last = np.cumsum([len(begins) for begins in starts]) - 1
@@ -148,7 +148,7 @@ class Course:
         return Moments(self, times, phase, min(s, 1.0) if isinstance(phase, int) else np.minimum(s, 1.0))
 
     def at_fractions(self, fractions: Sequence[Array]) -> "Moments":
-        """Return the motion at fractions s of each phase, without the start of later phases."""
+        """Return the motion at fractions s of each phase; the start of later phases is omitted."""
         parts = [fraction if k == 0 else fraction[fraction > 0] for k, fraction in enumerate(fractions)]
         layouts = zip(self.phases, parts, self._begun[:-1], strict=True)
         times = [begun + phase.times(self.x, part) for phase, part, begun in layouts]
@@ -157,7 +157,7 @@ class Course:
 
     @cached_property
     def _plain(self) -> Array | None:
-        """The polynomials (S, powers, nv) of the coordinates, if these are profiles or do not move, otherwise None."""
+        """The polynomials (S, powers, nv) of the coordinates if each is a profile or constant, otherwise None."""
         problem, model = self.problem, self.problem.model
         if model.is_closed or model.path is not None or problem.stages[0].clock:
             return None
@@ -189,7 +189,7 @@ class Course:
 
 
 def _pieces(phase: PhaseLayout, x: Array, s: Array, T: float) -> Array:
-    """Return profile coefficients (S, powers, N) of a phase, for pieces that start at s (S,), in time since then."""
+    """Return profile coefficients (S, powers, N) of a phase, for pieces that start at s (S,), in local time."""
     points, powers = phase.points(x), 1 + max(spline.degree for spline in phase.splines)
     result = np.zeros((len(s), powers, len(points)))
     for k, spline in enumerate(phase.splines):
@@ -201,10 +201,10 @@ class Moments(Profiled):
     """A motion sampled at ``times`` t (...), in s.
 
     ``q`` (..., nq), ``v``, ``a``, ``j`` (..., nv) are positions and their derivatives, ``tau`` (..., nv) are forces,
-    and ``tau_rate`` are their rates (with closed loops, of the active coordinates: (..., N)). ``reactions`` (..., L, 6)
-    are the moment and force that each parent exerts on its link, at the link's origin in its axes. ``phase`` (...) is
-    the index of the phase and ``s`` (...) its elapsed fraction. Where two phases meet, ``at`` returns the start of the
-    later one.
+    and ``tau_rate`` are their rates; with closed loops, those of the active coordinates (..., N). ``reactions`` (...,
+    L, 6) are the moment and force that each parent exerts on its link, at the link origin, in link axes. ``phase``
+    (...) is the index of the phase and ``s`` (...) its elapsed fraction. Where two phases meet, ``at`` returns the
+    start of the later one.
     """
 
     def __init__(self, course: Course, times: Any, phase: Any, s: Any):
@@ -216,7 +216,7 @@ class Moments(Profiled):
 
     @property
     def moments(self) -> "Moments":
-        """The moments themselves, as the mixin requires."""
+        """The samples themselves, as required by the mixin."""
         return self
 
     def sampled(self, name: str) -> Array:

@@ -1,4 +1,4 @@
-"""The solution of a motion problem: the motion with its forces, and figures about it."""
+"""The solution of a motion problem: the motion with its forces, objective and constraint values."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -23,14 +23,14 @@ from torsor.optimisation.optimum import Curvature, curvature_at
 from torsor.robot.robot import Robot
 
 VARIABLE_TITLES = ("Duration", "Number", "Control point")  # titles of variable bounds
-FINER_FACTOR = 10  # factor of the number of nodes on the grid on which violations between nodes are checked
+FINER_FACTOR = 10  # factor of the number of nodes on the grid for violations between nodes
 ACTIVE_DISTANCE = 1e-6  # scaled distance from a bound below which a row is active
 
 
 class Active(NamedTuple):
-    """A row at its bound: its term and label, phase and time, the side and the bound, and dJ/d(bound) in user units.
+    """A row at its bound: term and label, phase and time, side and bound, and dJ/d(bound) in user units.
 
-    ``phase`` and ``time`` (s, since the start of the motion) are None for end conditions and variable bounds.
+    ``phase`` and ``time`` (s, from the start of the motion) are None for end conditions and variable bounds.
     """
 
     title: str
@@ -44,11 +44,11 @@ class Active(NamedTuple):
 
 @dataclass(frozen=True)
 class Group:
-    """All rows with one name: their number, the number of active ones, and their largest violation.
+    """All rows of one name: their number, the number of active ones, and the largest violation.
 
     ``violation`` is in the units of the rows, ``scaled`` is relative to their scales, and ``fine`` is the scaled
     violation on a grid ten times finer. ``label`` and ``time`` state where it occurs. ``sensitivity`` is {(label,
-    side): dJ/d(bound)} for a bound that changes at all times at once.
+    side): dJ/d(bound)} for a bound that changes by the same amount at all times.
     """
 
     title: str
@@ -63,7 +63,7 @@ class Group:
 
 
 def time_of(program: Program, x: Array, row: Row) -> float | None:
-    """Return the time of a row in s since the start of the motion, or None for end conditions."""
+    """Return the time of a row in s from the start of the motion, or None for end conditions."""
     if row.phase is None or row.s is None:
         return None
     seconds = [phase_layout.seconds(x) for phase_layout in program.layout.phases]
@@ -73,7 +73,7 @@ def time_of(program: Program, x: Array, row: Row) -> float | None:
 def on_finer_grid(program: Program) -> tuple[Program, Flags]:
     """Return the program with ten times as many nodes, and flags (m,) of the rows that must hold.
 
-    Terms that hold only at given moments (``at``) are not checked between them.
+    Terms that apply only at specified times (``at``) are not checked between them.
     """
     batches, required = list[Batch](), list[Flags]()
     for batch in program.batches:
@@ -95,8 +95,8 @@ def active_rows(program: Program, x: Array, multipliers: Array, bound_multiplier
     """Return the rows and variables at their bounds.
 
     With L = f + multipliers . rows, df/d(bound) = -multiplier, here per unit of the unscaled row. A row is active if it
-    is at its bound, or if its multiplier exceeds its distance from it, because interior-point methods stop at a small
-    distance from bounds.
+    is at its bound, or if its multiplier exceeds its distance from the bound, because interior-point methods stop at a
+    small distance from bounds.
     """
     g, lower, upper, scales = program.value(x)[1], program.row_lower, program.row_upper, program.scales
     rows_at_bounds = []
@@ -165,12 +165,12 @@ def groups(
 
 
 GRID_STEPS = 200  # steps of the profiles in each phase
-MIN_TOLERANCE = 1e-8  # scaled violation that counts as 0 for any tolerance
+MIN_TOLERANCE = 1e-8  # scaled violation that counts as 0, regardless of the tolerance
 BETWEEN = 0.05  # scaled violation between nodes above which a motion is "optimal at the nodes only"
 
 
 class Part(NamedTuple):
-    """A term of the objective: its name, its weight, and its unweighted value with and without smoothing."""
+    """A term of the objective: name, weight, and unweighted value with and without smoothing."""
 
     title: str
     weight: float
@@ -210,7 +210,7 @@ def value_of(problem: ProblemStatement, x: Array, term: Cost) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Solution(Profiled):
-    """A problem with the outcome of its solver; ``MotionResult`` documents the fields."""
+    """A problem with its solver outcome; ``MotionResult`` documents the fields."""
 
     problem: ProblemStatement
     outcome: Outcome
@@ -261,7 +261,7 @@ class Solution(Profiled):
 
     @property
     def log(self) -> list[Iteration]:
-        """The iterations: number, objective, violation, step."""
+        """The solver iterations, each with number, objective, violation and step."""
         return self.outcome.log
 
     @cached_property
@@ -295,7 +295,7 @@ class Solution(Profiled):
 
     @cached_property
     def distance(self) -> float:
-        """The estimated relative distance of the objective from its optimum with any number of control points.
+        """The estimated relative distance of the objective from its limit with more control points.
 
         It is extrapolated from the changes of the objective in refinement rounds, as a geometric series with a ratio
         from 1/4 to 1/2, or 2/3 after the first round. It is NaN if no control points were added.
@@ -320,7 +320,7 @@ class Solution(Profiled):
 
     @cached_property
     def curvature(self) -> Curvature | None:
-        """The second-order conditions from the exact Hessian, or None if the solver did not reach an optimum."""
+        """The second-order conditions, from the exact Hessian; None if the solver did not reach an optimum."""
         return curvature_at(self.program, self.outcome) if self.is_solved else None
 
     # Profiles
@@ -331,7 +331,7 @@ class Solution(Profiled):
 
     @cached_property
     def course(self) -> Course:
-        """The motion over time."""
+        """The motion as a function of time."""
         return Course(self.problem, self.x)
 
     @property
@@ -362,9 +362,9 @@ class Solution(Profiled):
 
     @cached_property
     def fine(self) -> tuple[Program, Array]:
-        """The program on a grid ten times finer, and the violations (m,) of its rows, infinite for NaN.
+        """The program on a grid ten times finer, and its row violations (m,), which are infinite for NaN.
 
-        Rows that need not hold between the nodes have violation 0.
+        Rows that need not hold between the nodes have a violation of 0.
         """
         program, required = on_finer_grid(self.program)
         with np.errstate(invalid="ignore"):
@@ -373,7 +373,7 @@ class Solution(Profiled):
 
     @cached_property
     def max_violation_fine(self) -> float:
-        """The largest violation on a grid ten times finer, infinite for NaN: a check by sampling, not a proof."""
+        """The largest scaled violation on a grid ten times finer, infinite for NaN; it is sampled, not proven."""
         return max(float(self.fine[1].max(initial=0.0)), self.max_violation)
 
     @property
@@ -403,7 +403,7 @@ class Solution(Profiled):
 
     @property
     def counts(self) -> dict[str, int]:
-        """Numbers of variables, constraints, equalities, known control points and frozen coordinates."""
+        """Numbers of variables, constraints, equations, known control points and frozen coordinates."""
         program, layout = self.program, self.program.layout
         points = sum(spline.count for phase_layout in layout.phases for spline in phase_layout.splines)
         free = sum(int((phase_layout.columns >= 0).sum()) for phase_layout in layout.phases)

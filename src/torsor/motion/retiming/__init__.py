@@ -1,5 +1,6 @@
-"""Retiming: the fastest timing of a given joint path within bounds.
+"""Retiming: the fastest timing of a prescribed joint path within bounds.
 
-Modules import downwards only, from the top: ``retime`` (by reachability analysis); ``given`` (path arguments);
-``result``; ``smooth`` (by an interior-point method, with jerk and torque-rate bounds); ``bounds``; ``path``.
+Modules import only from modules below them. From top to bottom, they are ``retime`` (reachability analysis), ``given``
+(path arguments), ``result``, ``smooth`` (interior-point method with jerk and torque-rate bounds), ``bounds`` and
+``path``.
 """

@@ -1,4 +1,4 @@
-"""Bounds of a retimed motion, by default the robot's bounds; missing bounds are errors."""
+"""Bounds of a retimed motion, which default to the robot's limits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ SOURCES = SOURCE_GIVEN, SOURCE_ROBOT, SOURCE_NONE = "given", "of the robot", "no
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Lower and upper bounds (2, n) of each kind, infinite if there is none, and their sources.
+    """Lower and upper bounds (2, n) of each kind, infinite where there is none, and their sources.
 
     ``reactions`` are tuples (joint, index of its link, "force" or "moment", bound in N or N m).
     """
@@ -57,12 +57,12 @@ class Bounds:
         return cls(values, sources, _reactions(robot, reactions, where))
 
     def has(self, kind: str) -> bool:
-        """Return whether any coordinate has a bound of a kind."""
+        """Return whether any coordinate has a bound of the kind ``kind``."""
         return self.sources[kind] != SOURCE_NONE
 
     @cached_property
     def smooth(self) -> bool:
-        """Whether acceleration or torque rates are bounded, which requires a timing without steps of s''."""
+        """Whether jerks or torque rates are bounded, which requires a timing with continuous s''."""
         return any(self.has(kind) for kind in RATE_KINDS)
 
     def text(self, kind: str, k: int) -> str:
@@ -81,9 +81,9 @@ class Bounds:
 
 
 def _ends(own: Array | None, given: Any, names: Sequence[str], where: str, kind: str) -> Array:
-    """Return lower and upper bounds (2, n), given one number, n numbers, {name: number}, or (n, 2).
+    """Return lower and upper bounds (2, n), from one number, n numbers, {name: number}, or (n, 2).
 
-    ``own`` are the robot's bounds, which hold if none are given, and for names that are missing in a table.
+    ``own`` are the robot's bounds, the defaults for missing bounds and for names that a table omits.
     """
     n = len(names)
     value: Any = own if given is None else given
@@ -107,7 +107,7 @@ def _ends(own: Array | None, given: Any, names: Sequence[str], where: str, kind:
 
 
 def _check_bounded(names: Sequence[str], values: Mapping[str, Array], given: Mapping[str, Any], where: str) -> None:
-    """Raise ModelError if a coordinate has no bound and was not explicitly declared unbounded."""
+    """Raise ModelError if a coordinate has no bound and is not explicitly unbounded."""
     finite = {kind: np.isfinite(values[kind]).all(axis=0) for kind in ("velocity", "acceleration", "torque")}
     velocity = given.get("velocity")
     said = velocity if isinstance(velocity, Mapping) else () if velocity is None else names
@@ -124,7 +124,7 @@ def _check_bounded(names: Sequence[str], values: Mapping[str, Array], given: Map
 
 
 def _reactions(robot: Robot, given: Any, where: str) -> tuple[tuple[str, int, str, float], ...]:
-    """Return the reaction bounds, given {joint: {"force": N, "moment": N m}}."""
+    """Return the reaction bounds from {joint: {"force": N, "moment": N m}}."""
     moving = {joint.name: joint.child for joint in robot.joints if joint.child in robot.link_names}
     limits = []
     for joint, sizes in table(given, where, "reactions").items():
@@ -143,25 +143,25 @@ def _reactions(robot: Robot, given: Any, where: str) -> tuple[tuple[str, int, st
 
 # Bounds along a path: rows low <= a u + b x <= high of u = s'' and x = s'^2 (time derivatives).
 #
-# Accelerations are q' u + q'' x, where primes denote d/ds. Forces come from inverse dynamics, which is
-# linear in the acceleration and quadratic in the velocity: tau = M q' u + (M q'' + C q') x + g (Bobrow, Dubowsky and
-# Gibson 1985). Joint reactions have the same form. Friction depends on the velocity q' sqrt(x): its tangent at a known
-# x is part of b and of the bounds.
+# Accelerations are q' u + q'' x, where primes denote d/ds. Forces come from inverse dynamics, which is linear in the
+# acceleration and quadratic in the velocity: tau = M q' u + (M q'' + C q') x + g (Bobrow, Dubowsky and Gibson 1985).
+# Joint reactions have the same form. Friction depends on the velocity q' sqrt(x); its tangent at a known x is included
+# in b and in the bounds.
 
 # Sides of the polygon inscribed in the circle of a reaction's magnitude, which loses 1 - cos(pi / 16) = 1.9 %.
 POLYGON_SIDES = 16
-POLYGON_FRACTION = float(np.cos(np.pi / POLYGON_SIDES))  # fraction of the circle that the polygon reaches everywhere
-LARGEST_BOUND = 1e15  # stands for an infinite bound
-MIN_SPEED = 1e-12  # s' of a motion that is just starting, for the direction of friction
+POLYGON_FRACTION = float(np.cos(np.pi / POLYGON_SIDES))  # radius of the polygon's incircle relative to the circle
+LARGEST_BOUND = 1e15  # represents an infinite bound
+MIN_SPEED = 1e-12  # s' that determines the direction of friction when a motion starts
 TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
 class RowKernel:
-    """The compiled rows of a robot along a path; ``at`` returns (a, b, low, high) and the largest x at given points.
+    """The compiled rows of a robot along a path; ``at`` returns (a, b, low, high) and the largest x.
 
     There are rows for bounded ``accelerations`` and ``torques`` (coordinate indices) and ``reactions`` (link and kind).
-    ``names`` contains (kind, coordinate or joint) of each row.
+    ``names`` contains (kind, coordinate or joint) for each row.
     """
 
     robot: Robot
@@ -174,7 +174,7 @@ class RowKernel:
 
     @classmethod
     def of(cls, robot: Robot, bounds: Bounds) -> "RowKernel":
-        """Return the rows for given bounds."""
+        """Return the rows of a robot for bounds."""
         accelerations, torques = (
             tuple(np.flatnonzero(np.isfinite([bounds.values[kind] for kind in kinds]).any(axis=(0, 1))).tolist())
             for kinds in (("acceleration", "jerk"), ("torque", "torque_rate"))
@@ -200,14 +200,14 @@ class RowKernel:
             shapes = [(powers, self.robot.nv), (), self.numbers.shape], [(4, len(self.names)), ()]
             kernel = self.robot.kernels.kernel(key, lambda: self.trace(powers), lambda _: shapes)
             self._kernels[powers] = kernel
-        # The arrays have the form that the kernel needs; threads are used only for several paths.
+        # The arrays already have the layout of the kernel. Threads are used only for several paths.
         call = kernel.unchecked if isinstance(kernel, Kernel) and len(way) == 1 else kernel
         result: tuple[Array, Array] = call(pieces, way, self.numbers)
         return result
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """The kinds of rows, on which kernels depend."""
+        """The kinds of rows, which determine the kernels."""
         return self.accelerations, self.torques, self.reactions
 
     def trace(self, powers: int) -> ca.Function:
@@ -242,8 +242,8 @@ class RowKernel:
     def with_friction(self, rows: Array, d1: Array, x: Array, turning: Flags | None = None) -> Array:
         """Return rows (..., 4, r) with friction at x (...): its value there and its slope in x.
 
-        Dry friction opposes the motion along the path, with q' = d1 (..., n), even where the motion is just starting.
-        For coordinates that reverse (``turning``, (..., n)), it acts in both directions.
+        Dry friction opposes the motion along the path, with q' = d1 (..., n), even at the start of the motion. For
+        coordinates that reverse (``turning``, (..., n)), it acts in both directions.
         """
         first, coordinates = len(self.accelerations), list(self.torques)
         torque_rows = slice(first, first + len(coordinates))
@@ -258,7 +258,7 @@ class RowKernel:
             sides = (self.robot.friction_force(np.full(self.robot.nv, speed)) for speed in (MIN_SPEED, -MIN_SPEED))
             dry = np.abs(np.subtract(*sides)) / 2
             back = (2 * dry * turning)[..., coordinates]
-            share = (1 + np.sign(d1[..., coordinates])) / 2  # one half where the joint just reverses and the force is 0
+            share = (1 + np.sign(d1[..., coordinates])) / 2  # one half where the joint reverses and the force is 0
             result[..., 2, torque_rows] += share * back
             result[..., 3, torque_rows] -= (1 - share) * back
         return result
@@ -270,7 +270,7 @@ class RowKernel:
 
 
 def on_path(piece: ca.SX, way: ca.SX, orders: int) -> list[ca.SX]:
-    """Return q and its derivatives (n x 1 each) at a distance along a polynomial piece (powers, n)."""
+    """Return q and its derivatives (n x 1 each) at the distance ``way`` along a polynomial piece (powers, n)."""
     powers, result = piece.size1(), []
     for order in range(orders):
         value = ca.SX.zeros(1, piece.size2())
@@ -283,7 +283,7 @@ def on_path(piece: ca.SX, way: ca.SX, orders: int) -> list[ca.SX]:
 def _polygon(a: ca.SX, b: ca.SX, c: ca.SX, bound: ca.SX) -> ca.SX:
     """Return rows (POLYGON_SIDES / 2, 4) that keep the norm of a u + b x + c (3 x 1) below a bound.
 
-    In the plane of a and b the vector must lie in a disc; the rows describe its inscribed polygon.
+    In the plane of a and b, the vector is restricted to a disc; the rows describe the inscribed polygon.
     """
     first = a / ca.fmax(ca.norm_2(a), TINY)
     rest = b - ca.dot(b, first) * first

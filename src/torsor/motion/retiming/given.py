@@ -13,7 +13,7 @@ from torsor.motion.retiming.result import Retimed
 from torsor.robot.robot import Robot
 
 NANO = 1e-9
-MAX_POSITION = 1e100  # rad, m: larger waypoints are mistakes
+MAX_POSITION = 1e100  # rad, m; larger waypoints are treated as errors
 MIN_SQUARED_DISTANCE = 1e-200  # squared distance below which waypoints are equal
 MIN_RELATIVE_TOLERANCE = 1e-9  # smallest corner tolerance relative to the path
 OMISSION_FRACTION = 0.5  # distance relative to the tolerance below which waypoints are omitted
@@ -21,7 +21,7 @@ MIN_RELATIVE_DISTANCE = 1e-6  # smallest distance of spline points relative to t
 
 
 class Given(NamedTuple):
-    """Paths grouped by number of pieces, whether they were given as a batch, and the offset of their s."""
+    """Paths grouped by number of pieces, whether they form a batch, and the offset of s."""
 
     paths: list[JointPath]
     batch: bool
@@ -29,7 +29,7 @@ class Given(NamedTuple):
 
 
 def check_retimable(robot: Any) -> None:
-    """Raise ModelError unless the argument is a robot whose joints can follow a given path."""
+    """Raise ModelError unless the argument is a robot whose joints can follow a path."""
     robot = instance_of(robot, Robot, "retime", "robot", allowed="a torsor.Robot")
     where = f"{robot.name}: retime"
     if robot.loops:
@@ -90,7 +90,7 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
             allowed = f"{count} increasing finite numbers"
             raise ModelError("of the path are invalid", argument="times", where=where, allowed=allowed)
         first = float(known[0])
-        s = (known - first)[None]  # absolute clock times, such as 1.7e9 s, would leave few digits
+        s = (known - first)[None]  # absolute clock times, such as 1.7e9 s, would reduce the precision
         steps = s[:, 1:] - s[:, :-1]
     if np.count_nonzero(steps < MIN_RELATIVE_DISTANCE * s[:, -1:]):
         message = f"{_pair(steps, batch)} are only {steps.min():.2g} apart"
@@ -102,7 +102,7 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
 
 
 def _blended(q: Array, tolerance: float, batch: bool, where: str) -> list[JointPath]:
-    """Return the paths (B, K, n) with straight lines between waypoints, without waypoints very close to others."""
+    """Return straight-line paths through the waypoints (B, K, n), except waypoints very close to others."""
     kept = [_kept(points, tolerance) for points in q]
     wrong = next((b for b, (indices, _) in enumerate(kept) if len(indices) == 2 and (q[b, 0] == q[b, -1]).all()), None)
     if wrong is not None:
@@ -114,7 +114,7 @@ def _blended(q: Array, tolerance: float, batch: bool, where: str) -> list[JointP
         if len(indices) < q.shape[1]
     }
     b = next(iter(out), None)
-    if b is None:  # none are omitted except by rounding
+    if b is None:  # none are omitted
         return [JointPath.blended(q, tolerance)]
     of = (f" of path {b}" + (f", and some of {len(out) - 1} others," if len(out) > 1 else "")) if batch else ""
     message = (
@@ -126,10 +126,10 @@ def _blended(q: Array, tolerance: float, batch: bool, where: str) -> list[JointP
 
 
 def _kept(points: Array, tolerance: float) -> tuple[list[int], Array]:
-    """Return the indices of the waypoints (K, n) that are kept, and the tolerances of their blended corners.
+    """Return the indices of the kept waypoints (K, n), and the tolerances of their blended corners.
 
-    The path also passes the omitted ones within the tolerance, because the corner near them is blended with the
-    tolerance that they leave. If they were kept, corners would be as short as the lines between them, and very slow.
+    The path also passes omitted waypoints within the tolerance, because the tolerance of the nearby corner is reduced
+    accordingly. If they were kept, corners would be as short as the lines between them, and therefore very slow.
     """
     kept, left, near = [0], np.full(len(points), tolerance), OMISSION_FRACTION * tolerance
     for k in range(1, len(points) - 1):
@@ -145,13 +145,13 @@ def _kept(points: Array, tolerance: float) -> tuple[list[int], Array]:
 
 
 def _pair(distances: Array, batch: bool) -> str:
-    """Return the names of the two waypoints with the smallest of the distances (B, K - 1)."""
+    """Return the names of the two closest waypoints, from the distances (B, K - 1)."""
     which, k = np.unravel_index(np.argmin(distances), distances.shape)
     return f"waypoints {k} and {k + 1}" + (f" of path {which}" if batch else "")
 
 
 def _parts(robot: Robot, path: Any, where: str) -> tuple[Any, Any]:
-    """Return the times, or None for waypoints, and the positions of a path argument."""
+    """Return the times (None for waypoints) and the positions of a path argument."""
     if isinstance(path, Mapping):
         return (_document if "torsor" in path else _message)(robot, path, where)
     if hasattr(path, "times") and hasattr(path, "q") and not callable(path.q):
@@ -177,8 +177,8 @@ def _document(robot: Robot, document: Mapping[str, Any], where: str) -> tuple[An
 def _message(robot: Robot, message: Mapping[str, Any], where: str) -> tuple[Any, Any]:
     """Return the times and positions of a ROS JointTrajectory, with joints in the order of the robot.
 
-    It may be part of a RobotTrajectory, or the only one in a DisplayTrajectory. The times are None if they are missing
-    or equal.
+    The message may be part of a RobotTrajectory, or the only trajectory of a DisplayTrajectory. The times are None if
+    they are missing or equal.
     """
     try:
         parts = message.get("trajectory", [message])

@@ -1,4 +1,4 @@
-"""Joint paths for retiming: piecewise polynomials q(s), exactly through waypoints or with blended corners.
+"""Joint paths for retiming: piecewise polynomials q(s), either through all waypoints or with blended corners.
 
 Both kinds have continuous q, q' and q'' (primes denote derivatives with respect to s), so that forces along them are
 continuous. Blends also have continuous q'''.
@@ -25,9 +25,9 @@ from torsor.compiler.repeat import Call, Workspace, narrow
 #
 #     h1 m_k-1 + 2 (h0 + h1) m_k + h0 m_k+1 = 3 (h1 d0 + h0 d1)
 #
-# and at the ends h1 m_0 + (h0 + h1) m_1 = ((3 h0 + 2 h1) h1 d0 + h0^2 d1) / (h0 + h1), where the third derivative is
-# continuous at the second point. Three points lie on one parabola, with m_0 + m_1 = 2 d0. The matrix is tridiagonal: a
-# forward sweep eliminates the entries below the diagonal, and a backward sweep gives the slopes.
+# and h1 m_0 + (h0 + h1) m_1 = ((3 h0 + 2 h1) h1 d0 + h0^2 d1) / (h0 + h1) at the ends, so that the third derivative is
+# continuous at the second point. Three points define one parabola, with m_0 + m_1 = 2 d0. The matrix is tridiagonal: a
+# forward sweep eliminates the entries below the diagonal, and a backward sweep computes the slopes.
 
 CUBIC_COEFFICIENTS = 4  # coefficients of a piece
 FIRST_POINT, INNER_POINT, LAST_POINT = range(3)  # points
@@ -48,7 +48,7 @@ def spline(s: Array, q: Array) -> Array:
 
 @lru_cache(maxsize=MAX_CACHED_SPLINES)
 def _sweeps(count: int, points: int, n: int) -> Workspace:
-    """Return both sweeps for ``count`` splines through a number of points with n coordinates."""
+    """Return both sweeps for ``count`` splines through ``points`` points with n coordinates."""
     shapes = {"s": (count, points), "q": (count, points, n), "pieces": (count, points - 1, CUBIC_COEFFICIENTS, n)}
     shapes |= {"above": (count, points), "right": (count, points, n), "slopes": (count, points, n)}
     width = narrow(count)
@@ -81,7 +81,7 @@ def _row(n: int, parabola: bool, point: int, width: int | None) -> Kernel:
     elif parabola:
         lower, middle, upper = ca.SX(1), ca.SX(1), ca.SX(1)
         right = 2 * (d0 if point == FIRST_POINT else d1)
-    else:  # h, d of the interval at the end, and of its neighbour
+    else:  # h and d of the last interval and of its neighbour
         h, beside, d, other = (h0, h1, d0, d1) if point == FIRST_POINT else (h1, h0, d1, d0)
         lower, middle, upper = h + beside, beside, h + beside
         right = ((3 * h + 2 * beside) * beside * d + h**2 * other) / (h + beside)
@@ -109,23 +109,23 @@ def _back(n: int, width: int | None) -> Kernel:
     return cast(Kernel, compile(function, inputs=sizes, outputs=shapes, width=width))
 
 
-# The timing s(t) of a path: in each interval s'' is a linear function of s, so there is a closed form.
+# The timing s(t) of a path. In each interval, s'' is a linear function of s, so s(t) has a closed form.
 #
 # With the rate v = s' and u = s'' at the start of an interval and w = du/ds in it, v'' = w v over time, so
 #
 #     s = v S + u E,    s' = v + w v E + u S,    s'' = u + w (v S + u E),    s''' = w s'
 #
 # with S = sinh(k t) / k and E = (cosh(k t) - 1) / w for k^2 = w, or sin and cos if w < 0. For w = 0, s'' is constant.
-# If s'' has to be continuous, this describes a progress p from which s follows (``stretched``): near rest, s is the
-# third power of p, so that a constant p' starts with a constant jerk.
+# If s'' has to be continuous, these equations describe a progress p that determines s (``stretched``). Near rest, s is
+# proportional to p^3, so a constant p' starts with a constant jerk.
 
 _SERIES_ANGLE = 1e-3  # angle below which a series is exact to rounding
-_BISECTIONS = 54  # bisections until p is exact to rounding
-_MAX_NEWTON_STEPS = 20  # Newton steps to the end of an interval; three or four are enough
+_BISECTIONS = 54  # bisections after which p is exact to rounding
+_MAX_NEWTON_STEPS = 20  # largest number of Newton steps to the end of an interval; three or four are typical
 
 
 def flow(w: Any, time: Any) -> tuple[Any, Any]:
-    """Return S and E of intervals (...) at times (...) after their start, as arrays or as numbers for one interval."""
+    """Return S and E of intervals (...) at times (...) from their start, as arrays, or as numbers for one interval."""
     if not isinstance(time, np.ndarray):
         return _flow(float(w), float(time))
     half = time / 2
@@ -152,9 +152,9 @@ def _flow(w: float, time: float) -> tuple[float, float]:
 
 
 def stretched(p: Any) -> tuple[Any, Any, Any, Any]:
-    """Return the path parameters s (...) at progress p (...), all from 0 to 1, and their first three p derivatives.
+    """Return the path parameters s (...) at progress p (...), both from 0 to 1, and three derivatives by p.
 
-    s = 10 p^3 - 15 p^4 + 6 p^5, the smooth step of degree 5: s' and s'' are 0 at both ends.
+    s = 10 p^3 - 15 p^4 + 6 p^5 is the smooth step of degree 5, with s' = s'' = 0 at both ends.
     """
     rest = p * (1 - p)
     return p**3 * (10 - 15 * p + 6 * p * p), 30 * rest**2, 60 * rest * (1 - 2 * p), 60 * (1 - 6 * rest)
@@ -173,7 +173,7 @@ def progress(s: Array) -> Array:
 class Timing(NamedTuple):
     """A timing: ``times`` (G + 1), ``s`` and ``x`` = s'^2 at knots; ``u`` and ``w`` (G) in intervals.
 
-    If ``stretch`` is true, these describe the progress along the path, in the unit of s, and places are ``stretched``.
+    If ``stretch`` is True, they describe the progress along the path, in the unit of s, and ``stretched`` yields s.
     """
 
     times: Array
@@ -185,7 +185,7 @@ class Timing(NamedTuple):
 
     @classmethod
     def smooth(cls, s: Array, x: Array, u: Array) -> "Timing":
-        """Return the timing of the progress s with continuous rates, given x and u (G + 1) at the knots."""
+        """Return the timing with continuous rates from the progress s, x and u (G + 1) at the knots."""
         h, rate, first = np.diff(s), np.sqrt(x), u[:-1]
         w, v = np.diff(u) / h, rate[:-1]
         used = 2 * h / (rate[1:] + v)
@@ -212,19 +212,19 @@ class Timing(NamedTuple):
         return self._stretched(*result) if self.stretch else result
 
     def along(self, p: Array, k: Indices) -> tuple[Array, Array, Array, Array]:
-        """Return s, s', s'' and s''' in intervals k (...) at p (...): path parameters or progress, as the knots are."""
+        """Return s, s', s'' and s''' in intervals k (...) at p (...), which has the meaning of the knots."""
         way, u, w = p - self.s[k], self.u[k], self.w[k]
         rate = np.sqrt(np.maximum(self.x[k] + way * (2 * u + way * w), 0.0))
         result = p, rate, u + way * w, w * rate
         return self._stretched(*result) if self.stretch else result
 
     def reached(self, s: Array) -> Array:
-        """Return p, which are path parameters or progress, as the knots are, for path parameters s."""
+        """Return p for path parameters s; p has the meaning of the knots (path parameter or progress)."""
         first, length = self.s[0], self.s[-1] - self.s[0]
         return first + length * progress((s - first) / length) if self.stretch else s
 
     def _stretched(self, p: Array, rate: Array, u: Array, jerk: Array) -> tuple[Array, Array, Array, Array]:
-        """Return s and its rates, given the progress and its rates."""
+        """Return s and its rates from the progress and its rates."""
         first, length = self.s[0], self.s[-1] - self.s[0]
         s, g1, g2, g3 = stretched((p - first) / length)
         g2, g3 = g2 / length, g3 / length**2
@@ -234,20 +234,20 @@ class Timing(NamedTuple):
 
 BLEND_COEFFICIENTS = 7  # coefficients of a blend
 MAX_WAYPOINTS = 2000
-MAX_BLEND_FRACTION = 0.45  # largest fraction of a straight piece that a blend takes, so that part of the line remains
-DEFAULT_INTERVALS, MIN_PIECE_INTERVALS = 360, 30  # default numbers of intervals of a path, and at least of each piece
+MAX_BLEND_FRACTION = 0.45  # largest fraction of a straight piece that a blend replaces
+DEFAULT_INTERVALS, MIN_PIECE_INTERVALS = 360, 30  # default number of intervals of a path, and minimum per piece
 MAX_CACHED_GRIDS = 64  # grids with given knots
 
 
 class JointPath(NamedTuple):
-    """Polynomial pieces of B paths: ``breaks`` (B, S + 1) in s, ``pieces`` (B, S, powers, n) in s minus its break."""
+    """Polynomial pieces of B paths: ``breaks`` (B, S + 1) in s, ``pieces`` (B, S, powers, n) in s minus the break."""
 
     breaks: Array
     pieces: Array
 
     @classmethod
     def through(cls, s: Array, q: Array) -> "JointPath":
-        """Return the cubic splines through q (B, K, n) at s (K,) or (B, K): see ``spline``."""
+        """Return the cubic splines through q (B, K, n) at s (K,) or (B, K); see ``spline``."""
         if s.shape != q.shape[:2]:
             s = np.broadcast_to(s, q.shape[:2])
         if q.shape[1] > 2:
@@ -257,11 +257,11 @@ class JointPath(NamedTuple):
 
     @classmethod
     def blended(cls, q: Array, tolerance: float | Array) -> "JointPath":
-        """Return straight lines through q (B, K, n) whose corners are blended within a distance ``tolerance``.
+        """Return straight lines through q (B, K, n) with corners blended within the distance ``tolerance``.
 
-        The tolerance is one number, or (B, K - 2, 1). Blends turn from the direction e of one line to the direction f
-        of the next, with q'' and q''' = 0 at their ends, a distance l before and after the corner. Their middle is
-        5/32 l |f - e| from the corner, which is the largest distance.
+        The tolerance is one number or an array (B, K - 2, 1). A blend turns from the direction e of one line to the
+        direction f of the next. Its ends, with q'' = q''' = 0, are at the distance l from the corner. The largest
+        deviation from the corner is 5/32 l |f - e|, in the middle of the blend.
         """
         line = np.diff(q, axis=1)
         length = np.linalg.norm(line, axis=-1, keepdims=True)
@@ -286,7 +286,7 @@ class JointPath(NamedTuple):
         return cls(breaks, pieces)
 
     def slopes(self, piece: Indices, way: Array) -> Array:
-        """Return the first derivative of q (B, G, n) in pieces (G,), at distances (B, G) from their start."""
+        """Return the first derivatives of q (B, G, n) in pieces (G,), at distances (B, G) from their start."""
         C = self.pieces[:, piece]
         value: Array = np.zeros_like(C[:, :, 0])
         for power in reversed(range(1, C.shape[2])):
@@ -308,7 +308,7 @@ class JointPath(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Intervals of B paths: their ``piece`` (G,), and the distances (B, G) of their ends from the piece start."""
+    """Intervals of B paths: ``piece`` (G,), and the distances (B, G) of their ends from the start of the piece."""
 
     piece: Indices
     first: Array
@@ -316,7 +316,7 @@ class Grid:
 
     @classmethod
     def even(cls, path: JointPath, count: int | None) -> "Grid":
-        """Return a grid with ``count`` equal intervals per piece, by default enough for a smooth timing."""
+        """Return a grid with ``count`` equal intervals per piece, by default sufficiently many for a smooth timing."""
         pieces = path.pieces.shape[1]
         count = max(MIN_PIECE_INTERVALS, -(-DEFAULT_INTERVALS // pieces)) if count is None else count
         parts = np.linspace(0.0, 1.0, count + 1)
@@ -338,7 +338,7 @@ class Grid:
         return result
 
     def split(self, parts: Indices) -> "Grid":
-        """Return the grid with each interval divided into a number of ``parts`` (G,)."""
+        """Return the grid with each interval divided into ``parts`` (G,)."""
         of = np.repeat(np.arange(len(parts)), parts)
         turn = np.arange(len(of)) - np.repeat(np.cumsum(parts) - parts, parts)
         step = ((self.last - self.first) / parts)[:, of]
@@ -359,7 +359,7 @@ class Grid:
 
 @lru_cache(maxsize=MAX_CACHED_GRIDS)
 def _with_knots(breaks_of_path: bytes, knots: bytes) -> Grid | None:
-    """Return the grid with given knots and all breaks of a path, or None if the knots do not match the path."""
+    """Return the grid with all ``knots`` and the breaks of a path, or None if they do not match the path."""
     breaks, s = np.frombuffer(breaks_of_path), np.frombuffer(knots)
     size = breaks[-1] - breaks[0]
     if len(s) < 2 or not (np.diff(s) > 0).all() or max(abs(s[0] - breaks[0]), abs(s[-1] - breaks[-1])) > 1e-9 * size:

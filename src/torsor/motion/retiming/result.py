@@ -1,4 +1,4 @@
-"""The result of ``retime``: a motion along a path, with its bounds and their use."""
+"""The result of ``retime``: a motion along a path, and how far it uses its bounds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,29 +37,29 @@ REACTION_UNITS = {"force": "N", "moment": "N m"}
 
 
 def peak(use: Array) -> float:
-    """Return the maximum of ``use`` (I, P), given at P equidistant points of each of I intervals.
+    """Return the maximum of ``use`` (I, P), sampled at P equidistant points of each of I intervals.
 
-    Between the points, it is interpolated by parabolas through three of them.
+    Between the points, parabolas through three points interpolate it.
 
     Example:
         >>> peak(np.array([[-0.5625, 0.9375, 0.4375]]))  # 1 - (x - 1.25)^2 at 0, 1 and 2
         1.0
     """
     left, here, right = use[:, 1:-1] - use[:, :-2], use[:, 1:-1], use[:, 1:-1] - use[:, 2:]
-    within = (left + right > 0) & (np.abs(left - right) <= 2 * (left + right))  # the vertex lies between the three
+    within = (left + right > 0) & (np.abs(left - right) <= 2 * (left + right))  # the vertex is between the three points
     left, here, right = left[within], here[within], right[within]
     tops = here + (left - right) ** 2 / (8 * (left + right))
     return float(max(use.max(), tops.max(initial=-np.inf)))
 
 
 CHECKED_FRACTIONS = np.linspace(0.0, 1.0, 9)  # interval fractions at which bounds are checked
-ACTIVE_USE = 1 - 1e-6  # use from which a bound is active
+ACTIVE_USE = 1 - 1e-6  # smallest use of an active bound
 PLOT_POINTS = 401  # points of a plotted curve
-LIMIT_TOLERANCE = 1e-9  # rad, m: excess over a position limit that counts as rounding
+LIMIT_TOLERANCE = 1e-9  # rad, m; smaller excess over a position limit counts as rounding
 
 
 class RetimedInstants:
-    """A retimed motion at times (...), given q and its s derivatives (..., 4, n), and the rates of s (...)."""
+    """A retimed motion at times (...): q and its derivatives by s (..., 4, n), and the rates of s (...)."""
 
     def __init__(self, robot: Robot, times: Any, on_path: Array, rate: Any, u: Any, jerk: Any):
         self.times, self.q, self._robot, self._on_path = times, on_path[..., 0, :], robot, on_path
@@ -78,13 +78,13 @@ class RetimedInstants:
 
     @cached_property
     def jerk(self) -> Array:
-        """Jerks (..., n), without acceleration jumps."""
+        """Jerks (..., n), excluding acceleration jumps."""
         (rate, u, jerk), at = self._rates, self._on_path
         return np.asarray(jerk * at[..., 1, :] + 3 * rate * u * at[..., 2, :] + rate**3 * at[..., 3, :])
 
     @cached_property
     def tau(self) -> Array:
-        """Forces (..., n); dry friction acts along the path, even at rest."""
+        """Forces (..., n); dry friction opposes motion along the path, even at rest."""
         tau, still = self._robot.inverse_dynamics(self.q, self.v, self.a), (self.v == 0).all(axis=-1)
         if still.any():
             tau[still] += self._robot.friction_force(MIN_SPEED * self._on_path[..., 1, :][still])
@@ -96,8 +96,8 @@ class Retimed(Result):
     """A motion along a path: ``at`` any time, and ``q``, ``v``, ``a``, ``jerk``, ``tau`` (G + 1, n) at its knots.
 
     ``times`` (G + 1) are the knots in s, and ``duration`` is the last of them. ``bounds`` are the enforced bounds with
-    their sources, and ``active`` (G + 1) is the active bound at each knot. Where accelerations jump, the values at
-    knots are the values after the jump (at the last knot, before it); the bounds hold on both sides.
+    their sources, and ``active`` (G + 1) is the active bound at each knot. Where accelerations jump, values at knots
+    are those after the jump (at the last knot, before it). The bounds hold on both sides.
 
     Example:
         >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
@@ -146,17 +146,17 @@ class Retimed(Result):
 
     @property
     def jerk(self) -> Array:
-        """Jerks (G + 1, n) at the knots, without acceleration jumps."""
+        """Jerks (G + 1, n) at the knots, excluding acceleration jumps."""
         return self._knots.jerk
 
     @property
     def tau(self) -> Array:
-        """Forces (G + 1, n) at the knots, in N m and N; at rest, friction acts as in the starting or ending motion."""
+        """Forces (G + 1, n) at the knots, in N m and N; at rest, friction acts as in the adjacent motion."""
         return self._knots.tau
 
     @cached_property
     def _axes(self) -> tuple[TimeAxis, TimeAxis]:
-        """The knots, and the breaks of the path."""
+        """The time axes of the knots and of the path breaks."""
         name, breaks = self.robot.name, self.path.breaks[0]
         return TimeAxis(self.times, name, len(self.times) - 2), TimeAxis(breaks, name, len(breaks) - 2)
 
@@ -185,7 +185,7 @@ class Retimed(Result):
     # Bounds
 
     def _uses(self, at: RetimedInstants) -> dict[str, Array]:
-        """Return the use (T,) of each bound at times (T,): the value relative to the bound of the same sign."""
+        """Return the use (T,) of each bound at times (T,): the value divided by the bound of the same sign."""
         bounds, values = self.bounds, {"velocity": at.v, "acceleration": at.a, "jerk": at.jerk, "torque": at.tau}
         if bounds.has("torque_rate"):
             values["torque_rate"] = self.robot.force_rate(at.q, at.v, at.a, at.jerk)[1]
@@ -213,7 +213,7 @@ class Retimed(Result):
 
         Reactions are active where they reach the polygon inscribed in their bound (``bounds.POLYGON_SIDES``).
         """
-        ends = np.stack([self.times[:-1], self.times[1:]], axis=1).ravel()  # of intervals, before and after knots
+        ends = np.stack([self.times[:-1], self.times[1:]], axis=1).ravel()  # interval ends, before and after knots
         uses = self._uses(self._in(ends, np.repeat(np.arange(len(self.timing.u)), 2)))
         if not uses:
             return [""] * len(self.times)
@@ -227,7 +227,7 @@ class Retimed(Result):
 
     @cached_property
     def _within(self) -> dict[str, Array]:
-        """The use of each bound at CHECKED_FRACTIONS of each interval between knots and breaks of the path."""
+        """The use of each bound at CHECKED_FRACTIONS of each interval between knots or path breaks."""
         timing, path = self.timing, self.path
         ends = np.union1d(timing.s, timing.reached(path.breaks[0]))
         middle, count = (ends[1:] + ends[:-1]) / 2, len(CHECKED_FRACTIONS)
@@ -239,7 +239,7 @@ class Retimed(Result):
 
     @cached_property
     def largest(self) -> dict[str, float]:
-        """The largest used fraction of each bound, at and between knots."""
+        """The largest use of each bound, at and between knots."""
         jumps = any(
             np.any(joint.coulomb) or joint.friction_model for joint in self.robot.joints
         )  # forces jump where a joint reverses
@@ -272,7 +272,7 @@ class Retimed(Result):
         return self._summary().text()
 
     def save(self, path: str | Path, rate: float | None = None) -> None:
-        """Write the motion: .npz to load it again, .json for other programs, .csv with time, q, v, a and tau.
+        """Write the motion as .npz (for ``load``), .json (for other programs) or .csv (time, q, v, a and tau).
 
         The table has one row per knot, or ``rate`` (Hz) rows per second.
         """
@@ -287,7 +287,7 @@ class Retimed(Result):
         write_table(path, self._table(self.at(times)))
 
     def save_points(self, path: str | Path, rate: float = 100.0) -> None:
-        """Write controller points at ``rate`` (Hz) as a ROS JointTrajectory in a .json or .yaml file."""
+        """Write trajectory points at ``rate`` (Hz) as a ROS JointTrajectory in a .json or .yaml file."""
         times = instants(self.duration, check_rate(rate, self.duration, Path(path).name))
         at = self.at(times)
         write_points(Path(path), self.robot.coordinate_names, times, (at.q, at.v, at.a))

@@ -23,31 +23,31 @@ from torsor.robot.robot import Robot
 
 # The fastest timing of a path by reachability analysis (Pham and Pham 2018), as compiled branch-free functions.
 #
-# On a grid, u = s'' is constant in each interval of length h, so x = s'^2 changes by 2 h u. Bounds are rows
-# L <= a u + b x <= H of an interval, at both of its ends: at the last one, a u + b (x + 2 h u). Their signs are such
-# that a >= 0. Two rows i, j allow some u if
+# On a grid, u = s'' is constant in each interval of length h, so x = s'^2 changes by 2 h u. Bounds are rows L <= a u +
+# b x <= H at both ends of an interval, with x + 2 h u instead of x at the second end. Signs are chosen such that a >=
+# 0. Two rows i, j allow some u if
 #
 #     x (a_j b_i - a_i b_j) <= a_j H_i - a_i L_j
 #
 # and the same with i and j exchanged (Fourier and Motzkin). Pairs of rows of one interval bound its first x, for all
-# intervals at once. Their pairs with the row of the next interval, lo' <= 2 h u + x <= hi', are affine in its lo' and
-# hi'. So the backward pass is a minimum of affine functions of two numbers, and so is the forward pass, which takes the
-# largest u of the controllable set.
+# intervals simultaneously. Their pairs with the row of the next interval, lo' <= 2 h u + x <= hi', are affine in lo'
+# and hi'. The backward pass is therefore a minimum of affine functions of two numbers. So is the forward pass, which
+# takes the largest u of the controllable set.
 
-LARGEST_X = 1e30  # stands for an unbounded x
+LARGEST_X = 1e30  # represents an unbounded x
 TINY = 1e-300
-NO_BOUND_OFFSET = LARGEST_X * TINY  # added to a number that is divided by TINY, so that 0 <= 0 is no bound
-MIN_INERTIA_RATIO = 1e-11  # a relative to 2 h b below which a row bounds x but not u
-MAX_ROWS_PAIRED = 16  # largest number of rows at a knot whose pairs are one function; more would take long to compile
-ROUNDING_TOLERANCE = 1e-9  # amount of x by which a controllable set may be empty
+NO_BOUND_OFFSET = LARGEST_X * TINY  # added to a number before division by TINY, so that 0 <= 0 is no bound
+MIN_INERTIA_RATIO = 1e-11  # ratio of a to 2 h b below which a row bounds x but not u
+MAX_ROWS_PAIRED = 16  # largest number of rows at a knot whose pairs are one function; larger ones compile slowly
+ROUNDING_TOLERANCE = 1e-9  # amount of x by which the ends of a controllable set may cross
 MAX_CACHED_SIZES = 64  # problem sizes
 
 
 class Profile(NamedTuple):
-    """The timings of B paths: ``x`` and ``times`` (B, G + 1) at the knots, and s'' in the intervals, ``u`` (B, G).
+    """Timings of B paths: ``x`` and ``times`` (B, G + 1) at the knots, and ``u`` = s'' (B, G) in the intervals.
 
-    The controllable sets from ``low`` to ``high`` contain x. ``failing`` (B, G) flags intervals without a timing: with
-    an empty set at an end, an x outside it, or a duration that is not finite.
+    The controllable sets are the intervals from ``low`` to ``high``. ``failing`` (B, G) flags intervals without a
+    timing: a set at one end is empty or does not contain x, or the duration is not finite.
     """
 
     x: Array
@@ -61,9 +61,9 @@ class Profile(NamedTuple):
 def fastest(rows: Array, most: Array, h: Array, start: ArrayLike, end: ArrayLike) -> Profile:
     """Return the fastest timing of B paths with G intervals of lengths h (B, G).
 
-    ``rows`` (B, G + 1, 4, r) are a, b and the bounds low, high at the knots, ``most`` (B, G + 1) is the largest
-    x allowed by velocity bounds, and ``start`` and ``end`` (B, 1) are the x at both ends. If a controllable set is
-    empty, its low is above its high, and x is meaningless.
+    ``rows`` (B, G + 1, 4, r) are a, b and the bounds low, high at the knots, ``most`` (B, G + 1) is the largest x
+    within velocity bounds, and ``start`` and ``end`` (B, 1) are the x at both ends. If a controllable set is empty, low
+    exceeds high, and x is meaningless.
     """
     count, knots, _, r = rows.shape
     work = _passes(r, count, knots)
@@ -81,7 +81,7 @@ def fastest(rows: Array, most: Array, h: Array, start: ArrayLike, end: ArrayLike
 
 @lru_cache(maxsize=MAX_CACHED_SIZES)
 def _passes(r: int, count: int, knots: int) -> Workspace:
-    """Return both passes for r rows at a number of knots of ``count`` paths."""
+    """Return both passes for r rows at ``knots`` knots of ``count`` paths."""
     m, G, kernels = 2 * r, knots - 1, _kernels(r, narrow(count))
     shapes = {"rows": (count, knots, 4, r), "most": (count, knots), "h": (count, G), "x": (count, knots)}
     shapes |= {"sets": (count, knots, 2), "timing": (count, G, 3), "back": (count, G, 2 + 4 * m)}
@@ -125,7 +125,7 @@ def _kernels(r: int, width: int | None) -> dict[str, Any]:
 
 
 def _interval(r: int) -> ca.Function:
-    """Return the limits of x, the affine functions of both passes, and (if there are many) the rows of an interval."""
+    """Return the limits of x, the affine functions of both passes and, if there are many, the rows of an interval."""
     left, right, h = ca.SX.sym("left", 4, r), ca.SX.sym("right", 4, r), ca.SX.sym("h")
     step, signed = 2 * h, []
     for at, ahead in ((left, 0), (right, step)):
@@ -136,7 +136,7 @@ def _interval(r: int) -> ca.Function:
         signed.append(ca.vertcat(sign * a, sign * b, ca.if_else(turned, -low, high), ca.if_else(turned, -high, low)).T)
     rows = ca.vertcat(*signed)
     a, b, high, low = ca.horzsplit(rows)
-    d = step * b - a  # of the pair with the row of the next interval
+    d = step * b - a  # for the pair with the row of the next interval
     size, behind = ca.fmax(ca.fabs(d), TINY), d < 0
     ratio, by_high, by_low = a / size, (step * high + NO_BOUND_OFFSET) / size, (step * low - NO_BOUND_OFFSET) / size
     affine = [
@@ -158,7 +158,7 @@ def _interval(r: int) -> ca.Function:
 
 
 def _limits(rows: ca.SX, row: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return the limits of x due to the pairs of one row with others (K, 4)."""
+    """Return the limits of x due to the pairs of one row with other rows (K, 4)."""
     a, b, high, low = ca.horzsplit(row)
     others, others_b, others_high, others_low = ca.horzsplit(rows)
     d = others * b - a * others_b
@@ -187,7 +187,7 @@ def _backward(m: int) -> ca.Function:
 
 
 def _forward(m: int) -> ca.Function:
-    """Return the largest next x that can be reached from x."""
+    """Return the largest x of the next knot that is reachable from x."""
     interval, after, x = ca.SX.sym("found", 2 * m), ca.SX.sym("after", 2), ca.SX.sym("x")
     slope, offset = ca.vertsplit(interval, m)
     reached = ca.mmin(slope * x + offset)
@@ -209,7 +209,7 @@ def _timing() -> ca.Function:
     return ca.Function("retiming_timing", [*sets, *most, *x, h], [result])
 
 
-# The reason why a path has no timing within the bounds, with place and numbers.
+# The reason why a path has no timing within the bounds, with location and numbers.
 
 
 def cause(
@@ -250,16 +250,16 @@ def cause(
     return ModelError(message, where=where, fix="use wider bounds, a lower speed at the end, or another path")
 
 
-MAX_CACHED_BOUNDS = 64  # sets of bounds per robot
+MAX_CACHED_BOUNDS = 64  # number of cached sets of bounds per robot
 MAX_FRICTION_ROUNDS = 20  # successive timings, each with friction at the speeds of the previous one
 CONVERGENCE_TOLERANCE = 1e-10  # change relative to the largest x
-MAX_REFINEMENTS = 6  # of the grid
-CHECKED_FRACTIONS = np.linspace(0.0, 1.0, 9)  # interval fractions that decide whether to divide the interval
+MAX_REFINEMENTS = 6  # largest number of grid refinements
+CHECKED_FRACTIONS = np.linspace(0.0, 1.0, 9)  # interval fractions at which the excess is checked
 TARGET_EXCESS = 2e-3  # fraction of a bound by which it may be exceeded between knots
-# Margin below a bound that counts as not reached, and largest share of the time of such intervals.
+# Margin below which a bound counts as reached, and largest share of the time of intervals without a reached bound.
 IDLE_MARGIN, MAX_IDLE_SHARE = 1e-3, 5e-4
-MAX_PARTS = 6  # of an interval, in one refinement
-SLOWDOWN_DIVISOR = 4.0  # divisor of x if friction at that speed leaves no timing
+MAX_PARTS = 6  # largest number of parts of an interval in one refinement
+SLOWDOWN_DIVISOR = 4.0  # divisor of x if no timing exists with friction at that speed
 
 
 def retime(
@@ -277,31 +277,31 @@ def retime(
     end: float = 0.0,
     knots: Any = None,
 ) -> Retimed | tuple[Retimed, ...]:
-    """Return the fastest timing of a joint path within bounds, a ``Retimed``, or a tuple of them for a batch.
+    """Return the fastest timing of a joint path within bounds as a ``Retimed``, or a tuple of them for a batch.
 
     ``path`` is one of the following:
 
     - waypoints (K, n) in rad and m, or (B, K, n) for B paths
-    - a joint trajectory: (times, positions), a result with ``times`` and ``q``, or its document
+    - a joint trajectory: (times, positions), a result with ``times`` and ``q``, or a motion document (``to_dict``)
     - a ROS JointTrajectory as a dictionary
     - a ``Retimed``, whose path is used unchanged
 
-    The motion passes exactly through the waypoints, on the cubic spline over the path length (or over the times). With
-    a ``tolerance`` (rad, m), it is straight between them, with corners blended within that distance. If two waypoints
-    are closer than half the tolerance, one of them is omitted with a warning, so that corners are not too short. The
-    velocities of a trajectory, and with a tolerance also its times, are not used.
+    The motion follows the cubic spline through the waypoints over the path length (or over the times). With a
+    ``tolerance`` (rad, m), it follows straight lines between the waypoints, with corners blended within that distance.
+    If two waypoints are closer than half the tolerance, one of them is omitted with a warning, so that corners are not
+    too short. The velocities of a trajectory are not used; with a tolerance, its times are not used either.
 
     Bounds are one number, one per coordinate, {name: number}, or (n, 2) lower and upper bounds. ``velocity`` (rad/s,
-    m/s) and ``torque`` (N m, N) default to the robot's bounds, also for names that a table omits.
-    ``acceleration``, ``jerk`` and ``torque_rate`` are unbounded by default. A coordinate without a velocity limit, or
-    without both torque and acceleration bounds, is an error; np.inf declares it unbounded. ``reactions``
-    {joint: {"force": N, "moment": N m}} bounds the magnitudes that the joint transmits (``Robot.joint_wrenches``).
-    Payloads are part of the robot (``robot.with_payload``).
+    m/s) and ``torque`` (N m, N) default to the robot's limits, including for names that a table omits.
+    ``acceleration``, ``jerk`` and ``torque_rate`` are unbounded by default. ModelError is raised for a coordinate
+    without a velocity limit, or with neither torque nor acceleration bounds; np.inf declares it unbounded.
+    ``reactions`` {joint: {"force": N, "moment": N m}} bounds the magnitudes of the joint reactions
+    (``Robot.joint_wrenches``). Payloads are part of the robot (``robot.with_payload``).
 
-    The motion starts and ends at rest, or at the speeds ``start`` and ``end``, norms of the joint velocities. The
-    bounds hold on both sides of every knot of a grid. ``knots`` is the number of intervals per path piece, or an array
-    of s; by default the grid is refined where a bound is exceeded by more than 0.2 % between knots. The remaining
-    excess is ``result.excess``.
+    The motion starts and ends at rest, or at the speeds ``start`` and ``end`` (norms of the joint velocities). The
+    bounds hold on both sides of every grid knot. ``knots`` is the number of intervals per path piece, or an array of s;
+    by default the grid is refined where a bound is exceeded by more than 0.2 % between knots. The remaining excess is
+    ``result.excess``.
 
     The method is reachability analysis (Pham and Pham 2018), with x = (ds/dt)^2 linear in s between knots. Friction is
     exact in the limit of its iterations. With jerk or torque-rate bounds, d2s/dt2 is continuous, and an interior-point
@@ -326,7 +326,7 @@ def retime(
         knots = real_array(knots, where, "knots") - first
     speeds = number(start, where, "start", least=0.0), number(end, where, "end", least=0.0)
     settings = {"start": speeds[0], "end": speeds[1], "tolerance": tolerance}
-    # A grid that is refined for all paths of a batch would be much finer than each path needs.
+    # A shared grid for all paths of a batch would be much finer than each path needs.
     parts = paths if knots is not None else [path.path(b) for path in paths for b in range(len(path.breaks))]
     retimed: list[Retimed] = []
     for b, part in enumerate(parts):
@@ -372,7 +372,7 @@ def _timed(
 
 
 def _bounds(robot: Robot, given: Mapping[str, Any], reactions: Any) -> tuple[Bounds, RowKernel]:
-    """Return the bounds and their rows along a path; those of recent calls are cached."""
+    """Return the bounds and their rows along a path; recent ones are cached."""
     known: dict[Any, tuple[Bounds, RowKernel]] = robot.kernels.once("bounds of retiming", dict)
     key = *map(_key, given.values()), _key(reactions)
     result = known.get(key)
@@ -385,7 +385,7 @@ def _bounds(robot: Robot, given: Mapping[str, Any], reactions: Any) -> tuple[Bou
 
 
 def _key(value: Any) -> Any:
-    """Return a hashable key of arguments: numbers, arrays, and tables and lists of them."""
+    """Return a hashable key for arguments: numbers, arrays, and dicts and lists of them."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, (float, int)):
@@ -413,7 +413,7 @@ def _profile(rows: RowKernel, paths: JointPath, grid: Grid, speeds: tuple[float,
             rubbed = rows.with_friction(table, d1, x, turning)
             profile = fastest(rubbed, most, grid.h, start, end)
             if np.count_nonzero(profile.failing):
-                x = x / SLOWDOWN_DIVISOR  # the friction tangent at a high speed is too large at rest
+                x = x / SLOWDOWN_DIVISOR  # the friction tangent of a high speed is too large at rest
                 continue
             change, x = np.abs(profile.x - x).max(), profile.x
             if change <= CONVERGENCE_TOLERANCE * x.max():
@@ -429,7 +429,7 @@ def _profile(rows: RowKernel, paths: JointPath, grid: Grid, speeds: tuple[float,
 
 
 def _at_end(paths: JointPath, piece: int, way: Array, speed: float) -> ArrayLike:
-    """Return x (B, 1) of a speed, the norm of the joint velocities, at an end of the paths."""
+    """Return x (B, 1) for a speed (norm of the joint velocities) at an end of the paths."""
     if speed == 0:
         return 0.0
     slope = np.linalg.norm(paths.slopes(np.array([piece]), way[:, None]), axis=-1)
@@ -439,8 +439,8 @@ def _at_end(paths: JointPath, piece: int, way: Array, speed: float) -> ArrayLike
 def _needed(rows: RowKernel, paths: JointPath, grid: Grid, found: Profile) -> Indices:
     """Return the number of parts (G,) into which each interval should be divided.
 
-    The excess between two knots falls with the square of their distance. An interval in which no bound is reached
-    contains a switch, where s'' should change; without it, time is lost.
+    The excess between two knots decreases with the square of their distance. An interval in which no bound is reached
+    contains a switch of s'', so a coarse grid costs time there.
     """
     x, time = found.x, np.diff(found.times)
     way, inner = (

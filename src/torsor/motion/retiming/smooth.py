@@ -1,9 +1,9 @@
-"""Timings within jerk and torque-rate bounds: s'' is continuous, and an interior-point method minimises the time.
+"""Timings with continuous s'' within jerk and torque-rate bounds, by an interior-point method.
 
 With w = du/ds, the rate of a row a u + b x + c is sqrt(x) (a w + (a_s + 2 b) u + b_s x + c_s), where the index s
 denotes the derivative along the path. It is the jerk for a = q', b = q'', and the torque rate for forces. Both have the
-form of the loads in ``control/scaling``, whose interior-point method over quadratic splines x(s) is used here for the
-full path at once.
+form of the loads in ``control/scaling``, whose interior-point method over quadratic splines x(s) is applied here to the
+full path.
 
 The splines describe the progress p of ``path.stretched``: near rest, where x(s) would be proportional to s^(4/3),
 the rate of p is nearly constant.
@@ -27,20 +27,20 @@ from torsor.control.scaling.window import Kernels, Sampled, Window, kernels, sol
 from torsor.motion.retiming.bounds import LARGEST_BOUND, POLYGON_SIDES, TINY, Bounds, RowKernel, on_path
 from torsor.motion.retiming.path import BLEND_COEFFICIENTS, JointPath, Timing, progress, stretched
 
-# Loads in each piece of a path, which a grid with equal intervals may miss.
+# Loads near the breaks of a path, which a grid with equal intervals may miss.
 #
 # Jerks and torque rates jump at the breaks of a spline, and a blended corner may be shorter than an interval.
 
-# Factor of tighter bounds relative to the use that broke them, and the largest factor.
+# Tightening of an exceeded bound: factor relative to its use, and the largest factor.
 TIGHTENING_FACTOR, MAX_TIGHTENING = 1.002, 1.2
-SPLINE_PLACES, BLEND_PLACES = 9, 25  # places between a break and a knot at which loads are checked
+SPLINE_PLACES, BLEND_PLACES = 9, 25  # number of points between a break and a knot at which loads are checked
 REACHED_FRACTION = 0.98  # fraction of the largest x that counts as reached
 
 
 def beside_breaks(path: JointPath, knots: Array) -> tuple[Indices, Array, Array]:
-    """Return pieces, places and fractions of the progress (P,) between each break of a path and the adjacent knots.
+    """Return pieces, path parameters and fractions of the progress (P,) between each path break and the adjacent knots.
 
-    Knots (G + 1) are progresses in the unit of s.
+    The knots (G + 1) are values of the progress, in the unit of s.
     """
     first, length = knots[0], knots[-1] - knots[0]
     breaks = first + length * progress((path.breaks[0, 1:-1] - first) / length)
@@ -54,7 +54,7 @@ def beside_breaks(path: JointPath, knots: Array) -> tuple[Indices, Array, Array]
 
 
 class PathWindow(Window):
-    """A window over a full path, whose ``uses`` include some additional places.
+    """A window over a full path; its ``uses`` include additional points.
 
     ``at`` (P, parts * r + 2) contains the coefficients at the fractions ``parts`` (P,) of the progress.
     """
@@ -66,7 +66,7 @@ class PathWindow(Window):
         self._use = _use(len(ratio), (at.shape[1] - 2) // len(ratio))
 
     def uses(self) -> Generator[None, None, Array]:
-        """Return the largest ratio of a quantity to its bound in each interval (n,); yield after each kernel call."""
+        """Return the largest ratio (n,) of a quantity to its bound in each interval; yield after each kernel call."""
         result = yield from super().uses()
         t0, t1, t2 = (self.points[self._of + k] for k in range(3))
         part, h = self._part, self._samples.spacing
@@ -78,7 +78,7 @@ class PathWindow(Window):
     def tighten(self, uses: Array) -> None:
         """Tighten the bounds for the next search in intervals where they were exceeded, and in neighbouring intervals.
 
-        The largest x is lowered where the last search reached it.
+        The largest x is reduced where the last search reached it.
         """
         near = np.maximum(uses, np.maximum(np.append(uses[1:], 0.0), np.append(0.0, uses[:-1])))
         more = np.where(near > 1, np.minimum(TIGHTENING_FACTOR * near, MAX_TIGHTENING), 1.0)
@@ -90,7 +90,7 @@ class PathWindow(Window):
 
 @cache
 def _use(r: int, parts: int) -> AnyKernel:
-    """Return the largest relative load, rate and speed for r rows; infinite if x < 0."""
+    """Return the largest relative load, rate and speed of r rows; infinite if x < 0."""
     at, ratio = ca.SX.sym("at", parts * r + 2), ca.SX.sym("ratio", r)
     w, u, x = (ca.SX.sym(name) for name in "wux")
     load, rate, *_ = loads(ca.vertsplit(at[:-2], r), ratio, w, u, x)
@@ -103,25 +103,25 @@ INTERVAL_MULTIPLE = 200  # the number of intervals of a path is a multiple of th
 INTERVALS_PER_PIECE, MIN_INTERVALS_PER_PIECE, MAX_INTERVALS = 24, 12, 6000
 # For blends: intervals of the shortest piece, and most intervals per path.
 INTERVALS_PER_BLEND, MAX_BLEND_INTERVALS = 8.0, 4000
-CHECKED_PLACES = np.array([0.0, *CHECKED_FRACTIONS, 1.0])  # interval fractions: its ends, and where bounds are checked
-MAX_ITERATIONS, MAX_SEARCHES = 120, 10  # of a search, and largest number of searches with tighter bounds
-GAP_TOLERANCE = 1e-4  # fraction of the time by which the motion may still be improved
+CHECKED_PLACES = np.array([0.0, *CHECKED_FRACTIONS, 1.0])  # interval fractions: ends and checked points
+MAX_ITERATIONS, MAX_SEARCHES = 120, 10  # iterations per search, and searches with tighter bounds
+GAP_TOLERANCE = 1e-4  # relative improvement of the time at which a search ends
 CENTERING_FACTORS = 0.1, 0.5, 3.0  # as in ``window``; 3.0 moves away from the bounds after very short steps
-ALLOWED_EXCESS = 1e-3  # fraction by which a bound may be exceeded between the places where it is checked
-# Tolerance of the factor of x that slows a timing down until it is within all bounds.
+ALLOWED_EXCESS = 1e-3  # fraction by which a bound may be exceeded between checked points
+# Tolerance of the factor of x by which a timing is slowed down to satisfy all bounds.
 ENOUGH_FACTOR, FACTOR_PRECISION = 0.999, 1e-3
 MAX_X_FACTOR = 30.0  # largest x relative to that of the mean rate
-FIRST_X_FACTOR = 0.3  # the same for the initial guess
-SMOOTHING_PARTS = 30  # parts of the path; the initial guess changes smoothly over two of them
+FIRST_X_FACTOR = 0.3  # largest x of the initial guess, relative to that of the mean rate
+SMOOTHING_PARTS = 30  # number of path parts; the initial guess changes smoothly over two of them
 INSIDE_FRACTION = 1e-9  # fraction of half an interval
-FIRST_USE = 0.7  # largest use of a bound by the initial guess, relative to what standing still leaves
-# Factors of x in the initial guess: that of standing still, and the smallest local factor.
+FIRST_USE = 0.7  # largest use of a bound by the initial guess, relative to the remainder at standstill
+# Factors of x in the initial guess: at standstill, and the smallest local factor.
 STILL_FACTOR, MIN_X_FACTOR = 1e-6, 1e-3
 
 
 @dataclass
 class _Sampled:
-    """The samples of one path as the window of the interior-point method reads them."""
+    """Samples of one path in the form that the interior-point method requires."""
 
     capacity: int
     spacing: float
@@ -132,7 +132,7 @@ class _Sampled:
 
 
 def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float, count: int, where: str) -> Timing:
-    """Return the fastest timing of one path from rest to rest, in ``count`` intervals, with continuous s''.
+    """Return the fastest timing of one path from rest to rest, with ``count`` intervals and continuous s''.
 
     ``least`` is a lower bound of the duration (s), which scales the search.
     """
@@ -172,7 +172,7 @@ def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float
 
 
 def _begin(window: Window, mean: float, fastest: Array) -> bool:
-    """Set an initial guess slightly inside the bounds; return whether there is one."""
+    """Set an initial guess slightly inside the bounds; return whether one exists."""
     window.begin(np.full(window.count + 2, FIRST_X_FACTOR * mean))
     moving = _finish(window.uses())
     window.take(STILL_FACTOR * window.points)
@@ -188,7 +188,7 @@ def _begin(window: Window, mean: float, fastest: Array) -> bool:
 
 
 def _envelope(limits: Array) -> Array:
-    """Return a smooth curve (G + 2) below limits (G): an initial guess that is slow only where it must be."""
+    """Return a smooth curve (G + 2) below limits (G): an initial guess that is slow only where necessary."""
     width = max(1, len(limits) // SMOOTHING_PARTS)
     near = np.lib.stride_tricks.sliding_window_view(np.pad(limits, (2 * width, 2 * width + 2), "edge"), 2 * width + 1)
     even = np.ones(width + 1) / (width + 1)
@@ -199,7 +199,7 @@ def _envelope(limits: Array) -> Array:
 def _slower(window: Window) -> float:
     """Scale x by the largest factor up to 1 that keeps the bounds, and return it.
 
-    Such a factor exists where the robot can stand still, because slower motions need smaller forces and rates.
+    Such a factor exists if the robot can stand still, because slower motions need smaller forces and rates.
     """
     low, high, points = 0.0, 2.0, window.points.copy()
     while high - low > FACTOR_PRECISION:
@@ -216,7 +216,7 @@ def _slower(window: Window) -> float:
 
 
 def intervals_of(path: JointPath, where: str) -> int:
-    """Return the default number of intervals for paths, from the number of spline pieces or the shortest blend."""
+    """Return the default number of intervals of paths, based on the number of spline pieces or the shortest blend."""
     if path.pieces.shape[2] != BLEND_COEFFICIENTS:
         pieces = int(path.pieces.shape[1])
         return min(
@@ -253,7 +253,7 @@ def _kernels(r: int, parts: int) -> Kernels:
 
 
 def _ratios(rows: RowKernel, bounds: Bounds) -> Array:
-    """Return half the range of each row divided by the bound of its rate, 0 if that is infinite."""
+    """Return half the range of each row divided by the bound of its rate; 0 if that bound is infinite."""
     ratios = []
     kinds = ("acceleration", "jerk", rows.accelerations), ("torque", "torque_rate", rows.torques)
     for kind, rate, indices in kinds:
@@ -263,9 +263,9 @@ def _ratios(rows: RowKernel, bounds: Bounds) -> Array:
 
 
 def _largest(most: Array) -> Array:
-    """Return bounds (G,) of control points of x, given bounds of x at places (G, P) of the intervals.
+    """Return bounds (G,) on control points of x from bounds on x at points (G, P) of the intervals.
 
-    If the bound has the second derivative f'', the spline is f'' h^2 / 8 above the control point in the middle.
+    If the bound has the second derivative f'', the spline exceeds the middle control point by f'' h^2 / 8.
     """
     first, middle, last = most[:, 0], most[:, most.shape[1] // 2], most[:, -1]
     result: Array = np.maximum(middle - np.maximum((first + last) / 2 - middle, 0.0), most.min(axis=1))
@@ -273,20 +273,20 @@ def _largest(most: Array) -> Array:
 
 
 def _inside(path: JointPath, p: Array) -> tuple[Indices, Array, Array]:
-    """Return pieces, places and fractions for progresses p (G, P) in the unit of s."""
+    """Return pieces, path parameters and fractions for values p (G, P) of the progress, in the unit of s."""
     first, length = path.breaks[0, 0], path.breaks[0, -1] - path.breaks[0, 0]
     inside = p + INSIDE_FRACTION * (
         p[:, p.shape[1] // 2, None] - p
-    )  # so that the end of an interval is in the piece before it
+    )  # the end of an interval belongs to the piece before it
     part = (inside - first) / length
     s = first + length * stretched(part)[0]
     return path.piece_of(s), s, part
 
 
 def _coefficients(rows: RowKernel, path: JointPath, piece: Indices, s: Array, part: Array) -> Array:
-    """Return coefficients and their slopes relative to bounds, and the largest x, at places of a path.
+    """Return coefficients and their slopes relative to bounds, and the largest x, at points of a path.
 
-    The places s (...) are in pieces (...), at a fraction ``part`` (...) of the progress.
+    The path parameters s (...) are in pieces (...), at fractions ``part`` (...) of the progress.
     """
     length = path.breaks[0, -1] - path.breaks[0, 0]
     shape = np.stack([derivative / length**k for k, derivative in enumerate(stretched(part)[1:])], axis=-1)
@@ -300,15 +300,15 @@ def _coefficients(rows: RowKernel, path: JointPath, piece: Indices, s: Array, pa
 
 
 def _trace(rows: RowKernel, powers: int) -> ca.Function:
-    """Return the coefficients by the progress p, where ``shape`` contains the derivatives of s with respect to p.
+    """Return the coefficients in terms of the progress p; ``shape`` contains the derivatives of s with respect to p.
 
-    With u = s'' and x = s'^2 of the place, u = g1 u_p + g2 x_p and x = g1^2 x_p of the progress.
+    u = s'' and x = s'^2 follow from u_p and x_p of the progress: u = g1 u_p + g2 x_p and x = g1^2 x_p.
     """
     n, first = rows.robot.nv, len(rows.accelerations)
     piece, way, numbers = ca.SX.sym("piece", powers, n), ca.SX.sym("way"), ca.SX.sym("numbers", len(rows.numbers))
     shape, change = ca.SX.sym("shape", 3), ca.SX.sym("change")
     g1, g2, g3 = ca.vertsplit(shape)
-    # The place and its slopes near p, as functions of a small change of p.
+    # The path parameter and its slopes near p, as functions of a small change of p.
     place = way + change * (g1 + change * (g2 / 2 + change * g3 / 6))
     slope, bend = g1 + change * (g2 + change * g3 / 2), g2 + change * g3
     table, most = rows.trace(powers)(piece, place, numbers)

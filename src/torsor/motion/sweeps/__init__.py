@@ -1,7 +1,7 @@
 """Studies of many cases: ``torsor.sweep`` computes them in parallel, on this machine or on a cluster.
 
-Results stream into SQLite or Parquet. A study that was stopped or killed resumes where it ended; no case is lost
-or stored twice. See docs/plan/sweep.md.
+Results are streamed to SQLite or Parquet. A study that was stopped or killed can be resumed; no case is lost or stored
+twice. See docs/plan/sweep.md.
 """
 
 from torsor.motion.declaration import NAMED_PROBLEMS as PROBLEMS

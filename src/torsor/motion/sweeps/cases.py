@@ -27,7 +27,7 @@ class Case(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """A hash of the values, with which a resumed study identifies computed cases."""
+        """A hash of the values, by which a resumed study identifies computed cases."""
         result = json.dumps(self.values, sort_keys=True)
         return hashlib.blake2b(result.encode(), digest_size=8).hexdigest()
 
@@ -51,7 +51,7 @@ class Cases:
 def grid(values: Mapping[str, Sequence[Any]] | None = None, **more: Sequence[Any]) -> Cases:
     """Return all combinations of parameter values; the last parameter changes fastest.
 
-    Parameters whose names contain dots are given in a table; the others may also be given as keywords.
+    Pass parameters whose names contain dots in a dict; other parameters may also be keyword arguments.
 
     Example:
         >>> list(grid({"torques.upper": [5.0, 10.0]}, points=[8]))
@@ -72,9 +72,9 @@ def grid(values: Mapping[str, Sequence[Any]] | None = None, **more: Sequence[Any
 def samples(
     count: int, ranges: Mapping[str, Sequence[float]] | None = None, *, seed: int = 0, **more: Sequence[float]
 ) -> Cases:
-    """Return random cases: each parameter is uniform in an interval (low, high), independently of the others.
+    """Return random cases in which each parameter is independently uniform in an interval (low, high).
 
-    The same seed yields the same cases, and a larger ``count`` starts with them.
+    The same seed yields the same cases. A larger ``count`` only adds cases at the end.
 
     Example:
         >>> cases = list(samples(3, height=(1.5, 1.9), seed=1))
@@ -97,7 +97,7 @@ def samples(
 
 
 def numbered(cases: Iterable[Mapping[str, Any]], fixed: Mapping[str, Any] | None = None) -> Iterator[Case]:
-    """Yield the numbered cases, with values checked and converted to plain Python values."""
+    """Yield numbered cases with validated values of plain Python types."""
     if isinstance(cases, (str, bytes, Mapping)) or not isinstance(cases, Iterable):
         allowed = "a list of tables {parameter: value}, or motion.sweeps.grid(...) or samples(...)"
         raise ModelError(argument="cases", value=cases, where="sweep", allowed=allowed)
@@ -139,7 +139,7 @@ def _plain_parameter(value: Any, where: str, name: str) -> Any:
     raise ModelError(argument=name, value=value, where=where, allowed=allowed, fix=fix)
 
 
-# The results of a case: a row of numbers, text, booleans and arrays, each under a column name.
+# The results of a case: a row of numbers, text, booleans and arrays by column name.
 
 VALUE_COLUMN = "value"  # the column for functions that return one number or array
 Kind = str  # "number", "truth", "text", or "array1", "array2", ... with the number of axes
@@ -174,7 +174,7 @@ class Row(NamedTuple):
 
 
 def results_of(found: Any) -> dict[str, Any]:
-    """Return the results of a function by column: nested tables have dotted names; a single value is called "value".
+    """Return the results of a function by column: nested dicts have dotted names, and a single value is called "value".
 
     Example:
         >>> results_of({"time": 1.5, "force": {"hip": np.array([1.0, 2.0])}})
@@ -207,7 +207,7 @@ def _plain_result(value: Any, name: str) -> Any:
         return value
     try:
         array = np.asarray(value)
-    except ValueError:  # rows of different lengths
+    except ValueError:  # its rows have different lengths
         array = np.array(None)
     if array.dtype.kind == "b" and not array.ndim:
         return bool(array)

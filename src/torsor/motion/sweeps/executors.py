@@ -1,4 +1,4 @@
-"""Execution of cases: in this process, in processes of this machine, on a cluster, or by any executor."""
+"""Execution of cases in this process, in local processes, on a cluster, or by any other executor."""
 
 import contextlib
 import hashlib
@@ -28,27 +28,27 @@ from torsor.motion.sweeps.cases import RESERVED_COLUMNS, Case, Row
 from torsor.motion.sweeps.subjects import Subject
 from torsor.simulation import SimulationError
 
-# One case in a worker: in this process, in a process of this machine, or on another machine of a cluster.
+# Computation of cases in a worker: this process, a local process, or a cluster node.
 #
-# The function is sent as bytes with every case and unpacked once in each process, so a worker that replaces a killed
-# one needs nothing else. Errors of a case are part of its row.
+# The function is sent as bytes with every case and unpacked once per process, so a replacement worker needs no other
+# data. Errors of a case are stored in its row.
 
-MAX_CACHED_SUBJECTS = 4  # functions that a process caches, because a cluster may serve several studies
-# Errors whose message is self-explanatory; the others are shown with their type.
+MAX_CACHED_SUBJECTS = 4  # largest number of cached functions per process, because a cluster may serve several studies
+# Errors with self-explanatory messages; other errors are shown with their type.
 _EXPLAINED_ERRORS = (ModelError, MotionError, SimulationError)
 
 _subjects: dict[str, Subject] = {}
 
 
 class Parcel(NamedTuple):
-    """A subject as bytes, with their hash."""
+    """A subject as bytes, and their hash."""
 
     digest: str
     content: bytes
 
     @classmethod
     def of(cls, subject: Subject) -> "Parcel":
-        """Return a subject as bytes, with cloudpickle, if installed; it also handles functions defined in notebooks."""
+        """Return a subject as bytes; cloudpickle, if installed, also handles functions defined in notebooks."""
         try:
             from cloudpickle import dumps
         except ImportError:
@@ -72,19 +72,19 @@ class Parcel(NamedTuple):
 
 
 def run_parcel(parcel: Parcel, cases: Sequence[Case], attempt: int = 0) -> list[Row]:
-    """Return the rows of cases in a worker; ``attempt`` makes a second attempt a different task for a cluster."""
+    """Return the rows of cases in a worker; ``attempt`` distinguishes repeated attempts on a cluster."""
     try:
         subject = parcel.open()
-    except (Exception, SystemExit) as error:  # for example, raised by a module that this process imports
+    except (Exception, SystemExit) as error:  # for example from a module imported by this process
         reason = _encodable(f"the function cannot be unpacked in a worker: {type(error).__name__}: {error}")
         return [Row(case.number, case.digest, case.values, {}, reason, units={}) for case in cases]
     return run_cases(subject, cases)
 
 
 def run_cases(subject: Subject, cases: Sequence[Case]) -> list[Row]:
-    """Return the rows of cases, with their errors; those that a batch can solve are solved together."""
+    """Return the rows of cases, including errors; cases that a batch supports are solved together."""
     attempts, made = [_Attempt() for _ in cases], [None] * len(cases)
-    # Linear algebra uses one thread, because the workers share the cores.
+    # Linear algebra uses one thread because workers share the cores.
     with _threads().limit(limits=1):
         for k, (case, attempt) in enumerate(zip(cases, attempts, strict=True)):
             with attempt:
@@ -109,13 +109,13 @@ def run_cases(subject: Subject, cases: Sequence[Case]) -> list[Row]:
 
 
 class _Attempt:
-    """The time, warnings and error of a case, collected in several blocks."""
+    """The time, warnings and error of a case, collected over several blocks."""
 
     def __init__(self) -> None:
         self.seconds, self.error, self.warnings = 0.0, "", list[str]()
 
     def __enter__(self) -> None:
-        # Warnings are attributed to a case only if no other thread can change their filters in the meantime.
+        # Warnings are recorded only if no other thread can change the filters in the meantime.
         is_here = threading.current_thread() is threading.main_thread()
         self._start, self._catching = perf_counter(), warnings.catch_warnings(record=is_here)
         self._caught = self._catching.__enter__()
@@ -133,7 +133,7 @@ class _Attempt:
 
 
 def _encodable(text: str) -> str:
-    """Return text that every file can store, with lone surrogates as escapes."""
+    """Return text with lone surrogates escaped, which every file can store."""
     return text.encode(errors="backslashreplace").decode()
 
 
@@ -143,25 +143,24 @@ def _threads() -> Any:
     return ThreadpoolController()
 
 
-# Processes on this machine, as an executor: a killed process is replaced, and only its own case ends with an error.
+# Local processes as an executor: a killed process is replaced, and only its current case ends with an error.
 #
-# Processes are spawned, so that threads and locks of this process do not affect them, and use one BLAS thread each.
-# Kernels come from the disk cache: the first process that needs one compiles it while the others wait.
+# Processes are spawned, so threads and locks of this process do not affect them. Each uses one BLAS thread. Kernels
+# come from the disk cache: the first process that needs one compiles it while the others wait.
 
-# Linear-algebra threads in a new process.
+# Number of linear-algebra threads in a new process.
 _ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM")}
-# Largest number of successive processes that end before they are ready, due to a recurring error or because they are
-# killed.
+# Largest number of successive processes that end before they are ready, because of a recurring error or a signal.
 MAX_FAILED_STARTS, MAX_KILLED_STARTS = 3, 100
-_starting = threading.Lock()  # the environment is shared by all threads
+_starting = threading.Lock()  # all threads share the environment variables
 
 
 class WorkerDiedError(BrokenExecutor):
-    """The error for a process that ended while computing a case: it was killed, ran out of memory or crashed."""
+    """Error for a process that was killed, ran out of memory or crashed while computing a case."""
 
 
 class CannotStartError(ModelError):
-    """The error for worker processes that end before they can compute anything."""
+    """Error for worker processes that end before they are ready."""
 
 
 class _Job(NamedTuple):
@@ -173,7 +172,7 @@ class _Job(NamedTuple):
 class Processes(Executor):
     """An executor with ``workers`` processes on this machine (by default one per core).
 
-    A process that dies is replaced by a new one. The future of its call raises ``WorkerDiedError``; the others
+    A process that dies is replaced by a new one. The future of its call raises ``WorkerDiedError``; other calls
     continue.
 
     Example:
@@ -213,7 +212,7 @@ class Processes(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Stop the processes, after all calls if ``wait`` is true, otherwise at once."""
+        """Stop the processes: after all calls if ``wait`` is True, otherwise immediately."""
         self._is_closed = True
         if cancel_futures or not wait:
             with contextlib.suppress(queue.Empty):
@@ -231,7 +230,7 @@ class Processes(Executor):
             thread.join()
 
     def _serve(self) -> None:
-        """Process jobs one after the other, in one thread per process."""
+        """Run jobs one after another; each process is served by one thread."""
         worker: _Worker | None = None
         try:
             while (job := self._jobs.get()) is not None:
@@ -273,7 +272,7 @@ class Processes(Executor):
         return None
 
     def _ended(self, worker: "_Worker") -> str:
-        """Return text that describes how a process ended."""
+        """Return a description of how a process ended."""
         worker.close()
         self._processes.discard(worker.process)
         code = worker.exit_code
@@ -285,7 +284,7 @@ class Processes(Executor):
 
 
 class _Worker:
-    """A process and the pipe to it."""
+    """A worker process and the pipe to it."""
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -299,10 +298,10 @@ class _Worker:
             finally:
                 for name, value in before.items():
                     os.environ.pop(name) if value is None else os.environ.update({name: value})
-        theirs.close()  # so that the pipe ends when the process ends
+        theirs.close()  # the pipe then closes when the process ends
 
     def is_ready(self) -> bool:
-        """Wait for the process to import its modules, and return whether it did."""
+        """Wait until the process has imported its modules, and return whether it succeeded."""
         try:
             return bool(self._received())
         except (EOFError, OSError):
@@ -332,7 +331,7 @@ class _Worker:
 
 
 def _work(pipe: Connection) -> None:
-    """Compute calls that arrive through a pipe until it is closed; the parent process handles Ctrl-C."""
+    """Execute calls from a pipe until it is closed; the parent process handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     be_silent()
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -348,7 +347,7 @@ def _work(pipe: Connection) -> None:
 
 
 def _sendable(error: Exception) -> Exception:
-    """Return an error that the other process can unpickle, because some exceptions cannot be restored."""
+    """Return the error, or a picklable replacement that the other process can restore."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
@@ -357,7 +356,7 @@ def _sendable(error: Exception) -> Exception:
 
 
 def _end_with_parent() -> None:
-    """End this process when its parent is gone, because nothing would receive its results."""
+    """End this process when its parent ends, because nothing would receive its results."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])
@@ -369,9 +368,9 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-CASES_PER_WORKER = 2  # cases submitted per worker, so that none waits for the next one
+CASES_PER_WORKER = 2  # cases submitted per worker, so that no worker is idle
 _REFRESH_SECONDS = 2.0  # s after which the cluster size is queried again
-MAX_RENEWED = 30  # largest number of executors in a row that break before they compute a case
+MAX_RENEWED = 30  # largest number of successive executors that break before computing a case
 
 
 class Here(Executor):
@@ -390,7 +389,7 @@ class Here(Executor):
 
 
 class Pool:
-    """An executor with the properties that a sweep needs: its capacity, and the errors that indicate a lost worker.
+    """An executor with its capacity and the errors that indicate a lost worker.
 
     ``executor`` is None for ``workers`` processes on this machine (0: this process), an executor of
     ``concurrent.futures``, a function that returns one, a ``distributed.Client``, or the address of its scheduler.
@@ -401,7 +400,7 @@ class Pool:
             raise ModelError("and workers are both given", argument="executor", where="sweep", allowed="one of them")
         self._subject, self._source, self._workers = subject, executor, workers
         self._is_given = isinstance(executor, Executor) or _is_client(executor)
-        self.renewed = 0  # since the last computed case
+        self.renewed = 0  # number of new executors since the last computed case
         self.executor: Executor = self._made()
         self.is_here = isinstance(self.executor, Here)
         # Threads of this process share the function, so it need not be sent.
@@ -409,7 +408,7 @@ class Pool:
         self._size, self._asked = 0, -_REFRESH_SECONDS
 
     def capacity(self) -> int:
-        """Return the maximum number of cases submitted to the executor at a time."""
+        """Return the largest number of cases to submit to the executor simultaneously."""
         if self.is_here:
             return 1
         if monotonic() - self._asked >= _REFRESH_SECONDS:
@@ -433,7 +432,7 @@ class Pool:
             raise ModelError(f"the executor does not accept cases: {error}", where="sweep", fix=fix) from None
 
     def _made(self) -> Executor:
-        """Return the given executor, or another one of the same kind."""
+        """Return the user's executor, or a new one of the same kind."""
         source: Any = self._source
         if source is None:
             return Here() if self._workers == 0 else Processes(self._workers)
@@ -454,7 +453,7 @@ class Pool:
         return cast(Executor, made)
 
     def is_loss(self, error: BaseException) -> bool:
-        """Return whether an error means that the worker of a case was lost; raise it if no other worker can help."""
+        """Return whether an error indicates a lost worker; raise it if a different worker would fail too."""
         if isinstance(error, CannotStartError):
             raise error
         if isinstance(error, (BrokenExecutor, CancelledError)) or type(error).__name__ in _LOST_WORKER_ERRORS:
@@ -483,11 +482,11 @@ class Pool:
                 self.executor.shutdown(wait=not at_once, cancel_futures=True)
             else:
                 with contextlib.suppress(OSError):
-                    client.close()  # this also cancels its cases
+                    client.close()  # also cancels its cases
 
 
-# Errors of dask.distributed by name, because it may not be installed: a worker that died repeatedly with a task, and
-# tasks that a restarted scheduler forgot.
+# Names of errors of dask.distributed, which may not be installed: a worker died repeatedly with a task, or a restarted
+# scheduler lost tasks.
 _LOST_WORKER_ERRORS = ("KilledWorker", "FutureCancelledError")
 
 

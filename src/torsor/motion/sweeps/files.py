@@ -20,7 +20,7 @@ from torsor.motion.sweeps.sweep import sweep
 
 VERSION = 1
 MAX_CASES = 10_000_000
-MAX_VALUE = 1e300  # of the ends of a range
+MAX_VALUE = 1e300  # largest magnitude of the ends of a range
 KEY_TYPES: dict[str, type] = {
     "torsor": int,
     "problem": str,
@@ -74,7 +74,7 @@ def load_study(path: str | Path) -> Study:
 
 
 class _Reader:
-    """The reader of one file."""
+    """Reader of one study file."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.source = path, path.name
@@ -103,7 +103,7 @@ class _Reader:
         file = self.path.parent / name
         try:
             is_there = file.is_file()
-        except OSError:  # a name that no file can have
+        except OSError:  # not a valid file name
             is_there = False
         if name not in NAMED_PROBLEMS and not is_there:
             allowed = f"a .toml file relative to this one, or one of {', '.join(NAMED_PROBLEMS)}"
@@ -129,7 +129,7 @@ class _Reader:
         for key in ("from", "to"):
             if type(axis[key]) not in (int, float) or abs(axis[key]) > MAX_VALUE:
                 raise error(where, f"{key} is {short(axis[key])}", f"a number up to {MAX_VALUE:g}")
-        # Rounded as a person would write it: 1.6, not 1.6000000000000001.
+        # Rounded to short decimals: 1.6 instead of 1.6000000000000001.
         return [float(f"{value:.12g}") for value in np.linspace(float(axis["from"]), float(axis["to"]), count)]
 
     def _random(self, given: Any) -> Cases:

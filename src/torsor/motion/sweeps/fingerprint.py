@@ -1,8 +1,8 @@
-"""Fingerprints of the functions and problems of a sweep, with which a resumed study detects changed code.
+"""Fingerprints of the functions and problems of a sweep, by which a resumed study detects changed code.
 
 A fingerprint covers the bytecode of a function, the functions of the study that it calls, and the constants, robots and
-motion problems that it uses, but neither comments nor other code in its file. It also contains the versions of
-Torsor, on which all results depend, and of Python, on which bytecode depends.
+motion problems that it uses. Comments and other code in its file have no effect. The fingerprint includes the versions
+of Torsor, on which all results depend, and of Python, on which bytecode depends.
 """
 
 import hashlib
@@ -25,13 +25,13 @@ from torsor.robot.archived import robot_text
 from torsor.robot.robot import Robot
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
-# Code in these folders does not belong to a study; the version of Torsor stands for Torsor's own code.
+# Code in these folders does not belong to a study. The version of Torsor represents Torsor's code.
 _LIBRARIES = (str(Path(__file__).parents[2]), *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")))
 _CONSTANTS = (bool, int, float, complex, str, bytes, type(None), type(...))
 
 
 def fingerprint(function: Any, settings: Mapping[str, Any]) -> str:
-    """Return the fingerprint of a function or problem and of the settings of its motions, as JSON.
+    """Return the fingerprint of a function or problem and of the ``solve`` settings, as JSON.
 
     Example:
         >>> one, other = (fingerprint(abs, {"tolerance": tolerance}) for tolerance in (1e-6, 1e-9))
@@ -45,7 +45,7 @@ def fingerprint(function: Any, settings: Mapping[str, Any]) -> str:
 
 
 def check_code(path: Path, subject: str, found: str, now: str) -> None:
-    """Warn if results in a file have a different fingerprint; older files have none."""
+    """Warn if the results in a file have a different fingerprint; older files have none."""
     if not found or found == now:
         return
     after = json.loads(now)
@@ -62,7 +62,7 @@ def check_code(path: Path, subject: str, found: str, now: str) -> None:
 
 
 def _parts(value: Any, seen: dict[int, Any]) -> Iterator[str]:
-    """Yield the parts of a value as text. ``seen`` holds the objects that may contain themselves, by id."""
+    """Yield the parts of a value as text; ``seen`` maps ids to objects that may contain themselves."""
     yield type(value).__name__
     if isinstance(value, _CONSTANTS):
         yield repr(value)
@@ -103,10 +103,10 @@ def _parts_of_object(value: Any, seen: dict[int, Any]) -> Iterator[str]:
 
 
 def _used(function: FunctionType) -> tuple[Any, ...]:
-    """Return the parts of a function: its code, defaults and constants in cells, and the globals that it uses."""
+    """Return the parts of a function: code, defaults, constants in closure cells, and the globals that it uses."""
     code, cells, names = function.__code__, list[Any](), list(_names(function.__code__))
     for cell in function.__closure__ or ():
-        try:  # a cell may be empty, and lists in cells often collect results
+        try:  # a cell may be empty, and lists in cells are often used to collect results
             cells += [cell.cell_contents] if not isinstance(cell.cell_contents, (list, dict, set)) else []
         except ValueError:
             continue
@@ -114,7 +114,7 @@ def _used(function: FunctionType) -> tuple[Any, ...]:
     variables = list[Any]()
     for name in names:
         value = function.__globals__.get(name)
-        if isinstance(value, ModuleType):  # only the attributes that the code names
+        if isinstance(value, ModuleType):  # only attributes that the code accesses
             variables += [vars(value)[key] for key in names if key in vars(value)] if _is_own(value) else []
         else:
             variables.append(value)
@@ -123,7 +123,7 @@ def _used(function: FunctionType) -> tuple[Any, ...]:
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """Yield the names of globals and attributes in a function and in the functions inside it."""
+    """Yield the names of globals and attributes in a function and its nested functions."""
     yield from code.co_names
     for item in code.co_consts:
         if isinstance(item, CodeType):
@@ -134,13 +134,13 @@ def _is_own(value: Callable[..., Any] | ModuleType) -> bool:
     """Return whether a function, class or module belongs to the study, not to a library."""
     module = value if isinstance(value, ModuleType) else sys.modules.get(getattr(value, "__module__", None) or "")
     file = getattr(module, "__file__", None)
-    if file is None:  # built-in, or typed in
+    if file is None:  # built-in or entered interactively
         return getattr(module, "__name__", "") == "__main__"
     return not str(file).startswith(_LIBRARIES)
 
 
 def _written(value: Robot | MotionProblem) -> str:
-    """Return a robot or a problem as text; its repr if it contains Python functions."""
+    """Return a robot or a problem as text, or its repr if it contains Python functions."""
     try:
         return robot_text(value) if isinstance(value, Robot) else encoded(value)
     except ModelError:

@@ -1,4 +1,4 @@
-"""The results of a study as a table: rows are cases, columns are parameters and results with their units."""
+"""The results of a study as a table with one row per case, and columns of parameters and results with units."""
 
 import csv
 from collections.abc import Iterator, Sequence
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# The figure of a study: each result over each parameter that varies (matplotlib, the extra ``plot``).
+# The figure of a study: each result over each varying parameter (matplotlib, the extra ``plot``).
 
 MAX_ROWS, MAX_COLUMNS = 8, 4
-MANY_CASES = 200  # number of cases from which points are small and transparent
+MANY_CASES = 200  # smallest number of cases that are drawn as small, transparent points
 
 
 def _finite(values: NDArray[Any]) -> NDArray[Any]:
@@ -39,7 +39,7 @@ _EMPTY_VALUES: dict[str, Any] = {"number": np.nan, "truth": False, "text": ""}
 
 
 class Results:
-    """The table of a study, which is read from its file on access.
+    """The table of a study, read from its file on access.
 
     ``results["T"]`` is a column in the order of the cases: an array of numbers (NaN for failed cases), booleans or
     text. Arrays of equal shape are stacked. ``units`` maps names to units. ``status`` states whether the study
@@ -107,14 +107,14 @@ class Results:
         return self.table([name])[name]
 
     def rows(self, names: list[str] | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the cases one by one as {column: value}, with None for missing values; memory use remains small."""
+        """Yield the cases one by one as {column: value}, with None for missing values."""
         chosen = self._chosen(names)
         with self._open() as store:
             for row in store.read(chosen):
                 yield dict(zip(chosen, row, strict=True))
 
     def table(self, names: list[str] | None = None) -> dict[str, NDArray[Any]]:
-        """Return some columns, by default all, each with one entry per case."""
+        """Return columns (by default all), each with one entry per case."""
         chosen, columns = self._chosen(names), self.columns
         with self._open() as store:
             rows = list(store.read(chosen))
@@ -136,9 +136,9 @@ class Results:
             return {int(number): error for number, error in store.read(["case", "error"]) if error}
 
     def to_csv(self, path: str | Path) -> None:
-        """Write all numbers, booleans and strings as a .csv file, with units in the header, such as "T (s)".
+        """Write all columns of numbers, booleans and text as a .csv file with units in the header, such as "T (s)".
 
-        Arrays are omitted, because one table cannot hold them.
+        Array columns are omitted.
         """
         columns = {name: column for name, column in self.columns.items() if not column.kind.startswith("array")}
         header = [f"{name} ({column.unit})" if column.unit else name for name, column in columns.items()]
@@ -154,9 +154,9 @@ class Results:
         results: Sequence[str] | None = None,
         parameters: Sequence[str] | None = None,
     ) -> "Figure":
-        """Plot one row per result and one column per varying parameter, with one point per case; return the figure.
+        """Plot one panel per result (rows) and varying parameter (columns), with one point per case; return the figure.
 
-        By default the first eight numeric results and four numeric parameters are drawn. With ``path``, the figure is
+        By default, the first eight numeric results and four numeric parameters are drawn. With ``path``, the figure is
         also saved.
         """
         columns = self.columns
@@ -185,7 +185,7 @@ class Results:
         return saved(figure, path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return figures, columns and rows as plain values for JSON, with None for missing or infinite numbers."""
+        """Return key figures, columns and rows as plain values for JSON, with None for missing or infinite numbers."""
         counts = {"status": self.status, "done": self.done, "failed": self.failed}
         columns = [vars(column) for column in self.columns.values()]
         return {**counts, "columns": columns, "rows": [plain(row) for row in self.rows()]}
@@ -214,7 +214,7 @@ def _array(values: list[Any], kind: str) -> NDArray[Any]:
     if len(shapes) == 1:
         missing = np.full(shapes.pop(), np.nan)
         return np.array([missing if value is None else value for value in values])
-    result = np.empty(len(values), dtype=object)  # arrays of different shapes
+    result = np.empty(len(values), dtype=object)  # the arrays have different shapes
     for index, value in enumerate(values):
         result[index] = value
     return result

@@ -29,7 +29,7 @@ FORMAT = "torsor sweep 1"
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its ``name``, ``role``, ``kind`` and ``unit``, which is empty if there is none or it is unknown."""
+    """A column: ``name``, ``role``, ``kind`` and ``unit``, which is empty if there is none or it is unknown."""
 
     name: str
     role: str
@@ -37,7 +37,7 @@ class Column:
     unit: str = ""
 
 
-# The columns of every file, which precede those of the study.
+# Columns of every file, before those of the study.
 OWN_COLUMNS = (
     Column("case", "own", "number"),
     Column("digest", "own", "text"),
@@ -51,8 +51,8 @@ OWN_COLUMNS = (
 class Store(ABC):
     """The file of a study, open for writing or for reading."""
 
-    patience = 1.0  # s after which finished cases are written at the latest
-    most = 256  # largest number of finished cases that are written at once
+    patience = 1.0  # longest time (s) until finished cases are written
+    most = 256  # number of finished cases at which they are written immediately
     most_columns = 1900  # SQLite allows 2,000
 
     def __init__(self, units: Mapping[str, str]) -> None:
@@ -66,7 +66,7 @@ class Store(ABC):
 
     @abstractmethod
     def _append(self, rows: Sequence[Row]) -> None:
-        """Write rows with known columns, all or none."""
+        """Write rows with known columns, either all or none."""
 
     @abstractmethod
     def counts(self) -> dict[str, int]:
@@ -78,7 +78,7 @@ class Store(ABC):
 
     @abstractmethod
     def read(self, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Yield the values of some columns, case by case, with None for missing values."""
+        """Yield the values of the named columns, case by case, with None for missing values."""
 
     def close(self) -> None:
         """Close the file."""
@@ -86,7 +86,7 @@ class Store(ABC):
             self._writing.end()
 
     def append(self, rows: Sequence[Row]) -> None:
-        """Write rows, all or none; a value that does not match the kind of its column makes its case fail."""
+        """Write rows, either all or none; a case fails if a value does not match the kind of its column."""
         self._append([self._fitted(row) for row in rows])
 
     def _fitted(self, row: Row) -> Row:
@@ -111,9 +111,9 @@ class Store(ABC):
 
 
 class Writing:
-    """The exclusive right to write to a file, which only one study at a time holds until its process ends.
+    """An exclusive lock for writing to a file, which a study holds until its process ends.
 
-    It is a lock on an empty SQLite file next to the results, because SQLite can lock files on all systems.
+    It locks an empty SQLite file next to the results, because SQLite can lock files on all systems.
     """
 
     def __init__(self, path: Path) -> None:
@@ -128,7 +128,7 @@ class Writing:
         try:
             self._connection.execute("PRAGMA journal_mode=MEMORY")
             self._connection.execute("BEGIN EXCLUSIVE")
-            # The previous owner of the lock may have removed the file in the meantime.
+            # The previous lock owner may have removed the file in the meantime.
             is_mine = os.path.samestat(before, self._lock.stat())
         except (sqlite3.OperationalError, FileNotFoundError):
             is_mine = False
@@ -160,7 +160,7 @@ def _column_value(value: Any) -> Any:
     return array.astype(float) if array.dtype.kind in "fiu" else json.dumps(value)
 
 
-# Results in an SQLite file, with one column per parameter and result; arrays are stored in NumPy's .npy format.
+# Results in an SQLite file with one column per parameter and result. Arrays are stored in NumPy's .npy format.
 
 _TYPES = {"number": "REAL", "truth": "INTEGER", "text": "TEXT"}
 
@@ -173,7 +173,7 @@ class SqliteStore(Store):
         if path is not None and path.is_dir():
             raise ModelError("it is a folder", where=str(path), allowed="a file")
         self._path, self._writing = path, None if path is None or subject is None else Writing(path)
-        # A study that was killed while writing leaves a journal, which the next process that opens the file applies.
+        # A study killed while writing leaves a journal; the next process that opens the file applies it.
         journal = None if path is None else path.with_name(f"{path.name}-journal")
         mode = "rwc" if subject is not None else "rw" if journal is not None and journal.exists() else "ro"
         place = "file::memory:" if path is None else f"{path.resolve().as_uri()}?mode={mode}"
@@ -204,7 +204,7 @@ class SqliteStore(Store):
             check_code(self._path or Path(), subject, facts.get("code", ""), code)
         stored_columns = execute("SELECT name, role, kind, unit, stored FROM columns ORDER BY rowid").fetchall()
         self.columns |= {row[0]: Column(*row[:4]) for row in stored_columns}
-        # The names in the table, because SQLite does not distinguish "T" and "t".
+        # Column names in the SQLite table, because SQLite does not distinguish "T" from "t".
         self._stored = {column.name: column.name for column in OWN_COLUMNS} | {
             column[0]: column[4] for column in stored_columns
         }
@@ -222,7 +222,7 @@ class SqliteStore(Store):
                 for row in rows:
                     values = {name: value for name, value in row.cells.items() if value is not None}
                     names, marks = self._names(values), ", ".join("?" * len(values))
-                    # The number is the primary key, so a case that is already stored does not change.
+                    # The number is the primary key, so stored cases do not change.
                     statement = f"INSERT OR IGNORE INTO cases ({names}) VALUES ({marks})"
                     self._file.execute(statement, [_sqlite_value(value) for value in values.values()])
         except (sqlite3.Error, OverflowError) as error:
@@ -251,7 +251,7 @@ class SqliteStore(Store):
         self._file.execute("DELETE FROM cases WHERE state = 'failed'")
 
     def read(self, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Yield the values of some columns, case by case."""
+        """Yield the values of the named columns, case by case."""
         kinds = [self.columns[name].kind for name in names]
         try:
             for row in self._file.execute(f'SELECT {self._names(names)} FROM cases ORDER BY "case"'):
@@ -267,7 +267,7 @@ class SqliteStore(Store):
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Run a block as one transaction, all or none."""
+        """Run a block as one atomic transaction."""
         self._file.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -295,7 +295,7 @@ def _sqlite_value(value: Any) -> Any:
 
 
 def _restored(value: Any, kind: str) -> Any:
-    """Return the original value of a stored one; arrays are bytes in SQLite and lists in Parquet."""
+    """Return the original of a stored value; arrays are bytes in SQLite and lists in Parquet."""
     if value is None or kind == "text":
         return value
     if kind.startswith("array"):
@@ -303,13 +303,13 @@ def _restored(value: Any, kind: str) -> Any:
     return float(value) if kind == "number" else bool(value)
 
 
-# Results in Parquet: a folder of files, each written atomically, as in Parquet data sets.
+# Results in Parquet: a data set, which is a folder of files that are each written atomically.
 
 # # A Parquet file cannot be appended to. Finished cases are therefore written to a new file in the folder every half
-# minute, or when there are many. Cases that were not written when a study is killed are computed again. Parquet readers
-# treat the folder as one table.
+# minute, or earlier if there are many. If a study is killed, unwritten cases are computed again. Parquet readers treat
+# the folder as one table.
 
-_ABOUT = b"torsor"  # metadata key of the columns and the function
+_ABOUT = b"torsor"  # metadata key of the format, function and columns
 
 
 class ParquetStore(Store):
@@ -331,7 +331,7 @@ class ParquetStore(Store):
                 path.mkdir(exist_ok=True)
             self._known, self._states = self._scan()
             if subject is not None:
-                others = sorted(self._codes - {code}, reverse=True)  # older parts have none ("", which comes last)
+                others = sorted(self._codes - {code}, reverse=True)  # older parts have none ("", sorted last)
                 check_code(path, subject, others[0] if others else code, code)
         except BaseException:
             self.close()
@@ -341,7 +341,7 @@ class ParquetStore(Store):
         return sorted(file for file in self._path.glob("*.parquet") if not file.name.startswith("."))
 
     def _scan(self) -> tuple["_Digests", dict[str, int]]:
-        """Return the digests of all stored cases and the numbers of done and failed ones; update the columns."""
+        """Return the digests of all stored cases and the counts of done and failed ones; update the columns."""
         known, states = _Digests(), {"done": 0, "failed": 0}
         for part in self._parts():
             about = _about(part)
@@ -396,7 +396,7 @@ class ParquetStore(Store):
         return dict(self._states)
 
     def forget_failed(self) -> None:
-        """Remove the rows of failed cases by rewriting the files that contain some."""
+        """Remove the rows of failed cases by rewriting the files that contain them."""
         for part in self._parts():
             about = _about(part)
             names = [fields["name"] for fields in about["columns"]]
@@ -412,7 +412,7 @@ class ParquetStore(Store):
         self._known, self._states = self._scan()
 
     def read(self, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Yield the values of some columns, case by case."""
+        """Yield the values of the named columns, case by case."""
         numbered_rows = list[tuple[Any, ...]]()
         kinds = [self.columns[name].kind for name in names]
         for part in self._parts():
@@ -426,7 +426,7 @@ class ParquetStore(Store):
 
 
 class _Digests:
-    """The digests of cases by number, in eight bytes each, because there may be very many.
+    """Compact table of case digests by number, with eight bytes per case.
 
     Example:
         >>> digests = _Digests()
@@ -489,7 +489,7 @@ def _type(pyarrow: Any, column: Column) -> Any:
     return {"number": pyarrow.float64(), "truth": pyarrow.bool_(), "text": pyarrow.string()}[column.kind]
 
 
-# Results files by suffix: .sqlite, .sqlite3 and .db, or .parquet.
+# Kinds of results files by suffix.
 
 _Kind = Callable[[Path, Mapping[str, str], str | None, str], Store]
 KINDS: dict[str, _Kind] = dict.fromkeys((".sqlite", ".sqlite3", ".db"), SqliteStore) | {".parquet": ParquetStore}
@@ -498,7 +498,7 @@ KINDS: dict[str, _Kind] = dict.fromkeys((".sqlite", ".sqlite3", ".db"), SqliteSt
 def new_store(path: Path | None, subject: str, units: Mapping[str, str], resume: bool, code: str) -> Store:
     """Open a results file for writing (None: a table in memory). With ``resume``, continue an existing file.
 
-    ``code`` is the fingerprint of the function or problem, which a continued file should have.
+    ``code`` is the fingerprint of the function or problem, which a continued file should match.
     """
     if path is None:
         return SqliteStore(None, units, subject)

@@ -1,4 +1,4 @@
-"""The subject of a sweep: a function, or a motion problem by name, in a file or in Python, as one picklable object."""
+"""The subject of a sweep as a picklable object: a function, or a motion problem from Python, a file or by name."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -21,18 +21,18 @@ from torsor.motion.sweeps.fingerprint import fingerprint
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
-# Variations of a motion problem: its parts and the numbers of its robot by dotted name.
+# Variations of a motion problem: its parts and its robot's numbers by dotted name.
 #
 # | name | meaning |
 # |---|---|
-# | ``links.2.mass``, ``joints.elbow.origin.x``, ``gravity.z`` | a number of the robot, as in ``Robot.parametric`` |
-# | the name of a free number of the robot or of a term | that number, which is then not a variable |
-# | ``Torques.upper``, ``reach.weight`` | a field of the constraint or objective with that title |
-# | ``phases.0.duration``, ``phases.swing.points`` | a field of a phase, by number or name |
-# | ``frozen.elbow`` | the position of a coordinate that does not move |
-# | ``solve.tolerance`` | a setting of ``solve`` |
+# | ``links.2.mass``, ``joints.elbow.origin.x``, ``gravity.z`` | number of the robot, as in ``Robot.parametric`` |
+# | name of a free number of the robot or of a term | that number, which is then not a variable |
+# | ``Torques.upper``, ``reach.weight`` | field of the constraint or objective with that title |
+# | ``phases.0.duration``, ``phases.swing.points`` | field of a phase, by number or name |
+# | ``frozen.elbow`` | position of a fixed coordinate |
+# | ``solve.tolerance`` | setting of ``solve`` |
 #
-# Numbers of the robot are inputs of the compiled functions, which all cases share.
+# Numbers of the robot are inputs of compiled functions, which all cases share.
 
 
 class Variation:
@@ -41,7 +41,7 @@ class Variation:
     def __init__(self, problem: MotionProblem) -> None:
         self.problem = problem
         self._robots: dict[tuple[str, ...], Parametric[Robot]] = {}
-        self._first: dict[int, MotionProblem] = {}  # by the id of its robot; its symbols serve further cases
+        self._first: dict[int, MotionProblem] = {}  # by robot id; further cases use its symbols
 
     def __getstate__(self) -> dict[str, Any]:
         return {"problem": self.problem}
@@ -50,7 +50,7 @@ class Variation:
         self.__init__(state["problem"])  # type: ignore[misc]
 
     def __call__(self, **values: Any) -> MotionProblem:
-        """Return the problem with the given values."""
+        """Return the problem with values of the named parameters."""
         problem = self._varied(values)
         first = self._first.setdefault(id(problem.robot), problem)
         if first is not problem:
@@ -77,7 +77,7 @@ class Variation:
             self._with_free((name,))
 
     def _with_free(self, names: tuple[str, ...]) -> Parametric[Robot]:
-        """Return the robot with these numbers free, in addition to those that are already free."""
+        """Return the robot with additional free numbers."""
         if names not in self._robots:
             robot = self.problem.robot
             free: dict[str, Any] = {} if isinstance(robot, Robot) else dict(robot.paths)
@@ -94,7 +94,7 @@ class Variation:
 
 
 class _Place(NamedTuple):
-    """The place of a value: a field of the problem, the index of a part (-1: a table), and the field of that part."""
+    """The location of a value: field of the problem, index of a part (-1: a dict), and field of that part."""
 
     field: str
     part: int
@@ -107,7 +107,7 @@ def _numbers(problem: MotionProblem) -> dict[str, Number]:
 
 
 def _place(problem: MotionProblem, name: str) -> _Place | None:
-    """Return the place of a name, or None if it can only be a number."""
+    """Return the location for a name, or None if it can only be a number."""
     if name in _numbers(problem):
         return None
     title, _, field = name.rpartition(".")
@@ -131,26 +131,26 @@ def _place(problem: MotionProblem, name: str) -> _Place | None:
 
 
 def _replaced(problem: MotionProblem, place: _Place, value: Any) -> MotionProblem:
-    """Return the problem with another value at a place."""
+    """Return the problem with the value at a location replaced."""
     if place.part < 0:
         changes: dict[str, Any] = {place.field: dict(getattr(problem, place.field)) | {place.name: value}}
         return replace(problem, **changes)
     parts = list(several(getattr(problem, place.field)))
     part, changed = parts[place.part], {place.name: tuple(value) if isinstance(value, list) else value}
     if isinstance(part, Phase) and np.array_equal(replace(part, nodes=None).nodes, part.nodes):
-        changed = {"nodes": None} | changed  # the default nodes, which depend on the control points
+        changed = {"nodes": None} | changed  # default nodes depend on the control points
     parts[place.part] = replace(part, **changed)
     changes = {place.field: parts}
     return replace(problem, **changes)
 
 
-# Motion arrays that can be stored, with units if all columns have the same.
+# Arrays of a motion that can be stored, with a unit if all columns share it.
 KEEPABLE_ARRAYS = {"times": "s", "durations": "s", "q": "", "v": "", "a": "", "tau": "", "reactions": "", "x": ""}
 _MOTION_UNITS = {"T": "s", "solve_seconds": "s"}
 
 
 class Found(NamedTuple):
-    """The ``results`` of a case, the ``reason`` if it counts as failed despite having results, and the known units."""
+    """The ``results`` of a case, the ``reason`` if it failed despite having results, and the known units."""
 
     results: dict[str, Any]
     reason: str = ""
@@ -159,10 +159,10 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Subject:
-    """A function of the parameters of a case, with its ``name``, and ``units`` of quantities by name.
+    """A named function of the parameters of a case, with the ``units`` of quantities by name.
 
-    If the function returns a motion problem, it is solved with ``settings``. The results of a motion are its figures,
-    the figures of ``report`` and the arrays in ``keep``.
+    If the function returns a motion problem, the problem is solved with ``settings``. The results of a motion are its
+    key figures, those of ``report``, and the arrays in ``keep``.
     """
 
     name: str
@@ -174,12 +174,12 @@ class Subject:
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of the code and data with which cases are computed."""
+        """Fingerprint of the code and data from which cases are computed."""
         function = self.function.problem if isinstance(self.function, Variation) else self.function
         return fingerprint(function, self.settings)
 
     def check(self, values: Mapping[str, Any], where: str) -> None:
-        """Raise ModelError if a case lacks a parameter of the function or has one that the function does not take."""
+        """Raise ModelError if a case lacks a required parameter or has an unknown one."""
         if isinstance(self.function, Variation):
             for name in values:
                 self.function.check(name)
@@ -202,20 +202,20 @@ class Subject:
 
     @property
     def is_problem(self) -> bool:
-        """Whether the function only makes a motion problem, so that several cases may be solved in one batch."""
+        """Whether the function only creates a motion problem, so cases may be solved in batches."""
         return isinstance(self.function, (Variation, NamedProblem))
 
     def width(self, values: Mapping[str, Any]) -> int:
-        """Return the number of cases that are solved in one batch if they are like this one."""
+        """Return the batch size for cases like this one."""
         if not self.is_problem:
             return 1
         try:
             return WIDTHS["cpu"] if can_batch(self.function(**values), self.settings) else 1
-        except ModelError:  # the row of the case states it
+        except ModelError:  # reported in the row of the case
             return 1
 
     def solved(self, made: Sequence[Any]) -> list[Any]:
-        """Return what the function made for each case; problems that a batch solves are replaced by their results."""
+        """Return the function values of the cases, with problems that a batch solves replaced by their results."""
         results = list(made)
         places = [k for k, one in enumerate(made) if self.is_problem and isinstance(one, MotionProblem)]
         problems = [made[k] for k in places]
@@ -225,7 +225,7 @@ class Subject:
         return results
 
     def found(self, made: Any) -> Found:
-        """Return the results of a case, given what the function made or its solution."""
+        """Return the results of a case from the function value or its solution."""
         result = made
         if isinstance(made, MotionProblem):
             result = made.solve(**({"check": False} | dict(self.settings)))
@@ -233,7 +233,7 @@ class Subject:
             warn_between_nodes(made)
         if not isinstance(result, MotionResult):
             return Found(results_of(result))
-        if result.status.startswith(CTRL_C):  # the solver returns a partial result, which the study must not store
+        if result.status.startswith(CTRL_C):  # the study must not store the solver's partial result
             raise KeyboardInterrupt
         solved = result.is_solved and result.is_feasible
         units = _MOTION_UNITS | {name: KEEPABLE_ARRAYS[name] for name in self.keep}
@@ -261,7 +261,7 @@ def subject_of(
                 f"contains {name!r}", value=name, argument="keep", where="sweep", allowed=", ".join(KEEPABLE_ARRAYS)
             )
     solve_settings = table(settings, "sweep", "settings")
-    SolveSettings.of("sweep", **solve_settings)  # raises before the first case if they are invalid
+    SolveSettings.of("sweep", **solve_settings)  # raises here if the settings are invalid
     own_units = {str(name): str(unit) for name, unit in table(units, "sweep", "units").items()}
     common: dict[str, Any] = {"keep": kept, "settings": solve_settings}
     if isinstance(what, (str, Path)):

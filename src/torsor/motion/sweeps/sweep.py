@@ -21,9 +21,9 @@ from torsor.motion.sweeps.results import COMPLETE, STOPPED, Results
 from torsor.motion.sweeps.store import Store, new_store
 from torsor.motion.sweeps.subjects import Subject, subject_of
 
-# Number of times that a case may lose its worker; a cluster may withdraw machines repeatedly.
+# Number of times that a case may lose its worker; clusters may withdraw nodes repeatedly.
 DEFAULT_ATTEMPTS = 5
-_POLL_SECONDS = 0.2  # s between two checks for Ctrl-C and for rows that are due
+_POLL_SECONDS = 0.2  # interval (s) between checks for Ctrl-C and for rows to write
 
 
 def sweep(
@@ -46,30 +46,30 @@ def sweep(
 
     ``function_or_problem`` is one of the following:
 
-    - a function of keyword arguments that returns a number, an array, or a table of them (or a motion problem, which is
-      then solved, or its result)
+    - a function of keyword arguments that returns a number, an array, a dict of these, a motion problem (which is then
+      solved), or a motion result
     - a ``MotionProblem``, whose parts have dotted names (see docs/plan/sweep.md), or its .toml file
     - one of ``motion.sweeps.PROBLEMS``, such as "walk"
 
-    ``cases`` are tables {parameter: value} of numbers, text, booleans and lists of them: a list, a generator,
+    ``cases`` are dicts {parameter: value} of numbers, text, booleans and lists of these: a list, a generator,
     ``motion.sweeps.grid`` or ``motion.sweeps.samples``. ``fixed`` contains parameters that all cases share. Motions are
-    solved with ``settings`` of ``MotionProblem.solve``; their figures are stored, and the arrays named in ``keep``
-    ("q", "tau", ...). ``units`` maps names to units.
+    solved with ``settings`` of ``MotionProblem.solve``. Their key figures and the arrays named in ``keep``, such as "q"
+    and "tau", are stored. ``units`` maps names to units.
 
-    Cases run in processes of this machine, one per core or ``workers`` of them, each with one thread, or in this
-    process with ``workers=0``. Alternatively, ``executor`` is an executor of ``concurrent.futures``, a function that
-    returns one, a ``distributed.Client`` or the address of its scheduler ("tcp://...", needs the extra ``cluster``). If
-    the function is defined in a script, call ``sweep`` under ``if __name__ == "__main__"``.
+    Cases run in ``workers`` local processes with one thread each (by default one process per core), or in this process
+    with ``workers=0``. Alternatively, ``executor`` is an executor of ``concurrent.futures``, a function that returns
+    one, a ``distributed.Client`` or the address of its scheduler ("tcp://...", which requires the extra ``cluster``).
+    If the function is defined in a script, call ``sweep`` under ``if __name__ == "__main__"``.
 
-    Results are written to ``output`` as they arrive: .sqlite, .sqlite3 or .db (SQLite), or .parquet (Parquet, a folder;
-    needs the extra ``parquet``). None keeps them in memory. With ``resume``, an existing file is continued: its cases
-    are not computed again, except failed ones with ``retry_failed``, and new cases may be added at the end. A
+    Results are written to ``output`` as they arrive: .sqlite, .sqlite3 or .db (SQLite), or .parquet (a Parquet folder,
+    which requires the extra ``parquet``). None keeps them in memory. With ``resume``, an existing file is continued:
+    its cases are not computed again, except failed ones with ``retry_failed``, and new cases may be added at the end. A
     ``ModelWarning`` is issued if the function, its data, the problem, ``settings`` or Torsor has changed since. Ctrl-C
-    ends the study and returns the finished cases; the ``status`` then states this.
+    ends the study and returns the finished cases, with a corresponding ``status``.
 
-    A case that raises an error, or a motion that is not solved, results in a row with the error. A case whose worker is
-    killed is computed again, and counts as failed after ``attempts`` attempts. ``progress`` shows a bar, by default on
-    a terminal.
+    If a case raises an error or its motion is not solved, its row contains the error. If the worker of a case is
+    killed, the case is computed again; it fails after ``attempts`` attempts. ``progress`` shows a progress bar, by
+    default on a terminal.
 
     Example:
         >>> results = torsor.sweep("two-link-time", torsor.motion.sweeps.grid(points=[6, 8]), workers=0)
@@ -101,7 +101,7 @@ def _todo(cases: Iterator[Case], subject: Subject, store: Store, bar: Bar) -> It
     for case in cases:
         count += 1
         names = tuple(case.values)
-        if names not in checked:  # most studies have the same names in all cases
+        if names not in checked:  # most studies use the same names in all cases
             subject.check(case.values, f"case {case.number}")
             checked.add(names)
         digest = store.known(case.number)
@@ -122,7 +122,7 @@ def _todo(cases: Iterator[Case], subject: Subject, store: Store, bar: Bar) -> It
 
 
 class _Job(NamedTuple):
-    """Cases computed together, how often their worker was lost, and the number of jobs after which they are due."""
+    """Cases that are computed together, the number of lost workers, and the job number at which they are due."""
 
     cases: tuple[Case, ...]
     losses: int = 0
@@ -130,7 +130,7 @@ class _Job(NamedTuple):
 
 
 class _Interrupt:
-    """Defers Ctrl-C so that nothing is left half written; within a case in this process it is raised as usual."""
+    """Context that defers Ctrl-C while files are written; it is raised as usual during a case in this process."""
 
     def __init__(self) -> None:
         self.is_requested = False
@@ -148,24 +148,24 @@ class _Interrupt:
             signal.signal(signal.SIGINT, self._before)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.raises or self.is_requested:  # a second Ctrl-C takes effect at once
+        if self.raises or self.is_requested:  # a second Ctrl-C takes effect immediately
             self._before(number, frame)
         self.is_requested = True
 
 
 class _Sweep:
-    """The state of a sweep: running cases, cases that lost their worker, and rows that wait to be written."""
+    """The state of a sweep: running cases, cases that lost their worker, and unwritten rows."""
 
     def __init__(
         self, subject: Subject, store: Store, bar: Bar, interrupt: _Interrupt, attempts: int, total: int | None
     ) -> None:
         self._subject, self._store, self._bar, self._interrupt = subject, store, bar, interrupt
         self._attempts, self._total = attempts, total
-        self._width = 0  # cases computed together, found for the first case
-        self._given = self._capacity = 0  # cases submitted so far, and the number submitted at a time
+        self._width = 0  # batch size, determined for the first case
+        self._given = self._capacity = 0  # number of submitted cases, and number submitted simultaneously
         self._running: dict[Future[Any], _Job] = {}
         self._again: deque[_Job] = deque()  # cases that lost their worker
-        self._alone: deque[_Job] = deque()  # cases that lost it together; running each alone shows which is the cause
+        self._alone: deque[_Job] = deque()  # cases that lost it together; running each alone identifies the cause
         self._rows: list[Row] = []
         self._written, self._count = monotonic(), sum(store.counts().values())
 
@@ -183,7 +183,7 @@ class _Sweep:
                 if len(self._rows) >= self._store.most or monotonic() - self._written >= self._store.patience:
                     self._write()
         except KeyboardInterrupt:
-            pass  # in a case of this process, or after a second Ctrl-C
+            pass  # raised by a case in this process, or by a second Ctrl-C
         finally:
             self._keep_finished()
             for future in self._running:
@@ -195,7 +195,7 @@ class _Sweep:
         return STOPPED
 
     def _next(self, todo: Iterator[Case]) -> _Job | None:
-        """Return the next cases, few enough to leave some for every worker."""
+        """Return the next cases, leaving enough for every worker."""
         first = next(todo, None)
         if first is None:
             return None
@@ -205,14 +205,14 @@ class _Sweep:
         return _Job((first, *islice(todo, self._width - 1)))
 
     def _fill(self, todo: Iterator[Case], pool: Pool) -> None:
-        """Submit cases until the executor is full, or one at a time if a case may break all workers."""
+        """Submit cases until the executor is full; submit suspected causes of lost workers one at a time."""
         if self._alone:
             if not self._running:
                 self._submit(self._alone.popleft(), pool)
             return
         self._capacity = pool.capacity()
         while len(self._running) < self._capacity and not self._interrupt.is_requested:
-            # A case that lost its worker waits a while, because the cause may still be present.
+            # A case that lost its worker waits, because the cause may persist.
             is_due = bool(self._again) and self._again[0].turn <= self._given
             job = None if is_due else self._next(todo)
             if job is None and self._again:
@@ -238,7 +238,7 @@ class _Sweep:
         """Collect the cases that have ended."""
         ended, _ = wait(self._running, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
         for future in ended:
-            if future not in self._running:  # already collected with a broken executor
+            if future not in self._running:  # already collected from a broken executor
                 continue
             error = future.exception() if not future.cancelled() else BrokenExecutor()
             if error is None:
@@ -250,7 +250,7 @@ class _Sweep:
                     self._fail(case, f"{type(error).__name__}: {error}")
             elif isinstance(error, WorkerDiedError) or not isinstance(error, BrokenExecutor) or future.cancelled():
                 self._lose(self._running.pop(future), error)
-            else:  # the executor is unusable and all its cases are lost, whichever case is the cause
+            else:  # the executor is unusable and all its cases are lost, regardless of the cause
                 self._break(pool, error)
 
     def _take(self, rows: Sequence[Row]) -> None:
@@ -262,7 +262,7 @@ class _Sweep:
         self._take([Row(case.number, case.digest, case.values, {}, reason)])
 
     def _lose(self, job: _Job, error: BaseException, alone: bool = False) -> None:
-        """Compute cases again one by one after their worker was lost, or mark them as failed."""
+        """Schedule cases that lost their worker to be computed again one by one, or mark them as failed."""
         for case in job.cases:
             again = _Job((case,), job.losses + 1, self._given + self._capacity)
             if again.losses >= self._attempts:
@@ -271,7 +271,7 @@ class _Sweep:
                 (self._alone if alone else self._again).append(again)
 
     def _break(self, pool: Pool, error: BaseException) -> None:
-        """Compute the cases of a broken executor again, one at a time, because any of them may have broken it."""
+        """Schedule the cases of a broken executor to be computed again one by one, since any may be the cause."""
         self._keep_finished()
         lost, is_alone = list(self._running.values()), len(self._running) == 1
         self._running.clear()
@@ -283,7 +283,7 @@ class _Sweep:
         pool.renew()
 
     def _keep_finished(self) -> None:
-        """Store the results that are available."""
+        """Store all available results."""
         for future in [running for running in self._running if running.done() and not running.cancelled()]:
             if future.exception() is None:
                 self._running.pop(future)

@@ -1,8 +1,8 @@
-"""Distances between bodies: spheres, capsules and half-spaces, fixed to links or to the world.
+"""Distances between bodies: spheres, capsules and half-spaces that are fixed to links or to the world.
 
-Distances are exact. The squared distance of two segments (the axes of capsules) has continuous first derivatives
-wherever the nearest points are unique, that is, except for overlapping parallel axes. Second derivatives are continuous
-except where a nearest point reaches an end.
+Distances are exact. The squared distance between two segments (capsule axes) has continuous first derivatives unless
+the axes are parallel and overlap, in which case the nearest points are not unique. Second derivatives are continuous
+except where a nearest point reaches the end of a segment.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,12 +26,12 @@ from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.node import Node
 from torsor.spatial import axis_frame, make_pose
 
-MAX_DISTANCE = 1e50  # m, whose square is finite
+MAX_DISTANCE = 1e50  # m; its square is finite
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Body:
-    """A body fixed to a ``link`` or frame, in its axes (m), or to the world (None)."""
+    """A body fixed to a ``link`` or frame, in link axes (m), or to the world (None)."""
 
     link: str | None = None
     name: str = ""
@@ -88,7 +88,7 @@ KINDS: Mapping[str, type[Body]] = {"sphere": Sphere, "capsule": Capsule, "halfsp
 
 
 def _body(given: Body | Mapping[str, Any], where: str) -> Body:
-    """Return a body, or build it from a table with its ``kind``."""
+    """Return a body, or create it from a dict with its ``kind``."""
     if isinstance(given, (Sphere, Capsule, HalfSpace)):
         return given
     if not isinstance(given, Mapping) or str(given.get("kind")) not in KINDS:
@@ -125,7 +125,7 @@ def _of_shapes(name: str, node: Node) -> list["Body | Placed"]:
 
 
 def _as_shape(body: "Body | Placed") -> Shape:
-    """Return a body as a collision shape in the axes of its link."""
+    """Return a body as a collision shape in link axes."""
     if isinstance(body, Placed):
         return body.shape
     if isinstance(body, Sphere):
@@ -145,7 +145,7 @@ def _place(body: "Body | Placed", node: Node) -> str | None:
 
 
 class _Posed(NamedTuple):
-    """A shape on a link with the ``pose`` (4 x 4); the body's radius exceeds that of the shape by ``excess`` (m)."""
+    """A shape with its ``pose`` (4 x 4) on a link; the body has a radius that is larger by ``excess`` (m)."""
 
     shape: Shape
     pose: ca.SX
@@ -153,7 +153,7 @@ class _Posed(NamedTuple):
 
 
 def _posed(body: "Body | Placed", shape: Shape, node: Node) -> _Posed:
-    """Return the shape of a body; the pose and radius of a body of the world are numbers that may change."""
+    """Return the shape of a body; the pose and radius of world bodies are inputs that may change."""
     place = _place(body, node)
     if place is not None or isinstance(body, Placed):
         return _Posed(shape, ca.SX(np.eye(4)) if place is None else node.pose(place), ca.SX(0))
@@ -171,15 +171,15 @@ def _title(body: "Body | Placed") -> str:
 class Clearance(Constraint):
     """A constraint that keeps two bodies, or all pairs of two groups of bodies, at least ``least`` (m) apart.
 
-    ``first`` and ``second`` are one or more of ``Sphere``, ``Capsule`` and ``HalfSpace`` (or tables with a ``kind``),
-    on links or frames, or in the world. They may also be names of links, frames or shapes, which select the robot's own
-    collision shapes. Of these, boxes and cylinders can avoid planes and spheres; for other pairs, replace them with
-    capsules (``torsor.geometry.enclosing_capsule``).
+    ``first`` and ``second`` are one or more of ``Sphere``, ``Capsule`` and ``HalfSpace`` (or dicts with a ``kind``),
+    fixed to links, frames or the world. They may also be names of links, frames or shapes, which select collision
+    shapes of the robot. Among these, boxes and cylinders are supported only against planes and spheres; for other
+    pairs, replace them with capsules (``torsor.geometry.enclosing_capsule``).
 
-    Between spheres and capsules, a row is (distance of their axes / D)^2 >= 1 with D = both radii + ``least``. Against
-    a half-space, it is the height of the centre, or of both ends, minus the radius. For other shapes, it is the
-    distance of each contact point. All are exact. Where two axes meet, the row has no gradient, so bodies must not
-    intersect at the start.
+    Between spheres and capsules, the row is (distance of their axes / D)^2 >= 1, where D is the sum of both radii and
+    ``least``. Against a half-space, rows are the height of the centre, or of both ends, minus the radius. For other
+    shapes, there is one row per contact point. All rows are exact. Where two axes intersect, the row has no gradient,
+    so bodies must not intersect in the initial guess.
 
     Example:
         >>> table, ball = HalfSpace(normal=[0, 0, 1]), Sphere(radius=0.1, link="hand")
@@ -215,7 +215,7 @@ class Clearance(Constraint):
     def _shaped(self, a: "Body | Placed", b: "Body | Placed", node: Node) -> list[tuple[ca.SX, float]]:
         """Return rows of a pair with a box, cylinder, ellipsoid or mesh: the distances of their contact points."""
         shapes = _as_shape(a), _as_shape(b)
-        # Contact points of two boxes describe their overlap; for separate boxes they do not give the distance.
+        # Contact points of two boxes describe their overlap, but not the distance of separate boxes.
         if not has_contact_points(*shapes) or shapes[0].shape == shapes[1].shape == "box":
             message = f"{_title(a)!r} is a {shapes[0].shape} and {_title(b)!r} a {shapes[1].shape}"
             fix = "use capsules: robot.with_shapes(link, [torsor.geometry.enclosing_capsule(shape)])"

@@ -1,4 +1,4 @@
-"""Conditions at the ends of phases: given states, continuity, periodicity and symmetry."""
+"""Conditions at the ends of phases: prescribed states, continuity, periodicity and symmetry."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,18 +17,18 @@ Given = Any  # None, one number, one per profile, or {name: number}
 
 
 def _orders(value: Any, where: str) -> list[tuple[int, str]]:
-    """Return the derivative orders from 0 to the given one, with their names."""
+    """Return the derivative orders from 0 to ``value``, with their names."""
     count = whole_number(value, where, "order", least=0, most=len(ORDER_NAMES) - 1) + 1
     return list(enumerate(ORDER_NAMES[:count]))
 
 
 def _moving(names: Sequence[str]) -> int:
-    """Return the number of profiles that move the robot; conditions on other profiles name them."""
+    """Return the number of profiles that move the robot; conditions on other profiles must name them."""
     return names.moving if isinstance(names, Profiles) else len(names)
 
 
 def of_profiles(value: Given, names: Sequence[str], where: str) -> dict[int, float]:
-    """Return {profile index: number}, given one number, one per profile, or {name: number}."""
+    """Return {profile index: number} from one number, one per profile, or {name: number}."""
     if value is None:
         return {}
     is_table = isinstance(value, Mapping)
@@ -51,7 +51,7 @@ class Ends:
         return self.name or type(self).__name__
 
     def equations(self, names: Sequence[str], phases: int) -> Iterator[Equation]:
-        """Yield the equations for profiles with the given names."""
+        """Yield the equations for the profiles ``names``."""
         raise NotImplementedError
 
 
@@ -76,10 +76,10 @@ class EndState(Ends):
         }
 
     def index(self, phases: int) -> int:
-        """Return the index of the phase: by default the first for a start, the last for an end."""
+        """Return the index of the phase: by default the first for a start and the last for an end."""
         if self.phase is None:
             return 0 if self.s == 0 else phases - 1
-        index = self.phase  # the problem has replaced names by indices
+        index = self.phase  # the problem has already replaced names with indices
         if not isinstance(index, (int, np.integer)) or isinstance(index, bool) or not 0 <= index < phases:
             allowed = f"0 to {phases - 1}, or the name of a phase"
             raise ModelError(argument="phase", value=self.phase, where=self.title, allowed=allowed)
@@ -95,9 +95,9 @@ class EndState(Ends):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Start(EndState):
-    """The start of profiles: ``q``, ``v``, ``a``, ``j``, each one number, one per profile, or {name: number}.
+    """The start of profiles: ``q``, ``v``, ``a`` and ``j`` are one number, one per profile, or {name: number}.
 
-    It applies to the first phase, or to the ``phase`` with the given index or name. None leaves a quantity free.
+    It applies to ``phase`` (index or name; by default the first). None leaves a quantity free.
 
     Example:
         >>> Start(q=[0.0, 1.0], v=0.0).values(["joint1", "joint2"])
@@ -107,7 +107,7 @@ class Start(EndState):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class End(EndState):
-    """The end of profiles: like ``Start``, but for the last phase or for the given one.
+    """The end of profiles: like ``Start``, but by default for the last phase.
 
     Example:
         >>> End(q={"joint2": 1.0}).values(["joint1", "joint2"])
@@ -118,7 +118,7 @@ class End(EndState):
 
 
 def whole_path(conditions: Sequence[Any]) -> tuple[Any, ...]:
-    """Return conditions with a path progress from 0 to 1, unless they specify other values."""
+    """Return conditions with a path progress from 0 to 1, unless they specify different values."""
     completed = list(conditions)
     for kind, value in ((Start, 0.0), (End, 1.0)):
         states = [k for k, condition in enumerate(completed) if isinstance(condition, kind) and condition.phase is None]
@@ -131,7 +131,7 @@ def whole_path(conditions: Sequence[Any]) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Linked(Ends):
-    """Continuity of profiles from each phase to the next, with derivatives up to ``order`` (2: accelerations).
+    """Continuity of profiles between successive phases, with derivatives up to ``order`` (2: accelerations).
 
     Example:
         >>> [equation.label for equation in Linked(order=0).equations(["joint1"], 2)]

@@ -15,7 +15,7 @@ from torsor.motion.transcription.motion_model import MotionModel, Path
 from torsor.motion.transcription.node import Node
 
 AXES = ("x", "y", "z")
-TINY = 1e-16  # keeps the square root differentiable at half a turn
+TINY = 1e-16  # makes the square root differentiable at half a turn
 
 
 def point_of(node: Node, place: str | None, point: Any) -> ca.SX:
@@ -27,7 +27,7 @@ def point_of(node: Node, place: str | None, point: Any) -> ca.SX:
 
 
 def _bounded(values: ca.SX, lower: Any, upper: Any, given: tuple[Any, Any], labels: Sequence[str], where: str) -> Rows:
-    """Return the components with finite bounds, given as (lower, upper) or as ``given`` (target, tolerance)."""
+    """Return the components with finite bounds, from (lower, upper) or from ``given`` = (target, tolerance)."""
     target, tolerance = given
     if target is None and (np.ndim(tolerance) or tolerance != 0):
         message = f"is {tolerance!r} without a target"
@@ -47,8 +47,8 @@ def _bounded(values: ca.SX, lower: Any, upper: Any, given: tuple[Any, Any], labe
 class FramePosition(Constraint):
     """The position of a ``point`` (3,) of a ``frame`` or link (m), within ``tolerance`` of ``position`` or bounded.
 
-    ``lower`` and ``upper`` (3,) bound the components; infinite bounds leave them free. Axes are base axes, or the axes
-    of the frame or link ``seen_from``, whose origin is then the reference point. That frame may move.
+    ``lower`` and ``upper`` (3,) bound the components; infinite bounds leave them free. Components are in base axes, or
+    relative to the frame or link ``seen_from``, which may move.
 
     Example:
         >>> FramePosition(frame="hand", position=[0.5, 0.0, 0.2], tolerance=[0.01, 0.01, np.inf], at=0.5).title
@@ -78,8 +78,8 @@ class FramePosition(Constraint):
 class FrameVelocity(Constraint):
     """The velocity of a ``frame`` or link: components between ``lower`` and ``upper`` (3,), and a maximum ``speed``.
 
-    ``part`` is "linear" for the origin (m/s), or "angular" (rad/s). Components are in base axes, or in the frame's own
-    axes with ``axes="own"``. The speed is bounded by (|v| / speed)^2 <= 1, which is smooth at rest. ``velocity`` with
+    ``part`` is "linear" for the origin (m/s), or "angular" (rad/s). Components are in base axes, or in the axes of the
+    frame with ``axes="own"``. The speed is bounded by (|v| / speed)^2 <= 1, which is smooth at rest. ``velocity`` with
     ``tolerance`` is a target instead of bounds.
     """
 
@@ -115,15 +115,15 @@ class FrameVelocity(Constraint):
 class Orientation(Constraint):
     """The orientation of a ``frame`` or link, within ``tolerance`` (rad, below pi).
 
-    With ``axis`` (3,), that direction of the frame points along ``direction`` (3,) in base axes. Otherwise the frame
-    has the orientation ``rotation`` (3 x 3, its axes as columns in base axes). Rows are
+    With ``axis`` (3,), this axis of the frame points along ``direction`` (3,) in base axes. Otherwise, the frame has
+    the orientation ``rotation`` (3 x 3), whose columns are the frame's axes in base axes. Rows are
 
         (1 - cos angle) / (1 - cos tolerance) <= 1
 
-    where the angle is the angle between the two directions, or the angle of the rotation between the two frames. With
-    zero tolerance, where this has no gradient, rows are the two components of 2 sin(angle / 2) normal to the direction,
-    or the vector 2 sin(angle / 2) u of the rotation. These rows must be zero; they grow with the angle up to half a
-    turn.
+    with the angle between the two directions, or of the rotation between the two frames. This expression has no
+    gradient at zero, so with zero tolerance, the rows are the two components of 2 sin(angle / 2) normal to the
+    direction, or the vector 2 sin(angle / 2) u of the rotation. These rows must be zero, and they increase with the
+    angle up to half a turn.
 
     Example:
         >>> Orientation(frame="hand", axis=[0, 0, 1], direction=[0, 0, -1], tolerance=0.1).tolerance
@@ -156,9 +156,9 @@ class Orientation(Constraint):
         R = node.pose(self.frame)[:3, :3]
         if self.rotation is None:
             aim, axis = direction(self.direction, self.title, "direction"), direction(self.axis, self.title, "axis")
-            aside = np.linalg.svd(aim[None, :])[2][1:]  # two perpendicular directions
+            aside = np.linalg.svd(aim[None, :])[2][1:]  # two directions perpendicular to it
             now = R @ node.given(axis, keep_zeros=True)
-            # Zeros are constants, because rows that are 0 for every motion would be redundant equations.
+            # Zeros are replaced by constants, because rows that are 0 for every motion would be redundant equations.
             return ca.dot(node.given(aim, keep_zeros=True), now), node.given(aside, keep_zeros=True) @ now
         target = frozen_array(self.rotation, (3, 3), self.title, "rotation")
         if not np.allclose(target @ target.T, np.eye(3), atol=1e-6) or np.linalg.det(target) < 0:
@@ -173,8 +173,9 @@ class Reference(Cost):
     """The integral of the squared distance of positions from a reference motion.
 
     ``values`` (K, n), with at least 4 rows, are positions at the fractions ``shares`` (K,) of the phase, from 0 to 1
-    (by default equidistant), interpolated by a cubic spline. A ``Path`` may be given instead. ``names`` are the n
-    coordinates (by default all). Distances are divided by ``scale``: one number, one per coordinate, or {name: number}.
+    (by default equidistant), interpolated by a cubic spline. They may also be a ``Path``. ``names`` are the n
+    coordinates (by default all). Differences are divided by ``scale``: one number, one per coordinate, or {name:
+    number}.
     """
 
     values: Any
@@ -214,23 +215,23 @@ class OnPath(Constraint):
 
     @property
     def has_rows(self) -> bool:
-        """Whether the term is evaluated at moments."""
+        """Whether the term is evaluated at nodes."""
         return False
 
     def point_bounds(self, model: MotionModel) -> Mapping[int, tuple[float, float]]:
-        """Return the bounds of the progress, the first profile."""
+        """Return the bounds of the progress, which is the first profile."""
         return {0: (0.0, 1.0)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Follow(Constraint):
-    """A constraint that a ``point`` (3,) of a ``frame`` or link follows a curve in space, at a free speed.
+    """A constraint that a ``point`` (3,) of a ``frame`` or link follows a curve in space at a free speed.
 
     ``curve`` is a ``Path`` of points (3) in base axes, or points (K, 3) on it. The progress along the curve, from 0 at
-    the start of the term's phases to 1 at their end, is an additional profile named ``progress``, which never
-    decreases. ``Phase.own`` may assign another spline to it, and several frames may share one progress. With
-    ``during``, only the part of the curve that is passed in that interval is followed. Each component stays within
-    ``tolerance`` (m) of the curve. The tolerance must be positive, because joint splines cannot follow a curve exactly.
+    the start of the term's phases to 1 at their end, is an additional, nondecreasing profile named ``progress``.
+    ``Phase.own`` may assign a different spline to it, and several frames may share one progress. With ``during``, the
+    constraint applies only in that interval. Each component stays within ``tolerance`` (m) of the curve. The tolerance
+    must be positive because joint splines cannot follow a curve exactly.
 
     Example:
         >>> Follow(frame="hand", curve=np.linspace([0.5, 0, 0], [0.5, 0, 0.3], 6), tolerance=1e-3).profiles()
@@ -248,7 +249,7 @@ class Follow(Constraint):
         return {self.progress: (0.0, 1.0)}
 
     def point_bounds(self, model: MotionModel) -> Mapping[int, tuple[float, float]]:
-        """Return the bounds of the progress, which keep it on the curve."""
+        """Return the bounds that keep the progress on the curve."""
         return {model.names.index(self.progress): (0.0, 1.0)}
 
     def rows(self, node: Node) -> Rows:
@@ -268,7 +269,7 @@ class Follow(Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Manipulability(Cost):
-    """The distance of a frame or link from singularities, measured by det(J J^T) of its Jacobian J (m or rad).
+    """The distance of a frame or link from singularities, measured by det(J J^T) of its Jacobian J (m, rad).
 
     ``kind`` is "log" for the integral of -log det(J J^T), or "reciprocal" for the integral of 1/sqrt(det(J J^T)), the
     reciprocal of Yoshikawa's measure. J has rows for the base ``axes`` of "translation", "rotation" or "all", and one

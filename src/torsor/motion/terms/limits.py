@@ -1,4 +1,4 @@
-"""Bounds on positions, velocities, forces and their rates of all coordinates; unactuated coordinates."""
+"""Bounds on the positions, velocities, forces and force rates of coordinates; unactuated coordinates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -19,9 +19,9 @@ from torsor.robot.robot import Robot
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Reacting(Term):
-    """Reactions of ``joints`` (names; None: all), relative to a ``force`` (N) and a ``moment`` (N m); None: not used.
+    """Reactions of ``joints`` (names; None: all), relative to ``force`` (N) and ``moment`` (N m), if not None.
 
-    Moments are about the origin of the link that the joint moves.
+    Moments are about the origin of the child link.
     """
 
     joints: Sequence[str] | None = None
@@ -29,7 +29,7 @@ class _Reacting(Term):
     moment: float | None = None
 
     def _loads(self, node: Node) -> tuple[tuple[str, ...], list[ca.SX]]:
-        """Return the reaction labels, and the squared ratio of each reaction to its limit."""
+        """Return the reaction labels, and the squared ratios of the reactions to their limits."""
         robot, labels, ratios = node.robot, list[str](), list[ca.SX]()
         if self.force is None and self.moment is None:
             raise ModelError("neither force nor moment is given", where=self.title, fix="give at least one of them")
@@ -50,7 +50,7 @@ class _Reacting(Term):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reactions(_Reacting, Constraint):
-    """Limits on the magnitudes of reaction force (N) and moment (N m) of joints.
+    """Limits on the magnitudes of the reaction force (N) and moment (N m) of joints.
 
     Rows are (|f| / limit)^2 <= 1, which is smooth even where a reaction vanishes.
     """
@@ -69,9 +69,9 @@ class Reaction(_Reacting, Cost):
 
     - "squared": the integral of the sum of x^2 (the default)
     - "mean": the mean of the sum of x^2 over time
-    - "power": the integral of the sum of x^power, dominated by the largest x. ``power`` is even, by default 8:
-      a reaction of 0.8 times the scale contributes a sixth of the value at the scale.
-    - "peak": the exact largest x of all nodes, a shared number that no x exceeds
+    - "power": the integral of the sum of x^power, dominated by the largest x. ``power`` is even, by default 8: a
+      reaction of 0.8 times its scale contributes a sixth of the value at its scale.
+    - "peak": the exact largest x of all nodes, a shared number that bounds all x
 
     Example:
         >>> sorted(Reaction(kind="peak", force=100.0).numbers())
@@ -88,26 +88,26 @@ class Reaction(_Reacting, Cost):
 
     @property
     def is_sum(self) -> bool:
-        """Whether the term is a sum over moments instead of an integral."""
+        """Whether the term is a sum over times instead of an integral."""
         return self._is_peak or self.at is not None
 
     def numbers(self) -> Mapping[str, Number]:
-        """Return the largest ratio, for a peak."""
+        """Return the shared number of the largest ratio if ``kind`` is "peak"."""
         return {self.title: Number(1.0, 0.0)} if self._is_peak else {}
 
     def companions(self) -> Sequence[Term]:
-        """Return the rows that bound all nodes by the peak."""
+        """Return the constraint that bounds all nodes by the peak."""
         if not self._is_peak:
             return ()
         shared_fields = {field.name: getattr(self, field.name) for field in fields(_Below)}
         return (_Below(**shared_fields | {"name": self.title}),)
 
     def moments(self, phase: Phase) -> Array:
-        """Return the moments; a peak is counted once."""
+        """Return the times s; a peak is counted once."""
         return np.zeros(1) if self._is_peak else super().moments(phase)
 
     def holds_in(self, index: int, phase: Phase) -> bool:
-        """Return whether the term belongs to a phase; a peak over all phases is counted in the first."""
+        """Return whether the term applies to a phase; a peak over all phases is counted in the first."""
         return index == 0 if self._is_peak and self.phase is None else super().holds_in(index, phase)
 
     def integrand(self, node: Node) -> ca.SX:
@@ -142,9 +142,9 @@ class _Below(_Reacting, Constraint):
 class _Limits(Constraint):
     """Bounds ``lower`` and ``upper`` on a quantity of every coordinate.
 
-    Bounds are one number, one per coordinate, or {coordinate: number}, where coordinates that are not named are free.
-    If both are None, the robot's limits hold; otherwise a lower bound of None means minus the upper bound. ``only``
-    lists the names of the bounded coordinates.
+    Bounds are one number, one per coordinate, or {coordinate: number}, where other coordinates are free. If both are
+    None, the robot's limits apply; otherwise, a lower bound of None means minus the upper bound. ``only`` lists the
+    names of the bounded coordinates.
     """
 
     lower: Any = None
@@ -158,7 +158,7 @@ class _Limits(Constraint):
         return getattr(node, self.quantity), node.robot.coordinate_names
 
     def _own(self, robot: Robot, names: Sequence[str]) -> tuple[Array, Array]:
-        """Return the robot's bounds."""
+        """Return the robot's limits."""
         if not self.limit:
             raise ModelError(f"{self.title} has no bounds", where=robot.name, fix="give lower or upper")
         limits = getattr(robot, self.limit)
@@ -171,7 +171,7 @@ class _Limits(Constraint):
             return self._own(robot, names)
         most = by_name(np.inf if self.upper is None else self.upper, names, np.inf, f"{self.title}: upper")
         if self.lower is None:
-            return 0.0 - most, most  # not -0.0, which would appear in messages
+            return 0.0 - most, most  # avoids -0.0, which would appear in messages
         return by_name(self.lower, names, -np.inf, f"{self.title}: lower"), most
 
     def bounds_of(self, robot: Robot, names: Sequence[str]) -> tuple[Array, Array]:
@@ -199,8 +199,8 @@ class _Limits(Constraint):
 class Positions(_Limits):
     """Bounds on positions of the coordinates (rad, m), by default the robot's ``lower`` and ``upper``.
 
-    A bound of None is the robot's bound. With ``hull``, control points are bounded instead of the curve at nodes. The
-    curve stays within their convex hull, so the bounds provably hold at every moment and need no rows. However, the
+    A bound of None is the robot's bound. With ``hull``, the control points are bounded instead of the curve at nodes.
+    The curve stays within their convex hull, so the bounds provably hold at all times and need no rows. However, the
     motion may stay farther from a bound than necessary.
 
     Example:
@@ -213,7 +213,7 @@ class Positions(_Limits):
 
     @property
     def has_rows(self) -> bool:
-        """Whether the term is evaluated at moments."""
+        """Whether the term is evaluated at nodes."""
         return not self.hull
 
     def _values(self, node: Node) -> tuple[ca.SX, Sequence[str]]:
@@ -273,7 +273,7 @@ class Torques(_Limits):
     """Bounds on forces of the coordinates (N m, N), by default the robot's ``effort_limit``.
 
     For a robot with closed loops, these are the forces of its active coordinates. Unactuated coordinates, such as the
-    link of an elastic joint, have a limit of 0 and by default no row; use ``Unactuated`` for them.
+    link of an elastic joint, have a limit of 0 and, by default, no row; use ``Unactuated`` for them.
     """
 
     quantity = "tau"
@@ -311,11 +311,10 @@ class Unactuated(Constraint):
     """Zero forces at unactuated coordinates.
 
     ``names`` are the coordinates; None means the links of all elastic joints. Forces are zero at the Greville abscissae
-    of the acceleration, a spline of degree - 2. For profiles with M control points these are M - 2 moments, one per
-    control point of the acceleration, so there is one equation per degree of freedom. Between them, forces are
-    small, and smaller with more control points. They are much smaller if ``Phase.own`` assigns splines with the same
-    knots and a degree two below the degree of the links to the motors of elastic joints. ``at`` selects different
-    moments.
+    of the acceleration, a spline of degree - 2. For profiles with M control points, these are M - 2 times, one per
+    control point of the acceleration, so there is one equation per degree of freedom. Between these times, forces are
+    small, and decrease with more control points. They are much smaller if ``Phase.own`` assigns splines with the same
+    knots and a degree lower by two to the motors of elastic joints. ``at`` selects different times.
 
     Example:
         >>> Unactuated(names=["joint1"]).moments(Phase(1.0, points=6)).tolist()  # the knots of a linear spline

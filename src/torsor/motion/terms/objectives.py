@@ -1,4 +1,4 @@
-"""Objective terms: time, forces and their rates, energy, jerk."""
+"""Objective terms: time, forces and their rates, energy and jerk."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ class Time(Cost):
 
 
 def _divide_by_scales(node: Node, values: ca.SX, scale: Any, names: Sequence[str], where: str) -> ca.SX:
-    """Return values divided by their scales, omitting those with infinite scales."""
+    """Return values divided by their scales, without those that have infinite scales."""
     sizes = by_name(scale, names, np.inf, where)
     if not (sizes > 0).all() or not np.isfinite(sizes).any():
         raise ModelError(argument="scale", value=scale, where=where, allowed="positive numbers, not all infinite")
@@ -41,10 +41,10 @@ def _magnitude(x: ca.SX, width: ca.SX | float) -> ca.SX:
 
 SMOOTHING = 3e-2  # default width of smoothed powers, relative to their mean
 SMOOTHER_FACTOR = 10.0  # factor of the default width in the problem that provides the warm start
-EXACT_POINTS = 2000  # integration points of powers without smoothing, which have kinks
-DEFAULT_POWER = 3.0  # W: assumed mean power until a motion is known
-# Factor by which the mean power has to decrease before the width follows it, and the largest decrease at once: with
-# much narrower kinks, solvers would chatter.
+EXACT_POINTS = 2000  # integration points for unsmoothed powers, which have kinks
+DEFAULT_POWER = 3.0  # W; assumed mean power until a motion is known
+# Decrease of the mean power at which the width is adapted, and the largest decrease per step, because solvers would
+# chatter at much narrower kinks.
 MIN_RESCALING, MAX_RESCALING = 2.0, 4.0
 
 
@@ -67,17 +67,17 @@ class _SmoothedPower(Cost):
         return replace(self, width=0.0)
 
     def fewest(self, model: MotionModel) -> int:
-        """Return the smallest number of integration points, more for kinks without smoothing."""
+        """Return the smallest number of integration points, which is larger for unsmoothed kinks."""
         return max(super().fewest(model), EXACT_POINTS if self.width == 0 else 0)
 
     def scaled(self, power: float) -> Self:
-        """Return the term with the mean power (W) that scales its width, unless its width is given."""
+        """Return the term with the mean power (W) that scales its width, unless its width is specified."""
         if self.width is not None or not power > 0 or power * MIN_RESCALING > (self.power or np.inf):
             return self
         return replace(self, power=power if self.power is None else max(power, self.power / MAX_RESCALING))
 
     def smoother(self) -> Self:
-        """Return the term with wider smoothing, unless its width is given."""
+        """Return the term with wider smoothing, unless its width is specified."""
         if self.width is not None or self.power is None:
             return self
         return replace(self, power=SMOOTHER_FACTOR * self.power)
@@ -89,11 +89,11 @@ class _SmoothedPower(Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Effort(Cost):
-    """The integral of forces, each divided by its entry of ``scale`` (one number, one per force, or {name: number}).
+    """The integral of forces, each divided by its ``scale`` (one number, one per force, or {name: number}).
 
-    ``kind`` is "squared"; "normalised", squared with the robot's ``effort_limit`` as scale; or "absolute", magnitudes
-    sqrt(x^2 + width^2) - width, which differ from |x| by at most ``width`` (relative to the scale). Coordinates that
-    have an infinite scale, or that a table omits, are ignored.
+    ``kind`` is "squared", "normalised" (squared, scaled by the robot's ``effort_limit``) or "absolute" (magnitudes
+    sqrt(x^2 + width^2) - width, which differ from |x| by at most ``width``, relative to the scale). Coordinates with an
+    infinite scale, or that a dict omits, are ignored.
     """
 
     kind: str = "squared"
@@ -133,7 +133,7 @@ class Effort(Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorqueRate(Cost):
-    """The integral of squared force rates, each divided by its entry of ``scale`` (N m/s, N/s)."""
+    """The integral of squared force rates, each divided by its ``scale`` (N m/s, N/s)."""
 
     scale: Any = 1.0
 
@@ -146,10 +146,10 @@ class TorqueRate(Cost):
 class MechanicalEnergy(_SmoothedPower):
     """The mechanical work (J): the integral of the magnitude of each power P = tau v, or of its positive part.
 
-    ``kind`` is "absolute", sqrt(P^2 + width^2) - width; or "positive", (P + sqrt(P^2 + width^2) - width) / 2, without
-    energy recovery. Both are smooth and at most ``width`` (W) below the exact values. By default, the width is 3 % of
-    ``power`` (W), the mean magnitude of the powers, which ``solve`` computes. ``MotionResult.parts`` contains exact
-    values.
+    ``kind`` is "absolute", for sqrt(P^2 + width^2) - width, or "positive" (without energy recovery), for (P + sqrt(P^2
+    + width^2) - width) / 2. Both are smooth and at most ``width`` (W) below the exact values. By default, the width is
+    3 % of ``power`` (W), the mean magnitude of the powers, which ``solve`` computes. ``MotionResult.parts`` contains
+    exact values.
     """
 
     kind: str = "absolute"
@@ -164,13 +164,12 @@ class MechanicalEnergy(_SmoothedPower):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ElectricalEnergy(_SmoothedPower):
-    """The electrical energy of the motors (J): the integral of tau^2 / k^2 + tau v, copper loss and mechanical power.
+    """The electrical energy of the motors (J): the integral of copper loss and mechanical power, tau^2 / k^2 + tau v.
 
-    ``motor_constant`` k (N m / sqrt(W), seen from the joint; one number, one per coordinate, or {coordinate: number})
-    is the force per square root of copper loss: gear ratio times torque constant divided by the square root of the
-    resistance. If a table omits a coordinate, only its mechanical power counts. Negative power is recovered unless
-    ``recovers`` is false. If it is false, only the positive part counts, smoothed with ``width`` (W) as in
-    ``MechanicalEnergy``.
+    ``motor_constant`` k (N m / sqrt(W), at the joint; one number, one per coordinate, or {coordinate: number}) is the
+    force per square root of copper loss: gear ratio times torque constant divided by the square root of the resistance.
+    If a dict omits a coordinate, only its mechanical power counts. Negative power is recovered unless ``recovers`` is
+    False. Otherwise, only the positive part counts, smoothed with ``width`` (W) as in ``MechanicalEnergy``.
     """
 
     motor_constant: Any
@@ -181,7 +180,7 @@ class ElectricalEnergy(_SmoothedPower):
         return self if self.recovers else super().exact()
 
     def scaled(self, power: float) -> Self:
-        """Return the term with the mean power (W) that scales its width, unless its width is given or not used."""
+        """Return the term with a width scaled by the mean power (W), unless its width is specified or not used."""
         return self if self.recovers else super().scaled(power)
 
     def integrand(self, node: Node) -> ca.SX:
@@ -217,7 +216,7 @@ class Jerk(Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Rates(Cost):
-    """The time average of the squared rates of a constraint's rows between its nodes; ``of`` names the constraint.
+    """The time average of the squared row rates between the nodes of the constraint ``of``.
 
     The constraint must hold at all nodes of a phase. ``only`` restricts the cost to rows whose labels end with one of
     its strings. ``per`` names a shared number by which the cost is divided, such as a speed.
@@ -229,5 +228,5 @@ class Rates(Cost):
 
     @property
     def has_rows(self) -> bool:
-        """Whether the term is evaluated at moments: False, because the cost uses the rows of the constraint."""
+        """False, because the cost uses the rows of the constraint."""
         return False

@@ -1,4 +1,4 @@
-"""The registry of terms by their names in files."""
+"""Registry of terms by their names in files."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from torsor.motion.terms.frames import OnPath
 from torsor.motion.terms.term import Constraint, Cost
 
 KEY = "kind"  # table key of the term class
-FORM = "form"  # table key of a term field that is itself called kind
+FORM = "form"  # table key of a term field that is itself named kind
 
 
 def kind_of(cls: type) -> str:
@@ -31,7 +31,7 @@ def term_registry(*bases: type) -> dict[str, type]:
 
 
 def made(known: Mapping[str, type], table: Mapping[str, Any], where: str) -> Any:
-    """Return the term that a table describes by its kind and its fields."""
+    """Return the term of a table with a kind and fields."""
     if KEY not in table:
         raise error(where, f"{KEY} is missing", ", ".join(known), f"add {KEY} = ...")
     name = known_word(known, table[KEY], KEY, where)

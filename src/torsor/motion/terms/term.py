@@ -1,4 +1,4 @@
-"""Base classes of the terms of a motion problem: where they hold, and their expressions at a node."""
+"""Base classes of the terms of a motion problem: where they apply, and their expressions at a node."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.transcription.node import Node
 from torsor.motion.transcription.phase import Phase, is_phase
 
-TOUCHING = 1e-9  # distance in s below which two moments of a phase coincide
+TOUCHING = 1e-9  # difference in s below which two times coincide
 
 
 class Rows(NamedTuple):
@@ -42,7 +42,7 @@ class Rows(NamedTuple):
 
 
 class Number(NamedTuple):
-    """A variable of all phases: its initial guess ``start`` and its bounds."""
+    """A variable shared by all phases, with the initial guess ``start`` and its bounds."""
 
     start: float
     lower: float = -np.inf
@@ -51,10 +51,10 @@ class Number(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Term:
-    """A part of a problem that is evaluated at moments of a phase.
+    """A part of a problem that is evaluated at times of a phase.
 
-    ``phase`` is the index or the name of one phase, or None for all. A moment is given by s, the elapsed fraction of
-    the phase (0 to 1). The term holds at the moments ``at``, or, if that is None, at the nodes from the first to the
+    ``phase`` is the index or the name of one phase, or None for all. Times are specified by s, the elapsed fraction of
+    the phase (0 to 1). The term applies at the times ``at`` or, if that is None, at the nodes from the first to the
     second s of ``during``. ``name`` appears in reports.
     """
 
@@ -62,7 +62,7 @@ class Term:
     phase: int | str | None = None
     at: float | Sequence[float] | None = None
     during: tuple[float, float] = (0.0, 1.0)
-    together: ClassVar[str] = ""  # terms with the same word are compiled together if they hold at the same moments
+    together: ClassVar[str] = ""  # terms with the same key are compiled together if they apply at the same times
 
     @property
     def title(self) -> str:
@@ -78,7 +78,7 @@ class Term:
         return ()
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the values (K, count) of ``node.data`` by name, at moments s (K,)."""
+        """Return the values (K, count) of ``node.data`` by name, at times s (K,)."""
         return {}
 
     def profiles(self) -> Mapping[str, tuple[float | None, float | None]]:
@@ -87,7 +87,7 @@ class Term:
 
     @property
     def has_rows(self) -> bool:
-        """Whether the term is evaluated at moments; otherwise it only bounds control points."""
+        """Whether the term is evaluated at nodes; otherwise, it only bounds control points."""
         return True
 
     def point_bounds(self, model: MotionModel) -> Mapping[int, tuple[float, float]]:
@@ -95,7 +95,7 @@ class Term:
         return {}
 
     def check(self) -> None:
-        """Raise ModelError if the name is not a string, or if moments are outside 0 to 1."""
+        """Raise ModelError if the name is not a string, or if times are outside 0 to 1."""
         instance_of(self.name, str, type(self).__name__, "name", allowed="a string")
         at, during = (finite_vector(moments) for moments in (self.at, self.during))
         if self.at is not None and (at is None or not at.size or at.min() < 0 or at.max() > 1):
@@ -106,11 +106,11 @@ class Term:
             raise ModelError(argument="during", value=self.during, where=self.title, allowed=allowed)
 
     def holds_in(self, index: int, phase: Phase) -> bool:
-        """Return whether the term holds in a phase."""
+        """Return whether the term applies to a phase."""
         return self.phase is None or is_phase(self.phase, index, phase)
 
     def moments(self, phase: Phase) -> Array:
-        """Return the moments s (K,) of a phase at which the term holds."""
+        """Return the times s (K,) of a phase at which the term applies."""
         if self.at is not None:
             return np.unique(np.asarray(self.at, dtype=float))
         first, last = self.during
@@ -130,18 +130,18 @@ class Constraint(Term):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cost(Term):
-    """A term of the objective: ``weight`` times the integral over time, or times the sum over the moments ``at``."""
+    """A term of the objective: ``weight`` times the integral over time, or times the sum over the times ``at``."""
 
     weight: float = 1.0
     is_even: ClassVar[bool] = False  # whether the integrand is constant
 
     @property
     def is_sum(self) -> bool:
-        """Whether the term is a sum over moments instead of an integral."""
+        """Whether the term is a sum over times instead of an integral."""
         return self.at is not None
 
     def check(self) -> None:
-        """Raise ModelError if the moments, the integration interval or the weight is invalid."""
+        """Raise ModelError if the times, the integration interval or the weight is invalid."""
         super().check()
         if not self.is_sum and not self.during[0] < self.during[1]:
             message = f"is {self.during!r}, an empty integration interval"
@@ -150,11 +150,11 @@ class Cost(Term):
         number(self.weight, self.title, "weight")
 
     def fewest(self, model: MotionModel) -> int:
-        """Return the smallest number of integration points: along a path, enough to resolve its turns."""
+        """Return the smallest number of integration points; along a path, they must resolve its turns."""
         return 0 if model.path is None else 12 * model.path.spline.count
 
     def smoother(self) -> Self:
-        """Return a smoother version of the term, from whose optimum the search starts, or the term itself."""
+        """Return a smoother version of the term, which is optimised first, or the term itself."""
         return self
 
     def exact(self) -> Self:
@@ -162,7 +162,7 @@ class Cost(Term):
         return self
 
     def scaled(self, power: float) -> Self:
-        """Return the term with smoothing in proportion to the mean power (W) of a force, or the term itself."""
+        """Return the term with smoothing proportional to the mean power (W) of a force, or the term itself."""
         return self
 
     def integrand(self, node: Node) -> ca.SX:
@@ -172,14 +172,14 @@ class Cost(Term):
     def squares(self, node: Node) -> ca.SX:
         """Return a column whose squares are added to the integrand.
 
-        Many squares need less code here than in the integrand, because BLAS computes the products J^T J of their
+        For many squares, this needs less code than the integrand, because BLAS computes the products J^T J of their
         derivatives.
         """
         return ca.SX(0, 1)
 
 
 def _evaluate(function: Callable[[Node], Any], node: Node, where: str) -> ca.SX:
-    """Return the column that a function returns for a node, after checking that it depends only on node symbols."""
+    """Return the column that a function returns for a node; raise ModelError if it depends on other symbols."""
     if not callable(function):
         raise ModelError(argument="function", value=function, where=where, allowed="a function of a node")
     value = function(node)
@@ -197,10 +197,10 @@ def _evaluate(function: Callable[[Node], Any], node: Node, where: str) -> ca.SX:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExpressionCost(Cost):
-    """The integral of ``function(node)``, a CasADi SX scalar, or its sum over the moments ``at``.
+    """The integral of ``function(node)``, a CasADi SX scalar, or its sum over the times ``at``.
 
-    A node provides q, v, a, j, tau, tau_rate, t, s, T, pose(place), velocity(place), wrenches() and more (see
-    ``Node``).
+    For the quantities of a node, such as q, v, a, j, tau, tau_rate, t, s, T, pose(place), velocity(place) and
+    wrenches(), see ``Node``.
     """
 
     function: Callable[[Node], Any]

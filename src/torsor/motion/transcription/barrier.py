@@ -1,8 +1,8 @@
-"""The kernels of the rows of one node in an interior-point method: dynamics and barrier arithmetic together.
+"""Kernels of the rows of one node for an interior-point method, which combine dynamics and barrier arithmetic.
 
 The rows h of a node have slacks s with bounds. The method condenses its linear equations to the variables of the
-motion, so that it needs sums over the rows: J^T times rows, the condensed matrix, the largest fractions of distances
-and multipliers that a step takes away. The kernels compute these for a node.
+motion, so it needs only sums and extremes over the rows: J^T times rows, the condensed matrix, and the largest relative
+reductions of distances and multipliers by a step. The kernels compute these for a node.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ class Expressions(NamedTuple):
     make: Callable[[], dict[str, ca.SX]]
 
     def at(self, **values: ca.SX) -> dict[str, ca.SX]:
-        """Return the outputs for expressions in place of some inputs."""
+        """Return the outputs with some inputs replaced by expressions."""
         symbols, outputs = list(self.inputs.values()), self.make()
         function = ca.Function(self.name, symbols, list(outputs.values()))
         results = function.call([values.get(name, symbol) for name, symbol in self.inputs.items()])
@@ -35,14 +35,14 @@ class Expressions(NamedTuple):
 class BarrierKernels:
     """The kernels of the rows of a node; ``by_T`` states whether the duration is a variable.
 
-    "jacobian" is the array of the nonzero derivatives of the rows with respect to (B c, T, numbers), and "inverse" the
-    inverse scales of the rows. k changes of these variables are the arrays "changes" (orders, k, N) and "specials" (k,
-    T and numbers). Derivatives that are pulled back to them are "pulled" and "pulled_specials", in the same order.
+    "jacobian" contains the nonzero derivatives of the rows with respect to (B c, T, numbers), and "inverse" the inverse
+    row scales. k changes of these variables are the arrays "changes" (orders, k, N) and "specials" (k, T and numbers).
+    Derivatives pulled back to them are "pulled" and "pulled_specials", in the same order.
     """
 
     def __init__(self, own: NodeKernels, by_T: bool):
         self.own, self._by_T = own, by_T
-        self.count = int(by_T) + int(own.node.numbers.numel())  # special variables
+        self.count = int(by_T) + int(own.node.numbers.numel())  # number of special variables
         self._has_equations = any((row.lower == row.upper).any() for row in own.rows)
         self._at = Bounded(own.m, self._has_equations)
         self._symbols = {name: ca.SX.sym(name, own.m) for name in ("u", "inverse", "off", "predictor", "ds")}
@@ -66,7 +66,7 @@ class BarrierKernels:
 
     @cached_property
     def _jacobian(self) -> tuple[ca.SX, ca.SX]:
-        """The symbol "jacobian", and the matrix (m x variables) with its entries."""
+        """The symbol of "jacobian", and the matrix (m x variables) with its entries."""
         symbol = ca.SX.sym("jacobian", len(self._pattern[0]))
         return symbol, self._matrix(symbol)
 
@@ -86,7 +86,7 @@ class BarrierKernels:
         return inputs, columns
 
     def _pulled(self, columns: Sequence[ca.SX]) -> dict[str, ca.SX]:
-        """Return the outputs of columns of derivatives."""
+        """Return columns of derivatives as outputs."""
         D, N, U = self.own.orders, self.own.count, self.own.profiles
         columns = [ca.densify(column) for column in columns]
         pulled = [column[d * N : (d + 1) * N] for d in range(D) for column in columns]
@@ -98,7 +98,7 @@ class BarrierKernels:
 
     @cached_property
     def blocks(self) -> Indices:
-        """The pairs (2, blocks) of profiles i >= j whose blocks of the condensed matrix are not 0."""
+        """The pairs (2, blocks) of profiles i >= j with nonzero blocks of the condensed matrix."""
         (blocks,) = self.own.patterns(self.name("blocks"), self._made_point)
         return blocks
 
@@ -113,7 +113,7 @@ class BarrierKernels:
         at, own = self._at, self.own
         u, inverse = self._symbols["u"], self._symbols["inverse"]
         parts, _ = own.make_jacobian(self._by_T)
-        if not own.m:  # only costs
+        if not own.m:  # the node has only costs
             blocks, specials, patterns = self._condensed(ca.SX(0, 1))
             columns = [own.weights["weight"] * parts["cost"], *[ca.SX.zeros(parts["cost"].shape)] * 3]
             return blocks | self._pulled([*columns, *specials]), patterns
@@ -131,11 +131,11 @@ class BarrierKernels:
 
     @cached_property
     def point(self) -> Call:
-        """The kernel of a point.
+        """Kernel of a point.
 
-        It returns the "jacobian", the residuals "off" (m,) of h - s = 0, "totals", which are the fields of
-        ``motion.batched.RowTotals``, and the condensed matrix: "blocks", and as derivatives that are pulled back the
-        columns of T and the numbers, after those of the integral, J^T u, J^T pushed and J^T repulsion.
+        It returns the "jacobian", the residuals "off" (m,) of h - s = 0, the "totals" (fields of
+        ``motion.batched.RowTotals``) and the "blocks" of the condensed matrix. The pulled-back derivatives are those of
+        the integral, J^T u, J^T pushed and J^T repulsion, followed by the matrix columns of T and the numbers.
         """
         return self._kernel(self.point_expressions)
 
@@ -182,15 +182,15 @@ class BarrierKernels:
         return {"blocks": outputs["blocks"]}, ca.horzsplit(columns) if self.count else [], patterns
 
     def _of_jacobian(self, name: str, more: dict[str, ca.SX], outputs: dict[str, ca.SX]) -> Expressions:
-        """Return expressions of the "jacobian" without inputs of the node."""
+        """Return expressions of the "jacobian" that have no node inputs."""
         return Expressions(name, {"jacobian": self._jacobian[0]} | more, lambda: outputs)
 
     @cached_property
     def predicted(self) -> Call:
-        """The changes "ds" (2, m) without a barrier and for a unit barrier, given those of the variables and "off".
+        """Changes "ds" (2, m) without a barrier and for a unit barrier, from those of the variables and "off".
 
-        It also pulls back the gradient of the second-order products, and returns "totals": the two sums of
-        ``product_changes``, and the largest fractions of distances and multipliers that the first step takes away.
+        The kernel also pulls back the gradient of the second-order products, and returns "totals": the two sums of
+        ``product_changes``, and the largest relative reductions of distances and multipliers by the first step.
         """
         return self._kernel(self.prediction_expressions)
 
@@ -206,7 +206,7 @@ class BarrierKernels:
 
     @cached_property
     def ratios(self) -> Call:
-        """The largest fractions that steps take away, "totals" (2, correctors), and the second-order "ds" (m,)."""
+        """Largest relative reductions by steps, "totals" (2, correctors), and the second-order "ds" (m,)."""
         return self._kernel(self.ratio_expressions)
 
     @cached_property
@@ -226,7 +226,7 @@ class BarrierKernels:
 
     @cached_property
     def corrected(self) -> tuple[Call, Call]:
-        """J^T times the rows of a step with other residuals "off", and its "ds" with its largest fractions."""
+        """J^T times the rows of a step with residuals "off", and its "ds" with its largest relative reductions."""
         at, J, names = self._at, self._jacobian[1], ("off", "predictor", "mu", "corrector", "u")
         off, predictor, mu, corrector, u = (self._symbols[name] for name in names)
         rows = at.pushed(off, u) + mu * at.repulsion + corrector * at.bend(predictor)
@@ -240,9 +240,9 @@ class BarrierKernels:
 
     @cached_property
     def moved(self) -> Call:
-        """The slacks "w" and multipliers after a step, the integrand "cost", and "totals".
+        """Slacks "w" and multipliers after a step, the integrand "cost", and "totals".
 
-        These are the sums of |h - s| and of the logarithms of the distances, the largest violation of h, and the
+        The totals are the sums of |h - s| and of the logarithms of the distances, the largest violation of h, and the
         largest relative change of s.
         """
         return self._kernel(self.move_expressions)

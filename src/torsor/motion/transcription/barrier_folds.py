@@ -1,11 +1,11 @@
-"""The kernels of ``barrier`` for all nodes of a case: the sums that an interior-point method needs, without a Jacobian.
+"""The kernels of ``barrier`` for all nodes of a case: sums for an interior-point method, without a stored Jacobian.
 
-The derivatives of the rows are computed again wherever they are needed, which takes less time than to store and load
-them. All profiles have the same spline, of whose control points a node takes P.
+The derivatives of the rows are recomputed when needed, which is faster than storing and loading them. All profiles have
+the same spline, and each node depends on P control points per profile.
 
-Inputs that begin with "new" are those at the end of a step. k changes of the variables are the arrays "change_points"
+Inputs whose names begin with "new" are values after a step. k changes of the variables are the arrays "change_points"
 (points, k, N) and "specials" (k, T and numbers). The "pulled" derivatives have the axes (points, columns, N). Totals
-are divided into "sums" and the "largest" over the nodes; the smallest one is the largest with the other sign.
+are divided into "sums" and "largest" over the nodes; minima are maxima with the opposite sign.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ class BarrierFolds:
         self._basis = ca.SX.sym("basis", self._own.orders * points)
 
     def _fold(self, name: str, make: Callable[[_Values], _Values]) -> Fold:
-        """Return the fold of the outputs that ``make`` returns; it adds the symbols of the inputs to a dictionary."""
+        """Return the fold of the outputs of ``make``, which adds the input symbols to a dictionary."""
 
         def made() -> tuple[_Values, _Values]:
             kernels = self._kernels
@@ -52,7 +52,7 @@ class BarrierFolds:
         return self._own.fold(self._kernels.name(f"{name}_of_{self._points}_points"), made, _KINDS, self._points)
 
     def _profiles(self, points: ca.SX, columns: int) -> list[ca.SX]:
-        """Return each derivative with respect to s (columns,) of splines, given their control points."""
+        """Return all derivatives (columns,) of splines with respect to s, from their control points."""
         P = self._points
         table = ca.reshape(points, columns, P)
         return [table @ self._basis[d * P : (d + 1) * P] for d in range(self._own.orders)]
@@ -92,7 +92,7 @@ class BarrierFolds:
 
     @cached_property
     def gradient(self) -> Fold:
-        """The gradient of the integral."""
+        """Gradient of the integral."""
 
         def make(symbols: _Values) -> _Values:
             symbols["node_weight"] = ca.SX.sym("node_weight")
@@ -103,9 +103,9 @@ class BarrierFolds:
 
     @cached_property
     def point(self) -> Fold:
-        """The sums of a point: "totals" as in ``barrier``, and "blocks" (spans, blocks, P P).
+        """Sums of a point: "totals" as in ``barrier``, and "blocks" (spans, blocks, P P).
 
-        "weight" is that of the integral, which is multiplied by "node_weight", and "curvature" that of the rows.
+        The integral is weighted by "weight" times "node_weight", and the curvature of the rows by "curvature".
         """
 
         def make(symbols: _Values) -> _Values:
@@ -124,7 +124,7 @@ class BarrierFolds:
 
     @cached_property
     def predicted(self) -> Fold:
-        """The sums of a step without a barrier and of one for a unit barrier parameter."""
+        """Sums of a step without a barrier and of a step for a unit barrier parameter."""
 
         def make(symbols: _Values) -> _Values:
             _, outputs = self._steps(self._node(symbols), *self._changes(symbols, 2))
@@ -136,7 +136,7 @@ class BarrierFolds:
 
     @cached_property
     def ratios(self) -> Fold:
-        """The largest fractions that steps take away, given the two of ``predicted`` and the second-order change."""
+        """Largest relative reductions by steps, from those of ``predicted`` and the second-order change."""
 
         def make(symbols: _Values) -> _Values:
             first, unit, second = self._changes(symbols, 3)
@@ -148,7 +148,7 @@ class BarrierFolds:
 
     @cached_property
     def moved(self) -> Fold:
-        """The rows and sums after a step, given its change of the variables and the one without a barrier.
+        """Rows and sums after a step, from its change of the variables and the change without a barrier.
 
         "sums" ends with the integral.
         """
@@ -166,7 +166,7 @@ class BarrierFolds:
 
     @cached_property
     def outside(self) -> Fold:
-        """The largest violation of the bounds by "required" rows, and the sum of these rows, to detect NaN."""
+        """Largest bound violation of "required" rows, and their sum, which detects NaN."""
 
         def make(symbols: _Values) -> _Values:
             symbols["required"] = ca.SX.sym("required", self._own.m)

@@ -1,11 +1,11 @@
-"""All nodes of a kind at once: node kernels in one batch, and their derivatives with respect to the variables.
+"""Batches of nodes with the same kernels, and their derivatives with respect to the variables.
 
 Profiles and their time derivatives at a node are w_d = T^-d B_d c, with few control points c each, so
 
     dw_d/dc = T^-d B_d      dw_d/dT = -d/T w_d      d2w_d/dc dT = -d/T T^-d B_d      d2w_d/dT2 = d (d + 1)/T^2 w_d
 
-give derivatives with respect to control points and the duration (Barman 2020, eq. 4.15, which omits T). The kernels
-contain the factors of T and return derivatives with respect to B_d c; ``ChainRule`` does the rest.
+are the derivatives with respect to control points and the duration (Barman 2020, eq. 4.15, which omits T). The kernels
+contain the factors of T and return derivatives with respect to B_d c, and ``ChainRule`` multiplies them by B_d.
 """
 
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ from torsor.motion.transcription.variables import Layout, PhaseLayout
 
 # The chain rule from node derivatives to derivatives with respect to control points, with constant matrices.
 
-# # At node k, profile i has the s derivatives B_dk c_i of order d = 0, 1, ..., which depend on few control points c_i.
-# Derivatives J_kd with respect to these become J_kd B_dk with respect to control points. Nodes between the same knots
-# have the same control points, so only the sum of second derivatives over such nodes matters, and
+# # At node k, profile i has the derivatives B_dk c_i of order d = 0, 1, ... with respect to s, which depend on few
+# control points c_i. Derivatives J_kd with respect to these become J_kd B_dk with respect to control points. Nodes
+# between the same knots share control points, so only the sum of second derivatives over such nodes is needed, and
 #
 #     sum_kde H_kde B_dk^T B_ek
 #
@@ -38,7 +38,7 @@ from torsor.motion.transcription.variables import Layout, PhaseLayout
 class SplineGroup(NamedTuple):
     """Profiles with the same spline: B (orders, K, P), the first point (K,), and B of all points.
 
-    ``wide`` is (orders K, count), and ``rows`` the same in the order of the nodes (K orders, count).
+    ``wide`` (orders K, count) contains all of B, and ``rows`` (K orders, count) the same in the order of the nodes.
     """
 
     profiles: Indices
@@ -62,21 +62,21 @@ def _bases(degree: int, inner: bytes, s: bytes, orders: int) -> tuple[Array, Ind
 
 
 class ScatterSum(NamedTuple):
-    """A scatter-add: the indices of the entries that are ``taken``, and the places ``to`` which they are added."""
+    """A scatter-add: the indices of the entries that are ``taken``, and the indices ``to`` which they are added."""
 
     taken: Indices
     to: Indices
 
     @classmethod
     def of(cls, *places: list[Indices]) -> "ScatterSum":
-        """Return the scatter-add of entries with one or several places each, -1 for none."""
+        """Return the scatter-add of entries with one or more target indices each (-1: none)."""
         parts = [np.concatenate([np.zeros(0, dtype=int), *place]) for place in places]
         taken = [np.flatnonzero(part >= 0) for part in parts]
         return cls(np.concatenate(taken), np.concatenate([a[b] for a, b in zip(parts, taken, strict=True)]))
 
     @classmethod
     def joined(cls, sums: Sequence[tuple["ScatterSum", int]]) -> "ScatterSum":
-        """Return the scatter-add of the concatenated entries of several, given their numbers of entries."""
+        """Return the scatter-add of the concatenated entries of several scatter-adds, with their numbers of entries."""
         firsts = np.cumsum([0, *(count for _, count in sums)])
         taken = [own.taken + first for (own, _), first in zip(sums, firsts, strict=False)]
         none = np.zeros(0, dtype=int)
@@ -91,7 +91,7 @@ class ScatterSum(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ChainRule:
-    """Nodes at increasing ``s`` (K,) of a phase, ``orders`` of s derivatives, and ``size`` variables."""
+    """Nodes at increasing ``s`` (K,) of a phase, with ``orders`` derivatives by s, and ``size`` variables."""
 
     phase_layout: PhaseLayout
     s: Array
@@ -117,9 +117,9 @@ class ChainRule:
         return [slice(begin, end) for begin, end in pairwise(edges) if begin < end]
 
     def columns(self, group: SplineGroup, nodes: Indices | slice, profiles: Indices) -> Indices:
-        """Return the indices in x of the control points (nodes, k, P) of some profiles (k,) at nodes.
+        """Return the indices in x of the control points (nodes, k, P) of ``profiles`` (k,) at nodes.
 
-        They are -1 for known control points, and for profiles that are not in the group.
+        Indices are -1 for known control points and for profiles outside the group.
         """
         points = group.first[nodes][:, None] + np.arange(group.B.shape[2])
         is_member = np.isin(profiles, group.profiles)
@@ -139,9 +139,9 @@ class ChainRule:
         return result
 
     def sums(self, values: Array, count: int) -> Array:
-        """Return gradients (count, n) of functions, summed over nodes, given derivatives (K, orders N count)."""
+        """Return gradients (count, n) of functions, summed over nodes, from derivatives (K, orders N count)."""
         by_order = values.reshape(len(self.s), self.orders, -1, count)
-        result = np.zeros((count, self.size + 1))  # known points are collected in the last column
+        result = np.zeros((count, self.size + 1))  # the last column collects known points
         for group in self.groups:
             derivatives = by_order if len(self.groups) == 1 else by_order[:, :, group.profiles]
             total = group.wide.T @ derivatives.transpose(1, 0, 2, 3).reshape(len(group.wide), -1)
@@ -159,13 +159,13 @@ class ChainRule:
 
 
 def _mostly_all(chosen: Flags) -> Indices:
-    """Return the indices of chosen entries, or all indices if most are chosen, so that none have to be selected."""
+    """Return the indices of chosen entries, or all indices if most are chosen, which avoids a selection."""
     return np.arange(len(chosen)) if 2 * int(chosen.sum()) > len(chosen) else np.flatnonzero(chosen)
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """First derivatives with respect to control points, for row and profile pairs that are the same at every node."""
+    """First derivatives with respect to control points, for pairs of a row and a profile that all nodes share."""
 
     chain: ChainRule
     profiles: Indices
@@ -191,7 +191,7 @@ class Pairs:
         return nodes, pairs, columns
 
     def entries(self, values: Array) -> list[Array]:
-        """Return the entries, given derivatives (K, orders pairs)."""
+        """Return the entries from derivatives (K, orders pairs)."""
         by_order, result = values.reshape(len(self.chain.s), self.chain.orders, -1), []
         for group, index, _ in self._parts:
             derivatives = by_order if len(index) == by_order.shape[2] else by_order[:, :, index]
@@ -232,7 +232,7 @@ class Blocks:
 
     @cached_property
     def places(self) -> ScatterSum:
-        """The places in (n, n) of entries (groups, spans, blocks, P P); off-diagonal entries have two."""
+        """Target indices in (n, n) of entries (groups, spans, blocks, P P); off-diagonal entries have two."""
         n, once, twice = self.chain.size, list[Indices](), list[Indices]()
         starts = np.array([span.start for span in self.chain.spans])
         for group, other, index in self._group_pairs:
@@ -247,7 +247,7 @@ class Blocks:
     def parts(self, values: Array, products: Sequence[tuple[slice, Indices | None, Array]] | None = None) -> Array:
         """Return the sums (..., size) of second derivatives (..., K, orders of i, orders of j, blocks) over nodes.
 
-        ``products`` are the arrays of ``products`` on the device of the values.
+        The argument ``products`` contains the arrays of the property on the device of the values.
         """
         lead = values.shape[:-2]
         flat = values.reshape(*lead, len(self.chain.s) * self.chain.orders**2, -1)
@@ -270,7 +270,7 @@ class Blocks:
 class SecondDerivatives(NamedTuple):
     """The ``parts`` of ``Blocks``, derivatives with respect to T and the numbers, and those of the squares.
 
-    ``border`` (others, n) contains half of the derivatives among T and the numbers. ``squares`` are entries.
+    ``border`` (others, n) contains half of the derivatives among T and the numbers. ``squares`` are sparse entries.
     """
 
     parts: Array
@@ -282,7 +282,7 @@ class SecondDerivatives(NamedTuple):
 class Batch:
     """Nodes at increasing ``s`` (K,) of one phase, with integration weights (K,).
 
-    ``kernels`` are those of the terms. Rows are ordered by node: row k m + r is row r of node k.
+    ``kernels`` are the kernels of the terms. Rows are ordered by node: row k m + r is row r of node k.
     """
 
     kernels: NodeKernels
@@ -290,9 +290,9 @@ class Batch:
     phase: int
     s: Array
     weights: Array
-    # The last profiles (K, N) and positions (K, nq) of closed loops, and the last positions at which the loops closed.
+    # The last profiles (K, N) and closed-loop positions (K, nq), and the last positions at which the loops were closed.
     _before: list[Array] = field(default_factory=list, init=False)
-    # The last x and its inputs (values and derivatives are evaluated at the same x in turn), and their Jacobian.
+    # The last x with its inputs, because values and derivatives are evaluated at the same x, and their Jacobian.
     _last: list[Any] = field(default_factory=lambda: [None, {}], init=False)
     _last_jacobian: list[Any] = field(default_factory=lambda: [None, ()], init=False)
 
@@ -348,7 +348,7 @@ class Batch:
         guess = before[2] if before else None
         Q = self.kernels.node.model.positions(y, guess)
         good = np.asarray(np.isfinite(Q).all(axis=1))
-        if good.all() or guess is not None:  # the assembly mode is kept after a failure
+        if good.all() or guess is not None:  # after a failure, the assembly mode is kept
             before[:] = [y.copy(), Q, Q if guess is None else np.where(good[:, None], Q, guess)]
         return Q
 

@@ -1,11 +1,11 @@
-"""Programs of one structure as one batch: all nodes of all cases in one call of each kernel.
+"""Programs with the same structure as a batch: each kernel is called once for all nodes of all cases.
 
-The cases have the same kernels, nodes, splines and variables. Their ends, bounds, given durations, given numbers and
-data differ, and are arrays with one row per case. All rows are at nodes. ``Cases`` provides them to the interior-point
-method of ``motion.batched`` in the form that it needs: sums over the rows, and no Jacobian.
+The cases have the same kernels, nodes, splines and variables. Their ends, bounds, fixed durations, fixed numbers and
+data differ, and are arrays with one row per case. All rows are at nodes. ``Cases`` provides sums over the rows, but no
+Jacobian, to the interior-point method of ``motion.batched``.
 
-The arrays are NumPy's, or CuPy's on a GPU. NumPy's functions of CuPy arrays call those of CuPy, so the code is the
-same; new arrays are created ``like`` others.
+The arrays are NumPy arrays, or CuPy arrays on a GPU. The code is the same, because NumPy functions dispatch CuPy arrays
+to CuPy; new arrays are created ``like`` others.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ from torsor.motion.transcription.program import Program
 from torsor.optimisation.barrier import FAR
 
 PULLED = "point", "predicted", "gradient"  # folds that return derivatives with respect to the variables
-AT_A_TIME = 4  # cases whose second derivatives a CPU computes at a time
+AT_A_TIME = 4  # number of cases whose second derivatives a CPU computes together
 
 
 def structure_of(program: Program) -> tuple[Any, ...] | None:
@@ -63,14 +63,14 @@ def nodes_structure(program: Program) -> tuple[Any, ...]:
 
 
 def kinds_of_bounds(program: Program) -> tuple[bytes, ...]:
-    """Return which bounds exist, and which are equal."""
+    """Return flags of the bounds that exist, and of equal bounds."""
     pairs = (program.lower, program.upper), (program.row_lower, program.row_upper)
     kinds = [kind for low, high in pairs for kind in (np.isfinite(low), np.isfinite(high), low == high)]
     return tuple(kind.tobytes() for kind in kinds)
 
 
 class Constants:
-    """The arrays of a batch of nodes that are the same for all cases, on a device."""
+    """The arrays of a batch of nodes that all cases share, on a device."""
 
     def __init__(self, batch: Batch, device: str):
         placed, layout = array_module(device).asarray, batch.chain.phase_layout
@@ -96,7 +96,7 @@ class Constants:
 
 
 class Assembly:
-    """The sparsity pattern of the condensed matrices, and the places of the derivatives of the nodes in them."""
+    """The sparsity pattern of the condensed matrices, and the indices of the node derivatives in them."""
 
     def __init__(self, program: Program, device: str):
         self._program, self._device = program, device
@@ -104,7 +104,7 @@ class Assembly:
 
     @cached_property
     def systems(self) -> Systems:
-        """The systems of the condensed matrices."""
+        """The linear systems of the condensed matrices."""
         program, pattern = self._program, np.zeros((self._program.n,) * 2, dtype=bool)
         for batch in program.batches:
             pattern.ravel()[batch.condensed_blocks.places.to] = True
@@ -113,20 +113,20 @@ class Assembly:
 
     @cached_property
     def _places(self) -> list[tuple[Any, list[tuple[Indices, Indices]]]]:
-        """For each batch, the scatter matrix of the blocks, and the places of the columns of T and the numbers."""
+        """For each batch, the scatter matrix of the blocks, and the indices of the columns of T and the numbers."""
         result, xp = [], array_module(self._device)
         for batch in self._program.batches:
             shape, places = (len(self.systems.rows), batch.condensed_blocks.size), self._of_blocks(batch)
             scatter = csr_array((np.ones(len(places[0])), places), shape=shape)
             columns = self.systems.places[batch.others]
-            for k in range(len(batch.others)):  # entries among T and the numbers are added once
+            for k in range(len(batch.others)):  # entries among T and the numbers must be added only once
                 columns[k, batch.others[:k]] = -1
             used = [(xp.asarray(to[to >= 0]), xp.asarray(np.flatnonzero(to >= 0))) for to in columns]
             result.append((scatter if self._device == "cpu" else xp.asarray(_summed(scatter)), used))
         return result
 
     def _of_blocks(self, batch: Batch) -> tuple[Indices, Indices]:
-        """Return the indices of entries, and of the parts of the blocks that are added to them."""
+        """Return the indices of entries, and of the block parts that are added to them."""
         places = batch.condensed_blocks.places
         row, column = np.divmod(places.to, self._program.n)
         lower = row >= column
@@ -134,7 +134,7 @@ class Assembly:
 
     @cached_property
     def targets(self) -> list[dict[str, dict[str, Targets]]]:
-        """The places of the outputs of folds by name, for each batch."""
+        """For each batch, the target indices of fold outputs by name."""
         result = []
         for batch in self._program.batches:
             size, (to, taken) = len(self.systems.rows), self._of_blocks(batch)
@@ -146,13 +146,13 @@ class Assembly:
         return result
 
     def _of_pulled(self, batch: Batch, k: int) -> Targets:
-        """Return the places of k derivatives with respect to control points (points, k, N) among those (k, n)."""
+        """Return the target indices in (k, n) of k derivatives with respect to control points (points, k, N)."""
         n, ((_, _, columns),) = self._program.n, self.constants[id(batch)].groups
         places = np.where(columns[:, None] < 0, k * n, columns[:, None] + n * np.arange(k)[:, None])
         return Targets(places.ravel(), k * n)
 
     def entries(self, parts: Sequence[Array], columns: Sequence[Array]) -> Array:
-        """Return the entries (B, nnz) of the matrices: parts of block sums, and columns (B, specials, n), by batch."""
+        """Return the entries (B, nnz) of the matrices from block sums and columns (B, specials, n), by batch."""
         total = np.zeros((len(parts[0]), len(self.systems.rows)), like=parts[0])
         for (scatter, _), part in zip(self._places, parts, strict=True):
             if isinstance(scatter, csr_array):
@@ -163,14 +163,14 @@ class Assembly:
         return total
 
     def add_columns(self, entries: Array, columns: Sequence[Array]) -> None:
-        """Add the columns (B, specials, n) of T and the numbers, by batch, to entries of matrices."""
+        """Add the columns (B, specials, n) of T and the numbers, by batch, to the matrix entries."""
         for (_, places), column in zip(self._places, columns, strict=True):
             for k, (to, taken) in enumerate(places):
                 entries[:, to] += column[:, k, taken]
 
 
 def _summed(scatter: csr_array) -> Indices:
-    """Return the indices (rows, most) of the columns that each row sums, filled with that of an added 0."""
+    """Return the indices (rows, most) of the columns that each row sums, padded with the index of an added 0."""
     counts = np.diff(scatter.indptr)
     result = np.full((len(counts), counts.max(initial=1)), scatter.shape[1])
     result[np.arange(result.shape[1]) < counts[:, None]] = scatter.indices
@@ -181,9 +181,9 @@ def _summed(scatter: csr_array) -> Indices:
 class Cases:
     """The programs of B cases with the structure of ``program``.
 
-    ``bounds`` has the lower and upper bounds of the scaled rows of a node, and their inverse scales (B, 3, m), for each
-    batch; ``known`` the known control points (B, N, P) of each phase, ``seconds`` its given duration (B,), ``data`` the
-    data (B, K, count) of each batch, and ``given`` its given numbers (B, count).
+    ``bounds`` contains, for each batch, the lower and upper bounds of the scaled rows of a node and the inverse scales
+    (B, 3, m). ``known`` contains the known control points (B, N, P) of each phase, and ``seconds`` its fixed duration
+    (B,). ``data`` contains the data (B, K, count) of each batch, and ``given`` its fixed numbers (B, count).
     """
 
     program: Program
@@ -199,7 +199,7 @@ class Cases:
 
     @classmethod
     def of(cls, programs: Sequence[Program], device: str = "cpu", like: "Cases | None" = None) -> "Cases":
-        """Return the batch of programs with equal ``structure_of``; ``like`` is an earlier batch of this structure."""
+        """Return the batch of programs with equal ``structure_of``; ``like`` is an earlier one."""
         programs = [program.at_nodes[0] for program in programs if program.at_nodes is not None]
         first, placed = programs[0], array_module(device).asarray
         phases = [[program.layout.phases[k] for program in programs] for k in range(len(first.layout.phases))]
@@ -207,7 +207,7 @@ class Cases:
         edges = np.cumsum([0, *(batch.m for batch in first.batches)])
         bounds = []
         for batch, edge in zip(first.batches, edges, strict=False):
-            at = slice(edge, edge + batch.kernels.m)  # the rows of the first node stand for those of all nodes
+            at = slice(edge, edge + batch.kernels.m)  # the rows of the first node represent those of all nodes
             sides = [(own.row_lower[at], own.row_upper[at], 1 / own.scales[at]) for own in programs]
             bounds.append(placed(np.clip(np.array(sides, dtype=float), -FAR, FAR)))
         return cls._on(
@@ -234,7 +234,7 @@ class Cases:
 
     @classmethod
     def _on(cls, program: Program, device: str, like: "Cases | None", **arrays: Any) -> "Cases":
-        """Return a batch with the kernels of a program on a device, or those of another batch."""
+        """Return a batch with the kernels of a program on a device, or with those of ``like``."""
         if like is not None:
             return replace(like, **arrays)
         batches = tuple(replace(batch, kernels=batch.kernels.on(device)) for batch in program.batches)
@@ -242,7 +242,7 @@ class Cases:
         return cls(program, Assembly(program, device), device, **arrays)
 
     def take(self, cases: Indices) -> "Cases":
-        """Return the batch of some cases."""
+        """Return the batch of ``cases``."""
 
         def part(value: Any) -> Any:
             return tuple(array[cases] for array in value) if isinstance(value, tuple) else value[cases]
@@ -251,7 +251,7 @@ class Cases:
         return Cases(self.program, self.assembly, self.device, *arrays)
 
     def on_cpu(self) -> "Cases":
-        """Return the same cases with arrays of the CPU."""
+        """Return the same cases with arrays on the CPU."""
         arrays = {field.name: getattr(self, field.name) for field in fields(self)[3:]}
         copied = {
             name: tuple(map(on_host, value)) if isinstance(value, tuple) else on_host(value)
@@ -278,13 +278,13 @@ class Cases:
 
     @property
     def data_arrays(self) -> list[Array]:
-        """All arrays (B, ...) in which the cases may differ."""
+        """All arrays (B, ...) that may differ between cases."""
         arrays = (getattr(self, field.name) for field in fields(self)[3:])
         return [array for value in arrays for array in (value if isinstance(value, tuple) else [value])]
 
     @property
     def width(self) -> int:
-        """Number of cases in work at a time: on a GPU, twice the inputs and outputs of their nodes fit into memory."""
+        """Number of active cases; on a GPU, twice the inputs and outputs of their nodes fit into memory."""
         if self.device == "cpu":
             return WIDTHS["cpu"]
         numbers = (
@@ -296,7 +296,7 @@ class Cases:
 
     @property
     def units(self) -> Array:
-        """Divisors (B, m) of the rows, which are those of the programs."""
+        """Divisors (B, m) of the rows of the programs."""
         return np.ones((len(self), sum(batch.m for batch in self.program.batches)), like=self.lower)
 
     @property
@@ -339,12 +339,12 @@ class Cases:
         return self.device == "cpu" and all(batch.folds is not None for batch in self.program.batches)
 
     def point(self, x: Array, rows: Rows, weight: Array, curvature: Array) -> "RowPoint":
-        """Return the derivatives at x (B, n) and rows; ``curvature`` (B,) is the weight of the rows' curvature."""
+        """Return the derivatives at x (B, n) and ``rows``; ``curvature`` (B,) weights the curvature of the rows."""
         kind = FoldedPoint if self.is_folded else CasesPoint
         return kind(self, x, rows, weight, curvature)
 
     def moved(self, x: Array, rows: Rows, step: RowStep | PathStep, length: Array, dual: Array) -> Trial:
-        """Return the rows and f after steps of given lengths (B,) that lead to x (B, n)."""
+        """Return the rows and f after steps of the relative lengths ``length`` (B,) to x (B, n)."""
         if isinstance(step, PathStep):
             return self._folded_move(x, rows, step, length, dual)
         f, parts, totals = np.zeros(len(x), like=x), list[Rows](), list[Array]()
@@ -377,7 +377,7 @@ class Cases:
         return self.program.factor * total
 
     def violations(self, x: Array, required: Flags) -> Array:
-        """Return the largest violation (B,) of the bounds by rows that must hold, ``required`` (m,), or NaN."""
+        """Return the largest bound violation (B,) of ``required`` rows (m,), or NaN."""
         if not self.is_folded:
             return largest_violation(self.value(x)[1], self.row_bounds, required)
         worst = np.zeros(len(x))
@@ -414,7 +414,7 @@ class Cases:
 
 
 def largest_violation(rows: Array, bounds: tuple[Array, Array], required: Flags) -> Array:
-    """Return the largest violation (B,) of bounds (B, m) by those rows (B, m) that are ``required`` (m,), or NaN."""
+    """Return the largest violation (B,) of bounds (B, m) by ``required`` (m,) rows (B, m), or NaN."""
     low, high = bounds
     outside = np.maximum(low - rows, rows - high)
     result: Array = np.where(required & ~(outside <= 0), outside, 0.0).max(axis=1)
@@ -422,12 +422,12 @@ def largest_violation(rows: Array, bounds: tuple[Array, Array], required: Flags)
 
 
 def _side_by_side(parts: Sequence[Array]) -> Array:
-    """Return arrays (B, ...) joined along their second axis; a single one is not copied."""
+    """Return arrays (B, ...) concatenated along their second axis; a single array is not copied."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
 def _by_total(parts: Sequence[Array]) -> Array:
-    """Return totals (B, K, count) of batches of nodes as (count, B, nodes), whose last axis is added up quickly."""
+    """Return totals (B, K, count) of batches as (count, B, nodes), whose last axis is contiguous for fast sums."""
     joined = _side_by_side(parts)
     return joined.transpose(2, 0, 1).copy()
 
@@ -453,7 +453,7 @@ class Nodes:
         return {name: self.shaped(values[:, at]) for name, values in rows._asdict().items()}
 
     def rates(self, points: Array) -> Array:
-        """Return profiles and their derivatives with respect to s (..., K, orders N) of points (..., P, N)."""
+        """Return profiles and their derivatives by s (..., K, orders N) from control points (..., P, N)."""
         groups, K, lead = self.constants.groups, len(self.batch.s), points.shape[:-2]
         if len(groups) == 1:
             rates: Array = (groups[0][0] @ points).reshape(*lead, K, -1)
@@ -466,7 +466,7 @@ class Nodes:
         return result.reshape(*lead, K, -1)
 
     def _rates_of(self, order: int, points: Array) -> Array:
-        """Return the derivatives (B, K, N) of one order with respect to s, of points (B, P, N)."""
+        """Return the derivatives (B, K, N) by s of one order from control points (B, P, N)."""
         groups, K = self.constants.groups, len(self.batch.s)
         every = [rows.reshape(K, -1, rows.shape[1])[:, order] for rows, _, _ in groups]
         if len(groups) == 1:
@@ -478,7 +478,7 @@ class Nodes:
         return result
 
     def _points(self, x: Array, known: Array | None) -> Array:
-        """Return control points (..., P, N) of variables x (..., n); known points are 0 without ``known``."""
+        """Return control points (..., P, N) of variables x (..., n); known points are 0 if ``known`` is None."""
         padded = np.concatenate([x, np.zeros((*x.shape[:-1], 1), like=x)], axis=-1)
         points: Array = np.take(padded, self.constants.points, axis=-1)  # contiguous; the index -1 is the added 0
         return points if known is None else points + known.swapaxes(-1, -2)
@@ -501,7 +501,7 @@ class Nodes:
         return rows.reshape(len(x), -1), (result["cost"][..., 0] * self.constants.weights).sum(axis=1)
 
     def changes(self, dx: Array) -> dict[str, Array]:
-        """Return the inputs for k changes (B, k, n) of the variables."""
+        """Return the kernel inputs of k changes (B, k, n) of the variables."""
         (B, k), K = dx.shape[:2], len(self.batch.s)
         points = self._points(dx, None)  # (B, k, P, N)
         if len(self.batch.chain.groups) == 1:
@@ -559,7 +559,7 @@ class Nodes:
         return fold(self.batch.spline_nodes, len(inputs["points"]), inputs, targets)
 
     def folded_pull(self, results: dict[str, Array], k: int) -> Array:
-        """Return k derivatives (B, k, n), given their sums over the nodes."""
+        """Return k derivatives (B, k, n) from their sums over the nodes."""
         total = results["pulled"].reshape(-1, k, self._cases.n)
         if len(self.constants.others):
             total[:, :, self.constants.others] += results["pulled_specials"].reshape(len(total), k, -1)
@@ -568,8 +568,8 @@ class Nodes:
     def point(self, x: Array, rows: dict[str, Array], weight: Array, curvature: Array) -> dict[str, Array]:
         """Return "jacobian", "off" and "totals" of the nodes, the "pulled" derivatives (B, k, n), and "parts".
 
-        The parts are sums of blocks of the condensed matrix. A few cases are computed at a time, because the blocks of
-        all cases would not fit into a cache.
+        The parts are sums of blocks of the condensed matrix. Only a few cases are computed together, because the blocks
+        of all cases would not fit into the cache.
         """
         batch, B, call = self.batch, len(x), self.batch.barrier.point
         inputs = self.inputs(x) | rows | self.bounds
@@ -593,14 +593,14 @@ class Nodes:
             some = slice(first, first + AT_A_TIME)
             written = {name: values[some] for name, values in kept.items()}
             result = call(**shared, **{name: values[some] for name, values in own.items()}, out=written)
-            if parts.size:  # costs may contain only numbers
+            if parts.size:  # costs may depend on numbers only
                 parts[some] = batch.condensed_blocks.parts(result["blocks"])
             pulled[some] = self.pulled(result, pulled.shape[1])
         return kept | {"parts": parts, "pulled": pulled}
 
 
 class FoldedPoint(RowPoint):
-    """The rows at a point, with sums over the nodes by compiled code and without a Jacobian."""
+    """The rows at a point, with sums over the nodes by compiled code instead of a Jacobian."""
 
     def __init__(self, cases: Cases, x: Array, rows: Rows, weight: Array, curvature: Array):
         self._cases, self._x, self._rows = cases, x, rows
@@ -611,7 +611,7 @@ class FoldedPoint(RowPoint):
             result = nodes.fold("point", self._inputs(nodes, first, last) | scalars)
             pulled = nodes.folded_pull(result, 4 + len(nodes.batch.others))
             total += pulled[:, :4]
-            self.entries += result.get("blocks", 0.0)  # none if the costs contain only numbers
+            self.entries += result.get("blocks", 0.0)  # absent if the costs depend on numbers only
             columns.append(pulled[:, 4:])
             if nodes.batch.m:
                 sums += result["sums"]
@@ -622,7 +622,7 @@ class FoldedPoint(RowPoint):
 
     @property
     def systems(self) -> Systems:
-        """The systems of the condensed matrices."""
+        """The linear systems of the condensed matrices."""
         return self._cases.assembly.systems
 
     def _inputs(self, nodes: Nodes, first: int, last: int) -> dict[str, Array]:
@@ -634,7 +634,7 @@ class FoldedPoint(RowPoint):
                 yield nodes, self._inputs(nodes, first, last)
 
     def take(self, at: Indices, step: RowStep | PathStep) -> tuple["CasesPoint", RowStep]:
-        """Return the rows of some cases with their Jacobian, and those of their steps, for corrections."""
+        """Return the rows of the cases ``at`` with their Jacobian, and the row steps, for corrections."""
         step, cases, rows = cast(PathStep, step), self._cases.take(at), Rows(*(values[at] for values in self._rows))
         results, predictors = list[dict[str, Array]](), list[Array]()
         for nodes, first, last in cases.parts:
@@ -657,7 +657,7 @@ class FoldedPoint(RowPoint):
         return Prediction(pulled, *sums.T, *largest.T)
 
     def ratios(self, dx: Array, mu: Array, correctors: Array) -> tuple[Array, Array]:
-        """Return the largest fractions (B, correctors) that steps take away; dx (B, n) is the second-order part."""
+        """Return the largest relative reductions (B, correctors) by the steps; dx (B, n) is the second-order part."""
         changes = np.concatenate([self._first, dx[:, None]], axis=1)
         worst, scalars = list[Array](), {"mu": mu, "correctors": correctors}
         for nodes, inputs in self._each():
@@ -698,18 +698,18 @@ class CasesPoint(RowPoint, RowCorrections):
 
     @property
     def systems(self) -> Systems:
-        """The systems of the condensed matrices."""
+        """The linear systems of the condensed matrices."""
         return self._cases.assembly.systems
 
     @classmethod
     def of_results(cls, cases: Cases, rows: Rows, results: list[dict[str, Array]]) -> "CasesPoint":
-        """Return a point for corrections, given the "jacobian" and "off" of each batch of nodes."""
+        """Return a point for corrections from the "jacobian" and "off" of each batch of nodes."""
         point = cls.__new__(cls)
         point._cases, point._rows, point._results = cases, rows, results
         return point
 
     def take(self, at: Indices, step: RowStep | PathStep) -> tuple["CasesPoint", RowStep]:
-        """Return the rows of some cases, and their steps, for corrections."""
+        """Return the rows of the cases ``at`` and their steps, for corrections."""
         rows = Rows(*(values[at] for values in self._rows))
         results = [{name: values[at] for name, values in own.items()} for own in self._results]
         return CasesPoint.of_results(self._cases.take(at), rows, results), cast(RowStep, step)
@@ -727,7 +727,7 @@ class CasesPoint(RowPoint, RowCorrections):
         return nodes.rows(self._rows, slice(first, last)) | nodes.bounds
 
     def predicted(self, dx: Array) -> Prediction:
-        """Return what the steps (B, 2, n) without a barrier and for a unit barrier parameter do to the rows."""
+        """Return the effect of the steps (B, 2, n) without a barrier and for a unit barrier parameter."""
         pulled, totals = np.zeros((len(dx), self._cases.n), like=dx), list[Array]()
         for (nodes, first, last), own in self._each():
             result = nodes.batch.barrier.predicted(**own, **self._inputs(nodes, first, last), **nodes.changes(dx))
@@ -738,7 +738,7 @@ class CasesPoint(RowPoint, RowCorrections):
         return Prediction(pulled, *all_[:2].sum(axis=2), *all_[2:].max(axis=2))
 
     def ratios(self, dx: Array, mu: Array, correctors: Array) -> tuple[Array, Array]:
-        """Return the largest fractions (B, correctors) of distances and multipliers that steps take away."""
+        """Return the largest relative reductions (B, correctors) of distances and multipliers by the steps."""
         totals = list[Array]()
         for (nodes, first, last), own in self._each():
             inputs = self._inputs(nodes, first, last) | nodes.changes(dx[:, None])
@@ -761,7 +761,7 @@ class CasesPoint(RowPoint, RowCorrections):
         return RowStep(_side_by_side(predictor), _side_by_side(ds), mu, corrector)
 
     def correction(self, step: RowStep, off: Array) -> Array:
-        """Return J^T (B, n) times the rows of a step with other residuals (B, m)."""
+        """Return J^T (B, n) times the rows of the step with the residuals ``off`` (B, m)."""
         total = np.zeros((len(off), self._cases.n), like=off)
         for (nodes, first, last), own in self._each():
             inputs = self._corrected_inputs(nodes, first, last, own, step, off)
@@ -769,7 +769,7 @@ class CasesPoint(RowPoint, RowCorrections):
         return total
 
     def corrected(self, step: RowStep, off: Array, dx: Array) -> tuple[RowStep, Array, Array]:
-        """Return the step with other residuals, given dx (B, n), and the largest fractions that it takes away."""
+        """Return the step dx (B, n) with the residuals ``off``, and its largest relative reductions (B,)."""
         parts, totals = list[Array](), list[Array]()
         for (nodes, first, last), own in self._each():
             inputs = self._corrected_inputs(nodes, first, last, own, step, off) | nodes.changes(dx[:, None])

@@ -1,4 +1,4 @@
-"""Control points that given end states determine or that terms bound, and the remaining equations."""
+"""Control points that end states determine or that terms bound, and the remaining equations."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -19,11 +19,11 @@ Known = dict[tuple[int, int], float]  # (profile, control point)
 
 
 class KnownPoints:
-    """The conditions at the ends of all phases, solved for control points where possible.
+    """The conditions at the ends of all phases, solved for control points if possible.
 
     ``extras`` are profiles that terms add after those that move the robot, with their first and last values.
-    ``extra_phases`` are the indices of the phases in which each is used. ``known`` contains, for each phase, the
-    control points that are not variables, and ``equations`` the remaining conditions.
+    ``extra_phases`` are the indices of the phases that use each of them. ``known`` contains, for each phase, the
+    control points that are not variables, and ``equations`` contains the remaining conditions.
     """
 
     def __init__(
@@ -45,13 +45,14 @@ class KnownPoints:
                 self.equations += [one for one in equations if (one.parts[0].profile, one.parts[0].order) not in solved]
             elif isinstance(condition, Ends):
                 for one in condition.equations(names, len(phases)):
-                    # The profiles that do not move the robot are used in the phases that it refers to.
+                    # Profiles that do not move the robot are used in the phases to which the condition refers.
                     if all(
                         part.profile < names.moving or part.phase in extra_phases[part.profile - names.moving]
                         for part in one.parts
                     ):
                         self.equations.append(one)
-        # The first and last values of extra profiles are known, as are all their points in phases that do not use them.
+        # The first and last values of extra profiles are known, and so are all their points in phases that do not use
+        # them.
         first = names.moving
         for k, (ends, used) in enumerate(zip(extras.values(), extra_phases, strict=True)):
             for index, known in enumerate(self.known):
@@ -64,7 +65,7 @@ class KnownPoints:
                     self.known[phase][first + k, point] = value_at_end
 
     def positions(self, ends: Sequence[float]) -> list[dict[float, float]]:
-        """Return the given {time: position} of each profile; phase k lasts from ends[k] to ends[k + 1]."""
+        """Return the prescribed {time: position} of each profile; phase k lasts from ends[k] to ends[k + 1]."""
         result: list[dict[float, float]] = [{} for _ in self._names]
         for state in self._states:
             time = float(ends[state.index(len(self._phases)) + (state.s == 1)])
@@ -81,9 +82,9 @@ class KnownPoints:
         return [[(phase.own or {}).get(name, phase.spline) for name in self._names] for phase in self._phases]
 
     def _solve(self, state: EndState, index: int) -> set[tuple[int, int]]:
-        """Add the control points that an end state determines to ``known``; return its solved (profile, order).
+        """Add the control points that an end state determines to ``known``; return the solved (profile, order).
 
-        Nonzero rates are per second, so they determine control points only if the duration is known.
+        Rates are with respect to time, so nonzero rates determine control points only if the duration is known.
         """
         values, solved, known = state.values(self._names), set[tuple[int, int]](), self.known[index]
         if self._phases[index].clock and any(order and value for (_, order), value in values.items()):
@@ -104,7 +105,7 @@ class KnownPoints:
 
 
 class PointBounds(NamedTuple):
-    """Bounds on control points (indices ``points``) of a profile in a phase."""
+    """Bounds on the control points ``points`` (indices) of a profile in a phase."""
 
     phase: int
     profile: int
@@ -113,12 +114,12 @@ class PointBounds(NamedTuple):
     most: float
 
     def beyond(self, known: Array) -> Array:
-        """Return the values of known control points that are not within the bounds."""
+        """Return the values of known control points that are outside the bounds."""
         return known[~((known >= self.least - TOUCHING) & (known <= self.most + TOUCHING))]
 
 
 def point_bounds(term: Term, model: MotionModel, layout: Layout) -> Iterator[PointBounds]:
-    """Yield the bounds of a term on the control points that shape a profile while the term holds.
+    """Yield the bounds of a term on the control points that affect a profile while the term applies.
 
     A spline stays within the convex hull of its control points, so bounds on these hold everywhere.
     """
@@ -138,7 +139,7 @@ def point_bounds(term: Term, model: MotionModel, layout: Layout) -> Iterator[Poi
 def bound_control_points(
     term: Term, model: MotionModel, layout: Layout, lower: Array, upper: Array, where: str
 ) -> None:
-    """Tighten the bounds ``lower`` and ``upper`` (n,) of the control points to those of a term."""
+    """Tighten the bounds ``lower`` and ``upper`` (n,) of the variables to those of a term."""
     where = f"{where}: {term.title}"
     for bounds in point_bounds(term, model, layout):
         phase_layout, name, (least, most) = layout.phases[bounds.phase], model.names[bounds.profile], bounds[3:]

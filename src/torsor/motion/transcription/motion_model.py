@@ -1,11 +1,11 @@
 """The model of a motion problem: a robot, and the relation of its coordinates to profiles over time.
 
-Profiles y(t) are one of the following: the robot's coordinates that are not frozen; the active coordinates of a robot
-with closed loops, which determine the others; or a single profile, the progress along a path q = f(y), with
+The profiles y(t) are the robot's coordinates that are not frozen, the active coordinates of a robot with closed loops
+(which determine the others), or a single profile, the progress along a path q = f(y), with
 
     v = f' y'      a = f' y'' + f'' y'^2      j = f' y''' + 3 f'' y' y'' + f''' y'^3
 
-Terms may add profiles that do not move a coordinate, such as the progress along a curve that a frame follows.
+Terms may add profiles that do not move coordinates, such as the progress along a curve that a frame follows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ from torsor.motion.transcription.splines import Spline
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
-MAX_ROWS = 2000  # largest number of points; each adds a piece to the expression of a path
+MAX_ROWS = 2000  # largest number of points; each adds a piece to the path expression
 
 
 def _rows(value: object, where: str) -> Array:
@@ -44,7 +44,7 @@ def _rows(value: object, where: str) -> Array:
 class Path:
     """Positions q = f(x) for x from 0 to 1: a clamped spline with control points (count, nq).
 
-    ``Path.through`` returns the path through given points.
+    ``Path.through`` returns the path through points.
 
     Example:
         >>> path = Path.through([[0.0, 0.0], [0.5, 1.0], [1.0, 0.0], [1.5, 0.5], [2.0, 0.0], [2.5, 1.0]])
@@ -66,7 +66,7 @@ class Path:
 
     @classmethod
     def of(cls, given: object, degree: int = 5, at: object = None, where: str = "path") -> "Path":
-        """Return a path, given a path, a table of its ``degree``, ``knots`` and ``points``, or points on it.
+        """Return a path from a path, a dict of its ``degree``, ``knots`` and ``points``, or points on it.
 
         Example:
             >>> Path.of({"degree": 3, "knots": [], "points": [[0.0], [1.0], [2.0], [3.0]]}).positions(np.array([0.5]))
@@ -105,7 +105,7 @@ class Path:
         return cls(spline, np.asarray(np.linalg.solve(spline.matrix(places), rows), dtype=float))
 
     def positions(self, x: Array, order: int = 0) -> Array:
-        """Return positions (..., nq), or their derivatives with respect to the progress, at a progress (...)."""
+        """Return positions (..., nq), or their derivatives with respect to the progress, at progress x (...)."""
         at = np.asarray(x, dtype=float)
         result = self.spline.matrix(np.clip(at.ravel(), 0.0, 1.0), order) @ self.points
         return np.asarray(result.reshape(*at.shape, self.points.shape[1]))
@@ -117,13 +117,14 @@ class Path:
 
     @property
     def numbers(self) -> Array:
-        """The knots between the spans, and the coefficients of each span, as one vector."""
+        """The inner knots and the coefficients of each span, as one vector."""
         return np.concatenate([self.spline.inner, self.pieces.swapaxes(1, 2).ravel()])
 
     def piece(self, x: ca.SX, numbers: ca.SX | None = None) -> tuple[ca.SX, ca.SX]:
         """Return the coefficients (degree + 1 x nq) at a symbolic progress, and the start of the span.
 
-        ``numbers`` are symbols for the ``numbers`` of paths with equally many spans; by default, those of this path.
+        ``numbers`` are symbols for the ``numbers`` of paths with equally many spans, by default the values of this
+        path.
         """
         numbers = ca.SX(self.numbers) if numbers is None else numbers
         spans, rows, columns = self.pieces.shape
@@ -136,7 +137,7 @@ class Path:
         return coefficients, begin
 
     def over(self, x: ca.SX, orders: int = 1, numbers: ca.SX | None = None) -> list[ca.SX]:
-        """Return positions (nq x 1) at a symbolic progress p, and their derivatives in p: ``orders`` columns."""
+        """Return positions (nq x 1) at a symbolic progress x, and their derivatives by x: ``orders`` columns."""
         pieces, begin = self.piece(x, numbers)
         far, p = x - begin, self.spline.degree
         columns = []
@@ -149,7 +150,7 @@ class Path:
         return columns
 
     def motion(self, y: list[ca.SX], numbers: ca.SX) -> list[ca.SX]:
-        """Return symbolic positions, velocities, accelerations and jerks, given the progress and its derivatives."""
+        """Return symbolic positions, velocities, accelerations and jerks from the progress and its derivatives."""
         f, f1, f2, f3 = self.over(y[0], 4, numbers)
         v, a = f1 * y[1], f1 * y[2] + f2 * y[1] ** 2
         return [f, v, a, f1 * y[3] + 3 * f2 * y[1] * y[2] + f3 * y[1] ** 3]
@@ -157,7 +158,7 @@ class Path:
 
 @dataclass(frozen=True, eq=False)
 class PathPiece(Path):
-    """A path within one of its spans, whose coefficients (degree + 1 x nq) and ``begin`` are symbols."""
+    """A path within one span, whose coefficients (degree + 1 x nq) and start ``begin`` are symbols."""
 
     coefficients: ca.SX
     begin: ca.SX
@@ -171,7 +172,7 @@ ORDERS = 4  # derivative orders of profiles: positions, velocities, acceleration
 
 
 class Profiles(tuple[str, ...]):
-    """Names of profiles; those after the first ``moving`` ones do not move a coordinate."""
+    """Names of profiles; only the first ``moving`` ones move coordinates."""
 
     moving: int
 
@@ -186,10 +187,10 @@ class Profiles(tuple[str, ...]):
 
 @dataclass(frozen=True, eq=False)
 class MotionModel:
-    """A robot, or a parametric one (``source``), with its ``frozen`` coordinates, or the ``path`` that it follows.
+    """A robot (``source``, possibly parametric), with its ``frozen`` coordinates or the ``path`` that it follows.
 
     ``extras`` are the names of profiles that do not move a coordinate. ``assembly`` (nq,) are positions near the
-    assembly mode of closed loops, by default the one that ``robot.closed.assemble`` finds.
+    assembly mode of closed loops, by default that of ``robot.closed.assemble``.
     """
 
     source: Robot | Parametric[Robot]
@@ -261,7 +262,7 @@ class MotionModel:
 
     @cached_property
     def places(self) -> list[int]:
-        """Indices of the profiles among the robot's positions (with loops) or coordinates."""
+        """Indices of the profiles in the robot's positions (with closed loops) or coordinates."""
         names = self.robot.position_names if self.robot.loops else self.robot.coordinate_names
         return [names.index(name) for name in self.names[: self.names.moving]]
 
@@ -277,7 +278,7 @@ class MotionModel:
     def motion(self, y: list[ca.SX], Q: ca.SX | None, path_numbers: ca.SX) -> list[ca.SX]:
         """Return positions, velocities, accelerations and jerks of all coordinates.
 
-        ``Q`` are closed-loop positions, ``path_numbers`` those of the path (see ``Path.numbers``).
+        ``Q`` are the closed-loop positions, and ``path_numbers`` are the ``Path.numbers`` of the path.
         """
         y = [order[: self.names.moving] for order in y]
         if Q is not None:

@@ -1,8 +1,8 @@
 """The symbolic quantities of one node, from which terms build their expressions, and their derivatives.
 
 The inputs of a node are u = (y, y', y'', y''', T, numbers): profiles and their time derivatives, the duration of the
-phase, and the shared numbers. Forces are separate symbols, whose derivatives come from the recursions of
-``dynamics``. With the terms f(u, tau) and J = d tau/du,
+phase, and the shared numbers. Forces are separate symbols, whose derivatives are computed by the recursions of
+``dynamics``. For terms f(u, tau) and J = d tau/du,
 
     df  = f_u + f_tau J
     d2f = f_uu + f_u,tau J + (...)^T + J^T f_tau,tau J + the Hessian of (f_tau . tau) at constant f_tau
@@ -36,7 +36,7 @@ class _Derivatives(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Quantity:
-    """A quantity with its own symbol (m x 1) and ``orders`` of profiles; its expression is built when needed."""
+    """A quantity with a symbol (m x 1) and ``orders`` of profiles; its expression is built on demand."""
 
     symbol: ca.SX
     orders: int
@@ -55,19 +55,19 @@ class _Quantity:
 
 
 class Node:
-    """The symbolic quantities at one moment of a phase, all CasADi SX columns.
+    """The symbolic quantities at one time of a phase, as CasADi SX columns.
 
     - ``q``, ``v``, ``a``, ``j``: positions, velocities, accelerations and jerks of all coordinates
-    - ``y``: the profiles with their time derivatives; ``profile`` returns them by name
+    - ``y``: the profiles and their time derivatives; ``profile`` returns them by name
     - ``s``: the elapsed fraction of the phase; ``T``: its duration (s); ``t``: the time since its start (s)
-    - ``shared``: the numbers of the full problem by name, of which ``held`` have given values
+    - ``shared``: the numbers of the problem by name, of which ``held`` have fixed values
     - ``data(name, count)`` and ``given(values)``: numbers of terms that can change without compilation
     - ``tau``, ``tau_rate``: forces and their rates, of the coordinates ``force_names`` with ``force_velocities``
-    - ``pose(place)`` (4 x 4), ``position(place)``, ``velocity(place)`` (omega, v, in its own axes), ``jerk(place)`` and
+    - ``pose(place)`` (4 x 4), ``position(place)``, ``velocity(place)`` (omega, v, in local axes), ``jerk(place)`` and
       ``jacobian(place)`` of links and frames
     - ``wrenches()``: the joint reactions
 
-    ``call`` applies any algorithm of the robot, and ``rate`` returns time derivatives.
+    ``call`` evaluates any algorithm of the robot, and ``rate`` returns time derivatives.
 
     Example:
         >>> node = Node(MotionModel(torsor.library.two_link()))
@@ -109,12 +109,12 @@ class Node:
 
     @cached_property
     def time_fraction(self) -> ca.SX:
-        """The elapsed fraction of the duration: s, unless the phase has a clock."""
+        """The elapsed fraction of the duration, which is s unless the phase has a clock."""
         return self._clock(0)
 
     @cached_property
     def clock_rate(self) -> ca.SX:
-        """The rate at which time runs, d(time fraction)/ds."""
+        """The derivative of the time fraction with respect to s."""
         return self._clock(1)
 
     def _clock(self, order: int) -> ca.SX:
@@ -124,7 +124,7 @@ class Node:
         """Return profiles and their time derivatives; ``y`` are derivatives with respect to s T."""
         if not self.clock.harmonics:
             return self.y
-        result, inverse = [self.y[0]], 1 / self.clock_rate  # products take less time than quotients
+        result, inverse = [self.y[0]], 1 / self.clock_rate  # products are faster than quotients
         for _ in range(1, ORDERS):
             result.append(self._by_even_time(result[-1]) * inverse)
         return result
@@ -141,23 +141,23 @@ class Node:
 
     @cached_property
     def problem_numbers(self) -> ca.SX:
-        """Given numbers of the full problem, as one column: the held shared numbers, and those of the path."""
+        """Fixed numbers of the problem as one column: the fixed shared numbers and those of the path."""
         return ca.vertcat(self._column(self.held), self.path_numbers)
 
     def _column(self, names: Iterable[str]) -> ca.SX:
         return ca.vertcat(ca.SX(0, 1), *map(self.shared.__getitem__, names))
 
     def data(self, name: str, count: int) -> ca.SX:
-        """Return values (count x 1) of a term at each moment (``Term.data``); changing them needs no compilation."""
+        """Return time-dependent values (count x 1) of a term (``Term.data``); changes need no recompilation."""
         if (name, count) not in self.all_data:
             self.all_data[name, count] = ca.SX.sym(name, count)
         return self.all_data[name, count]
 
     def given(self, values: ArrayLike, keep_zeros: bool = False) -> ca.SX:
-        """Return numbers of a term, which are the same at all moments, as inputs of the kernels.
+        """Return time-independent numbers of a term as inputs of the kernels.
 
-        Other values need no compilation. With ``keep_zeros``, zeros are constants, which saves operations; kernels are
-        then compiled for each pattern of zeros.
+        Changed values need no recompilation. With ``keep_zeros``, zeros are constants, which saves operations, but
+        kernels are compiled for each pattern of zeros.
         """
         numbers = ca.DM(np.asarray(values, dtype=float))
         numbers = ca.sparsify(numbers) if keep_zeros else numbers
@@ -166,7 +166,7 @@ class Node:
         return ca.SX(numbers.sparsity(), symbols)
 
     def given_numbers(self, first: int = 0) -> tuple[ca.SX, Array]:
-        """Return the symbols of given numbers as one column, and their values, without the first calls of ``given``."""
+        """Return the symbols of ``given`` numbers as one column, and their values, without the ``first`` calls."""
         parts = self.all_given[first:]
         symbols = ca.vertcat(ca.SX(0, 1), *(symbols for symbols, _ in parts))
         return symbols, np.concatenate([np.zeros(0), *(values for _, values in parts)])
@@ -180,7 +180,7 @@ class Node:
         return self.model.call(name, *values, p=self._parameters, **options)
 
     def profile(self, name: str, order: int = 0) -> ca.SX:
-        """Return a profile by name, or its time derivative of a given order."""
+        """Return a profile by name, or its time derivative of order ``order``."""
         return self.rates[order][self.model.names.index(name)]
 
     @property
@@ -190,7 +190,7 @@ class Node:
 
     @property
     def force_velocities(self) -> ca.SX:
-        """Velocities of the coordinates of ``tau``, so that tau . v is power."""
+        """Velocities v of the coordinates of ``tau``; tau . v is the power."""
         if not self.model.is_closed:
             return self.v
         return self.v[[self.robot.coordinate_names.index(name) for name in self.robot.active]]
@@ -210,11 +210,11 @@ class Node:
         model = self.model.source
         return fingerprint(self.robot, () if isinstance(model, Robot) else model.paths, motion)
 
-    # Quantities of the robot
+    # Robot quantities
 
     @property
     def tau(self) -> ca.SX:
-        """Forces (nv x 1) of all coordinates (N m, N); with closed loops, those of the active ones (N x 1)."""
+        """Forces (nv x 1) of all coordinates (N m, N); with closed loops, of the active ones (N x 1)."""
         if self.Q is not None:
             return self._compute("constrained_inverse_dynamics", *self._driving(self.Q))
         if self._is_free:
@@ -258,7 +258,7 @@ class Node:
         link, within = self.robot.place(place)
         if link < 0:
             return sx(within)
-        # All links at once, because terms use many of them.
+        # All links are computed together, because terms use many of them.
         link_pose = self._compute("poses", self.q)[4 * link : 4 * link + 4, :]
         return link_pose if np.array_equal(within, np.eye(4)) else link_pose @ sx(within)
 
@@ -267,7 +267,7 @@ class Node:
         return self.pose(place)[:3, 3]
 
     def velocity(self, place: str) -> ca.SX:
-        """Return (omega, v) (6 x 1) of a link or frame, at its origin in its own axes."""
+        """Return the twist (omega, v) (6 x 1) of a link or frame at its origin, in local axes."""
         return self._once(("velocity", place), lambda: self._velocity(place))
 
     def _velocity(self, place: str) -> ca.SX:
@@ -285,13 +285,13 @@ class Node:
         return self._compute("jerk", self.q, self.v, self.a, self.j, place=place)
 
     def jacobian(self, place: str) -> ca.SX:
-        """Return the velocity of a link or frame (6 x N), in base axes, for unit rates of the moving profiles."""
+        """Return the Jacobian (6 x N) of a link or frame with respect to the moving profiles, in base axes."""
         R, rates = self.pose(place)[:3, :3], self.y[1][: self.model.names.moving]
         result: ca.SX = ca.diagcat(R, R) @ ca.jacobian(self.velocity(place), rates)
         return result * self.clock_rate if self.clock.harmonics else result
 
     def wrenches(self) -> ca.SX:
-        """Return the joint reactions (L x 6): the wrench that each parent exerts on its link, in link axes."""
+        """Return the joint reactions (L x 6): the wrenches exerted by parents on their links, in link axes."""
         if self.Q is not None:
             return self._compute("constrained_joint_wrenches", *self._driving(self.Q))
         return self._compute("joint_wrenches", self.q, self.v, self.a)
@@ -301,7 +301,7 @@ class Node:
         return Q, self.rates[1][:moving], self.rates[2][:moving], ca.SX.ones(moving, 1)
 
     def _compute(self, name: str, *values: ca.SX, **options: Any) -> ca.SX:
-        """Return an algorithm applied to the motion of this node, computed once for all terms."""
+        """Return the result of an algorithm for the motion of this node, which all terms share."""
         return self._once((name, *options.values()), lambda: self.call(name, *values, **options))
 
     def _once(self, key: tuple[Any, ...], make: Callable[[], ca.SX]) -> ca.SX:
@@ -321,7 +321,7 @@ class Node:
         return self._quantities[name].symbol
 
     def orders(self, expression: ca.SX) -> int:
-        """Return the number of profile orders in an expression; 1 means only positions."""
+        """Return the number of profile orders in an expression; 1 means positions only."""
         quantities = self._quantities.values()
         are_used = self.uses(expression, [*self.y, *(quantity.symbol for quantity in quantities)])
         used_orders = compress([*range(1, ORDERS + 1), *(quantity.orders for quantity in quantities)], are_used)
@@ -345,7 +345,7 @@ class Node:
         n, count = self.y[0].numel(), self.u.numel()
         follow = ca.horzcat(self._loop_jacobian, ca.SX(self.Q.numel(), count - n))
         both, along = ca.vertcat(self.u, self.Q), ca.vertcat(ca.SX.eye(count), follow)
-        if expression.numel() < count:  # few rows: reverse mode
+        if expression.numel() < count:  # reverse mode is faster for few rows
             return ca.jacobian(expression, both) @ along
         return ca.jtimes(expression, both, along)
 
@@ -362,7 +362,7 @@ class Node:
         return _Derivatives(J @ W, hessian)
 
     def _force_rates(self) -> _Derivatives:
-        """Return the derivatives of force rates: for w = (q, v, a), w' = (v, a, j), d(J w') = (dJ/dw w') dw + J dw'."""
+        """Return the derivatives of force rates J w': d(J w') = (dJ/dw w') dw + J dw' with w = (q, v, a)."""
         n, state = self.robot.nv, (self.q, self.v, self.a)
         names = [ca.SX.sym(name, n) for name in "qvaj"]
         w, w_rate, weights = ca.vertcat(*names[:3]), ca.vertcat(*names[1:]), ca.SX.sym("weights", n)
@@ -385,19 +385,19 @@ class Node:
         return _Derivatives(jacobian @ W, hessian)
 
     def _curvature(self, w: ca.SX, weights: ca.SX) -> ca.SX:
-        """Return the Hessian with respect to u of weights . w (constant weights); zero without a path (w is linear)."""
+        """Return the Hessian of weights . w with respect to u; it is zero without a path, where w is linear."""
         constant = ca.SX.sym("constant", weights.numel())
         jacobian = ca.jacobian(constant.T @ w, self.u)
         return ca.substitute(ca.jacobian(jacobian.T, self.u), constant, ca.densify(weights))
 
     def value(self, expression: ca.SX) -> ca.SX:
-        """Return an expression of terms with the quantity symbols replaced by their values."""
+        """Return an expression with quantity symbols replaced by their values."""
         for quantity in self.quantities_in(expression):
             expression = ca.substitute(expression, quantity.symbol, quantity.value)
         return expression
 
     def derivatives(self, expression: ca.SX, direct: bool = False) -> ca.SX:
-        """Return the Jacobian (rows x u) of a column of terms; ``direct`` uses only CasADi's rules."""
+        """Return the Jacobian (rows x u) of a column; ``direct`` uses only CasADi's rules."""
         if direct:
             return self._by_u(self.value(expression))
         total = self._by_u(expression)
@@ -406,7 +406,7 @@ class Node:
         return self.value(total)
 
     def second_derivatives(self, expression: ca.SX, direct: bool = False) -> ca.SX:
-        """Return the Hessian (u x u) of a scalar of terms; ``direct`` uses only CasADi's rules."""
+        """Return the Hessian (u x u) of a scalar; ``direct`` uses only CasADi's rules."""
         if direct:
             return self._by_u(self._by_u(self.value(expression)).T)
         used = self.quantities_in(expression)
@@ -427,7 +427,7 @@ class Node:
         return list(compress(quantities, self.uses(expression, [quantity.symbol for quantity in quantities])))
 
     def uses(self, expression: ca.SX, symbols: Sequence[ca.SX]) -> list[bool]:
-        """Return on which of several columns of symbols an expression depends."""
+        """Return flags of the symbol columns on which an expression depends."""
         if not symbols:
             return []
         depends = ca.which_depends(expression, ca.vertcat(*symbols), 1, False)

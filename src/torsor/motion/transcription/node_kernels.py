@@ -1,4 +1,4 @@
-"""The compiled kernels of a node: values, Jacobian and Hessian of all terms evaluated at the same moments."""
+"""Compiled kernels of a node: values, Jacobian and Hessian of all terms that are evaluated at the same times."""
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -25,11 +25,11 @@ from torsor.motion.transcription.phase import Phase
 from torsor.robot.kernels import Kernels
 from torsor.robot.target import Target
 
-Key = tuple[int, tuple[float, ...], tuple[float, ...], str]  # phase, moments, integration weights, `together`
+Key = tuple[int, tuple[float, ...], tuple[float, ...], str]  # phase, times, integration weights, `together`
 
 
 def grouped(phases: Sequence[Phase], terms: Sequence[Term], model: MotionModel) -> dict[Key, list[Term]]:
-    """Return terms grouped by phase, moments, integration weights and ``together``."""
+    """Return terms grouped by phase, times, integration weights and ``together``."""
     groups: dict[Key, list[Term]] = {}
     for index, phase in enumerate(phases):
         for term in terms:
@@ -37,13 +37,13 @@ def grouped(phases: Sequence[Phase], terms: Sequence[Term], model: MotionModel) 
                 moments, weights = moments_of(term, phase, model)
                 key = index, tuple(moments.tolist()), tuple(weights.tolist()), term.together
                 groups.setdefault(key, []).append(term)
-    # Constraints are merged into integrals over the same moments.
+    # Constraints are merged into integrals at the same times.
     integrals = {(index, at, word): parts for index, at, parts, word in groups if any(parts)}
     merged: dict[Key, list[Term]] = {}
     for (index, at, parts, word), members in groups.items():
         new = parts if any(parts) else integrals.get((index, at, word), parts)
         merged.setdefault((index, at, new, word), []).extend(members)
-    # Constant integrands, such as the duration, are moved to the moments of constraints.
+    # Constant integrands, such as that of the duration, are evaluated at the times of constraints.
     for (index, at, parts, word), members in list(merged.items()):
         if all(isinstance(term, Cost) and term.is_even and not term.is_sum for term in members):
             rows = next((key for key in merged if key[0] == index and not any(key[2])), None)
@@ -54,7 +54,7 @@ def grouped(phases: Sequence[Phase], terms: Sequence[Term], model: MotionModel) 
 
 
 def moments_of(term: Term, phase: Phase, model: MotionModel) -> tuple[Array, Array]:
-    """Return the moments (K,) of a term, and the weights (K,) of its integral or sum, 0 for constraints."""
+    """Return the times s (K,) of a term, and the weights (K,) of its integral or sum (0 for constraints)."""
     if isinstance(term, Cost) and not term.is_sum:
         return phase.integral(*term.during, term.fewest(model))
     moments = term.moments(phase)
@@ -65,18 +65,18 @@ Call = Callable[..., dict[str, Array]]
 Made = tuple[dict[str, ca.SX], list[Indices]]  # outputs by name, and their sparsity patterns
 
 BOUND_TOLERANCE = 1e-9  # tolerance of the bounds of constant rows
-_COMPILED = WeakValueDictionary[str, Kernels]()  # by device and identity: problems of one structure share them
+_COMPILED = WeakValueDictionary[str, Kernels]()  # by device and identity, shared by problems of one structure
 _SCALARS = ("T", "s", "weight", "mu", "corrector", "length", "dual")
 
 
 class NodeJacobian(NamedTuple):
     """First derivatives of a node: their sparsity pattern, and the kernel that computes them.
 
-    The variables are B_d c = T^d w_d, the derivatives of profiles with respect to s; T at constant control points;
-    and the numbers. ``pairs`` (2, pairs) are rows with the profiles on which they depend, ``timed`` the rows that
-    depend on T, ``entries`` (2, entries) rows with the numbers on which they depend. The kernel returns "rows" (orders
-    x pairs), "timed", "shared", and "cost" (orders x N, T, numbers), the dense gradient of the integrand. Derivatives
-    with respect to T are omitted if T is given.
+    The variables are B_d c = T^d w_d, the derivatives of profiles with respect to s; T at constant control points; and
+    the numbers. ``pairs`` (2, pairs) are rows with the profiles on which they depend, ``timed`` are the rows that
+    depend on T, and ``entries`` (2, entries) are rows with the numbers on which they depend. The kernel returns "rows"
+    (orders x pairs), "timed", "shared", and "cost" (orders x N, T, numbers), which is the dense gradient of the
+    integrand. Derivatives with respect to T are omitted if T is fixed.
     """
 
     pairs: Indices
@@ -88,11 +88,11 @@ class NodeJacobian(NamedTuple):
 class NodeHessian(NamedTuple):
     """Second derivatives of a node with respect to the variables of ``NodeJacobian``.
 
-    The special variables ("specials") are T, unless given, and the numbers. ``blocks`` (2, blocks) are the pairs of
-    profiles i >= j with nonzero second derivatives. The kernel returns "blocks" (orders of i x orders of j x blocks),
-    "mixed" (orders x N x specials) with respect to a profile and a special, and "corner" (specials x specials). Squares
-    are included without the products of their first derivatives; these derivatives are "squares" (orders x pairs, then
-    squares x specials). ``pairs`` (2, pairs) are squares with the profiles on which they depend.
+    The special variables ("specials") are T, unless it is fixed, and the numbers. ``blocks`` (2, blocks) are the pairs
+    of profiles i >= j with nonzero second derivatives. The kernel returns "blocks" (orders of i x orders of j x
+    blocks), "mixed" (orders x N x specials) with respect to a profile and a special, and "corner" (specials x
+    specials). Squares are included without the products of their first derivatives, which are "squares" (orders x
+    pairs, then squares x specials). ``pairs`` (2, pairs) are squares with the profiles on which they depend.
     """
 
     blocks: Indices
@@ -108,7 +108,7 @@ def _moving(term: Constraint, node: Node) -> Rows:
     numbers, values = node.given_numbers(first)
     rows: list[Any] = expression.elements()
     still = np.array([row.is_constant() for row in rows])
-    if values.size:  # rows of these numbers alone are constant
+    if values.size:  # rows of only these numbers are constant
         own = {symbol.__hash__() for symbol in ca.symvar(numbers)}
         others = [symbol for symbol in ca.symvar(expression) if symbol.__hash__() not in own]
         still = np.logical_not(ca.which_depends(expression, ca.vertcat(ca.SX(0, 1), *others), 1, True))
@@ -128,10 +128,10 @@ def _moving(term: Constraint, node: Node) -> Rows:
 class NodeKernels:
     """Terms at one kind of node: their rows (m) and their integrand.
 
-    Inputs are the profiles and their time derivatives up to the highest order that occurs (``orders`` arrays), T, the
-    shared numbers, s, the data at the moment, the numbers that are ``given`` for all moments, and with closed loops the
-    positions Q. u contains the first ``orders`` x N, then T, then the numbers. Given numbers are first those of the
-    problem (``of_problem``), then those of the terms. The code is the same for all their values.
+    Inputs are the profiles and their time derivatives up to the highest order used (``orders`` arrays), T, the shared
+    numbers, s, the data at the node, the ``given`` numbers, which are the same at all nodes, and with closed loops the
+    positions Q. u contains ``orders`` x N profile entries, T and the numbers, in this order. The ``given`` numbers of
+    the problem (``of_problem``) precede those of the terms. The code does not depend on their values.
     """
 
     def __init__(
@@ -143,13 +143,13 @@ class NodeKernels:
         expression = ca.vertcat(ca.SX(0, 1), *(row.expression for row in self.rows))
         parts, squares = list[ca.SX](), list[ca.SX]()
         for cost in costs:
-            # An integrand is multiplied by dt/ds; a constant one by the mean of dt/ds, T.
+            # An integrand is multiplied by dt/ds, or by its mean T if the integrand is constant.
             is_uneven = node.clock.harmonics and not cost.is_even
             factor = ca.SX(1) if cost.is_sum else node.T * node.clock_rate if is_uneven else node.T
             weight = factor * node.given(cost.weight, keep_zeros=True)
             column = cost.squares(node)
             parts.append(weight * cost.integrand(node))
-            if cost.weight < 0:  # the weight has no real square root
+            if cost.weight < 0:  # a negative weight has no real square root
                 parts.append(weight * ca.sumsqr(column))
             else:
                 squares.append(ca.sqrt(weight) * column)
@@ -161,7 +161,7 @@ class NodeKernels:
         self.orders, self.count = node.orders(ca.vertcat(self.rows_expression, self.cost_expression)), node.y[0].numel()
         self.m = int(self.rows_expression.numel())
         both = ca.vertcat(self.rows_expression, self.cost_expression)
-        # In an order that does not depend on other kernels of the node.
+        # The order does not depend on other kernels of the node.
         are_used = node.uses(both, list(node.all_data.values()))
         used = sorted(compress(node.all_data, are_used))
         for (name, count), (other, most) in pairwise(used):
@@ -214,7 +214,7 @@ class NodeKernels:
 
     @cached_property
     def identity(self) -> str:
-        """A hash of everything on which the kernels depend; it does not need the robot to be traced."""
+        """A hash of everything on which the kernels depend, computed without tracing the robot."""
         node = self.node
         outputs = [self.rows_expression, self._plain_cost, self._squares]
         quantities = sorted((quantity.symbol for quantity in node.quantities_in(ca.vertcat(*outputs))), key=str)
@@ -227,9 +227,9 @@ class NodeKernels:
     def kernel(
         self, name: str, more: Mapping[str, ca.SX], make: Callable[[], Made], at_node: bool = True
     ) -> tuple[list[Indices], Call]:
-        """Return the sparsity patterns and the kernel of named outputs, created once.
+        """Return the sparsity patterns and the kernel of named outputs, which are cached.
 
-        Its inputs are those of the node, unless ``at_node`` is false, and ``more``.
+        Its inputs are ``more`` and, unless ``at_node`` is False, those of the node.
         """
         if name in self._calls:
             return self._calls[name]
@@ -247,7 +247,7 @@ class NodeKernels:
             inputs = [values[key] for key in names[0]]
             if out is None:
                 results = kernel(*inputs) if names[1] else ()
-            else:  # arrays of the library itself need no checks
+            else:  # arrays created by the library need no checks
                 results = unchecked(*inputs, out=tuple(map(out.get, names[1])))
             return dict(zip(names[1], results if isinstance(results, tuple) else (results,), strict=True))
 
@@ -255,7 +255,7 @@ class NodeKernels:
         return result, call
 
     def patterns(self, name: str, make: Callable[[], Made]) -> list[Indices]:
-        """Return the sparsity patterns of named outputs, created once."""
+        """Return the sparsity patterns of named outputs, which are cached."""
         with working(f"building {name} of the motion problem"):
             return self._kernels.patterns(name, lambda: make()[1])
 
@@ -271,11 +271,11 @@ class NodeKernels:
 
     @cached_property
     def weights(self) -> dict[str, ca.SX]:
-        """The symbols of the row multipliers and of the weight of the integrand in second derivatives."""
+        """The symbols of row multipliers and integrand weight in second derivatives."""
         return {"multipliers": ca.SX.sym("multipliers", self.m), "weight": ca.SX.sym("weight")}
 
     def _u(self, matrix: ca.SX) -> ca.SX:
-        """Return the columns of derivatives with respect to u, without those of unused orders."""
+        """Return the columns of derivatives with respect to u, except those of unused orders."""
         kept = [*range(self.profiles), *range(ORDERS * self.count, self.node.u.numel())]
         return matrix[:, kept]
 
@@ -289,10 +289,10 @@ class NodeKernels:
         return self.kernel("value", {}, make)[1]
 
     def _cheaper(self, made: Callable[[bool], list[ca.SX]], expression: ca.SX) -> list[ca.SX]:
-        """Return derivatives by recursions or by CasADi's rules, whichever needs fewer operations.
+        """Return derivatives by recursions or by CasADi's rules, whichever need fewer operations.
 
-        Recursions need fewer if forces of many coordinates are bounded, CasADi's reverse mode for a single cost, and
-        its forward mode if few profiles move the robot, as along a path.
+        Recursions need the fewest operations if forces of many coordinates are bounded. CasADi's reverse mode does for
+        a single cost, and its forward mode if few profiles move the robot, as along a path.
         """
         if not self.node.quantities_in(expression):
             return made(False)
@@ -312,7 +312,7 @@ class NodeKernels:
         return rows, cost
 
     def jacobian(self, by_T: bool) -> NodeJacobian:
-        """Return derivatives with respect to (B c, T, numbers); T is omitted if it is given."""
+        """Return derivatives with respect to (B c, T, numbers); T is omitted if it is fixed."""
         name = "jacobian" if by_T else "jacobian_given_T"
         (pairs, timed, entries), call = self.kernel(name, {}, lambda: self.make_jacobian(by_T))
         return NodeJacobian(pairs, timed, entries, call)
@@ -338,13 +338,13 @@ class NodeKernels:
 
     @cached_property
     def _rates(self) -> ca.SX:
-        """T derivative of profiles, their time derivatives, T and the numbers, at constant control points."""
+        """Derivatives of profiles, their time derivatives, T and the numbers by T, at constant control points."""
         y, T = self.node.y, self.node.T
         parts = [-d * (1 / T) * y[d] for d in range(self.orders)]
         return ca.vertcat(*parts, 1, ca.SX(self.size - self.profiles - 1, 1))
 
     def _unscaled(self, column: ca.SX) -> ca.SX:
-        """Return derivatives with respect to B c, order by order, given those with respect to time derivatives."""
+        """Return derivatives with respect to B c, by order, from those with respect to time derivatives."""
         N, inverse = self.count, 1 / self.node.T
         return ca.vertcat(*(column[d * N : (d + 1) * N] * inverse**d for d in range(self.orders)))
 
@@ -370,7 +370,7 @@ class NodeKernels:
         return NodeHessian(blocks, pairs, call)
 
     def make_hessian(self, by_T: bool, stiffness: ca.SX | None = None) -> Made:
-        """Return the outputs of ``hessian``, with ``stiffness`` (m x 1) those of the condensed matrix.
+        """Return the outputs of ``hessian`` or, with ``stiffness`` (m x 1), those of the condensed matrix.
 
         The condensed matrix includes J^T diag(stiffness) J of the rows, and the squares.
         """
@@ -421,7 +421,7 @@ class NodeKernels:
         return outputs, [blocks, pairs]
 
     def data(self, s: Array) -> Array:
-        """Return the data (K, count) of the terms at moments s (K,)."""
+        """Return the data (K, count) of the terms at times s (K,)."""
         result: dict[str, Array] = {}
         for term in (*self.constraints, *self.costs):
             for name, provided in term.data(s).items():
@@ -447,7 +447,7 @@ class NodeKernels:
 
 
 def _traced(name: str, inputs: Mapping[str, ca.SX], outputs: Mapping[str, ca.SX]) -> ca.Function:
-    """Return the function of named inputs and outputs, without empty ones."""
+    """Return the function of named inputs and outputs, except empty ones."""
     used = {key: symbol for key, symbol in inputs.items() if symbol.numel()}
     flat = [ca.densify(output) for output in ca.cse(list(outputs.values()))]
     results = {key: output for key, output in zip(outputs, flat, strict=True) if output.numel()}

@@ -14,23 +14,23 @@ from torsor.base.checks import finite_vector, instance_of, is_whole, one_of, who
 from torsor.base.errors import ModelError
 from torsor.motion.transcription.splines import Spline
 
-# A free clock: the elapsed time of a phase as a function of the elapsed fraction s of its spline.
+# A free clock: the elapsed time of a phase as a function of the spline parameter s.
 #
 # Splines, nodes and contact events are at fixed s. With a clock, the time at s is
 #
 #     t = T h(s)      h = s + sum_k (a_k sin 2 pi k s + b_k (1 - cos 2 pi k s)) / (2 pi k)
 #
-# with variables a_k, b_k, so the durations between the events are results of the optimisation. The rate dh/ds and its
-# derivative are the same at both ends, so derivatives that are equal there with respect to s are equal with respect to
-# t.
+# with variables a_k, b_k, so the optimisation determines the durations between events. The rate dh/ds and its
+# derivative are equal at both ends. Profiles with equal derivatives by s at both ends therefore have equal derivatives
+# by t.
 
-SLOWEST = 0.25  # smallest rate dh/ds, so that time runs forward
+SLOWEST = 0.25  # smallest rate dh/ds, which keeps time increasing
 MAX_CLOCK_VARIABLE = 0.7  # bound of each variable
 
 
 @dataclass(frozen=True)
 class Clock:
-    """A clock with ``harmonics`` pairs of variables; 0 is the even clock t = s T."""
+    """A clock with ``harmonics`` pairs of variables; with 0, t = s T."""
 
     harmonics: int = 0
 
@@ -40,7 +40,7 @@ class Clock:
         return tuple(f"clock {part} {k + 1}" for k in range(self.harmonics) for part in ("cos", "sin"))
 
     def _basis(self, s: Any, order: int, pi: Any) -> list[Any]:
-        """Return the derivative, of a given order, of the functions of s that the variables multiply in h."""
+        """Return the derivative of order ``order`` of the functions of s that the variables multiply in h."""
         basis = list[Any]()
         for k in range(1, self.harmonics + 1):
             w = 2 * math.pi * k
@@ -54,12 +54,12 @@ class Clock:
         return basis
 
     def derivative(self, s: ca.SX, values: ca.SX, order: int) -> ca.SX:
-        """Return h (order 0) or its derivative with respect to s, as an expression."""
+        """Return h (order 0) or its derivative by s, as an expression."""
         first = [s, ca.SX(1), ca.SX(0), ca.SX(0)][order]
         return first + sum((values[k] * b for k, b in enumerate(self._basis(s, order, ca))), start=ca.SX(0))
 
     def numeric(self, s: Array, values: Array, order: int = 0) -> Array:
-        """Return h (order 0) or its derivative with respect to s (K,), for given values of the variables."""
+        """Return h (order 0) or its derivative by s at s (K,), for values of the variables."""
         s = np.asarray(s, dtype=float)
         first = [s, np.ones_like(s), np.zeros_like(s), np.zeros_like(s)][order]
         basis = self._basis(s, order, np)
@@ -79,27 +79,27 @@ EVEN_CLOCK = Clock()
 
 
 POINTS = 12  # control points of a phase without ``points``, before refinement
-MAX_POINTS, MAX_NODES = 10_000, 1_000_000  # of a phase; more would not fit in memory
-MAX_HARMONICS = 6  # of a clock
+MAX_POINTS, MAX_NODES = 10_000, 1_000_000  # limits of a phase; more would not fit in memory
+MAX_HARMONICS = 6  # largest number of harmonics of a clock
 FAR_APART_RATIO = 100.0  # ratio of duration bounds above which the initial guess is their geometric mean
-MIN_GAUSS_POINTS = 20  # Gauss points of an integral; with fewer, solvers find motions that are fast between them
+MIN_GAUSS_POINTS = 20  # smallest number per integral; with fewer, solvers exploit fast motions between them
 
 
 @dataclass(frozen=True, eq=False)
 class Phase:
     """A part of a motion with its own profiles.
 
-    ``duration`` (s) is a number, or bounds (least, most) within which it is a variable. ``points`` is the number of
-    control points of each profile and ``degree`` the spline degree. If ``points`` is None, there are 12 and ``solve``
-    adds more where they reduce the objective. ``knots`` between 0 and 1 may be given instead of ``points`` if they are
-    not equidistant. ``own`` is {coordinate: Spline} for coordinates with other splines. ``nodes`` is the number of
-    equidistant moments from start to end at which terms are evaluated (by default ten per control point), or these
-    moments themselves, as fractions of the phase from 0 to 1. Integrals have 2 (``degree`` - 1) Gauss points between
-    knots, and at least 20 in total (12 per control point of a path that is followed, 8 per row of a reference), or the
-    nodes with ``quadrature="trapezoid"``.
+    ``duration`` (s) is a number, or bounds (least, most) of a variable duration. ``points`` is the number of control
+    points of each profile, and ``degree`` is the spline degree. If ``points`` is None, there are 12, and ``solve`` adds
+    more where they reduce the objective. Use ``knots`` between 0 and 1 instead of ``points`` if they are not
+    equidistant. ``own`` is {coordinate: Spline} for coordinates with different splines. ``nodes`` is the number of
+    equidistant times from start to end at which terms are evaluated (by default ten per control point), or an array of
+    these times as fractions of the phase from 0 to 1. Integrals use 2 (``degree`` - 1) Gauss points between knots, and
+    at least 20 in total (12 per control point of a path that is followed, 8 per row of a reference), or the nodes with
+    ``quadrature="trapezoid"``.
 
-    With a ``clock`` of 1 to 6 harmonics (two variables each), the time at which each s is reached is free. Terms at
-    given s, such as contacts, then occur at free times (``Clock``). A clock needs a motion of one phase.
+    With a ``clock`` of 1 to 6 harmonics (two variables each), time is a free function of s. Terms at fixed s, such as
+    contacts, then occur at free times (``Clock``). A clock requires a motion with one phase.
 
     Example:
         >>> Phase((0.1, 2.0), points=12).nodes.size
@@ -125,7 +125,7 @@ class Phase:
         instance_of(self.name, str, where, "name", allowed="a string")
         one_of(self.quadrature, ("gauss", "trapezoid"), where, "quadrature")
         whole_number(self.clock, where, "clock", least=0, most=MAX_HARMONICS)
-        # More control points or nodes than fit in memory are rejected before any are created.
+        # Control points or nodes that would not fit in memory are rejected before they are created.
         counts = {"points": (self.points, MAX_POINTS), "nodes": (self.nodes, MAX_NODES)}
         for name, (count, most) in (counts | {"knots": (self.knots, MAX_POINTS)}).items():
             if (is_whole(count) and count > most) or (np.ndim(count) == 1 and np.size(count) > most):
@@ -155,18 +155,18 @@ class Phase:
     def spline(self) -> Spline:
         """The spline of profiles that are not in ``own``."""
         if self.knots is not None:
-            return Spline(self.degree, self.knots)  # type: ignore[arg-type]  # it converts them to an array
+            return Spline(self.degree, self.knots)  # type: ignore[arg-type]  # Spline converts them to an array
         return Spline.uniform(POINTS if self.points is None else self.points, self.degree)
 
     @property
     def is_refinable(self) -> bool:
-        """Whether ``solve`` may add control points: ``points``, ``knots``, ``nodes`` and ``own`` are not given."""
+        """Whether ``solve`` may add control points: ``points``, ``knots``, ``nodes`` and ``own`` are not set."""
         is_default = self.points is None and self.knots is None and self.own is None
         return is_default and np.array_equal(self.nodes, np.linspace(0.0, 1.0, 10 * self.spline.count + 1))
 
     @property
     def timing(self) -> Clock:
-        """The clock: the time at each s."""
+        """The clock of the phase."""
         return Clock(self.clock)
 
     @property
@@ -178,13 +178,13 @@ class Phase:
     def first_duration(self) -> float:
         """The duration (s) of the initial guess: the mean of the bounds, or the geometric mean if they are far apart.
 
-        From the mean of 1e-9 and 1e9 s, solvers would descend to motions that reverse many times.
+        From the mean of 1e-9 s and 1e9 s, for example, solvers would converge to motions with many reversals.
         """
         least, most = self.bounds
         return math.sqrt(least) * math.sqrt(most) if most > FAR_APART_RATIO * least else (least + most) / 2
 
     def integral(self, first: float, last: float, fewest: int = MIN_GAUSS_POINTS) -> tuple[Array, Array]:
-        """Return the quadrature points s (K,) and weights (K,) for the integral from the first to the last s.
+        """Return quadrature points s (K,) and weights (K,) for the integral from s = ``first`` to s = ``last``.
 
         There are at least ``fewest`` Gauss points.
         """

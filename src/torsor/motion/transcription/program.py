@@ -1,4 +1,4 @@
-"""The nonlinear program of a motion problem: minimise f(x) subject to bounds on x and on rows g(x)."""
+"""The nonlinear program of a motion problem: minimise f(x) subject to bounds on x and on the rows g(x)."""
 
 import pickle
 from collections.abc import Callable, Sequence
@@ -28,12 +28,12 @@ from torsor.optimisation.standard import RowBlocks
 #     phi_x  = A^T (2 c d) + phi_p                 c_k = weight / (T^2 dh_k)      A = dd/dx
 #     phi_xx = A^T 2 c A + A^T M + M^T A + phi_pp + sum_k (phi_g)_k d2g_k/dx2      M = d(2 c d)/dp
 #
-# where p consists of T, the clock variables and the number by which the cost is divided, and the last term is the
-# Hessian of the rows with multipliers phi_g.
+# where p consists of T, the clock variables and the divisor of the cost. The last term is the Hessian of the rows with
+# multipliers phi_g.
 
 
 class RateDerivatives(NamedTuple):
-    """The entries of A, c of each row of A, M, phi_pp, and the multipliers phi_g (K m,)."""
+    """The entries of A, c for each row of A, M, phi_pp, and the multipliers phi_g (K m,)."""
 
     entries: Array
     weights: Array
@@ -44,9 +44,9 @@ class RateDerivatives(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RowRates:
-    """The cost of the rates of some rows (``chosen``, row indices of one node) of a batch.
+    """The cost of the rates of the rows ``chosen`` (row indices of one node) of a batch.
 
-    ``per`` is the name of the shared number by which the cost is divided, if it is a variable.
+    ``per`` is the name of the shared number that divides the cost, if it is a variable.
     """
 
     batch: Batch
@@ -60,7 +60,7 @@ class RowRates:
 
     @cached_property
     def columns(self) -> list[int]:
-        """Indices in x of those of T, the clock and the speed that are variables."""
+        """Indices in x of T, the clock variables and the speed, if they are variables."""
         layout, numbers = self._phase_layout, self.batch.layout.numbers
         duration = [layout.duration] if layout.duration >= 0 else []
         return [*duration, *layout.ticks, *([numbers[self.per]] if self.per in numbers else [])]
@@ -68,7 +68,7 @@ class RowRates:
     def _coefficients(self, x: Array) -> tuple[Array, Array, Array]:
         """Return c (K - 1,), and its first (K - 1, P) and second (K - 1, P, P) derivatives in ``columns``.
 
-        c is a product of powers, so its derivatives are those of its logarithm, which is a sum.
+        c is a product of powers, so its derivatives follow from those of its logarithm, which is a sum.
         """
         layout, s = self._phase_layout, self.batch.s
         T, clock = layout.seconds(x), layout.phase.timing
@@ -105,7 +105,7 @@ class RowRates:
 
     @cached_property
     def structure(self) -> tuple[Indices, Array, Indices, Indices]:
-        """The entries of the batch's Jacobian that are in A ((K - 1) chosen, n): signs, rows and columns there."""
+        """The entries of the batch's Jacobian in A ((K - 1) chosen, n): entries, signs, rows and columns."""
         rows, columns = self.batch.structure
         node, row = np.divmod(rows, self.batch.kernels.m)
         place = np.full(self.batch.kernels.m, -1)
@@ -149,12 +149,12 @@ class RowRates:
 
 
 def _free(columns: Indices) -> Indices | slice:
-    """Return the entries whose variables are not known, given their columns or -1."""
+    """Return the entries of variables that are not known, from their columns (-1: known)."""
     return slice(None) if (columns >= 0).all() else np.flatnonzero(columns >= 0)
 
 
 class Row(NamedTuple):
-    """The description of a row: the title of its term, a label, and its phase and moment s (None at ends)."""
+    """The description of a row: title of its term, label, phase, and s (None at ends)."""
 
     title: str
     label: str
@@ -164,7 +164,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _EndRows(Constraint):
-    """Linear rows of one end of a phase as rows of a node; ``mean`` is the mean of the bounds of its duration."""
+    """Linear rows of one end of a phase as rows of a node; ``mean`` is the mean of the duration bounds."""
 
     equations: tuple[Equation, ...]
     mean: float
@@ -185,8 +185,8 @@ class Program:
     """Batches of nodes and linear rows over the variables of a layout.
 
     ``lower`` and ``upper`` (n,) are bounds of the variables. Rows are those of the batches, followed by the linear
-    ones. Each is divided by its entry of ``scales``, so that bounds are near 1. ``factor`` multiplies f; with 0, every
-    feasible motion is a solution.
+    ones. Each is divided by its entry of ``scales``, which makes bounds close to 1. ``factor`` multiplies f; with 0,
+    every feasible motion is a solution.
     """
 
     layout: Layout
@@ -196,7 +196,7 @@ class Program:
     upper: Array
     factor: float = 1.0
     rates: tuple[RowRates, ...] = ()
-    # The last values and derivatives with their x, because solvers evaluate f and g one by one.
+    # The last values and derivatives with their x, because solvers evaluate f and g separately.
     _last: dict[str, tuple[bytes, Any]] = field(default_factory=dict, init=False)
 
     @property
@@ -205,7 +205,7 @@ class Program:
         return self.layout.size
 
     def with_known(self, known: Sequence[Array]) -> "Program":
-        """Return the program with other values of the known control points (N, P) of each phase."""
+        """Return the program with the known control points (N, P) of each phase replaced."""
         pairs = zip(self.layout.phases, known, strict=True)
         layout = replace(self.layout, phases=tuple(replace(phase, known=own) for phase, own in pairs))
         batches = {id(batch): replace(batch, layout=layout) for batch in self.batches}
@@ -227,7 +227,7 @@ class Program:
     def at_nodes(self) -> "tuple[Program, Indices] | None":
         """The program with its linear rows as rows of nodes, and the indices (m,) of its rows in this program.
 
-        It is None if a linear row connects several moments, depends on a pace, or is that of a phase with a clock.
+        It is None if a linear row connects several times, depends on a pace, or belongs to a phase with a clock.
         """
         if not self.linear.m:
             return self, np.arange(self.m)
@@ -270,9 +270,9 @@ class Program:
 
     @cached_property
     def scales(self) -> Array:
-        """Divisors of the rows: half the distance of their bounds, or the magnitude of the only bound.
+        """Divisors of the rows: half the distance between their bounds, or the magnitude of the only bound.
 
-        For an equation it is at least 1, because a small right-hand side does not need a smaller tolerance.
+        Divisors of equations are at least 1, because a small right-hand side does not need a smaller tolerance.
         """
         lower, upper = self._raw_bounds
         same = lower == upper
@@ -312,13 +312,13 @@ class Program:
 
     @cached_property
     def structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the entries of the row Jacobian: those of the batches, then those of the linear rows."""
+        """Rows and columns of the entries of the row Jacobian: those of the batches, followed by the linear rows."""
         rows, columns = self._places
         return rows[self._free_entries], columns[self._free_entries]
 
     @cached_property
     def _places(self) -> tuple[Indices, Indices]:
-        """Rows and columns of all entries; the column of a known variable is -1."""
+        """Rows and columns of all entries; the columns of known points are -1."""
         rows, columns, first = [], [], 0
         parts = [(batch.m, batch.structure) for batch in self.batches]
         for m, (i, j) in (*parts, (self.linear.m, np.nonzero(self.linear.pattern))):
@@ -365,12 +365,12 @@ class Program:
 
     @cached_property
     def _blocks(self) -> ScatterSum:
-        """The places in (n, n) of the parts of the second derivatives of all batches."""
+        """Target indices in (n, n) of the parts of the second derivatives of all batches."""
         return ScatterSum.joined([(batch.blocks.places, batch.blocks.size) for batch in self.batches])
 
     @cached_property
     def _squares(self) -> tuple[RowBlocks, Indices | slice]:
-        """The places of the derivatives of squares and of differences of rows, and the entries that are not known."""
+        """The blocks of the derivatives of squares and row differences, and the entries of variables."""
         rows, columns, first = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)], 0
         parts = [(len(batch.s) * batch.kernels.square_count, batch.square_structure) for batch in self.batches]
         parts += [((len(rate.batch.s) - 1) * len(rate.chosen), rate.structure[2:]) for rate in self.rates]
@@ -386,7 +386,7 @@ class Program:
         """Return the Hessian (n, n) of weight f + multipliers . rows."""
         n, scale, specials, first = self.n, self.factor * weight, self._specials, 0
         unscaled = multipliers / self.scales
-        border = np.zeros((len(specials), n))  # with half of the corner
+        border = np.zeros((len(specials), n))  # contains half of the corner
         parts, squares, weights = list[Array](), list[Array](), list[Array]()
         rates = [(rate, rate.second_derivatives(x)) for rate in self.rates] if scale else []
         for batch in self.batches:

@@ -1,8 +1,9 @@
-"""Proven ranges of constraint rows over intervals of time, from enclosures of the profiles.
+"""Proven ranges of constraint rows over time intervals, from enclosures of the profiles.
 
-Between two knots, a profile is a polynomial of time. Over an interval with the midpoint m and the half-width h, its
-Taylor coefficients at m give the enclosure c0 + c1 u + c2 u^2 +- r of each time derivative, with t = m + h u. The
-higher coefficients, and bounds on the rounding of all of them, are in r. ``compiler.enclosures`` does the rest.
+Between two knots, a profile is a polynomial in time. Over an interval with the midpoint m and the half-width h, its
+Taylor coefficients at m yield the enclosure c0 + c1 u + c2 u^2 +- r of each time derivative, with t = m + h u. r
+includes the higher coefficients and bounds on all rounding errors. ``compiler.enclosures`` computes the ranges of the
+rows.
 """
 
 import math
@@ -29,10 +30,10 @@ from torsor.robot.kernels import Kernels
 from torsor.robot.robot import Robot
 from torsor.robot.target import Target
 
-# Bound of the rounding of coefficients, relative to the sum of the magnitudes of their terms: 128 roundings. There are
-# at most 4 per degree for the differences of control points, and as many for the basis functions; degrees are up to 7.
+# Bound on the rounding of coefficients, relative to the sum of the magnitudes of their terms: 128 roundings. There are
+# at most 4 per degree for the differences of control points, and as many for the basis functions, with degrees up to 7.
 ROUNDING = 2.0**-46
-WIDENING = 2.0**-50  # bound of the rounding of s and of midpoints, both at most 1
+WIDENING = 2.0**-50  # bound on the rounding of s and of midpoints, both of which are at most 1
 
 
 def _taylor(spline: Spline, s: Array, points: Array) -> tuple[Array, Array]:
@@ -70,7 +71,7 @@ class Pieces:
             self._values[:, used, [N + k for k in profiles]] = errors + ROUNDING * np.abs(values)
 
     def enclosures(self, lower: Array, upper: Array, T: float, orders: int) -> dict[str, Array]:
-        """Return the enclosures (K, N, 4) of profiles and their derivatives with respect to s T, and of s (K, 1, 4).
+        """Return enclosures (K, N, 4) of profiles and their derivatives with respect to s T, and of s (K, 1, 4).
 
         Each interval, from ``lower`` to ``upper`` (K,), is within one piece.
         """
@@ -97,7 +98,7 @@ class Pieces:
 
 
 class CheckedRows(NamedTuple):
-    """The inequalities of a constraint: their bounds, and the slice of their rows among those of all constraints."""
+    """The inequalities of a constraint: their bounds, and the slice of their rows among all rows."""
 
     term: Constraint
     rows: Rows
@@ -105,9 +106,10 @@ class CheckedRows(NamedTuple):
 
 
 class RowRanges:
-    """Ranges of the inequality rows of constraints over intervals of time.
+    """Ranges of the inequality rows of constraints over time intervals.
 
-    ``checked`` are the constraints with their rows. ``unchecked`` is {title: reason} of those without an enclosure.
+    ``checked`` contains the constraints with their rows, and ``unchecked`` {title: reason} for those without an
+    enclosure.
     """
 
     def __init__(self, node: Node, constraints: Sequence[Constraint], of_problem: Array):
@@ -137,7 +139,7 @@ class RowRanges:
         self._piece = pieces[0] if pieces else ca.SX(0, 1)
 
     def _unsupported(self, expression: ca.SX) -> str:
-        """Return why there is no enclosure of an expression, or an empty string."""
+        """Return the reason why an expression has no enclosure, or an empty string."""
         if self.node.Q is not None:
             return "there is no enclosure of the positions of closed loops"
         for (name, _), symbol in self.node.all_data.items():
@@ -161,7 +163,7 @@ class RowRanges:
 
     @property
     def identity(self) -> str:
-        """A hash of everything on which the kernel depends; it does not need the robot to be traced."""
+        """A hash of everything on which the kernel depends, computed without tracing the robot."""
         node, model = self.node, self.node.model.source
         outputs = [self._expression, node.q, node.v, node.a, node.j]
         quantities = sorted((quantity.symbol for quantity in node.quantities_in(self._expression)), key=str)
@@ -180,8 +182,8 @@ class RowRanges:
     ) -> tuple[Array, Array, Array]:
         """Return lower and upper bounds (K, m) of all rows over intervals of s (K,), and remainders (K, m).
 
-        T is the duration of the phase, and ``shared`` are the shared numbers. The least upper bound of a row is at most
-        2 remainders below the upper bound.
+        T is the duration of the phase, and ``shared`` are the shared numbers. The returned upper bound of a row exceeds
+        its supremum by at most 2 remainders.
         """
         inputs = pieces.enclosures(lower, upper, T, self.orders) | {"T": np.asarray(T)}
         inputs |= {"numbers": shared, "given": self.given}
@@ -190,8 +192,8 @@ class RowRanges:
         if path is None:
             result: tuple[Array, Array, Array] = kernel(*(inputs[name] for name in kernel.signature.names_in))
             return result
-        # An interval may extend over several spans of the path. Each of their polynomials is bounded over all of it,
-        # which shows a bound but no violation.
+        # An interval may extend over several spans of the path. Each of their polynomials is bounded over the full
+        # interval, which can prove a bound but not a violation.
         progress = inputs["y_0"][:, 0]
         reach = np.abs(progress[:, 1:]).sum(axis=1) * (1 + ROUNDING) + WIDENING
         first, last = (
@@ -212,11 +214,11 @@ class RowRanges:
         )
 
 
-PATH = "path_piece"  # the input with the coefficients of a span of the path, row by row, and its start
+PATH = "path_piece"  # input with the coefficients of a path span, row by row, and its start
 
 
 def _in_pieces(node: Node) -> Node:
-    """Return a node for one span of its path, whose polynomial is an input; the same node without a path."""
+    """Return a node for one span of its path, whose polynomial is an input; without a path, return the node."""
     path = node.model.path
     if path is None:
         return node

@@ -1,4 +1,4 @@
-"""Clamped B-splines on [0, 1], the profiles of coordinates over a phase.
+"""Clamped B-splines on [0, 1], which represent the profiles of coordinates over a phase.
 
 A spline of degree p is a sum of control points times basis functions N_j(s), each of which is nonzero on p + 1 knot
 spans. "Clamped" means that the first and the last knot are repeated p + 1 times: the curve starts at the first control
@@ -53,7 +53,7 @@ class Spline:
 
     @classmethod
     def uniform(cls, count: int, degree: int = 3) -> "Spline":
-        """Return the spline with a number of control points and equidistant knots."""
+        """Return the spline with ``count`` control points and equidistant knots."""
         degree = whole_number(degree, "spline", "degree", least=DEGREES.start, most=DEGREES.stop - 1)
         return _uniform(whole_number(count, "spline", "the number of control points", least=degree + 1), degree)
 
@@ -68,11 +68,11 @@ class Spline:
         return np.concatenate([np.zeros(self.degree + 1), self.inner, np.ones(self.degree + 1)])
 
     def differences(self, order: int) -> Array:
-        """Return the matrix (count - order, count) from control points to those of the derivative with respect to s."""
+        """Return the matrix (count - order, count) that maps control points to those of the derivative by s."""
         D, knots, p = np.eye(self.count), self.knots, self.degree
         for _ in range(order):
             spans = knots[p + 1 : -1] - knots[1 : -p - 1]
-            rates = np.divide(p, spans, out=np.zeros(len(spans)), where=spans > 0)  # no function is on an empty span
+            rates = np.divide(p, spans, out=np.zeros(len(spans)), where=spans > 0)  # empty spans have no basis function
             D = rates[:, None] * np.diff(D, axis=0)
             knots, p = knots[1:-1], p - 1
         return D
@@ -80,7 +80,8 @@ class Spline:
     def bases(self, s: ArrayLike, degree: int) -> tuple[list[Array], Indices]:
         """Return the nonzero basis functions of each degree k from 0 to ``degree`` at s (K,), as arrays (K, k + 1).
 
-        Those of degree p - d belong to the d-th derivative. The second result is the index (K,) of the first of them.
+        Functions of degree p - d are those of the d-th derivative. The second result is the index (K,) of the first
+        function.
         """
         at = np.asarray(s, dtype=float)
         first = np.clip(np.searchsorted(self.inner, at, side="right"), 0, len(self.inner))
@@ -96,14 +97,14 @@ class Spline:
         return result, first
 
     def local(self, s: ArrayLike, order: int = 0) -> tuple[Array, Indices]:
-        """Return the nonzero basis functions at s (K,), or their derivatives with respect to s: (K, degree + 1).
+        """Return the nonzero basis functions (K, degree + 1) at s (K,), or their derivatives by s.
 
-        The second result is the index (K,) of the first of them.
+        The second result is the index (K,) of the first function.
         """
         bases, first = self.bases(s, self.degree - order)
         values = bases[-1]
         D, result = self.differences(order), np.empty((len(values), self.degree + 1))
-        for span in np.unique(first):  # from basis functions of the derivative to those of the control points
+        for span in np.unique(first):  # maps basis functions of the derivative to those of the control points
             is_inside = first == span
             result[is_inside] = (
                 values[is_inside] @ D[span : span + self.degree + 1 - order, span : span + self.degree + 1]
@@ -124,20 +125,20 @@ class Spline:
         return {}
 
     def matrix(self, s: ArrayLike, order: int = 0) -> Array:
-        """Return the matrix (K, count) from control points to values, or derivatives with respect to s, at s (K,)."""
+        """Return the matrix (K, count) that maps control points to values, or derivatives by s, at s (K,)."""
         values, first = self.local(s, order)
         result = np.zeros((len(values), self.count))
         np.put_along_axis(result, first[:, None] + np.arange(self.degree + 1), values, axis=1)
         return result
 
     def taylor(self, s: ArrayLike, points: Array) -> Array:
-        """Return the coefficients (K, degree + 1, n) of powers of the distance from s (K,), for points (count, n)."""
+        """Return Taylor coefficients (K, degree + 1, n) at s (K,) for control points (count, n)."""
         orders = range(self.degree + 1)
         return np.stack([self.matrix(s, order) @ points / math.factorial(order) for order in orders], axis=1)
 
     @cached_property
     def greville(self) -> Array:
-        """Greville abscissae (count,): control points with the values of a line there reproduce that line."""
+        """Greville abscissae (count,); control points on a line at these abscissae reproduce the line."""
         return np.array([self.knots[k + 1 : k + 1 + self.degree].mean() for k in range(self.count)])
 
 

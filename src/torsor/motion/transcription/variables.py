@@ -1,7 +1,7 @@
 """The layout of the variables x of a motion problem: control points, durations and shared numbers.
 
-Known quantities are not variables: the first control points if the start is given and at rest, the last ones if the
-end is, and given durations.
+Known quantities are not variables: the first control points if the start is prescribed and at rest, the last ones if
+the end is, and fixed durations.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,10 +18,10 @@ from torsor.motion.transcription.splines import Spline
 
 @dataclass(frozen=True, eq=False)
 class PhaseLayout:
-    """The layout of a phase: the spline of each profile, and the indices of its control points in x (-1: known).
+    """The layout of a phase: the splines of the profiles, and the indices of their control points in x (-1: known).
 
-    ``columns`` and the ``known`` values are (N, largest number of control points); ``duration`` is the index of T or
-    -1, and ``ticks`` are the indices of the clock variables.
+    ``columns`` and the ``known`` values have the shape (N, largest number of control points). ``duration`` is the index
+    of T or -1, and ``ticks`` are the indices of the clock variables.
     """
 
     phase: Phase
@@ -33,7 +33,7 @@ class PhaseLayout:
 
     def points(self, x: Array) -> Array:
         """Return the control points (N, maximum count)."""
-        padded = np.append(x, 0.0)  # so that the index -1 exists even without variables
+        padded = np.append(x, 0.0)  # makes the index -1 valid even without variables
         return np.where(self.columns >= 0, padded[self.columns], self.known)
 
     def seconds(self, x: Array) -> float:
@@ -50,7 +50,7 @@ class PhaseLayout:
         return self._timed(result, x, s) if self.ticks else result
 
     def _timed(self, y: Array, x: Array, s: Array) -> Array:
-        """Return time derivatives (orders, K, N), given derivatives with respect to s T."""
+        """Return time derivatives (orders, K, N) from derivatives with respect to s T."""
         h1, h2, h3 = (self.phase.timing.numeric(s, x[list(self.ticks)], order)[:, None] for order in (1, 2, 3))
         T, result = self.seconds(x), y.copy()
         h2, h3 = h2 / T, h3 / T**2
@@ -63,18 +63,18 @@ class PhaseLayout:
         return result
 
     def times(self, x: Array, s: Array) -> Array:
-        """Return the times (K,) since the start of the phase, at s (K,)."""
+        """Return the times (K,) from the start of the phase at s (K,)."""
         return self.seconds(x) * self.phase.timing.numeric(s, x[list(self.ticks)])
 
     def places(self, x: Array, times: Array) -> Array:
-        """Return s (K,) at times (K,) since the start of the phase."""
+        """Return s (K,) at times (K,) from the start of the phase."""
         fraction = np.clip(np.asarray(times) / self.seconds(x), 0.0, 1.0)
         return self.phase.timing.place(fraction, x[list(self.ticks)]) if self.ticks else fraction
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """All variables: those of the phases, then the shared ``numbers`` by name; ``size`` is their number."""
+    """All variables: those of the phases, followed by the shared ``numbers``; ``size`` is their number."""
 
     phases: tuple[PhaseLayout, ...]
     numbers: Mapping[str, int] = field(default_factory=dict)
@@ -109,13 +109,13 @@ class Layout:
         return cls(tuple(timed), shared, size + len(numbers))
 
 
-# Rows that are linear in control points: end states, continuity of phases, periodicity, symmetry.
+# Rows that are linear in control points: end states, continuity of phases, periodicity and symmetry.
 #
-# Each row is a sum of parts T^-d (A x + b), one for each phase and order d of derivatives that occurs in it.
+# Each row is a sum of parts T^-d (A x + b), one for each of its phases and derivative orders d.
 
 
 class Part(NamedTuple):
-    """``coefficient`` times the derivative of a given ``order`` of a profile (by index) at s of a phase."""
+    """``coefficient`` times the derivative of order ``order`` of a profile (index) at s of a phase."""
 
     phase: int
     s: float
@@ -125,7 +125,7 @@ class Part(NamedTuple):
 
 
 class Equation(NamedTuple):
-    """A sum of parts between two bounds."""
+    """A bounded sum of parts."""
 
     title: str
     label: str
@@ -158,7 +158,8 @@ class Linear:
     def parts(self) -> dict[tuple[int, int], tuple[Array, Array]]:
         """The matrix A (m, n) and the column b (m,) for each (phase, order).
 
-        T^-d (A x + b) = 0 does not depend on T, so T is the mean of its bounds there and the Jacobian is constant.
+        T^-d (A x + b) = 0 does not depend on T, so T is replaced by the mean of its bounds, which makes the Jacobian
+        constant.
         """
         result: dict[tuple[int, int], tuple[Array, Array]] = {}
         for row, equation in enumerate(self.equations):
@@ -248,7 +249,7 @@ class Linear:
 
     @cached_property
     def is_curved(self) -> bool:
-        """Whether the rows are not linear in all variables, because T or a number multiplies others."""
+        """Whether the rows are nonlinear, because T or a number multiplies other variables."""
         return bool(self.hessian_pattern.any())
 
     @cached_property

@@ -1,1 +1,1 @@
-"""Batches of programs with explicit Jacobians: linear rows, costs that couple nodes, and nodes with many rows."""
+"""Batches of programs with explicit Jacobians, for linear rows, costs that couple nodes, and nodes with many rows."""

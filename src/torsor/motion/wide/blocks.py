@@ -1,4 +1,4 @@
-"""Row Jacobians of many cases in dense blocks: rows at nodes between two knots depend on the same control points."""
+"""Row Jacobians of many cases in dense blocks, because rows between two knots depend on the same control points."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -11,7 +11,7 @@ from torsor.motion.transcription.batch import Batch, Blocks
 
 
 class Window(NamedTuple):
-    """A block: its nodes, its rows in the program, its columns (indices in x), and its place in the array of a batch.
+    """A block: nodes, rows of the program, columns (indices in x), and location in the array of a batch.
 
     The rows at the nodes are followed by the squares of the integrand at the nodes, ``height`` rows in all.
     """
@@ -26,7 +26,7 @@ class Window(NamedTuple):
 class _Product(NamedTuple):
     """Derivatives with respect to control points: a basis (K, P, orders) times those of rows (kind 0) or squares (1).
 
-    ``chosen`` selects pairs of a row and a profile (None: all), and ``at`` is the place of the result.
+    ``chosen`` selects pairs of a row and a profile (None: all), and ``at`` is the slice of the result.
     """
 
     kind: int
@@ -51,7 +51,7 @@ class NodeBlocks:
         for kind, (row, profile) in enumerate(by_profile):
             for group in chain.groups if len(row) else []:
                 index = np.flatnonzero(np.isin(profile, group.profiles))
-                is_main = 2 * len(index) > len(row)  # computed for all pairs, so that none have to be selected
+                is_main = 2 * len(index) > len(row)  # computed for all pairs, which avoids a selection
                 taken = np.arange(len(row)) if is_main else index
                 node, point, pair = np.indices((K, group.B.shape[2], len(taken)))
                 column = layout.columns[profile[taken][pair], group.first[node] + point]
@@ -90,7 +90,7 @@ class NodeBlocks:
         self.size = size
 
     def fill(self, out: Array, first: Mapping[str, Array], second: Mapping[str, Array]) -> None:
-        """Write the blocks (B, size), given the derivatives of the nodes."""
+        """Write the blocks (B, size) from the derivatives at the nodes."""
         B, K, D, q = len(out), len(self.batch.s), self.batch.kernels.orders, self.batch.kernels.square_count
         squares, edge = second["squares"] if q else np.zeros((B, K, 0)), D * self.hessian.pairs.shape[1]
         rows, timed, shared = (first.get(name, np.zeros((B, K, 0))) for name in ("rows", "timed", "shared"))
@@ -111,7 +111,7 @@ class NodeBlocks:
 
 
 class Block(NamedTuple):
-    """The derivatives (B, rows, columns) of some rows of the program with respect to some variables."""
+    """The derivatives (B, rows, columns) of selected rows of the program with respect to selected variables."""
 
     rows: slice
     columns: Indices
@@ -119,13 +119,13 @@ class Block(NamedTuple):
 
 
 class RowJacobian:
-    """The Jacobian of the scaled rows of all cases, given that of the rows and the inverse scales (B, m)."""
+    """The Jacobian of the scaled rows of all cases, from that of the rows and the inverse scales (B, m)."""
 
     def __init__(self, blocks: list[Block], inverse: Array, n: int):
         self._blocks, self._inverse, self._n = blocks, inverse, n
 
     def take(self, at: Indices) -> "RowJacobian":
-        """Return the Jacobian of some cases."""
+        """Return the Jacobian of the cases ``at``."""
         blocks = [block._replace(values=block.values[at]) for block in self._blocks]
         return RowJacobian(blocks, self._inverse[at], self._n)
 
@@ -153,7 +153,7 @@ class RowJacobian:
 
 
 class Boundary(NamedTuple):
-    """Two neighbouring blocks of a batch, the union of their columns, and the places of their columns in it."""
+    """Two neighbouring blocks of a batch, the union of their columns, and the indices of their columns in it."""
 
     earlier: Window
     later: Window

@@ -1,8 +1,8 @@
-"""Programs of one structure as one batch, with the Jacobians of their rows.
+"""Programs with the same structure as a batch with row Jacobians.
 
 ``transcription.cases`` computes sums over the rows of a node in compiled code, whose size grows with the square of the
-number of profiles. Here, compiled code computes the derivatives at the nodes, and products of dense blocks do the rest.
-The rows need not be at nodes, and costs may couple neighbouring nodes.
+number of profiles. Here, compiled code computes only the derivatives at the nodes, and the sums are products of dense
+blocks. The rows need not be at nodes, and costs may couple neighbouring nodes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,8 +33,8 @@ from torsor.optimisation.standard import MAX_GRADIENT
 from torsor.robot.kernels import Kernels
 from torsor.robot.target import Target
 
-AT_A_TIME = 2  # cases whose matrices are computed at a time, so that they fit into a cache
-WIDTH = 16  # cases in work at a time; the Jacobian of a walk takes 6 MB
+AT_A_TIME = 2  # cases whose matrices are computed together and fit into the cache
+WIDTH = 16  # number of active cases; the Jacobian of a walk takes 6 MB
 
 
 def wide_structure_of(program: Program) -> tuple[Any, ...] | None:
@@ -46,7 +46,7 @@ def wide_structure_of(program: Program) -> tuple[Any, ...] | None:
     return "wide", nodes_structure(program), kinds_of_bounds(program), *own
 
 
-# The arithmetic of the rows for single entries
+# Row arithmetic for single entries
 
 
 def _row_point() -> ca.Function:
@@ -101,7 +101,7 @@ def _scalars(of: Signature) -> tuple[list[tuple[()]], list[tuple[()]]]:
 
 
 class Form:
-    """What programs of one structure share: the blocks of their rows, and the places of all parts of their matrices.
+    """Data shared by programs with the same structure: row blocks, and the indices of all parts of the matrices.
 
     ``specials`` are the indices in x of the durations and the shared numbers.
     """
@@ -116,7 +116,8 @@ class Form:
         self.specials = [*durations, *program.layout.numbers.values()]
         self.places = [[self.specials.index(column) for column in own.batch.others] for own in self.blocks]
         self.boundaries = [Boundary.all_of(self.blocks[rate.index].windows) for rate in rates]
-        # The parts of a matrix: sums of second derivatives, and products of blocks. Their places are row * n + column.
+        # The parts of a matrix are sums of second derivatives and products of blocks. Their indices are row * n +
+        # column.
         parts = list[Indices]()
         for own in self.blocks:
             lower = own.second.places.to // n >= own.second.places.to % n
@@ -135,20 +136,20 @@ class Form:
         places = self.systems.places.ravel()[to[used]], used
         self._scatter = csr_array((np.ones(len(used)), places), shape=(len(self.systems.rows), self.size))
         border = self.systems.places[self.specials]
-        for k in range(len(self.specials)):  # entries among the specials are added once
+        for k in range(len(self.specials)):  # entries among the specials must be added only once
             border[k, self.specials[:k]] = -1
         self._border = np.flatnonzero(border >= 0), border[border >= 0]
 
     def _square(self, columns: Indices) -> Indices:
-        """Return the places of the entries of a product of a block, -1 above the diagonal."""
+        """Return the indices of the entries of a block product, -1 above the diagonal."""
         return np.where(columns[:, None] >= columns, columns[:, None] * self.n + columns, -1).ravel()
 
     def entries(self, parts: Array) -> Array:
-        """Return the entries (B, nnz) of the matrices, given their parts (B, size)."""
+        """Return the entries (B, nnz) of the matrices from their parts (B, size)."""
         return np.stack([self._scatter @ own for own in parts])
 
     def add_border(self, entries: Array, border: Array) -> None:
-        """Add the rows (B, specials, n) of the matrices, and with them the columns, to the entries."""
+        """Add the rows (B, specials, n) of the matrices and the corresponding columns to the entries."""
         used, places = self._border
         entries[:, places] += border.reshape(len(border), -1)[:, used]
 
@@ -157,7 +158,7 @@ class Form:
 class WideCases:
     """The programs of B cases with the structure of ``program``; ``at_nodes`` are the cases without linear rows.
 
-    The rows are those of the programs, divided by ``units`` (B, m), so that they are not steep at the start.
+    The rows of the programs are divided by ``units`` (B, m), which limits their derivatives at the start.
     """
 
     program: Program
@@ -182,7 +183,7 @@ class WideCases:
         return replace(plain, units=np.maximum(1.0, point.steepest / most))
 
     def take(self, cases: Indices) -> "WideCases":
-        """Return the batch of some cases."""
+        """Return the batch of ``cases``."""
         rates = tuple(rate.take(cases) for rate in self.rates)
         return replace(
             self,
@@ -232,7 +233,7 @@ class WideCases:
         return np.concatenate([*parts, self.linear.bounds[:, 2]], axis=1) / self.units
 
     def violations(self, x: Array, required: Flags) -> Array:
-        """Return the largest violation (B,) of the bounds by rows that must hold, ``required`` (m,), or NaN."""
+        """Return the largest bound violation (B,) of ``required`` rows (m,), or NaN."""
         return largest_violation(self.value(x)[1], self.row_bounds, required)
 
     def durations(self, x: Array) -> list[Array]:
@@ -249,7 +250,7 @@ class WideCases:
         return f, rows
 
     def rates_at(self, x: Array, rows: Array) -> list[RatesAt]:
-        """Return the costs of row rates, given the scaled rows (B, m)."""
+        """Return the costs of row rates from the scaled rows (B, m)."""
         result, T = list[RatesAt](), self.durations(x)
         for rate in self.rates:
             batch, own = rate.own.batch, self.form.rows[rate.index]
@@ -263,11 +264,11 @@ class WideCases:
         return self.point(x, rows, ones, ones).gradient
 
     def point(self, x: Array, rows: Rows, weight: Array, curvature: Array) -> "WidePoint":
-        """Return the derivatives at x (B, n) and rows; ``curvature`` (B,) is the weight of the rows' curvature."""
+        """Return the derivatives at x (B, n) and ``rows``; ``curvature`` (B,) weights the curvature of the rows."""
         return WidePoint(self, x, rows, weight, curvature)
 
     def moved(self, x: Array, rows: Rows, step: RowStep | PathStep, length: Array, dual: Array) -> Trial:
-        """Return the rows and f after steps of given lengths (B,) that lead to x (B, n)."""
+        """Return the rows and f after steps of the relative lengths ``length`` (B,) to x (B, n)."""
         f, h = self.value(x)
         own = cast(RowStep, step)
         scalars = (values[:, None] for values in (own.mu, own.corrector, length, dual))
@@ -339,7 +340,7 @@ class WidePoint(RowPoint, RowCorrections):
 
     @property
     def systems(self) -> Systems:
-        """The systems of the condensed matrices."""
+        """The linear systems of the condensed matrices."""
         return self._cases.form.systems
 
     @property
@@ -353,14 +354,14 @@ class WidePoint(RowPoint, RowCorrections):
         return self._off
 
     def take(self, at: Indices, step: RowStep | PathStep) -> "tuple[WidePoint, RowStep]":
-        """Return the rows of some cases, for corrections of their steps."""
+        """Return the rows of the cases ``at`` and their steps, for corrections."""
         other = copy(self)
         other._cases, other._rows = self._cases.take(at), Rows(*(values[at] for values in self._rows))
         other._jacobian, other._off = self._jacobian.take(at), self._off[at]
         return other, cast(RowStep, step)
 
     def predicted(self, dx: Array) -> Prediction:
-        """Return what the steps (B, 2, n) without a barrier and for a unit barrier parameter do to the rows."""
+        """Return the effect of the steps (B, 2, n) without a barrier and for a unit barrier parameter."""
         ds, self._unit = self._jacobian.times(dx).swapaxes(0, 1)
         self._predictor = ds + self._off
         bend, along, both, primal, dual = _kernel(_row_prediction)(*self._bounded, self._predictor)
@@ -368,7 +369,7 @@ class WidePoint(RowPoint, RowCorrections):
         return Prediction(self._jacobian.transposed_times(bend[:, None])[:, 0], *sums)
 
     def ratios(self, dx: Array, mu: Array, correctors: Array) -> tuple[Array, Array]:
-        """Return the largest fractions (B, correctors) of distances and multipliers that steps take away."""
+        """Return the largest relative reductions (B, correctors) of distances and multipliers by the steps."""
         self._second = self._jacobian.times(dx[:, None])[:, 0]
         ds = (self._predictor + mu[:, None] * self._unit)[:, None] + correctors[..., None] * self._second[:, None]
         bounded = (values[:, None] for values in self._bounded)
@@ -382,14 +383,14 @@ class WidePoint(RowPoint, RowCorrections):
         return RowStep(self._predictor, ds, mu, corrector)
 
     def correction(self, step: RowStep, off: Array) -> Array:
-        """Return J^T (B, n) times the rows of a step with other residuals (B, m)."""
+        """Return J^T (B, n) times the rows of the step with the residuals ``off`` (B, m)."""
         values = _kernel(_row_correction)(
             *self._bounded, self._rows.u, off, step.predictor, step.mu[:, None], step.corrector[:, None]
         )
         return self._jacobian.transposed_times(values[:, None])[:, 0]
 
     def corrected(self, step: RowStep, off: Array, dx: Array) -> tuple[RowStep, Array, Array]:
-        """Return the step with other residuals, given dx (B, n), and the largest fractions that it takes away."""
+        """Return the step dx (B, n) with the residuals ``off``, and its largest relative reductions (B,)."""
         ds = self._jacobian.times(dx[:, None])[:, 0] + off
         primal, dual = _kernel(_row_ratios)(
             *self._bounded, ds, step.predictor, step.mu[:, None], step.corrector[:, None]
@@ -437,7 +438,7 @@ class _Parts:
         self.jacobian = RowJacobian(all_blocks, cases.inverse, form.n)
 
     def _add_nodes(self, k: int, inputs: dict[str, Array], some: slice, parts: Array, left: Iterator[slice]) -> None:
-        """Add the derivatives at the nodes of batch k of some cases."""
+        """Add the derivatives at the nodes of batch k for the cases ``some``."""
         form, nodes = self._cases.form, self._cases.at_nodes.nodes[k]
         own, batch, b = form.blocks[k], nodes.batch, len(parts)
         D, N, U, s = batch.kernels.orders, batch.kernels.count, batch.kernels.profiles, len(batch.others)
@@ -471,7 +472,7 @@ class _Parts:
 
 
 def _add_square(block: Array, out: Array, is_first: bool = True) -> None:
-    """Add the lower triangles of products of blocks (B, rows, columns) with themselves to ``out`` (B, columns^2)."""
+    """Add the lower triangles of block^T block, for blocks (B, rows, columns), to ``out`` (B, columns^2)."""
     if not block.size:
         out[:] = 0.0 if is_first else out
         return

@@ -1,4 +1,4 @@
-"""The linear rows of many cases: end states, continuity of phases, periodicity, symmetry."""
+"""Linear rows of many cases: end states, continuity of phases, periodicity and symmetry."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ def linear_structure(linear: Linear) -> tuple[Any, ...]:
 class LinearRows:
     """Linear rows of B cases: parts T^-order (A x + b) with A (B, e, columns) and b (B, e), by phase and order.
 
-    ``columns`` are the indices in x of all variables on which the rows depend. ``paces`` (B, count) belong to
-    ``paced``, pairs of a row and the index of a shared number (-1: none). ``bounds`` (B, 3, e) are the scaled lower and
-    upper bounds, and the inverse scales.
+    ``columns`` are the indices in x of all variables on which the rows depend. ``paces`` (B, count) are the paces of
+    ``paced``, which are pairs of a row and the index of a shared number (-1: none). ``bounds`` (B, 3, e) are the scaled
+    lower and upper bounds, and the inverse scales.
     """
 
     layout: Layout
@@ -37,7 +37,7 @@ class LinearRows:
 
     @classmethod
     def of(cls, programs: Sequence[Program], most: float) -> "LinearRows":
-        """Return the linear rows of programs of one structure; infinite bounds become ``most``."""
+        """Return the linear rows of programs with the same structure; infinite bounds become ``most``."""
         linears = [program.linear for program in programs]
         first, m = linears[0], linears[0].m
         columns = np.flatnonzero(first.pattern.any(axis=0))
@@ -60,7 +60,7 @@ class LinearRows:
         )
 
     def take(self, at: Indices) -> "LinearRows":
-        """Return the rows of some cases."""
+        """Return the rows of the cases ``at``."""
         parts = tuple((A[at], b[at]) for A, b in self.parts)
         return LinearRows(self.layout, self.columns, self.paced, self.keys, parts, self.paces[at], self.bounds[at])
 
@@ -75,7 +75,7 @@ class LinearRows:
         return [(A @ own)[..., 0] + b for A, b in self.parts]
 
     def value(self, x: Array, T: Sequence[Array]) -> Array:
-        """Return the rows (B, e), given the duration (B,) of each phase."""
+        """Return the rows (B, e) for the duration (B,) of each phase."""
         total = np.zeros((len(x), self.m))
         for (phase, order), own in zip(self.keys, self._sums(x), strict=True):
             total += own / T[phase][:, None] ** order

@@ -19,8 +19,8 @@ def rates_structure(program: Program) -> tuple[Any, ...]:
 class RatesAt(NamedTuple):
     """The cost at a point, phi (B,), with the derivatives of ``RowRates``.
 
-    d (B, K - 1, chosen) are the differences of the rows, c (B, K - 1) their coefficients, ``first`` (B, K - 1, P) and
-    ``second`` (B, K - 1, P, P) the derivatives of c with respect to T, the clock variables and the number.
+    d (B, K - 1, chosen) are the row differences and c (B, K - 1) their coefficients. ``first`` (B, K - 1, P) and
+    ``second`` (B, K - 1, P, P) are the derivatives of c with respect to T, the clock variables and the divisor.
     """
 
     value: Array
@@ -32,7 +32,7 @@ class RatesAt(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BatchedRates:
-    """The cost of the rates of some rows of a batch, with weights (B,)."""
+    """The cost of row rates of a batch, with weights (B,)."""
 
     own: RowRates
     index: int
@@ -40,7 +40,7 @@ class BatchedRates:
 
     @classmethod
     def all_of(cls, programs: Sequence[Program]) -> "tuple[BatchedRates, ...]":
-        """Return the costs of programs of one structure."""
+        """Return the costs of programs with the same structure."""
         first = programs[0]
         return tuple(
             cls(rate, first.batches.index(rate.batch), np.array([program.rates[k].weight for program in programs]))
@@ -48,11 +48,11 @@ class BatchedRates:
         )
 
     def take(self, at: Indices) -> "BatchedRates":
-        """Return the costs of some cases."""
+        """Return the costs of the cases ``at``."""
         return BatchedRates(self.own, self.index, self.weight[at])
 
     def at(self, x: Array, T: Array, rows: Array) -> RatesAt:
-        """Return the cost at x (B, n), given the durations (B,) and the rows (B, K, m)."""
+        """Return the cost at x (B, n) for durations (B,) and rows (B, K, m)."""
         layout, s = self.own.batch.layout.phases[self.own.batch.phase], self.own.batch.s
         clock, ticks, columns = layout.phase.timing, list(layout.ticks), self.own.columns
         bases = np.array([np.diff(clock.numeric(s, one) - s) for one in np.eye(len(ticks))]).reshape(-1, len(s) - 1)
@@ -62,7 +62,7 @@ class BatchedRates:
         shape, by_T = (*h.shape, 1), int(layout.duration >= 0)
         speeds = x[:, None, columns[by_T + len(ticks) :]]
         c = c / speeds.prod(axis=2)
-        # c is a product of powers, so its derivatives are those of its logarithm, which is a sum.
+        # c is a product of powers, so its derivatives follow from those of its logarithm, which is a sum.
         powers = [np.broadcast_to(-2 / T[:, None, None], shape)] * by_T + [-(bases / h[:, None]).swapaxes(1, 2)]
         L = np.concatenate([*powers, np.broadcast_to(-1 / speeds, (*h.shape, speeds.shape[2]))], axis=2)
         second = L[..., None] * L[..., None, :]
@@ -76,7 +76,7 @@ class BatchedRates:
         return RatesAt(value, d, c, c[..., None] * L, c[..., None, None] * second)
 
     def multipliers(self, at: RatesAt) -> Array:
-        """Return multipliers (B, 1 + P, K m) of the rows: phi_g, and its derivatives in ``RowRates.columns``."""
+        """Return row multipliers (B, 1 + P, K m): phi_g and its derivatives with respect to ``RowRates.columns``."""
         by_c = np.concatenate([at.c[..., None], at.first], axis=2)  # (B, K - 1, 1 + P)
         steps = 2 * by_c.swapaxes(1, 2)[..., None] * at.d[:, None]
         result = np.zeros((*steps.shape[:2], len(self.own.batch.s), self.own.batch.kernels.m))
