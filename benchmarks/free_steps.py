@@ -1,4 +1,4 @@
-"""Walking with free steps: step, energy, forces and similarity to measured people at several speeds, slopes and loads.
+"""Predicted walks: step, energy, forces and similarity to measured people at several speeds, slopes and loads.
 
 Run: python benchmarks/free_steps.py [NAME ...], with names of the rows below, or "grid" for 63 combinations of speeds,
 slopes and loads. Each search starts from q = 0.
@@ -46,15 +46,14 @@ TOLERANCE, ITERATIONS = 1e-4, 500
 
 def main() -> None:
     """Print a row for each walk."""
-    warnings.simplefilter("ignore")  # all of them are optimal at the nodes only
+    warnings.simplefilter("ignore")  # the status is printed
     print(
         "walk: length, width (m), double support (%), energy (J/kg/m), peak (weights), rise (mm), iterations, s, status"
     )
     chosen = GRID if sys.argv[1:] == ["grid"] else {name: WALKS[name] for name in sys.argv[1:] or WALKS}
     for name, (speed, slope, load) in chosen.items():
         problem = walking(
-            step=Step(speed=speed, length="free", width="free", timing="free"),
-            version="free",
+            step=Step(speed=speed),
             slope=math.atan(slope / 100),
             load=Backpack(load) if load else None,
         )

@@ -8,8 +8,8 @@ A second table is for 100 neighbouring motions that are solved in sequence; thei
 
 The UR5 moves between random ends, with 12 control points (49 variables, 1,452 rows). Times are processor times of one
 core; those of several processes (``--workers``, 512 cases each) and of a GPU (``--gpu``, its number of cases) are
-wall-clock times of a second call, after compilation. ``--walks 24`` solves free walks of people with random heights,
-masses and speeds instead (420 variables, 3,459 rows), as a cohort and one by one.
+wall-clock times of a second call, after compilation. ``--walks 24`` solves walks of people with random heights,
+masses and speeds instead (420 variables, 2,964 rows), as a cohort and one by one.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from torsor.motion import PROBLEMS, MotionError, MotionProblem, MotionResult, So
 
 
 def walks(count: int, seed: int, workers: int) -> None:
-    """Print the table of free walks; times of several processes are wall-clock times."""
+    """Print the table of walks; times of several processes are wall-clock times."""
     sizes = np.random.default_rng(seed).uniform([1.6, 60.0, 1.0], [1.9, 85.0, 1.5], (count, 3))
 
     walk(*sizes[0]).solve(check=False, iterations=2)  # compiles
@@ -65,13 +65,12 @@ class _Walk(NamedTuple):
 
 
 def walk(height: float, mass: float, speed: float) -> MotionProblem:
-    """Return the problem of a free walk."""
-    step = Step(speed=float(speed), length="free", width="free", timing="free")
-    return walking(human(float(height), float(mass)), step, "free")
+    """Return the problem of a walk."""
+    return walking(human(float(height), float(mass)), Step(speed=float(speed)))
 
 
 def solved_walk(size: Array) -> _Walk:
-    """Solve a free walk alone, from its own start."""
+    """Solve a walk alone, from its own start."""
     warnings.simplefilter("ignore")
     return _Walk.of(walk(*size).solve(check=False))
 
@@ -93,7 +92,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=0, help="processes of a further batch")
     parser.add_argument("--gpu", type=int, default=0, help="cases of a batch on a GPU")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--walks", type=int, default=0, help="free walks to be solved instead")
+    parser.add_argument("--walks", type=int, default=0, help="walks to be solved instead")
     settings = parser.parse_args()
     warnings.filterwarnings("ignore", "ur5-time")  # a few motions violate bounds between the nodes
     if settings.walks:

@@ -17,21 +17,22 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from torsor import library
-from torsor.human import Habits, Step, Stride, walking
+from torsor.human import Habits, Stride
 from torsor.human.body.coordinates import frozen_joints
-from torsor.human.gait.printed_constraints import InSupport
 from torsor.human.terms.forces import Balance
 from torsor.human.terms.places import Stands
 from torsor.motion import MotionProblem, MotionResult
 from torsor.reproduce.documents.drawing import peaks
+from torsor.reproduce.documents.printed_walk import STEP, InSupport, habitual_problem, printed_problem
 
-ITERATIONS = 2000
+SEARCH: dict[str, Any] = {"solver": "condensed", "tolerance": 1e-5, "iterations": 2000, "check": False}
+BANDS = 50, 20, 10, 5  # mm, mm/s
 LEAST_PEAK = 0.05  # of the range of the vertical force: smaller maxima are not counted
 STANCE = 0.01  # of the body weight: least vertical force in stance
 BODY = library.human()
 MOVING = [name for name in BODY.coordinate_names if name not in frozen_joints(BODY, None, "walk")]
 LOWER, UPPER = Habits().bounds(BODY, MOVING, 0.0, False)
-RANGES = {name: (LOWER[name], UPPER[name]) for name in MOVING if name != "tz"}  # rad, m
+RANGES = tuple({name: bounds[name] for name in MOVING if name != "tz"} for bounds in (LOWER, UPPER))  # rad, m
 SPINE = {name: 0.0 for name in MOVING if name.startswith("spine")}
 
 
@@ -54,9 +55,10 @@ def in_box(problem: MotionProblem) -> MotionProblem:
 class Reading(NamedTuple):
     """An interpretation of the printed problem.
 
-    ``band`` is the height (mm) and the velocity (mm/s) allowed in eq. 5.4, or None for that of the version, and
-    ``options`` are other arguments of ``walking``. ``feasible_first`` searches for a feasible motion before effort is
-    minimised. ``start`` is "zero" (q = 0), "bands" (from wide to narrow bands) or "habits" (the walk with habits).
+    ``band`` is the height (mm) and the velocity (mm/s) allowed in eq. 5.4, or None for the walk with habits, and
+    ``options`` are other arguments of ``printed_problem``. ``feasible_first`` searches for a feasible motion before
+    effort is minimised. ``start`` is "zero" (q = 0), "bands" (from wide to narrow bands) or "habits" (the walk with
+    habits).
     """
 
     name: str
@@ -69,20 +71,27 @@ class Reading(NamedTuple):
 
     def problem(self) -> MotionProblem:
         """Return the walking problem."""
-        width = None if self.band is None else self.band / 1e3
-        problem = walking(slack=width, slip=width, **{"version": "printed", **self.options})
+        problem = habitual_problem() if self.band is None else printed_problem(self.band / 1e3, **self.options)
         return problem if self.change is None else self.change(problem)
 
     def solve(self, problem: MotionProblem) -> MotionResult:
         """Return the motion at which the search ends."""
-        starts: dict[str, Callable[[], Any]] = {"zero": problem.guess, "bands": lambda: None, "habits": habitual_walk}
+        starts: dict[str, Callable[[], Any]] = {"zero": problem.guess, "bands": narrowed, "habits": habitual_walk}
         start = starts[self.start]()
-        return problem.solve(start=start, feasible_first=self.feasible_first, iterations=ITERATIONS, check=False)
+        return problem.solve(start=start, feasible_first=self.feasible_first, **SEARCH)
 
 
 def habitual_walk() -> MotionResult:
     """Return the walk with habits."""
-    return walking(version="thesis").solve(feasible_first=True)
+    return habitual_problem().solve(feasible_first=True)
+
+
+def narrowed() -> MotionResult:
+    """Return the motion with a band of 5 mm; each search starts from the motion with a wider band."""
+    start: Any = None
+    for band in BANDS:
+        start = printed_problem(band / 1e3).solve(start=start, **SEARCH)
+    return start
 
 
 READINGS = (
@@ -91,19 +100,19 @@ READINGS = (
     Reading("nodes-11", "11 nodes", 0, {"nodes": 11}, feasible_first=True),
     Reading("no-velocities", "without velocities in (5.8)", 0, {"order": 0}, feasible_first=True),
     Reading("no-places", "without (5.10)", 0, feasible_first=True, change=without_places),
-    Reading("nearest", '`version="nearest"`', None, {"version": "nearest"}, start="bands"),
+    Reading("bands", "from wide to narrow bands", 2, start="bands"),
     Reading("feasible-5", "feasible motion first (thesis)", 5, feasible_first=True),
     Reading("feasible-8", "feasible motion first", 8, feasible_first=True),
     Reading("feasible-10", "feasible motion first", 10, feasible_first=True),
     Reading("from-habits", "start from the walk with habits", 8, start="habits"),
     Reading("effort", "effort only", 10),
-    Reading("double-20", "double support of 20 %", 10, {"step": Step(toe_off=0.2)}),
-    Reading("double-30", "double support of 30 %", 10, {"step": Step(toe_off=0.3)}),
+    Reading("double-20", "double support of 20 %", 10, {"step": replace(STEP, toe_off=0.2)}),
+    Reading("double-30", "double support of 30 %", 10, {"step": replace(STEP, toe_off=0.3)}),
     Reading("box", "zero-moment point in a box around its path", 10, change=in_box),
     Reading("ranges", "ranges of `Habits`", 10, {"ranges": RANGES}),
     Reading("spine", "frozen spine", 10, {"frozen": SPINE}),
     Reading("points-8", "8 control points", 2, {"points": 8}),
-    Reading("habits", 'walk with habits (`version="thesis"`)', None, {"version": "thesis"}, feasible_first=True),
+    Reading("habits", "walk with habits", None, feasible_first=True),
 )
 
 
@@ -125,7 +134,7 @@ def row(reading: Reading) -> str:
 
 def figures(result: MotionResult) -> tuple[str, str, str]:
     """Return effort, correlations of the joint angles with human data, and the number of force peaks."""
-    stride, effort = Stride(result), next(part.value for part in result.parts if part.title == "effort")
+    stride, effort = Stride(result), next(part.value for part in result.parts if "effort" in part.title)
     alike, up = stride.likeness(), stride.force[:, 1]
     r = [f"{alike[f'{joint}_flexion'].correlation:.2f}".replace("0.", ".") for joint in ("hip", "knee", "ankle")]
     return f"{effort:.2f}", ", ".join(r), str(peaks(up[up > STANCE], LEAST_PEAK))

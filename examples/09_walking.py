@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 9. Human walking
 #
-# This tutorial is for biomechanists and ergonomists. It predicts a minimum-effort walking step for a skeleton with 55
+# This tutorial is for biomechanists and ergonomists. It predicts a walking step for a skeleton with 55
 # degrees of freedom, of which 38 move (after Barman 2020, chapter V). The prediction is compared with measured human
 # gait. The same model then lifts a box.
 
@@ -20,9 +20,9 @@ torsor.human.draw(body)
 # %% [markdown]
 # ## Walking
 #
-# The motion and the ground reaction forces are computed together, for a step length of 0.6 m and a speed of 1.2 m/s.
-# The first run on a machine takes up to a minute, mostly for compilation. The default settings were tuned to the
-# measured curves below, so agreement with them does not validate the prediction.
+# The motion, the ground reaction forces, and the length, width and timing of the step are computed together from the
+# walking speed, 1.25 m/s by default. The first run on a machine takes one to two minutes, mostly for
+# compilation. No weight was fitted to the measured curves below.
 
 # %%
 result = walking(body).solve()

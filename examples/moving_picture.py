@@ -1,8 +1,8 @@
 """Create the animation of the README: an arm, a walking man and a parallel robot with the forces that move them.
 
 The arm follows a path with the timing that ``motion.retime`` computed; arrows are the forces in its joints. The man
-walks the stride of least effort at 1.2 m/s, and is shown with the ground reaction forces. The platform is shown with
-its leg forces. A .png file shows a walk with free steps at 1.25 m/s, at five instants of the stride.
+walks at 1.25 m/s, and is shown with the ground reaction forces. The platform is shown with its leg forces. A .png file
+shows the walk at five instants of the stride.
 
 python examples/moving_picture.py docs/torsor.gif            # two minutes, half of them for the first walk
 python examples/moving_picture.py docs/people/walk.png
@@ -20,7 +20,7 @@ import torsor
 from pages import platform_motion
 from torsor import motion
 from torsor.formats.meshes.triangles import Triangles, arrow, box
-from torsor.human import Step, Stride, walking
+from torsor.human import Stride, walking
 from torsor.motion import MotionProblem
 from torsor.spatial import about_z, axis_frame, make_pose
 from torsor.view.scene import Scene, timeline
@@ -35,7 +35,7 @@ BLUE, GREEN, STONE = (0.10, 0.42, 0.85), (0.12, 0.74, 0.30), (0.80, 0.82, 0.84)
 PLACES = -1.65, 0.05, 1.6  # m, along x of the world
 INSTANTS = 0.0, 0.2, 0.4, 0.6, 0.8  # parts of the stride
 SPACING, YAW = 1.25, -0.3  # m between the men of the strip, and by how much they turn to the eye, in rad
-LABELS = "An arm with its joint forces", "A tuned walk with ground forces", "A parallel robot with its leg forces"
+LABELS = "An arm with its joint forces", "A predicted walk with ground forces", "A parallel robot with its leg forces"
 WAYPOINTS = [
     [0.0, -1.5, 1.7, -1.2, -1.4, 0.0],
     [1.1, -0.9, 1.2, -1.6, -1.2, 0.8],
@@ -249,8 +249,7 @@ def drawn() -> list[Image.Image]:
 
 def strip() -> Image.Image:
     """Return the walk at several instants of the stride, side by side."""
-    free = walking(step=Step(speed=1.25, length="free", width="free"))
-    walker, picture, labels, shown = Walker(free, 0.0, YAW, 1), Picture(STRIP), dict[float, str](), list[Body]()
+    walker, picture, labels, shown = Walker(walking(), 0.0, YAW, 1), Picture(STRIP), dict[float, str](), list[Body]()
     for k, part in enumerate(INSTANTS):
         x, bodies = SPACING * (k - (len(INSTANTS) - 1) / 2), walker.bodies(part)
         ends = [each.corners[..., 0] for each in bodies if not each.near]

@@ -57,8 +57,8 @@ def platform() -> Page:
 
 
 def walk() -> Page:
-    """Return the page of a predicted walk, one stride at 1.2 m/s."""
-    return page(Stride(walking().solve()), title="A tuned walk: 73 kg, 1.2 m/s")
+    """Return the page of a predicted walk, one stride at 1.25 m/s."""
+    return page(Stride(walking().solve()), title="A predicted walk: 73 kg, 1.25 m/s")
 
 
 def tracking() -> Page:

@@ -1,21 +1,19 @@
-"""Predict two walks with 55 degrees of freedom: one from its speed alone, and the tuned default (Barman 2020).
+"""Predict a walk with 55 degrees of freedom from its speed alone, and compare it with measured people.
 
-The program prints tables of both strides, compared with measured people, and draws their moments and powers. In the
-same folder it writes their leg angles (walking_curves.png), three views of the body (human.png) and an animation of
-the walk with free steps (.gif):
+The program prints tables of the stride and draws its moments and powers. In the same folder it writes the leg angles
+(walking_curves.png), three views of the body (human.png) and an animation of the walk (.gif):
 
     python examples/walking.py walking.png
 """
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 import torsor
-from torsor.human import REFERENCES, Step, Stride, animate, draw, walking
+from torsor.human import REFERENCES, Stride, animate, draw, walking
 
 ANGLES = "hip_flexion", "knee_flexion", "ankle_flexion", "vertical"
 MOMENTS = "hip_extension", "knee_extension", "ankle_plantarflexion", "hip_power", "knee_power", "ankle_power"
@@ -24,15 +22,14 @@ TITLES = {"angle": "", "moment": " moment", "power": "", "force": " ground force
 PEOPLE = {"children": "children, mean ± SD (Schwartz 2008)", "adult": "one adult (Falisse 2019)"}
 
 
-def draw_curves(strides: Mapping[str, Stride], names: tuple[str, ...], columns: int, path: Path) -> None:
+def draw_curves(stride: Stride, names: tuple[str, ...], columns: int, path: Path) -> None:
     """Draw curves over the gait cycle, with measured ones; each band has the mean and deviation of one source."""
     rows = len(names) // columns
     figure, panels = plt.subplots(rows, columns, figsize=(3.5 * columns, 2.7 * rows + 0.7), layout="constrained")
     for axes, name in zip(panels.flat, names, strict=True):
         people = REFERENCES[name]
-        for (label, stride), style in zip(strides.items(), ("-", "--"), strict=True):
-            color = "#1f4e8c" if style == "-" else "#d9822b"
-            axes.plot(100 * stride.s, stride.curve(people), style, color=color, linewidth=1.8, label=label)
+        label = f"predicted, {stride.step.speed:g} m/s"
+        axes.plot(100 * stride.s, stride.curve(people), color="#1f4e8c", linewidth=1.8, label=label)
         for each in REFERENCES.values():
             percent = np.linspace(0.0, 100.0, len(each.mean))
             if each.curve == name and each.source == "children" and each.sd is not None:
@@ -54,14 +51,13 @@ def draw_curves(strides: Mapping[str, Stride], names: tuple[str, ...], columns: 
 
 def main(path: Path) -> None:
     """Print the tables and draw the pictures."""
-    free = walking(step=Step(speed=1.25, length="free", width="free")).solve(progress=True)
-    strides = {"free, 1.25 m/s": Stride(free), "default (tuned), 1.2 m/s": Stride(walking().solve(progress=True))}
-    for stride in strides.values():
-        print(stride.report())
-    draw_curves(strides, ANGLES, 4, path.with_name("walking_curves.png"))
-    draw_curves(strides, MOMENTS, 3, path)
+    result = walking().solve(progress=True)
+    stride = Stride(result)
+    print(stride.report())
+    draw_curves(stride, ANGLES, 4, path.with_name("walking_curves.png"))
+    draw_curves(stride, MOMENTS, 3, path)
     draw(torsor.library.human(), path=path.with_name("human.png"))
-    animate(free, path.with_suffix(".gif"))
+    animate(result, path.with_suffix(".gif"))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_report(parser)
     text = "solver (default: the solver of the problem, or ipopt)"
     parser.add_argument("--solver", choices=SOLVERS, metavar="NAME", help=f"{text}. Solvers: {', '.join(SOLVERS)}")
-    text = "tolerance of optimality and constraints (default: 1e-6; humans: 1e-5; free steps and runs: 1e-4)"
+    text = "tolerance of optimality and constraints (default: 1e-6; humans: 1e-5; walks and runs: 1e-4)"
     parser.add_argument("--tolerance", type=float, metavar="X", help=text)
     add_option(parser, "--iterations", " (default: 500; runs: 600)", type=int)
     parser.add_argument("--seconds", type=float, metavar="S", help="time limit (default: none)")
@@ -235,6 +235,6 @@ _EXAMPLES = (
 )
 _MAIN = "--output --plot --report --json --guess --iterations --seconds --progress --speed --length "
 _MAIN += "--slope --mass --height --starts --compare --box --from --to"
-_OPTIONS = {"version": "--formulation", "force": "--torque", "rate": "--torque-rate", "torque_rates": "--torque-rate"}
+_OPTIONS = {"force": "--torque", "rate": "--torque-rate", "torque_rates": "--torque-rate"}
 _OPTIONS |= {"u": "--weight", "ranges": "--range", "from_": "--from"}
 COMMAND = Command(_add_arguments, _run, _STATUSES, _EXAMPLES, _OPTIONS, _MAIN)

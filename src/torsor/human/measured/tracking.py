@@ -95,9 +95,9 @@ def measured_start(
     """Return the start for ``problem.solve(start=...)``: a measured motion from ``first`` to ``last`` (s).
 
     The motion may be a table with coordinate names, as written by ``torsor measure --mot``. The start is an array of
-    profiles (count, N), or, for a problem with a free duration such as a free walk, variables (n,) with the measured
+    profiles (count, N), or, for a problem with a free duration such as a walk, variables (n,) with the measured
     duration. The body starts above the origin, as in predicted walks. If the body lacks coordinates of the problem,
-    ModelError is raised. Profiles that terms add (force sharing of free steps) start at zero. A motion in different
+    ModelError is raised. Profiles that terms add (force sharing of walks) start at zero. A motion in different
     axes must first be rotated (``in_axes("left up forward")`` of the recording).
     """
     instance_of(problem, MotionProblem, WHERE, "problem", allowed="a MotionProblem")
