@@ -147,7 +147,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names))
     chosen = parser.parse_args().only
     warnings.simplefilter("ignore")  # these walks are optimal at the nodes only
-    print("| interpretation | band | effort | $r$ | force peaks |\n|---|---|---|---|---|", flush=True)
+    print("| interpretation | band (mm, mm/s) | effort | $r$ | vertical force peaks |")
+    print("|---|---|---|---|---|", flush=True)
     for reading in READINGS:
         if reading.name in chosen:
             print(row(reading), flush=True)

@@ -13,7 +13,7 @@ from torsor.reproduce.errata.erratum import MAX_CORRECTED_ERROR, Category
 from torsor.reproduce.item import Basis, Item, Kind, Result, Row, Verdict, power
 from torsor.reproduce.registry import DOCUMENTS, EDITORIAL, TEST, Document, percent
 
-TITLE = "The papers, reproduced"
+TITLE = "Reproduced papers"
 HEAD = ("what", "document", "ours", "difference", "predicted", "verdict")
 MARKDOWN_HEAD = ("quantity", "document", "Torsor", "predicted")
 COLOURS = {"agrees": "#1a7f37", "differs": "#9a6700", "fails": "#cf222e"}
