@@ -6,8 +6,8 @@
 If no files are given, all URDF files of the package example-robot-data are used. Drake reads SDF with libsdformat, the
 reference reader of the format. The mass matrix and the gravity, Coriolis and centrifugal forces are compared at a
 random state. Joints that follow others are free in Drake, so its results are projected onto the motion of the robot.
-Robots with physically impossible inertias are omitted, because Drake replaces these inertias. The exit code is 1 if a
-difference is above 1e-10.
+Robots with joints other than hinges and slides, or with physically impossible inertias, which Drake replaces, are
+omitted. The exit code is 1 if a difference is above 1e-10.
 """
 
 import argparse
