@@ -236,7 +236,7 @@ BLEND_COEFFICIENTS = 7  # coefficients of a blend
 MAX_WAYPOINTS = 2000
 MAX_BLEND_FRACTION = 0.45  # largest fraction of a straight piece that a blend replaces
 DEFAULT_INTERVALS, MIN_PIECE_INTERVALS = 360, 30  # default number of intervals of a path, and minimum per piece
-MAX_CACHED_GRIDS = 64  # grids with given knots
+MAX_CACHED_GRIDS = 64  # number of cached grids
 
 
 class JointPath(NamedTuple):
