@@ -396,7 +396,7 @@ def can_batch(problem: MotionProblem, given: Mapping[str, Any]) -> bool:
 
 
 def batch_settings(problem: MotionProblem, given: Mapping[str, Any]) -> SolveSettings:
-    """Return the ``given`` settings; the default solver is that of batches."""
+    """Return the ``given`` settings, with the batch solver as the default."""
     given = {key: value for key, value in given.items() if value is not None}
     return problem._settings({"solver": BATCH_SOLVER, **problem.settings, **given})
 
