@@ -29,7 +29,7 @@ class VectorLayout:
         return {name: slice(first, last) for name, first, last in zip(self.sizes, ends[:-1], ends[1:], strict=True)}
 
     def pack(self, count: int, **parts: ArrayLike) -> Array:
-        """Return rows (count, size) from parts (count, part size); (count,) for size 1, or a single shared row."""
+        """Return rows (count, size) from parts (count, part size), (count,) for size 1, or one row for all."""
         packed = np.empty((count, self.size))
         for name, size in self.sizes.items():
             part = np.asarray(parts[name], dtype=float)

@@ -366,7 +366,7 @@ class _Builder:
         return self.through(self.motion.columns(terms))
 
     def whole(self, terms: Sequence[Term]) -> Equations:
-        """Return the equations with the columns of the terms."""
+        """Return the equations, including the columns of the terms."""
         if not terms:
             return self.equations
         equations, Z = self.equations, self.equations.Z

@@ -188,7 +188,7 @@ def between(residuals: Array, counted: Flags) -> Array | None:
 
 
 def _end(quiet: Flags) -> int:
-    """Return the first lag m after which m + ``MIN_QUIET_LAGS`` consecutive lags are quiet, or all lags.
+    """Return the first lag m after which m + ``MIN_QUIET_LAGS`` consecutive lags are quiet, or the number of lags.
 
     The window grows with m because an oscillating autocorrelation is quiet at its zero crossings.
     """

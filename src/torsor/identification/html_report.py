@@ -116,7 +116,7 @@ def _prediction(found: Identified, validated: Identified | None) -> str:
 
 
 def _bar(percent: float, worst: float) -> str:
-    """Return a percentage with a bar."""
+    """Return HTML of a percentage with a bar."""
     if not np.isfinite(percent):
         return "not measured" if np.isnan(percent) else "no force"
     return f'<span class="bar" style="width:{5 * min(percent / worst, 1.0):.2f}em"></span>{percent:.3g} %'

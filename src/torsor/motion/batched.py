@@ -350,7 +350,7 @@ class _State:
 
     @property
     def bounded(self) -> tuple[Array, ...]:
-        """The first inputs of the kernels of the variables."""
+        """The first inputs of the variable kernels."""
         return self.x, self.z_low, self.z_high, self.low, self.high
 
     def values(self) -> dict[str, Array]:
@@ -500,7 +500,7 @@ class _Search:
     # Entering and leaving the batch
 
     def _enter(self, count: int) -> _State:
-        """Return the first points of the next waiting cases."""
+        """Return the initial points of the next waiting cases."""
         first, self.waiting = self.waiting[:count], self.waiting[count:]
         cases = np.asarray(first, like=self.starts)
         return self._begun(cases, self.starts[cases], self.warm)
@@ -972,7 +972,7 @@ class _Full(NamedTuple):
 
 
 class _Start(NamedTuple):
-    """The violation, the merit function and its slope (B,) where a line search starts."""
+    """Violation, merit function and its slope (B,) at the start of a line search."""
 
     theta: Array
     merit: Array

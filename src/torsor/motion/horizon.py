@@ -100,7 +100,7 @@ def pinned(n: int) -> ca.Function:
 
 
 def signs(n: int) -> ca.Function:
-    """Return the active set with all wrong signs corrected, given the solution for an active set."""
+    """Return the active set with all wrong signs corrected, from the solution for an active set."""
     inputs = symbols(n, "flags", "z_next", "tau", "excess", "limits")
     flags, z_next, tau, excess, limits = inputs.values()
     low, high, *_ = _limits_parts(limits, n)
@@ -262,7 +262,7 @@ class HorizonProgram:
         self._barrier = Chain(self._block, [before, backwards, forwards, after])
 
     def _call(self, kernel: Any, in_turn: bool = False) -> Call:
-        """Return a call of a function for all steps, at once or one after another."""
+        """Return a call of a function for all steps, in parallel or one after another."""
         found = []
         for title in (*kernel.signature.names_in, *kernel.signature.names_out):
             name = title.removesuffix("_next")

@@ -1,8 +1,8 @@
-"""Symmetric positive definite systems of one sparsity pattern, many at once, on a CPU or a GPU.
+"""Batches of symmetric positive definite systems with the same sparsity pattern, on a CPU or a GPU.
 
-On a CPU, the factorisation and the solution are compiled as straight-line code for the pattern, and computed for
-several systems in the lanes of vector registers; large systems are factorised one by one by LAPACK. On a GPU, where
-such code compiles slowly and uses few threads, matrices are factorised by blocks, with products of the array library.
+On a CPU, factorisation and solution are compiled as straight-line code for the pattern, which computes several systems
+in the lanes of vector registers. LAPACK factorises large systems one by one. On a GPU, where such code compiles slowly
+and uses few threads, matrices are factorised by blocks with matrix products of the array library.
 """
 
 from functools import cache, cached_property
@@ -19,16 +19,16 @@ from torsor.compiler.cache import source_hash
 from torsor.robot.kernels import Kernels
 from torsor.robot.target import Target
 
-MAX_COMPILED = 100_000  # largest number of operations of a factorisation that is compiled
-MAX_BLOCK = 16  # largest number of rows of the blocks of dense matrices
+MAX_COMPILED = 100_000  # largest number of operations of a compiled factorisation
+MAX_BLOCK = 16  # largest number of rows of a block of a dense matrix
 FIRST_SHIFT, SHIFT_GROWTH, NEXT_SHIFT_GROWTH = 1e-4, 100.0, 8.0
-MAX_SHIFT = 1e20  # relative to the largest diagonal entry
+MAX_SHIFT = 1e20  # largest diagonal shift, relative to the largest diagonal entry
 
 
 class Systems:
-    """Systems A x = r with a symmetric ``pattern`` (n, n), and the entries (B, nnz) of the lower triangles of A.
+    """Systems A x = r with a symmetric ``pattern`` (n, n) and entries (B, nnz) of the lower triangles of A.
 
-    The unknowns ``fixed`` are 0: their rows and columns are those of the unit matrix.
+    The unknowns ``fixed`` are 0, because their rows and columns are those of the unit matrix.
     """
 
     def __init__(self, pattern: Flags, fixed: Indices | None = None, device: str = "cpu"):
@@ -44,7 +44,7 @@ class Systems:
 
     @cached_property
     def method(self) -> "_Method":
-        """The way in which the systems are solved."""
+        """The solution method."""
         rows, columns = np.concatenate([self.rows, self.columns]), np.concatenate([self.columns, self.rows])
         pattern = ca.Sparsity.triplet(self.n, self.n, rows.tolist(), columns.tolist())
         filled = np.bincount(pattern.ldl(True)[0].get_triplet()[0], minlength=self.n)
@@ -53,13 +53,14 @@ class Systems:
         return _Compiled(self) if int(filled @ (filled + 1)) <= MAX_COMPILED else _Lapack(self)
 
     def kernels(self, name: str) -> Kernels:
-        """Return the compiled functions ``name`` for the device of the systems."""
+        """Return the compiled functions ``name`` for the device."""
         return Kernels(Target(device=self.device), lambda: f"{name} {source_hash('motion/linear_systems.py')}")
 
     def factorised(self, entries: Array, last: Array) -> "Factors":
-        """Return the factors of matrices; the diagonals of those that are not positive definite are shifted.
+        """Return the factors of matrices, with a shift of the diagonal if a matrix is not positive definite.
 
-        ``last`` (B,) are the last shifts, from which larger ones are tried. ``entries`` are changed accordingly.
+        ``last`` (B,) contains the previous shifts, from which increasing ones are tried. ``entries`` are modified
+        accordingly.
         """
         entries[:, self._fixed_entries] = 0.0
         entries[:, self.diagonal[self.fixed]] = 1.0
@@ -85,9 +86,9 @@ class Systems:
 
 
 class Factors:
-    """Factorised systems: the last ``shift`` of each diagonal (B,), and which matrices needed none.
+    """Factorised systems, with the ``shift`` (B,) of each diagonal, and flags of matrices that needed none.
 
-    ``is_factorised`` is false where no shift was sufficient; the solution there is meaningless.
+    ``is_factorised`` is False where no shift was sufficient, in which case the solution is meaningless.
     """
 
     def __init__(
@@ -103,26 +104,26 @@ class Factors:
         self.shift, self.is_convex, self.is_factorised = shift, is_convex, is_factorised
 
     def take(self, at: Indices) -> "Factors":
-        """Return some of the systems."""
+        """Return the systems ``at``."""
         arrays = self.shift[at], self.is_convex[at], self.is_factorised[at]
         return Factors(self._systems, self._entries[at], [values[at] for values in self._factors], *arrays)
 
     def solved(self, right: Array) -> Array:
-        """Return the solutions (B, k, n) for right-hand sides (B, k, n), which are changed; refined once."""
+        """Return the solutions (B, k, n), refined once, for right-hand sides (B, k, n), which are overwritten."""
         right[..., self._systems.fixed] = 0.0
         return self._systems.method.solved(self._entries, self._factors, right)
 
 
 class _Method(Protocol):
     def factors(self, entries: Array) -> tuple[list[Array], Flags]:
-        """Return arrays (B, ...) of factors, and which matrices are positive definite."""
+        """Return arrays (B, ...) of factors, and flags (B,) of positive definite matrices."""
 
     def solved(self, entries: Array, factors: list[Array], right: Array) -> Array:
         """Return the solutions (B, k, n), refined once."""
 
 
 class _Compiled:
-    """L D L^T with a fill-reducing order, as compiled code."""
+    """L D L^T factorisation with a fill-reducing order, as compiled code."""
 
     def __init__(self, systems: Systems):
         self._systems = systems
@@ -141,12 +142,12 @@ class _Compiled:
         )
 
     def factors(self, entries: Array) -> tuple[list[Array], Flags]:
-        """Return L^T and D, and which D are positive."""
+        """Return L^T and D, and flags (B,) of matrices with positive D."""
         upper, diagonal = self._kernels.kernel("factors", lambda: self._factor)(entries)
         is_positive: Flags = (diagonal > 0).all(axis=1) & np.isfinite(diagonal).all(axis=1)
         return [upper, diagonal], is_positive
 
-    @cache  # noqa: B019  # as long-lived as the compiled code
+    @cache  # noqa: B019  # the cache lives as long as the compiled code
     def _solution(self, k: int) -> ca.Function:
         n = self._systems.n
         upper, diagonal = ca.SX.sym("upper", self._upper.nnz()), ca.SX.sym("diagonal", n)
@@ -169,16 +170,16 @@ class _Compiled:
 
 
 class _Lapack:
-    """Cholesky factors of dense matrices, one by one."""
+    """Cholesky factorisation of dense matrices, one by one."""
 
     def __init__(self, systems: Systems):
         self._systems, self._lower = systems, systems.rows * systems.n + systems.columns
 
     def factors(self, entries: Array) -> tuple[list[Array], Flags]:
-        """Return lower factors (B, n, n), and which matrices have one."""
+        """Return lower factors (B, n, n), and flags (B,) of matrices that have one."""
         factors, ok = self._matrices(entries), np.ones(len(entries), dtype=bool)
         for k, own in enumerate(factors):
-            _, info = dpotrf(own.T, lower=0, clean=0, overwrite_a=1)  # in place: LAPACK sees the transpose
+            _, info = dpotrf(own.T, lower=0, clean=0, overwrite_a=1)  # in place; LAPACK uses the transpose
             ok[k] = not info and np.isfinite(own[-1, -1])
         return [factors], ok
 
@@ -199,7 +200,7 @@ class _Lapack:
 
 
 def _block_inverse(size: int) -> ca.Function:
-    """Return the function of a symmetric block that computes the inverse of its Cholesky factor, row by row."""
+    """Return the function that computes the inverse of the Cholesky factor of a symmetric block, row by row."""
     A = ca.SX.sym("A", size, size)
     L, inverse = ca.SX.zeros(size, size), ca.SX.zeros(size, size)
     for k in range(size):
@@ -218,11 +219,11 @@ class _Blocked:
     def __init__(self, systems: Systems):
         self._systems, count = systems, -(-systems.n // MAX_BLOCK)
         self._block = -(-systems.n // count)
-        size = count * self._block  # with unit rows at the end, so that all blocks have one size
+        size = count * self._block  # padded with unit rows, so that all blocks have the same size
         places = np.full((size, size), -1)
         places[: systems.n, : systems.n] = systems.places
         unit = np.arange(systems.n, size)
-        places[unit, unit] = len(systems.rows)  # the index of an added 1; -1 is that of an added 0
+        places[unit, unit] = len(systems.rows)  # index of an added 1; -1 is the index of an added 0
         self._places = array_module(systems.device).asarray(places)
 
     @cached_property
@@ -238,7 +239,7 @@ class _Blocked:
         return result
 
     def factors(self, entries: Array) -> tuple[list[Array], Flags]:
-        """Return the inverses of the Cholesky factors, and which of them are finite."""
+        """Return the inverses of the Cholesky factors, and flags (B,) of finite ones."""
         A, size = self._dense(entries), self._block
         inverse = np.zeros_like(A)
         for first in range(0, len(self._places), size):

@@ -1,7 +1,7 @@
-"""Many cases of one motion problem: cases with the same structure are solved in one batch.
+"""Many cases of a motion problem, in which cases with the same structure are solved in one batch.
 
-A case is a set of values: arguments of the function that made the problem, or named data of any problem. Cases that the
-batch does not solve, and problems that it does not support, are solved one by one.
+A case is a set of values: arguments of the function that created the problem, or named data of any problem. Cases that
+the batch does not solve, and problems that it does not support, are solved one by one.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -46,17 +46,17 @@ from torsor.motion.wide.cases import WIDTH, WideCases, wide_structure_of, withou
 from torsor.optimisation import Outcome, Settings, Watch
 from torsor.robot.robot import Robot
 
-BATCH_SOLVER = "condensed"  # the method of the batch
-SMOOTHER_MU = 1e-3  # least barrier parameter of searches from solutions with smoother costs
-FINER_CASES = {"cpu": 16, "cuda": 1024}  # cases that are checked between the nodes at a time
-MAX_JOB = 2 * WIDTHS["cpu"]  # cases that a process solves together, so that processes end at about the same time
-_INERTIAL = ("mass", "com", "inertia")  # fields of links that a payload changes
+BATCH_SOLVER = "condensed"  # solver of the batch
+SMOOTHER_MU = 1e-3  # smallest barrier parameter of searches from solutions with smoother costs
+FINER_CASES = {"cpu": 16, "cuda": 1024}  # number of cases that are checked between the nodes together
+MAX_JOB = 2 * WIDTHS["cpu"]  # largest number of cases per job of a process, so that processes end at similar times
+_INERTIAL = ("mass", "com", "inertia")  # fields of links that payloads change
 
 P = TypeVar("P", bound=ProblemStatement)
 
 
 class Origin(NamedTuple):
-    """The function that made a problem, its arguments, and the names of the data that some arguments set."""
+    """The function that created a problem, its arguments, and the names of data that arguments set."""
 
     function: Callable[..., Any]
     values: tuple[Any, ...]
@@ -64,7 +64,7 @@ class Origin(NamedTuple):
     data: Mapping[str, str] = MappingProxyType({})
 
     def with_case(self, case: Mapping[str, Any]) -> Any:
-        """Return the problem with different values of some arguments."""
+        """Return the problem with arguments replaced by those of ``case``."""
         return self.function(*self.values, **{**self.given, **case})
 
 
@@ -76,10 +76,10 @@ def with_case(problem: P, case: Any, index: int) -> P:
 
 
 def build(problem: ProblemStatement, other: ProblemStatement, index: int) -> None:
-    """Build the program of a case with the symbols of another problem; raise ModelError if its data are invalid."""
+    """Build the program of ``other`` with the symbols of ``problem``; raise ModelError if its data are invalid."""
     try:
         problem.share_with(other)
-        other.program.row_lower  # noqa: B018  # bounds are read when the program is built
+        other.program.row_lower  # noqa: B018  # validates the bounds
     except ModelError as error:
         raise error.inside(f"case {index}") from None
 
@@ -103,7 +103,7 @@ def made(problem: P, case: Any, index: int) -> P:
 
 
 def _with_data(problem: P, case: Mapping[str, Any]) -> P:
-    """Return the problem with other values of "TERM.FIELD", "phase.FIELD", shared numbers, and "robot"."""
+    """Return the problem with values of "TERM.FIELD", "phase.FIELD", shared numbers and "robot" replaced."""
     parts: dict[str, tuple[list[Any], str]] = {
         "phases": (list(problem.stages), "phase"),
         "objective": (list(problem.costs), ""),
@@ -130,7 +130,7 @@ def _with_data(problem: P, case: Mapping[str, Any]) -> P:
 
 
 def with_one_robot(problem: P, others: list[P]) -> list[P]:
-    """Return problems with one parametric robot if theirs differ only in numbers (``_is_alike``), which are inputs."""
+    """Return problems with one parametric robot if their robots differ only in numbers (``_is_alike``)."""
     base, robots = problem.robot, {id(other.robot): other.robot for other in others}
     plain = {key: robot for key, robot in robots.items() if isinstance(robot, Robot)}
     if not isinstance(base, Robot) or len(plain) < len(robots) or {id(base)} == set(robots):
@@ -167,7 +167,7 @@ def _is_alike(one: Robot, other: Robot) -> bool:
 def solve_cases(
     problem: ProblemStatement, cases: Sequence[Any], settings: SolveSettings, device: str = "cpu", workers: int = 1
 ) -> list[Solution]:
-    """Return the solutions of all cases, in their order; batches are solved on ``device``."""
+    """Return the solutions of all cases, in order; batches are solved on ``device``."""
     whole_number(workers, problem.name, "workers", most=None if device == "cpu" else 1)
     if isinstance(cases, (str, Mapping)) or not isinstance(cases, Iterable):
         raise ModelError(argument="cases", value=cases, where=problem.name, allowed="a list of dicts")
@@ -185,7 +185,7 @@ def solve_cases(
 
 def _searches(problem: ProblemStatement, cases: Sequence[Any], settings: SolveSettings, device: str) -> "Searches":
     """Return the searches of cases."""
-    with suppress(ModelError):  # the data of the problem itself may be invalid
+    with suppress(ModelError):  # the data of the original problem may be invalid
         if batch_structure(problem, settings) is not None:
             origin = problem.__dict__.get("origin")
             varied = varied_ends(problem, cases, {} if origin is None else origin.data, origin is None)
@@ -198,11 +198,11 @@ def _searches(problem: ProblemStatement, cases: Sequence[Any], settings: SolveSe
 
 
 class Searches:
-    """Problems, the start (n,) of each, the settings of all, and the device of the batches.
+    """Problems with their starts (n,), common settings, and the device of the batches.
 
-    ``known`` is given if the problems differ only in known control points, which are then (B, N, P) for each phase.
-    If ``continued``, each search starts from the solution of a similar one. ``templates`` belongs to this process and
-    has an entry for each structure.
+    If the problems differ only in known control points, ``known`` contains these points (B, N, P) for each phase. If
+    ``continued``, each search starts from the solution of a similar one. ``templates`` contains the templates of this
+    process by structure.
     """
 
     def __init__(
@@ -222,7 +222,7 @@ class Searches:
         return Searches, (self.problems, self.starts, self.settings, self.device, self.known, self.continued)
 
     def take(self, members: Sequence[int]) -> "Searches":
-        """Return some of the searches."""
+        """Return the searches ``members``."""
         known = None if self.known is None else [points[members] for points in self.known]
         problems, starts = [self.problems[index] for index in members], [self.starts[index] for index in members]
         return Searches(problems, starts, self.settings, self.device, known)
@@ -241,7 +241,7 @@ class Searches:
 
 
 class Template:
-    """The data that batches of one structure share, also at the nodes of a finer grid."""
+    """Data shared by batches of one structure, including those at the nodes of a finer grid."""
 
     def __init__(self, program: Program, device: str):
         self._program, self.order, self._cases = program, np.arange(program.m), None
@@ -263,18 +263,18 @@ class Template:
         return Cases.of([problem.program for problem in searches.problems], self._cases.device, self._cases)
 
     def finer(self, cases: Cases | WideCases) -> Cases | WideCases | None:
-        """Return cases at the nodes of the finer grid; None if terms have data."""
+        """Return the cases at the nodes of the finer grid, or None if terms have data."""
         return cases.on(self._fine) if isinstance(cases, WideCases) else cases.on(self._fine, self._finer)
 
 
 class _Found:
-    """The solution of a search. Only its difference from the problem of the search is sent between processes."""
+    """The solution of a search; only its differences from the problem of the search are sent between processes."""
 
     def __init__(self, index: int, problem: ProblemStatement, solution: Solution):
         self.index, self._problem, self._solution = index, problem, solution
 
     def solution(self, problem: ProblemStatement) -> Solution:
-        """Return the solution, given the problem of the search."""
+        """Return the solution, using the problem of the search."""
         return self._solution
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -288,23 +288,23 @@ class _Found:
 
 @dataclass(frozen=True, eq=False)
 class _Sent:
-    """A solution from another process, without its problem, and the fields in which that problem differs."""
+    """A solution from another process without its problem, and the fields in which its problem differs."""
 
     index: int
     without_problem: Solution
     changes: dict[str, Any]
 
     def solution(self, problem: ProblemStatement) -> Solution:
-        """Return the solution, given the problem of the search."""
+        """Return the solution, using the problem of the search."""
         return replace(self.without_problem, problem=problem.changed(**self.changes) if self.changes else problem)
 
 
 def solve_searches(searches: Searches, workers: int, title: str) -> list[Solution | None]:
-    """Return the solution of each search, and None for those that had not begun when Ctrl-C was pressed.
+    """Return the solution of each search, or None if it had not started when Ctrl-C was pressed.
 
-    Searches with one structure are solved in batches; the others, and those that a batch does not solve, are solved one
-    by one. The first search of a structure is solved in this process, which compiles the functions for all. If Ctrl-C
-    is pressed before any search has ended, while functions are compiled, KeyboardInterrupt is raised.
+    Searches with the same structure are solved in batches. The others, and those that a batch does not solve, are
+    solved one by one. The first search of a structure is solved in this process, which compiles the functions for all.
+    If Ctrl-C is pressed during compilation, before any search has ended, KeyboardInterrupt is raised.
     """
     problems, settings = searches.problems, searches.settings
     result: list[Solution | None] = [None] * len(problems)
@@ -323,11 +323,11 @@ def solve_searches(searches: Searches, workers: int, title: str) -> list[Solutio
     return result
 
 
-_Job = tuple[Any, list[int], list[Outcome] | None]  # a structure, its searches, and the outcomes from which they start
+_Job = tuple[Any, list[int], list[Outcome] | None]  # structure, searches, and initial outcomes
 
 
 def _each(searches: Searches, workers: int, monitor: Here) -> Iterator[_Found]:
-    """Yield the solutions as they are found."""
+    """Yield the solutions in order of completion."""
     left = dict.fromkeys(range(len(searches.problems)))
     for found in (_from_neighbours if searches.continued else _in_batches)(searches, workers, monitor):
         del left[found.index]
@@ -336,13 +336,13 @@ def _each(searches: Searches, workers: int, monitor: Here) -> Iterator[_Found]:
     if workers > 1 and left and not monitor.is_stopped:
         index = next(iter(left))
         program, x = searches.problems[index].program, searches.starts[index]
-        with np.errstate(all="ignore"):  # compile before processes are created
+        with np.errstate(all="ignore"):  # compiled before processes are created
             program.value(x), program.jacobian(x), program.hessian(x, np.zeros(program.m), 1.0)
     yield from results(_solve_one, searches, list(left), workers, monitor)
 
 
 def _in_batches(searches: Searches, workers: int, monitor: Here) -> Iterator[_Found]:
-    """Yield the solutions that batches of searches with one structure find."""
+    """Yield the solutions of batches of searches with the same structure."""
     groups = searches.groups()
     first: list[_Job] = [(structure, members[:1], None) for structure, members in groups.items() if workers > 1]
     jobs = list[_Job]()
@@ -363,7 +363,7 @@ def _from_neighbours(searches: Searches, workers: int, monitor: Here) -> Iterato
         solved, parents = dict[int, Solution](), dict[int, int]()
         for wave in waves(points, workers * WIDTH, workers):
             parents.update(wave)
-            for k, parent in wave:  # the nearest one that was solved, or itself
+            for k, parent in wave:  # the nearest solved one, or itself
                 while parent not in solved and parents[parent] != parent:
                     parent = parents[parent]
                 parents[k] = parent if parent in solved else k
@@ -381,7 +381,7 @@ def _from_neighbours(searches: Searches, workers: int, monitor: Here) -> Iterato
 
 
 def _moved(problem: ProblemStatement, neighbour: Solution) -> Outcome:
-    """Return the outcome of a neighbouring problem with its variables moved."""
+    """Return the outcome of a neighbouring problem, with its variables shifted."""
     return replace(neighbour.outcome, x=moved(problem, neighbour, neighbour.x))
 
 
@@ -389,7 +389,7 @@ def _groups(problems: Sequence[ProblemStatement], settings: SolveSettings) -> di
     """Return the problems that a batch can solve, by structure."""
     groups: dict[Any, list[int]] = {}
     for index, problem in enumerate(problems):
-        with suppress(ModelError):  # raised again where the problem is solved alone
+        with suppress(ModelError):  # raised again when the problem is solved separately
             structure = batch_structure(problem, settings)
             if structure is not None:
                 groups.setdefault(structure, []).append(index)
@@ -409,12 +409,12 @@ def solve_together(problems: Sequence[ProblemStatement], settings: SolveSettings
 
 
 def _solve_some(searches: Searches, job: _Job, monitor: Monitor) -> list[_Found]:
-    """Return the solutions of searches with one structure, without those that the batch does not solve."""
+    """Return the solutions of searches with the same structure, except those that the batch does not solve."""
     structure, members, warm = job
     some = searches.take(members)
     if warm is not None:
         some.starts = [outcome.x for outcome in warm]
-    with uncollected():  # thousands of results would be searched repeatedly
+    with uncollected():  # the garbage collector would repeatedly search thousands of results
         batch = solve_group(some, searches.template(structure, some.problems[0]), monitor, warm)
     pairs = zip(members, some.problems, batch, strict=True)
     return [_Found(index, problem, found) for index, problem, found in pairs if found is not None]
@@ -428,7 +428,7 @@ def _solve_one(searches: Searches, index: int, monitor: Monitor) -> _Found:
 
 
 def batch_structure(problem: ProblemStatement, settings: SolveSettings) -> tuple[Any, ...] | None:
-    """Return a key that is equal for problems that can be solved in one batch; None if a problem cannot be batched."""
+    """Return a key that is equal for problems that can be solved in one batch, or None for other problems."""
     is_plain = not (settings.feasible_first or settings.tie_break or settings.refine)
     is_plain = is_plain and settings.solver == BATCH_SOLVER and not np.isfinite(settings.seconds)
     costs: Sequence[Cost] = problem.costs
@@ -440,7 +440,7 @@ def batch_structure(problem: ProblemStatement, settings: SolveSettings) -> tuple
 def _alone(problem: ProblemStatement, start: Array, settings: SolveSettings) -> Solution:
     """Return the solution of one problem; if it is infeasible, the nearest motion.
 
-    The status of a start at which values are not finite states the error.
+    If values are not finite at the start, the status states the error.
     """
     try:
         with np.errstate(all="ignore"):
@@ -455,7 +455,7 @@ def _alone(problem: ProblemStatement, start: Array, settings: SolveSettings) -> 
 
 
 def _unsolved(problem: ProblemStatement, x: Array, status: str, settings: SolveSettings) -> Solution:
-    """Return a start as the result of a search that did not begin."""
+    """Return the start as the result of a search that has not begun."""
     program = problem.program
     with np.errstate(all="ignore"):
         objective = float(program.value(x)[0])
@@ -471,10 +471,10 @@ def solve_group(
     warm: Sequence[Outcome] | None = None,
     mu: float = MIN_WARM_MU,
 ) -> list[Solution | None]:
-    """Return the solutions of searches with one structure, None for those that the batch does not solve.
+    """Return the solutions of searches with the same structure, or None for those that the batch does not solve.
 
-    ``warm`` are the outcomes of neighbouring problems, from which the searches start with barrier parameters of at
-    least ``mu``.
+    ``warm`` contains the outcomes of neighbouring problems, from which the searches start, with barrier parameters of
+    at least ``mu``.
     """
     problems, starts, settings, began = searches.problems, searches.starts, searches.settings, perf_counter()
 
@@ -524,7 +524,7 @@ def _outcomes(
     warm: Sequence[Outcome] | None = None,
     mu: float = MIN_WARM_MU,
 ) -> tuple[Cases | WideCases, list[BatchOutcome | None]]:
-    """Return the batch of searches, and its outcomes with multipliers of the rows of the programs."""
+    """Return the batch of searches, and its outcomes with the multipliers of the program rows."""
     cases, first = template.cases(searches), None
     placed = array_module(cases.device).asarray
     if warm is not None:
@@ -552,7 +552,7 @@ def _smoother(searches: Searches) -> Searches | None:
 def _solve_from_smoother(
     searches: Searches, smoother: Searches, template: Template, monitor: Monitor | None
 ) -> list[Solution | None]:
-    """Return the solutions of searches that start from loose solutions with smoother costs."""
+    """Return the solutions of searches, started from solutions with smoother costs and a loose tolerance."""
     settings, result = searches.settings, cast(list[Solution | None], [None] * len(searches.problems))
     loose = Settings(max(LOOSE_TOLERANCE, settings.tolerance), max(1, settings.iterations // 2))
     there = Template(smoother.problems[0].program, smoother.device)
@@ -571,7 +571,7 @@ def _solve_from_smoother(
 
 
 def _between_nodes(finer: Cases | WideCases | None, required: Flags, outcomes: Sequence[BatchOutcome | None]) -> Array:
-    """Return the largest violation (B,) of each solution on a grid ten times finer, or infinity if it is not known."""
+    """Return the largest violation (B,) of each solution on a grid ten times finer; infinity if it is unknown."""
     worst = np.full(len(outcomes), np.inf)
     if finer is None:
         return worst

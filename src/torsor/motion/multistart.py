@@ -1,4 +1,4 @@
-"""Solutions of one problem from many starts, in one batch or one by one, in several processes."""
+"""Solutions of a problem from many starts, in batches or one by one, in one or more processes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,12 +13,12 @@ from torsor.motion.statement import ProblemStatement
 
 S = TypeVar("S", bound=Solution)
 
-SAME_OPTIMUM_TOLERANCE = 1e-4  # relative difference within which two objectives belong to the same optimum
+SAME_OPTIMUM_TOLERANCE = 1e-4  # largest relative difference between objectives of the same optimum
 
 
 @dataclass(frozen=True)
 class Multistart(Generic[S]):
-    """Results from random starts, best first: solved ones by objective, then the others.
+    """Results from random starts, best first: solved ones by objective, followed by the others.
 
     ``seeds`` contains the seed of each result. ``reached`` is the number of results within 1e-4 of the best objective.
     """
@@ -42,7 +42,7 @@ class Multistart(Generic[S]):
 
     @property
     def reached(self) -> int:
-        """The number of starts that reached the best objective."""
+        """Number of starts that reached the best objective."""
         least = self.best.objective
         return sum(
             result.is_solved and result.objective <= least + SAME_OPTIMUM_TOLERANCE * abs(least)
@@ -56,7 +56,7 @@ class Multistart(Generic[S]):
 def solve_from_starts(
     problem: ProblemStatement, starts: Sequence[Array], seeds: Sequence[int], workers: int, settings: SolveSettings
 ) -> Multistart[Solution]:
-    """Return the solutions from given variables (n,), each with a seed; see ``MotionProblem.multistart``.
+    """Return the solutions from start variables (n,) with seeds; see ``MotionProblem.multistart``.
 
     After Ctrl-C, the solutions found so far are returned; if there are none, KeyboardInterrupt is raised.
     """

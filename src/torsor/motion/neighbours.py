@@ -1,8 +1,8 @@
-"""The order in which similar problems are solved, each of them from the solution of a similar one.
+"""Solution order of similar problems, each of which starts from the solution of a similar one.
 
-Problems are compared by their data. The first one is nearest to the mean. It is followed by the problems that are
-farthest from those before, in waves that can be solved together: the first wave has one problem for each process, and
-each of the others as many as all before it, so that the distances shrink from wave to wave.
+Problems are compared by their data. The first problem is the one nearest to the mean. The next ones are those farthest
+from the previous problems, in waves that can be solved together. The first wave has one problem per process, and each
+other wave has as many as all previous waves, so distances decrease from wave to wave.
 """
 
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ import numpy as np
 
 from torsor.base.arrays import Array
 
-SAME = 1e-9  # range of a number, relative to its size, below which it counts as constant
+SAME = 1e-9  # range of a number, relative to its magnitude, below which it counts as constant
 
 
 def features(data: Sequence[Array]) -> Array:
-    """Return points (B, count) whose distances measure how much B problems differ in each array (B, ...) of data."""
+    """Return points (B, count) whose distances measure the differences of B problems in arrays (B, ...) of data."""
     parts = [np.zeros((len(data[0]), 1))]
     for values in data:
-        flat = np.nan_to_num(values.reshape(len(values), -1), posinf=0.0, neginf=0.0)  # bounds that do not exist
+        flat = np.nan_to_num(values.reshape(len(values), -1), posinf=0.0, neginf=0.0)  # replaces missing bounds
         spread = np.ptp(flat, axis=0)
         differs = spread > SAME * np.abs(flat).max(axis=0)
         if differs.any():
@@ -28,9 +28,9 @@ def features(data: Sequence[Array]) -> Array:
 
 
 def waves(points: Array, largest: int, first: int = 1) -> list[list[tuple[int, int]]]:
-    """Return the waves of at most ``largest`` problems: pairs of a problem and the nearest one of earlier waves.
+    """Return waves of at most ``largest`` problems: pairs of a problem and its nearest one in earlier waves.
 
-    The ``first`` problems are the first wave, and are paired with themselves.
+    The first wave contains ``first`` problems, paired with themselves.
 
     Example:
         >>> waves(np.array([[0.0], [1.0], [2.0], [3.0], [3.9]]), largest=8)
@@ -39,7 +39,7 @@ def waves(points: Array, largest: int, first: int = 1) -> list[list[tuple[int, i
         [[(2, 2), (0, 0), (4, 4)], [(1, 2), (3, 4)]]
     """
     centre = int(np.argmin(((points - points.mean(axis=0)) ** 2).sum(axis=1)))
-    distance, nearest = np.full(len(points), np.inf), np.arange(len(points))  # of problems that are not in a wave
+    distance, nearest = np.full(len(points), np.inf), np.arange(len(points))  # for problems that are not yet in a wave
     result, count = list[list[tuple[int, int]]](), 0
     while count < len(points):
         parents, wave = nearest.copy() if result else np.arange(len(points)), list[tuple[int, int]]()

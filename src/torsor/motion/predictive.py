@@ -1,9 +1,9 @@
 """Model predictive control of arms: ``mpc`` plans the motion over a receding horizon at every call.
 
-In each step, of length h, the acceleration is constant and the torque is that in the middle of the step (the implicit
-midpoint rule). The objective weights errors of positions, velocities and accelerations, so the dynamics matter only for
-the torque bounds. Each call linearises the torque about the last plan and solves one quadratic program (real-time
-iteration: Diehl, Bock and Schlöder 2005); see ``torsor.motion.horizon``.
+In each step of length h, the acceleration is constant, and the torque is that at the midpoint of the step (implicit
+midpoint rule). The objective weights errors of positions, velocities and accelerations, so the dynamics only affect the
+torque bounds. Each call linearises the torque about the previous plan and solves one quadratic program (real-time
+iteration, Diehl, Bock and Schlöder 2005); see ``torsor.motion.horizon``.
 """
 
 from collections.abc import Sequence
@@ -29,13 +29,13 @@ from torsor.motion import horizon as program
 from torsor.robot.about import about_controller
 from torsor.robot.robot import Robot
 
-WEIGHTS = 1.0, 5e-3, 6.25e-6  # of positions, velocities and accelerations: a critically damped loop with 20 rad/s
+WEIGHTS = 1.0, 5e-3, 6.25e-6  # of positions, velocities and accelerations, for a critically damped loop with 20 rad/s
 LIMIT_WEIGHT = 1e5  # weight of a position beyond its bound, relative to the weight of its error
-DOUBLINGS = 40  # of the horizon, so that the terminal cost has converged for any weights
+DOUBLINGS = 40  # doublings of the horizon, after which the terminal cost has converged for all weights
 
 
 def torque_model(robot: Robot) -> ca.Function:
-    """Return D, M, e and d, packed, of a step, linearised about the motion from z to z_next; h (s) is its length."""
+    """Return packed D, M, e and d of a step with length h (s), linearised about the motion from z to z_next."""
     names = ("z", "z_next", "target", "target_next")
     inputs = program.symbols(robot.nv, *names) | {"h": ca.SX.sym("h")}
     *ends, h = inputs.values()
@@ -51,9 +51,9 @@ def torque_model(robot: Robot) -> ca.Function:
 
 
 def endless_cost(weights: Array) -> Array:
-    """Return P (n, 2, 2) of the cost x^T P x / 2 of errors over an infinite horizon without bounds.
+    """Return P (n, 2, 2) of the unbounded infinite-horizon cost x^T P x / 2 of errors.
 
-    ``weights`` (3, n) are those of b, q and h v. The Riccati equation is solved by doubling the horizon.
+    ``weights`` (3, n) are the weights of b, q and h v. The Riccati equation is solved by doubling the horizon.
     """
     A, G = np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([0.5, 1.0])
     G, P = np.outer(G, G) / weights[0][:, None, None], np.eye(2) * weights[1:].T[:, None]
@@ -69,11 +69,11 @@ STATE_ARRAYS = *("z", "target", "cost", "model", "factors", "rows", "flags", "in
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """The plan of one call: ``q`` and ``v`` (horizon + 1, nv) at ``times`` (s), and ``tau`` (horizon, nv) between them.
+    """The plan of a call: ``q`` and ``v`` (horizon + 1, nv) at ``times`` (s), and ``tau`` (horizon, nv) in between.
 
-    ``status`` is "solved", or "inexact" if the active set was still wrong after the last of the ``passes``; then the
-    plan is near the optimum, and may exceed bounds slightly. ``residual`` (N m or N) is the largest difference between
-    ``tau`` and the torques that the motion requires. It is 0 if the plan solves the nonlinear problem too.
+    ``status`` is "solved", or "inexact" if the active set was still wrong after the last of the ``passes``; the plan is
+    then near the optimum and may slightly exceed bounds. ``residual`` (N m or N) is the largest difference between
+    ``tau`` and the torques required by the motion. It is 0 if the plan also solves the nonlinear problem.
     """
 
     times: Array
@@ -86,7 +86,7 @@ class Prediction:
 
 
 class PredictiveController:
-    """A controller of an arm with a receding horizon, created by ``mpc``. It stores the plan of the last call.
+    """A receding-horizon controller of an arm, created by ``mpc``, which stores the plan of the last call.
 
     ``reference`` is the desired motion, and ``horizon`` is the number of steps of length ``dt`` (s). If the time of a
     call is before that of the last call, or more than the horizon after it, the plan is discarded.
@@ -103,8 +103,8 @@ class PredictiveController:
         self._arrays["limits"][0] = limits
         weights, P, k = limits[6 * n : 9 * n].reshape(3, n), np.zeros((2 * n, 2 * n)), np.arange(n)
         P.reshape(2, n, 2, n)[:, k, :, k] = endless_cost(weights)
-        P -= np.diag(weights[1:].ravel())  # the weight of the last state is added with its bounds
-        self._arrays["cost"][-1, : -2 * n] = P[np.triu_indices(2 * n)]  # symmetric: these are its columns
+        P -= np.diag(weights[1:].ravel())  # the weight of the last state is added together with its bounds
+        self._arrays["cost"][-1, : -2 * n] = P[np.triu_indices(2 * n)]  # P is symmetric, so these are its columns
 
     def __repr__(self) -> str:
         return f"<PredictiveController of {self.robot.name!r}, {self.horizon} steps of {self.dt:g} s>"
@@ -114,10 +114,10 @@ class PredictiveController:
         self._time = np.nan
 
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike, target: Maybe = None) -> Array:
-        """Return the torques (nv) for the next ``dt``, at time t (s), positions q (nv) and velocities v (nv).
+        """Return the torques (nv,) for the next ``dt``, at time t (s), positions q (nv,) and velocities v (nv,).
 
-        ``target`` replaces the reference in this call: positions (nv), or positions (horizon + 1, nv) at t, t + dt and
-        so on, whose velocities are finite differences.
+        ``target`` replaces the reference in this call: positions (nv,), or positions (horizon + 1, nv) at t, t + dt and
+        so on, with finite-difference velocities.
         """
         n, h, where, arrays = self.robot.nv, self.dt, self._where, self._arrays
         q, v, now = vectors(q, n, where, "q"), vectors(v, n, where, "v"), number(t, where, "t")
@@ -136,7 +136,7 @@ class PredictiveController:
         return tau
 
     def _set_target(self, t: float, target: Maybe) -> None:
-        """Set the states of the reference; positions beyond a bound are replaced by the bound, at rest."""
+        """Set the states of the reference; positions beyond a bound are replaced with the bound, at rest."""
         n, h, where, aims = self.robot.nv, self.dt, self._where, self._arrays["target"]
         q: Array
         v: Array
@@ -153,13 +153,13 @@ class PredictiveController:
         np.multiply(h * v, aims[:, :n] == q, out=aims[:, n:])
 
     def _shift(self, steps: float, z: Array) -> None:
-        """Move the plan by a number of steps and let it begin at z; without a plan, all states are z."""
+        """Shift the plan by a number of steps and start it at z; without a plan, all states are z."""
         plan, flags, last = self._arrays["z"], self._arrays["flags"], self.horizon
         if not 0 <= steps <= last:
             plan[:], flags[:] = z, 0.0
             return
         before = np.arange(last + 1) + int(steps)
-        nodes, following = (plan[np.minimum(each, last)] for each in (before, before + 1))  # the last state is held
+        nodes, following = (plan[np.minimum(each, last)] for each in (before, before + 1))  # repeats the last state
         plan[:] = nodes + (steps - int(steps)) * (following - nodes)
         plan[0] = z
         flags[:] = flags[np.minimum(np.arange(last) + int(steps + 0.5), last - 1)]
@@ -183,12 +183,12 @@ class PredictiveController:
         return Prediction(self._time + self._grid, q, v, tau, "solved" if is_solved else "inexact", passes, residual)
 
     def export_c(self, folder: str | Path, name: str = "torsor_mpc", overwrite: bool = True) -> list[Path]:
-        """Write the controller as self-contained C99 into a folder and return the paths of its files.
+        """Write the controller as self-contained C99 code to a folder, and return the paths of its files.
 
-        ``NAME_step.h`` defines the struct ``NAME_state``, which stores the plan, and the function ``NAME_step``. It
-        takes the state and the reference over the horizon, and computes the torques. Bounds and weights are constants
-        of the code, which allocates no memory and calls only libm. The header states the order and units of all arrays,
-        the period, the memory size and the return value. Numbers have double precision.
+        ``NAME_step.h`` defines the struct ``NAME_state``, which stores the plan, and the function ``NAME_step``, which
+        computes the torques from the state and the reference over the horizon. Bounds and weights are constants in the
+        code, which allocates no memory and calls only libm. The header states the order and units of all arrays, the
+        period, the memory size and the return value. Numbers have double precision.
 
         Example:
             >>> import tempfile
@@ -244,15 +244,15 @@ def mpc(
 ) -> PredictiveController:
     """Return a controller that minimises the tracking error over the next ``horizon`` steps of ``dt`` (s).
 
-    ``reference`` is a motion, samples, a function of time or constants (see ``control.reference``). Use the controller
-    with ``simulate(..., controller=law, control_period=dt)``. ``weights`` are those of the squared errors of positions,
-    velocities and accelerations, each one number or one per coordinate. While no bound is active, the closed loop is
-    that of the infinite-horizon LQR with these weights; its bandwidth is about (w_position / w_acceleration)^(1/4), in
-    rad/s.
+    ``reference`` is a motion, samples, a function of time, or constants (see ``control.reference``). Use the controller
+    with ``simulate(..., controller=law, control_period=dt)``. ``weights`` are the weights of the squared errors of
+    positions, velocities and accelerations, each one number or one per coordinate. While no bound is active, the closed
+    loop is that of the infinite-horizon LQR with these weights; its bandwidth is approximately (w_position /
+    w_acceleration)^(1/4), in rad/s.
 
-    Bounds are one number, one per coordinate, or {name: number}; the default is the bound of the robot. Torques are
-    always within ``torque`` (N m or N). ``velocity`` (rad/s or m/s), ``lower`` and ``upper`` (positions, rad or m) are
-    soft constraints, so that a plan always exists. The robot must be a tree with rigid joints and without quaternions.
+    Bounds are one number, one per coordinate, or {name: number}, by default those of the robot. Torques are always
+    within ``torque`` (N m or N). ``velocity`` (rad/s or m/s), ``lower`` and ``upper`` (positions, rad or m) are soft
+    constraints, so a plan always exists. The robot must be a tree with rigid joints and without quaternions.
     Computations use float64 and one core, regardless of ``robot.target``.
 
     Example:

@@ -1,4 +1,4 @@
-"""Motion problems and their results, the two main user classes, which refer to each other."""
+"""The two main user classes, motion problems and their results, which refer to each other."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 class MotionProblem(ProblemStatement):
     """A motion planning problem.
 
-    A ``robot`` moves through ``phases`` so that the sum of the terms of the ``objective`` is smallest and all
-    ``constraints`` hold. The free parameters of a parametric robot are variables, with initial values and bounds in
-    ``numbers``. Some coordinates may be ``frozen`` ({name: position}), or all follow a joint ``path``, along which the
-    profile ``progress`` runs from 0 to 1. Robots with closed loops are moved by their active coordinates; positions
-    (nq,) in ``assembly`` choose the assembly mode. Profiles of successive phases are continuous up to accelerations,
-    unless ``Linked`` changes this. ``settings`` are defaults of ``solve``.
+    A ``robot`` moves through ``phases`` such that the sum of the ``objective`` terms is minimal and all ``constraints``
+    are satisfied. The free parameters of a parametric robot are variables, with initial values and bounds in
+    ``numbers``. Coordinates may be ``frozen`` ({name: position}), or all of them follow a joint ``path``, along which
+    the profile ``progress`` increases from 0 to 1. The motion of robots with closed loops is defined by their active
+    coordinates; positions (nq,) in ``assembly`` select the assembly mode. Profiles of successive phases are continuous
+    up to accelerations, unless ``Linked`` specifies otherwise. ``settings`` are defaults of ``solve``.
 
-    ``relaxation_order`` lists groups of constraint names in the order in which they may be relaxed if the problem
-    is infeasible. The error then states by how much the first sufficient group has to be relaxed while all constraints
-    that are not in earlier groups hold.
+    ``relaxation_order`` contains groups of constraint names in the order in which they may be relaxed if the problem is
+    infeasible. The error then states by how much the first sufficient group has to be relaxed if earlier groups are
+    omitted and all other constraints are satisfied.
 
     Example:
         >>> from torsor import motion
@@ -79,28 +79,28 @@ class MotionProblem(ProblemStatement):
     ) -> "MotionResult":
         """Solve the problem and return the motion.
 
-        ``solver`` is "ipopt" (the default) or another of ``motion.SOLVERS``. ``start`` is None for straight lines, an
-        earlier result (a warm start, also with different phases), profiles (K, N) at equal time steps, or variables
-        (n,). ``tolerance`` (1e-6) applies to optimality and to the scaled rows. ``iterations`` (500) and ``seconds``
-        (no limit) stop the solver, as does Ctrl-C. The result is then the best motion so far, with a status that states
-        the reason. If the time limit is reached during compilation, a ``MotionError`` is raised.
+        ``solver`` is "ipopt" (the default) or another key of ``motion.SOLVERS``. ``start`` is None for straight lines,
+        an earlier result (a warm start, which may have different phases), profiles (K, N) at equal time steps, or
+        variables (n,). ``tolerance`` (1e-6) applies to optimality and to the scaled rows. ``iterations`` (500) and
+        ``seconds`` (no limit) stop the solver, as does Ctrl-C. The result is then the best motion so far, with a status
+        that states the reason. If the time limit is reached during compilation, ``MotionError`` is raised.
 
-        Phases without given ``points`` receive more control points until the objective is within an estimated 0.5 %
-        of its limit (``MotionResult.distance``), unless ``refine`` is False. If the motion is a saddle point of the
-        Lagrangian, the problem is solved again along negative curvature (``MotionResult.curvature``).
+        Unless ``refine`` is False, phases without ``points`` receive more control points until the objective is within
+        an estimated 0.5 % of its limit (``MotionResult.distance``). If the motion is a saddle point of the Lagrangian,
+        the problem is solved again along negative curvature (``MotionResult.curvature``).
 
-        ``refine`` adds nodes, and control points for equations, until all rows also hold on a grid ten times finer: to
-        1e-4 of the row scales if it is True, or to the given number. Refinement ends after 8 rounds, at ten times the
-        nodes or four times the control points, or when all rounds together reach ``iterations``. The status states what
-        was reached. If a motion violates rows by more than 0.05 of their scales between the nodes, its status is
-        "optimal at the nodes only" and a warning is issued. With ``feasible_first``, any feasible motion is found
-        first, and the optimisation starts from there. With ``tie_break``, the minimum-effort motion among the fastest
-        ones is chosen if the objective is the time; the duration may increase by 0.01 %. Without ``tie_break``, joints
-        that do not limit the time are undetermined and may chatter. ``progress`` shows iterations on stderr; by
-        default, a line appears on a terminal if solving takes a long time. If a setting is None, its value comes from
-        ``settings`` or is the default above.
+        ``refine`` adds nodes, and control points for equations, until all rows are also satisfied on a grid ten times
+        finer: to 1e-4 of the row scales if it is True, or to the tolerance ``refine``. Refinement ends after 8 rounds,
+        at ten times the nodes or four times the control points, or when all rounds together reach ``iterations``. The
+        status states the result. If a motion violates rows by more than 0.05 of their scales between the nodes, its
+        status is "optimal at the nodes only" and a warning is issued. With ``feasible_first``, the optimisation starts
+        from a feasible motion that is computed first. With ``tie_break``, the minimum-effort motion among the fastest
+        ones is selected if the objective is the time; the duration may increase by 0.01 %. Without ``tie_break``,
+        joints that do not limit the time are undetermined and may chatter. ``progress`` shows iterations on stderr; by
+        default, a line appears on a terminal if solving takes a long time. If a setting is None, its value is that of
+        ``settings`` or the default above.
 
-        If the problem is infeasible, a ``MotionError`` names the conflicting constraints and the smallest violation.
+        If the problem is infeasible, ``MotionError`` states the conflicting constraints and the smallest violation.
         With ``check=False``, the nearest motion is returned instead.
 
         Example:
@@ -132,23 +132,22 @@ class MotionProblem(ProblemStatement):
     def solve_many(
         self, cases: Sequence[Mapping[str, Any]], device: str = "cpu", workers: int = 1, **settings: Any
     ) -> list["MotionResult"]:
-        """Solve the problem for many cases at once, and return their results in the order of the cases.
+        """Solve the problem for many cases together, and return their results in the order of the cases.
 
         A case of a built-in problem is a dict of its arguments, such as ``{"end": q}``. A case of any other problem is
         a dict of named data: "TERM.FIELD" with the title of a term, "phase.FIELD" with the name of a phase (by default
         "phase"), the name of a shared number, or "robot" for a robot with different payloads or joint positions. For
-        ``settings`` see ``solve``; the default solver is "condensed". Cases with the same structure, which may differ
+        ``settings``, see ``solve``; the default solver is "condensed". Cases with the same structure, which may differ
         in ends, bounds, weights, obstacles and payloads, are solved together, many times faster than one by one.
-        Problems with closed loops or with smoothed energies of unspecified width are solved one by one, as are cases
+        Problems with closed loops, or with smoothed energies of unspecified width, are solved one by one, as are cases
         that the batch does not solve, and all cases with a different solver, ``seconds``, ``refine``,
-        ``feasible_first`` or ``tie_break``. An infeasible case has a result whose status names the conflict.
+        ``feasible_first`` or ``tie_break``. The status of the result of an infeasible case states the conflict.
 
         With ``device="cuda"``, batches are solved on a GPU, except for periodic motions and connected phases. A CPU is
         faster for a few hundred cases. GPU batches require CuPy (``pip install "torsor[gpu]"``).
 
-        ``workers`` is the number of processes; the results are the same for any number. After Ctrl-C, cases that are
-        not solved have the status "stopped by Ctrl-C" and their best motion so far. For processes on macOS and Windows
-        see ``multistart``.
+        ``workers`` is the number of processes, which does not affect the results. After Ctrl-C, unsolved cases have the
+        status "stopped by Ctrl-C" and their best motion so far. For processes on macOS and Windows, see ``multistart``.
 
         Example:
             >>> from torsor import motion
@@ -161,7 +160,7 @@ class MotionProblem(ProblemStatement):
         """
         own = self._batch_settings(settings)
         one_of(device, tuple(WIDTHS), self.name, "device")
-        Target().changed(self.name, device=device)  # an error if there is no GPU
+        Target().changed(self.name, device=device)  # raises an error if there is no GPU
         results, origin = solve_cases(self, cases, own, device, workers), self.__dict__.get("origin")
         for result, case in zip(results, cases, strict=True):
             if origin is not None and not result.passes:  # refinement gives a problem other phases than its function
@@ -170,22 +169,22 @@ class MotionProblem(ProblemStatement):
         return [MotionResult.of(result, settings=as_dict) for result in results]
 
     def _batch_settings(self, given: dict[str, Any]) -> SolveSettings:
-        """Return the settings of the batch if it can solve the problem, and those of ``solve`` otherwise."""
+        """Return the settings of the batch if it can solve the problem, otherwise those of ``solve``."""
         settings = batch_settings(self, given)
-        with suppress(ModelError):  # the data of the problem itself may be invalid
+        with suppress(ModelError):  # the data of the original problem may be invalid
             if many.batch_structure(self, settings) is None:
                 return self._settings(given)
         return settings
 
     def _settings(self, given: dict[str, Any]) -> SolveSettings:
-        """Return the settings of the problem, updated by those that are given and not None."""
+        """Return the settings of the problem, updated by those in ``given`` that are not None."""
         given = {key: value for key, value in given.items() if value is not None}
         return SolveSettings.of(self.name, **(dict(self.settings) | given))
 
     def random_start(self, seed: int, spread: float = 1.0) -> Array:
         """Return random variables (n,) around the initial guess; the same seed yields the same variables.
 
-        ``spread`` is the standard deviation, relative to the distances that the profiles cover.
+        ``spread`` is the standard deviation relative to the ranges of the profiles.
         """
         return random_start(self, seed, spread)
 
@@ -199,12 +198,12 @@ class MotionProblem(ProblemStatement):
         starts: Sequence[Any] | None = None,
         **settings: Any,
     ) -> "MotionMultistart":
-        """Solve from ``count`` random starts (seeds seed, seed + 1, ...), in ``workers`` processes.
+        """Solve from ``count`` random starts (with seeds seed, seed + 1, ...) in ``workers`` processes.
 
-        ``starts`` replaces the random starts with given ones, each like ``start`` of ``solve``, with seeds 0, 1, and so
-        on. For ``settings`` see ``solve``. The starts are solved in one batch if ``solve_many`` can solve cases of the
+        ``starts`` contains specific starts (see ``start`` of ``solve``) instead of random ones, with seeds 0, 1 and so
+        on. For ``settings``, see ``solve``. The starts are solved in one batch if ``solve_many`` can solve cases of the
         problem in a batch; the default solver is then "condensed". Control points are not added, so that objectives are
-        comparable: refine the best motion with ``solve(start=...)``. The same seeds yield the same results for any
+        comparable; refine the best motion with ``solve(start=...)``. The same seeds yield the same results for any
         number of workers. Ctrl-C ends the searches, and the results so far are returned. On systems that spawn
         processes (macOS, Windows), call this method from a script under ``if __name__ == "__main__"``.
         """
@@ -231,13 +230,13 @@ encodable("motion", MotionProblem)
 class MotionResult(Result, Solution):
     """The solution of a motion problem.
 
-    ``problem`` is the solved problem (with the nodes that refinement added), and ``outcome`` is the solver outcome.
+    ``problem`` is the solved problem (including nodes added by refinement), and ``outcome`` is the solver outcome.
     Profiles ``q``, ``v``, ``a``, ``j``, ``tau``, ``tau_rate`` and ``reactions`` are sampled at ``times`` (200 steps per
-    phase; where phases meet, the values belong to the end of the earlier phase). ``at(t)`` evaluates them at any time.
-    For the shapes see ``Moments``. ``passes`` describes refinement rounds, ``distance`` estimates the relative distance
-    of the objective from its limit with more control points, and ``curvature`` contains the second-order conditions.
-    ``settings`` are the arguments of ``solve``. A .npz file (``save``) includes the problem and the robot; a problem
-    with Python functions must be passed to ``load``.
+    phase; where phases meet, the values are those at the end of the earlier phase). ``at(t)`` evaluates them at any
+    time. For the shapes, see ``Moments``. ``passes`` describes refinement rounds, ``distance`` estimates the relative
+    distance of the objective from its limit with more control points, and ``curvature`` contains the second-order
+    conditions. ``settings`` are the arguments of ``solve``. A .npz file (``save``) includes the problem and the robot;
+    a problem with Python functions must be passed to ``load``.
 
     Example:
         >>> from torsor import motion
@@ -261,16 +260,17 @@ class MotionResult(Result, Solution):
 
     @classmethod
     def of(cls, solution: Solution, **changes: Any) -> "MotionResult":
-        """Return a solution of a ``MotionProblem`` as its result object, with different values of some fields."""
+        """Return a solution of a ``MotionProblem`` as a result object, with fields replaced by ``changes``."""
         return cls(**{name: getattr(solution, name) for name in solution.__dataclass_fields__} | changes)
 
     def sensitivity(self, name: str) -> Sensitivity:
         """Return the derivatives of the optimal motion with respect to data, without solving again.
 
-        ``name`` is what a case of ``MotionProblem.solve_many`` can change: an argument of a built-in problem, such as
-        "end", named data, such as "End.q" or "Torques.upper", or a shared number with equal bounds. Results with added
-        control points or nodes have only named data. The active constraints are assumed to stay active. Data that
-        change the compiled functions, such as waypoints of a path, require compilation for every entry.
+        ``name`` is the name of data that a case of ``MotionProblem.solve_many`` can change: an argument of a built-in
+        problem, such as "end", named data, such as "End.q" or "Torques.upper", or a shared number with equal bounds.
+        Results with added control points or nodes have only named data. The active constraints are assumed to remain
+        active. Data that change the compiled functions, such as waypoints of a path, require compilation for each
+        entry.
 
         Example:
             >>> from torsor import motion
@@ -310,8 +310,8 @@ class MotionResult(Result, Solution):
     def to_csv(self, path: str | Path) -> None:
         """Write times, positions, velocities, accelerations and forces as a .csv file, like ``Trajectory.save``.
 
-        For a human on the ground, the forces are joint torques that act together with the ground reaction wrenches;
-        these are in further columns.
+        For a human on the ground, the forces are the joint torques with ground contact; additional columns contain the
+        ground reaction wrenches.
         """
         if Path(path).suffix.lower() != ".csv":
             raise ModelError(f"the suffix is {Path(path).suffix!r}", where=Path(path).name, allowed=".csv")
@@ -322,18 +322,18 @@ class MotionResult(Result, Solution):
         return replay.trajectory(self)
 
     def simulate(self, steps: int = 2000) -> "replay.Replay":
-        """Simulate the motion with its forces, with ``steps`` per phase, and return it with its deviations."""
+        """Simulate the motion with its forces, in ``steps`` steps per phase, and return it with its deviations."""
         return replay.replay(self, steps)
 
     def certify(self, tolerance: float = 0.0) -> Certificate:
-        """Return a certificate that states which bounds hold at all times, not only at the nodes.
+        """Return a certificate of the bounds that hold at all times, not only at the nodes.
 
         Rows may exceed their bounds by ``tolerance`` times half the distance between their bounds, or times the only
-        bound. If the tolerance is 0, a bound cannot be shown for a motion that starts at it, because of rounding.
+        bound. With a tolerance of 0, rounding prevents the proof of a bound at which the motion starts.
 
-        The rows of all inequality constraints are enclosed over intervals of time, with rounding included, so a shown
-        bound is proven. The certificate lists the times at which a bound is violated or cannot be shown, and
-        constraints that are not checked: equations, rows of robots with closed loops, and rows with data at the nodes.
+        The rows of all inequality constraints are enclosed over time intervals, including rounding, so a bound that is
+        shown is proven. The certificate lists the times at which a bound is violated or cannot be shown, and unchecked
+        constraints: equations, rows of robots with closed loops, and rows with data at the nodes.
 
         Example:
             >>> from torsor import motion
@@ -347,9 +347,9 @@ class MotionResult(Result, Solution):
     def certified(self, tolerance: float = 0.0) -> "MotionResult":
         """Return the motion, slowed down by the smallest factor for which ``certify`` proves all bounds.
 
-        A slower motion has lower velocities, accelerations, and torques other than those against gravity. Positions and
+        A slower motion has lower velocities, accelerations and torques, except gravity torques. Positions and
         clearances do not change: if they are violated, or if constraints cannot be checked, an error is raised. For
-        ``tolerance`` see ``certify``. After ``solve(refine=True)``, the duration increases least.
+        ``tolerance``, see ``certify``. After ``solve(refine=True)``, the increase in duration is smallest.
 
         Example:
             >>> from torsor import motion
@@ -396,13 +396,13 @@ def can_batch(problem: MotionProblem, given: Mapping[str, Any]) -> bool:
 
 
 def batch_settings(problem: MotionProblem, given: Mapping[str, Any]) -> SolveSettings:
-    """Return the ``given`` settings; the default solver is that of batches."""
+    """Return the ``given`` settings, with the batch solver as the default."""
     given = {key: value for key, value in given.items() if value is not None}
     return problem._settings({"solver": BATCH_SOLVER, **problem.settings, **given})
 
 
 def solve_together(problems: Sequence[MotionProblem], given: Mapping[str, Any]) -> list[MotionResult | None]:
-    """Return the results of problems that a batch solves with the ``given`` settings, and None for the others."""
+    """Return the results of problems that a batch solves with the ``given`` settings, or None for the others."""
     results: list[MotionResult | None] = [None] * len(problems)
     groups: dict[str, list[int]] = {}
     all_settings = [batch_settings(problem, given) for problem in problems]
@@ -420,7 +420,7 @@ def solve_together(problems: Sequence[MotionProblem], given: Mapping[str, Any]) 
 def solve_similar(
     problems: Sequence[MotionProblem], given: Mapping[str, Any], workers: int, title: str
 ) -> list[MotionResult | None]:
-    """Return the results of problems, each solved from that of a similar one; None for those that Ctrl-C left out."""
+    """Return the results of problems, each started from that of a similar one, or None if Ctrl-C skipped it."""
     groups: dict[str, list[int]] = {}
     all_settings = [replace(batch_settings(problem, given), check=False) for problem in problems]
     for index, settings in enumerate(all_settings):
@@ -457,7 +457,7 @@ class MotionMultistart(Result, Multistart[MotionResult]):
             return cls(tuple(map(MotionResult.of, solutions)), seeds)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Plot the objective of each start, best first, and return the figure; with ``path``, save it too."""
+        """Plot the objectives of all starts, best first, and return the figure; with ``path``, save it too."""
         return files.plot(self.results, self.seeds, path)
 
     def _archive(self) -> Archive:
@@ -477,7 +477,7 @@ class MotionMultistart(Result, Multistart[MotionResult]):
 def timeline_of_term(term: Any, result: MotionResult) -> Timeline | None:
     """Return the timeline of a result if a term of its problem provides one, otherwise None.
 
-    The package that defines a term registers a function for it.
+    The package that defines a term registers the corresponding function.
     """
     return None
 
@@ -500,8 +500,8 @@ def load_problem(path: str | Path) -> MotionProblem:
 
     ``robot`` is the name of a library robot, or a file path relative to the folder of the TOML file. ``phases``,
     ``objectives`` and ``constraints`` are arrays of tables. Their keys are the fields of ``Phase`` and of the terms.
-    ``kind`` is the class of the term in snake case, such as ``torque_rates`` for ``TorqueRates``. A field that is
-    itself named kind is called ``form``. Angles are in rad.
+    ``kind`` is the class of the term in snake case, such as ``torque_rates`` for ``TorqueRates``. A field named kind is
+    called ``form``. Angles are in rad.
 
     Example:
         >>> import tempfile

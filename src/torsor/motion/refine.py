@@ -42,7 +42,7 @@ SolveAgain = Callable[[ProblemStatement, Solution, int], Solution]
 
 
 def missing_nodes(result: Solution, tolerance: float) -> tuple[list[Array], list[bool]]:
-    """Return, for each phase, the path fractions between nodes where scaled rows are violated by more than a tolerance.
+    """Return, for each phase, the fractions s between nodes at which scaled rows violate a tolerance.
 
     The first list contains the fractions s of violated inequalities: the worst violation of each row in each interval
     between two nodes, on a grid ten times finer. The second list states whether an equation is violated.
@@ -68,7 +68,7 @@ def missing_nodes(result: Solution, tolerance: float) -> tuple[list[Array], list
 
 
 def refined(result: Solution, tolerance: float, iterations: int, solve_again: SolveAgain) -> Solution:
-    """Return the solution with nodes and control points added until scaled rows hold within a tolerance between nodes.
+    """Return the solution with nodes and control points added until scaled rows satisfy a tolerance between nodes.
 
     ``solve_again(problem, before, iterations)`` solves a problem from an earlier solution. All rounds together take at
     most ``iterations``. ``passes`` of the solution describe the rounds. If rows are still violated at the end, the

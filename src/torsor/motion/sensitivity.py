@@ -111,7 +111,7 @@ def _where(problem: ProblemStatement) -> str:
 
 
 def _arguments(problem: ProblemStatement) -> dict[str, Any]:
-    """Return the arguments of the function that made a problem."""
+    """Return the arguments of the function that created a problem."""
     origin = problem.__dict__.get("origin")
     if origin is None:
         return {}

@@ -77,7 +77,7 @@ class MotionSequence(Result, Sequence[MotionResult]):
             return cls(tuple(map(MotionResult.of, solutions)), tuple(values), parameter)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Plot the results and return the figure; save it if ``path`` is given.
+        """Plot the results and return the figure; with ``path``, save it too.
 
         For a parameter, the figure shows objectives and durations; for weights, the two objectives of the Pareto front.
         """

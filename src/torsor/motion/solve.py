@@ -187,7 +187,7 @@ class SolveState:
         return Settings(self.settings.tolerance, iterations or self.settings.iterations, seconds)
 
     def unsolved(self, diagnosis: str, fix: str = "") -> "SolveState":
-        """Return the state with a diagnosis that does not name a conflict."""
+        """Return the state with a diagnosis without named conflicts."""
         assert self.result is not None
         error = MotionError(f"{diagnosis}: {self.result.status}", where=self.problem.name, fix=fix)
         return replace(self, diagnosis=error.but(violation=self.result.max_violation))
@@ -561,8 +561,8 @@ def _of_problem(state: SolveState, found: Solution) -> Solution:
 def _relax_group(state: SolveState, index: int) -> SolveState:
     """Minimise the violation of one group of constraints, without the groups before it.
 
-    If the other constraints cannot hold either, the state stays open. If nothing is violated, the problem is solved
-    from that motion. Otherwise, the diagnosis states by how much the group has to be relaxed.
+    If the other constraints cannot be satisfied either, the state remains open. If nothing is violated, the problem is
+    solved from that motion. Otherwise, the diagnosis states by how much the group has to be relaxed.
     """
     problem, program, order = state.problem, state.problem.program, state.problem.relaxation_order
     without = [name for group in order[:index] for name in group]

@@ -167,7 +167,7 @@ def random_start(problem: ProblemStatement, seed: int, spread: float = 1.0) -> A
 
 
 def check_start(problem: ProblemStatement, x: Array) -> None:
-    """Raise ModelError if a row or the objective is not a number at the start."""
+    """Raise ModelError if a row or the objective is NaN at the start."""
     with np.errstate(all="ignore"):
         f, rows = problem.program.value(x)
     fix = "give another initial guess (start=, random_start)"

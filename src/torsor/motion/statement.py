@@ -381,7 +381,7 @@ class ProblemStatement:
 
     @property
     def _form(self) -> tuple[Any, ...]:
-        """Everything on which the symbols of the node depend, except for the robot and the path."""
+        """The data on which the symbols of the node depend, except the robot and the path."""
         assembly = None if self.assembly is None else np.asarray(self.assembly).tolist()
         names = tuple(self._all_shared), tuple(self.held), tuple(self.extra_profiles)
         return dict(self.frozen), assembly, self._clock, *names

@@ -316,7 +316,7 @@ class _Search:
         return Point(form, w, y, u, pairs)
 
     def run(self) -> Outcome:
-        """Iterate until the optimality conditions hold."""
+        """Iterate until the optimality conditions are satisfied."""
         for _ in range(self.settings.iterations + 1):
             self.record.note(*self._solution())
             if self._is_optimal(self.settings.tolerance):
@@ -333,7 +333,7 @@ class _Search:
         return self.record.outcome("stopped at the iteration limit", False)
 
     def _is_optimal(self, tolerance: float) -> bool:
-        """Return whether the optimality conditions hold; the sum of the products bounds the error of f."""
+        """Return whether the optimality conditions are satisfied; the sum of the products bounds the error of f."""
         point = self.point
         gap = float(point.products.sum()) / max(1.0, abs(point.value[0]))
         return max(point.error(0.0), gap, self.record.log[-1].violation) <= tolerance

@@ -174,7 +174,7 @@ class _Search:
         return np.asarray((vectors * np.maximum(np.abs(values), least)) @ vectors.T)
 
     def _is_optimal(self, tolerance: float) -> bool:
-        """Return whether the optimality conditions hold; the sum of the products bounds the error of f."""
+        """Return whether the optimality conditions are satisfied; the sum of the products bounds the error of f."""
         program, x, y, z = self.program, self.x, self.multipliers, self.bound_multipliers
         f, rows = self.evaluations.value(x)
         gradient = self.evaluations.jacobian(x)[0] + y @ self._jacobian(x) + z
@@ -191,7 +191,7 @@ class _Search:
         return largest <= tolerance
 
     def run(self) -> Outcome:
-        """Iterate until the optimality conditions hold."""
+        """Iterate until the optimality conditions are satisfied."""
         while True:
             self.record.note(self.x, self.multipliers, self.bound_multipliers)
             if self._is_optimal(self.tolerance):

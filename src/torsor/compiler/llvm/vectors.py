@@ -233,7 +233,7 @@ def quick_two_sum(a: Number | float, b: Number) -> tuple[Number, Number]:
 
 
 def two_product(a: Number, b: Number) -> tuple[Number, Number]:
-    """Return a b and its rounding error."""
+    """Return the product a b and its rounding error."""
     product = a * b
     return product, fma(a, b, -product)
 

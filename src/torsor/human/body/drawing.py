@@ -35,7 +35,7 @@ def load_size(load: Backpack | Box) -> Array:
 def load_pose(body: Robot, poses: Array, load: Backpack | Box) -> Array:
     """Return the pose (..., 4, 4) of the centre of a load, from the link poses (..., L, 4, 4) of the body.
 
-    Its axes point left, up and forward.
+    The axes of the load point left, up and forward.
     """
     pose = np.zeros((*poses.shape[:-3], 4, 4))
     pose[..., 3, 3] = 1.0
@@ -126,7 +126,7 @@ def skeleton(axes: Any, points: dict[str, Array], view: str, shift: float = 0.0,
         return right * at[:, across] + shift, up * at[:, along]
 
     def order(names: Sequence[str]) -> float:
-        """Return the drawing order of a line; lines nearer to the viewer are drawn later."""
+        """Return the drawing order of a line; lines closer to the viewer are drawn later."""
         return 3.0 + near * float(np.mean([points[name][depth] for name in names]))
 
     style: dict[str, Any] = {"solid_capstyle": "round", "solid_joinstyle": "round"}

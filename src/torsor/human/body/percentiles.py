@@ -42,7 +42,7 @@ class Growth(NamedTuple):
     variation: float
 
     def at(self, z: float) -> float:
-        """Return the measure at a standard normal deviate; 0 is the median."""
+        """Return the measure at a standard normal deviate, which is 0 for the median."""
         return float(self.median * (1 + self.power * self.variation * z) ** (1 / self.power))
 
 

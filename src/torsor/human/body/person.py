@@ -81,8 +81,8 @@ def resized(body: Robot, factors: Mapping[str, float]) -> Robot:
     """Return a body (``library.human``) with longer or shorter segments, from {segment: factor}.
 
     Segments are pelvis (distance between the hips), thigh, shank, foot, trunk, shoulders (shoulder width), upper_arm,
-    forearm, hand and head. A limb segment may be given for one side ("left_thigh"). Masses do not change. Centres of
-    mass and radii of gyration remain at the same fractions of the segment length (de Leva 1996). The longer leg
+    forearm, hand and head. A limb segment may be specified for one side ("left_thigh"). Masses do not change. Centres
+    of mass and radii of gyration remain at the same fractions of the segment length (de Leva 1996). The longer leg
     determines the standing height.
 
     Example:
@@ -165,7 +165,7 @@ def with_lengths(body: Robot, lengths: Mapping[str, float], where: str = "length
 
 
 def _check_names(names: Mapping[str, float], where: str) -> None:
-    """Raise ModelError for an unknown segment, or for a segment given for both sides and also for one side."""
+    """Raise ModelError for an unknown segment, or one that is specified both for both sides and for one side."""
     for name in names:
         known_name(name, NAMES, where, "segment")
         both = name.split("_", 1)[-1]

@@ -383,7 +383,8 @@ def joint_strength(
 ) -> tuple[Array, Array]:
     """Return the lower and upper torque limits (N m) of a coordinate for angles q (rad) and velocities v (rad/s).
 
-    q and v broadcast. For a coordinate without curves, the limit is its ``effort_limit`` at all angles and velocities.
+    q and v are broadcast. For a coordinate without curves, the limit is its ``effort_limit`` at all angles and
+    velocities.
 
     Example:
         >>> body = library.human()

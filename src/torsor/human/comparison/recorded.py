@@ -277,7 +277,7 @@ class Signals:
 
 
 def places(names: Sequence[str], side: str, ending: str = "") -> dict[str, int]:
-    """Return the column index of each coordinate of a side; ``ending`` is "_moment" for its moment."""
+    """Return the column indices of the coordinates of a side or, with the ``ending`` "_moment", of their moments."""
     letter, columns = SIDE_LETTERS[side], dict[str, int]()
     for coordinate, name_there in OSIM_NAMES.items():
         # Without a side, the name of a moment would be that of a curve with a different sign.

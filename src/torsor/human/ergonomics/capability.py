@@ -142,7 +142,7 @@ def limb_strengths(person: Person, years: str) -> tuple[Strength, ...]:
 
 
 def _label(strength: Strength) -> str:
-    """Return the side, joint and direction, such as "right knee extension"."""
+    """Return the side, joint and direction as text, such as "right knee extension"."""
     side, joint, motion = strength.coordinate.split("_")
     opposite = WAYS.get(joint, {"adduction": "abduction"}.get(motion, "extension"))
     return f"{side} {joint} {motion if strength.sign > 0 else opposite}"

@@ -107,7 +107,7 @@ def _capabilities(
 
 
 def _weakest(problem: Task, similar: Person, years: str, model: LumbarModel) -> Task:
-    """Return the problem whose solution is the motion of the weakest person who can do a task."""
+    """Return the problem of the motion of the weakest person who can do a task."""
     term, stage, constraints = grounded_term(problem), problem.stages[0], several(problem.constraints)
     body, strengths = term.body, limb_strengths(similar, years)
     ground: dict[str, Any] = {name: getattr(term, name) for name in ("body", "support", "friction", "hands", "seconds")}

@@ -178,7 +178,7 @@ class MeasuredMotion:
 def swapped_pairs(
     fit: Fit, fitted: Fitted, measured: Array, seen: Flags, names: tuple[str, ...]
 ) -> tuple[tuple[int, int, str, str], ...]:
-    """Return (first frame, last frame, marker, marker) where swapping two marker names greatly improves the fit."""
+    """Return (first frame, last frame, marker, marker) if swapping two marker names greatly improves the fit."""
     places = fit.places(fitted.y)
     errors = np.where(seen, np.linalg.norm(places - measured, axis=2), 0.0)
     doubtful = errors.max(axis=1) > LARGE_MARKER_ERROR

@@ -182,7 +182,7 @@ class _Load:
 
     @property
     def wrench(self) -> Twist:
-        """The moment of the residuals about the origin, and their force."""
+        """The moment of the residuals about the origin, and their sum as a force."""
         Q = self.Q
         return ca.vertcat(Q[1, 2] - Q[2, 1], Q[2, 0] - Q[0, 2], Q[0, 1] - Q[1, 0]), self.f
 

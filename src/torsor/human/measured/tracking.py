@@ -191,7 +191,7 @@ class TrackForces(Grounded, Cost):
         return ca.SX(0)
 
     def squares(self, node: Node) -> ca.SX:
-        """Return the differences whose squares are summed."""
+        """Return the scaled differences, whose squares are summed."""
         contact, values = contact_forces(node), ca.reshape(node.data(self.title, 8), 4, 2)
         by = node.given(positive(self.scale, self.title, "scale")) * contact.weight
         parts = [values[0, k] * (contact.feet[side].f - values[1:, k]) / by for k, side in enumerate(SIDES)]

@@ -1,4 +1,4 @@
-"""Laboratory axes, named by their directions relative to the person: "forward up right" is x forward, y up, z right."""
+"""Laboratory axes, named by their directions relative to the person; "forward up right" is x forward, y up, z right."""
 
 import numpy as np
 

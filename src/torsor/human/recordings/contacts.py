@@ -1,4 +1,4 @@
-"""Contacts of a foot with the ground, from heel strike to toe-off, detected from its vertical force."""
+"""Detection of foot contacts, from heel strike to toe-off, from the vertical force."""
 
 from typing import NamedTuple
 

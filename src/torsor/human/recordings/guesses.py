@@ -144,7 +144,7 @@ def contacts(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence
 
 
 def span_of(forces: GroundForces, contact: Contact) -> str:
-    """Return the first and last time of a contact as text."""
+    """Return the start and end times of a contact as text."""
     return f"{forces.times[contact.first]:g} to {forces.times[contact.last]:g} s"
 
 

@@ -202,7 +202,7 @@ class TaskSettings:
 
     @property
     def mean_trunk(self) -> TrunkStrength:
-        """The mean trunk strength of people like this body; warn if the tables do not cover the person."""
+        """Mean trunk strength of people like this body; a warning is issued if the tables do not cover the person."""
         person = person_of(self.body)
         person.warn_outside_of_tables(self.name)
         return TrunkStrength(person)
@@ -468,7 +468,7 @@ def _exerting(
     grip: float,
     trunk: TrunkStrength | None,
 ) -> MotionProblem:
-    """Return the problem of exerting a force; ``sign`` is the sign of the forward force of the handle on the hands."""
+    """Return the problem of exerting a force; ``sign`` is that of the forward force of the handle on the hands."""
     name, body = task.name, task.body
     y, z = positive(height, name, "height"), number(ahead, name, "ahead", least=0.0)
     half = positive(grip, name, "grip") / 2

@@ -38,7 +38,7 @@ def muscle_torques(node: Node) -> ca.SX:
 
 
 def metres(node: Node) -> ca.SX:
-    """Return the distance (m) of a walk, by which objectives are divided; 1 for tasks."""
+    """Return the divisor of objectives: the distance (m) of a walk, or 1 for tasks."""
     return node.shared[SPEED] * node.T if SPEED in node.shared else ca.SX(1)
 
 
@@ -114,7 +114,7 @@ class Effort(Driven, Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Torques(Driven, Constraint):
-    """Joint strengths as bounds on joint torques, which include the effect of the ground wrenches."""
+    """Bounds on joint torques, including the effect of the ground wrenches, by joint strengths."""
 
     def rows(self, node: Node) -> Rows:
         """Return torques divided by strengths."""
@@ -210,7 +210,7 @@ class JointReactions(Grounded, Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LimbTorques(Torques):
-    """Joint strengths as bounds on torques, except for spine flexion, which ``TrunkTorques`` bounds."""
+    """Bounds on joint torques by joint strengths, except for spine flexion, which ``TrunkTorques`` bounds."""
 
     def rows(self, node: Node) -> Rows:
         """Return torques divided by strengths."""
@@ -223,7 +223,7 @@ class LimbTorques(Torques):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrunkTorques(Grounded, Constraint):
-    """The trunk strength as bounds on spine flexion torques; its coefficients are kernel data."""
+    """Bounds on spine flexion torques by the trunk strength, whose coefficients are kernel data."""
 
     trunk: TrunkStrength
 

@@ -38,14 +38,14 @@ def smooth_size(P: ca.SX, smooth: ca.SX | float = POWER_SMOOTHING) -> ca.SX:
 
 
 def slipping(node: Node, mass: ca.SX, power: ca.SX | float = SLIPPING_POWER) -> ca.SX:
-    """Return a column whose squares penalise the ground power at slipping feet: P^2 / (2 power DRIVING)."""
+    """Return a column whose squares P^2 / (2 power DRIVING) penalise the ground power at slipping feet."""
     P: ca.SX = ca.vertcat(*(contact_forces(node).ground_power(side) for side in SIDES)) / mass
     return P / ca.sqrt(2 * power * DRIVING * metres(node))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MuscleTorques(Driven, Constraint):
-    """Joint strengths as bounds on muscle torques."""
+    """Bounds on muscle torques by joint strengths."""
 
     def rows(self, node: Node) -> Rows:
         """Return torques divided by strengths."""

@@ -159,7 +159,7 @@ class Clears(Constraint):
         return {self.title: CLEARANCE.pack(len(s), local=local, height=self.height)}
 
     def rows(self, node: Node) -> Rows:
-        """Return the distance (dm) above that height."""
+        """Return the distance (dm) of the point above ``height``."""
         values = CLEARANCE.unpack(node.data(self.title, CLEARANCE.size))
         pose = node.pose(_local(self.body, f"{self.side}_{self.point}")[0])
         row = 10 * (pose[1, :3] @ values["local"] + pose[1, 3] - values["height"])

@@ -185,7 +185,7 @@ class HumanProblem(MotionProblem):
     shift: WorkShift = WorkShift()  # noqa: RUF009  # frozen
 
     def fitted(self, values: Array) -> Array:
-        """Return variables (n,) that best fit profiles (K, N) at equal steps of s; NaN leaves profiles unchanged."""
+        """Return the variables (n,) that fit profiles (K, N) at equal steps of s; NaN leaves a profile unchanged."""
         x, program = super().guess(), self.program
         for phase_layout in program.layout.phases:
             fit(phase_layout, x, np.linspace(0.0, 1.0, len(values)), values)

@@ -126,7 +126,9 @@ class Excitation(Result):
     def at(self, t: ArrayLike) -> "ExcitationInstants":
         """Return q, v, a and tau (..., n) at any finite times t (...), in s.
 
-        The forces are those of ``robot``. Example:
+        The forces are those of ``robot``.
+
+        Example:
             >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
             >>> sway.at([0.0, 0.5]).q.round(9).tolist(), sway.at(0.5).a.round(3).tolist()
             ([[0.0], [1.0]], [-9.87])
@@ -161,8 +163,8 @@ class Excitation(Result):
     def plot(self, path: str | Path | None = None) -> "Figure":
         """Plot positions, velocities, accelerations and forces of one period with their limits.
 
-        The forces are computed with the given robot. With ``path``, the figure is also saved. Plotting requires
-        matplotlib (``torsor[plot]``).
+        The forces are those of ``robot``. With ``path``, the figure is also saved. Plotting requires matplotlib
+        (``torsor[plot]``).
 
         Example:
             >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)

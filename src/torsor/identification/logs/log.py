@@ -114,7 +114,7 @@ def driven_forces(robot: MeasuredRobot, columns: Mapping[str, list[Head]]) -> tu
 class LogFinding(NamedTuple):
     """A likely error in a log: ``kind``, ``place`` (a coordinate or a file), evidence ``found``, ``fix`` and ``value``.
 
-    ``value`` is the number on which the finding is based, in the units that ``found`` names. Kinds are "missing",
+    ``value`` is the number on which the finding is based, in the units stated in ``found``. Kinds are "missing",
     "time", "gap", "constant", "still", "stuck", "spike", "saturation", "quantisation", "limit", "degrees", "rate",
     "delay", "sign", "swapped", "offset", "scale", "unexplained", "closure" (loops that cannot be closed) and "short".
 
@@ -315,7 +315,7 @@ class _Base(NamedTuple):
 def _columns_and_clocks(
     given: LogMap, robot: MeasuredRobot, where: str
 ) -> tuple[dict[str, list[Head]], dict[str, Any]]:
-    """Return the columns of each signal, and its time column or rate."""
+    """Return the columns of each signal, and the time column or rate of each."""
     chosen = dict(given.columns)
     times = chosen.pop("time", None)
     driven = robot.nv - len(free_coordinates(robot))

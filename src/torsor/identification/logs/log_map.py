@@ -167,7 +167,7 @@ class LogMap:
 
     ``columns`` maps "time", "q", "v", "a", "tau" or "current" to column headers, or to column numbers from 0, in
     coordinate order. The time may be a table {"q": header, "tau": header}. "temperature" is one column, or one column
-    for each drive. ``rate`` (Hz) replaces a time column. For ``units`` see ``Trajectory.load``; "A" and "mA" are also
+    for each drive. ``rate`` (Hz) replaces a time column. For ``units``, see ``Trajectory.load``; "A" and "mA" are also
     allowed. ``scale`` contains additional factors, such as -1 to reverse a sign. ``files`` names other files of the
     same run in the folder of the log: {"tau": "{stem}_torques.csv"}.
 

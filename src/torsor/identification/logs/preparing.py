@@ -340,5 +340,5 @@ def _samples(segment: Segment, cutoff: float | None, delay: Array, every: int) -
 
 
 def _ends(segment: Segment, cutoff: float) -> int:
-    """Return the number of samples within 1 / cutoff of each end of a segment."""
+    """Return the number of samples within 1 / cutoff of one end of a segment."""
     return int(np.ceil(1 / (cutoff * segment.step) - 1e-9))

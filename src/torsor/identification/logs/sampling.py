@@ -96,13 +96,13 @@ def linear(times: Array, values: Array, wanted: Array, delay: Array | float = 0.
 
 
 def _deviation(times: Array) -> float:
-    """Return the largest deviation of times from equal steps, in s."""
+    """Return the largest deviation (s) of times from equal steps."""
     k = np.arange(len(times))
     return float(np.abs(times - np.polyval(np.polyfit(k, times, 1), k)).max())
 
 
 def _resolution(times: Array) -> float:
-    """Return half of the smallest decimal step of which all times are multiples, in s."""
+    """Return half of the smallest decimal step (s) of which all times are multiples."""
     for digits in range(9):
         if np.abs(times * 10**digits - np.round(times * 10**digits)).max() < 1e-3:
             return 0.5 * 10.0**-digits

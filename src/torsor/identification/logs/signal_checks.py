@@ -280,7 +280,7 @@ def rate_findings(
 
 
 def _delay(x: Array, y: Array) -> tuple[float, float]:
-    """Return the delay of x (T,) relative to y (T,), in steps, with the largest correlation, and this correlation."""
+    """Return the delay of x (T,) relative to y (T,), in steps, with the largest correlation, and the correlation."""
     count = min(MAX_DELAY_STEPS, len(x) // 10)
     inside = slice(count, len(x) - count)
     kept, shifts = x[inside], []

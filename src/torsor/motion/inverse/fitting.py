@@ -40,7 +40,7 @@ OBJECTIVE_WEIGHT = 1e-8
 
 
 class NearestMotion:
-    """The program of the motion nearest to data that satisfies the constraints of a weighted program.
+    """The program whose solution is the feasible motion of a weighted program nearest to data.
 
     The objective is half the sum of squared distances, plus a small part of the weighted objective, because the data
     may not determine the motion. Second derivatives are Gauss-Newton approximations.
@@ -55,7 +55,7 @@ class NearestMotion:
 
     @property
     def hessian_structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the upper triangle, in column-major order."""
+        """Rows and columns of the upper triangle of the Hessian, in column-major order."""
         columns, rows = np.tril_indices(self.n)
         return rows, columns
 

@@ -112,7 +112,7 @@ class _Distances(Constraint):
 
 
 def _phase_of(data: Measured, problem: ProblemStatement) -> int:
-    """Return the index of the phase to which data belong."""
+    """Return the phase index of data."""
     stages = list(enumerate(problem.stages))
     for index, phase in stages:
         if is_phase(data.phase, index, phase) or (data.phase is None and len(stages) == 1):

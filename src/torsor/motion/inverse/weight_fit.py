@@ -81,7 +81,7 @@ class WeightFit(Result):
 
     @property
     def weights(self) -> dict[str, float]:
-        """The weights by name; each multiplies the weights of its terms."""
+        """Weights by name, each of which multiplies the weights of its terms."""
         return dict(zip(self.names, self.values.tolist(), strict=True))
 
     @property
@@ -110,7 +110,7 @@ class WeightFit(Result):
 
     @property
     def noise(self) -> float:
-        """The standard deviation of the distances, corrected for the number of fitted weights."""
+        """Standard deviation of the residuals, corrected for the number of fitted weights."""
         free = max(len(self.residuals) - len(self.names) + 1, 1)
         return float(np.sqrt(self.residuals @ self.residuals / free))
 
@@ -140,7 +140,7 @@ class WeightFit(Result):
         return tuple(result)
 
     def report(self) -> str:
-        """Return the fit as text: weights with errors, distances from the data, and undetermined combinations."""
+        """Return a text report: weights with errors, residuals, and undetermined combinations."""
         return self._summary().text()
 
     @classmethod
@@ -163,7 +163,7 @@ class WeightFit(Result):
             return cls(motion, names=names, data=data, distances=distances, status=status, **named, **counts)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Plot weights and distances over the search steps and return the figure; with ``path``, save it too."""
+        """Plot weights and residuals over the search steps and return the figure; with ``path``, save it too."""
         figure = new_figure(9.0, 4.0)
         left, right = figure.subplots(1, 2)
         for name, column in zip(self.names, self.history[:, 1:].T, strict=True):

@@ -152,7 +152,7 @@ class Optima:
             raise StoppedError
 
     def is_over(self, iteration: Iteration) -> bool:
-        """Show an iteration of the weight search; return whether Ctrl-C or the time limit has ended it."""
+        """Show an iteration of the weight search; return whether Ctrl-C or the time limit ended the search."""
         try:
             self.watch(iteration, self.program.weights)
             self.check(iteration, self.program.weights)

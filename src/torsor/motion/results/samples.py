@@ -167,7 +167,7 @@ class Course:
         return result
 
     def sampled(self, name: str, phase: Any, s: Any) -> dict[str, Array]:
-        """Return a quantity (..., n) at fractions s (...) of phases (...), and the other quantities of its kernel."""
+        """Return a quantity (..., n) at fractions s (...) of phases (...), with the other quantities of its kernel."""
         least = min if isinstance(phase, int) else np.minimum
         piece = least(self._places.interval(phase + s), self._last[phase])
         time = s * self.durations[phase] - self._starts[piece]  # since the start of the piece

@@ -71,7 +71,7 @@ def time_of(program: Program, x: Array, row: Row) -> float | None:
 
 
 def on_finer_grid(program: Program) -> tuple[Program, Flags]:
-    """Return the program with ten times as many nodes, and flags (m,) of the rows that must hold.
+    """Return the program with ten times as many nodes, and flags (m,) of the rows that must be satisfied.
 
     Terms that apply only at specified times (``at``) are not checked between them.
     """
@@ -197,7 +197,7 @@ class Pass(NamedTuple):
 
 
 def value_of(problem: ProblemStatement, x: Array, term: Cost) -> float:
-    """Return the unweighted value of a cost for the motion of variables x (n,)."""
+    """Return the unweighted value of a cost for the variables x (n,)."""
     if isinstance(term, Rates):
         return problem.rates_of(replace(term, weight=1.0), problem.program.batches).value(x)
     kernels, total = problem.kernels_of([term if term.weight == 1.0 else replace(term, weight=1.0)]), 0.0
@@ -364,7 +364,7 @@ class Solution(Profiled):
     def fine(self) -> tuple[Program, Array]:
         """The program on a grid ten times finer, and its row violations (m,), which are infinite for NaN.
 
-        Rows that need not hold between the nodes have a violation of 0.
+        Rows that need not be satisfied between the nodes have a violation of 0.
         """
         program, required = on_finer_grid(self.program)
         with np.errstate(invalid="ignore"):
@@ -383,7 +383,7 @@ class Solution(Profiled):
 
     @property
     def is_feasible(self) -> bool:
-        """Whether all rows hold at the nodes, to the larger of ten times the tolerance and 1e-8."""
+        """Whether all rows are satisfied at the nodes, to the larger of ten times the tolerance and 1e-8."""
         return self.max_violation <= self.accepted_violation
 
     @property

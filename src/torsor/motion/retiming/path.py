@@ -35,7 +35,7 @@ MAX_CACHED_SPLINES = 64  # spline sizes
 
 
 def spline(s: Array, q: Array) -> Array:
-    """Return the pieces (B, K - 1, 4, n) of the splines through q (B, K, n) at s (K,) or (B, K), with K > 2."""
+    """Return the pieces (B, K - 1, 4, n) of splines through q (B, K, n) at s (K,) or (B, K), with K > 2."""
     work = _sweeps(*q.shape)
     room = work.take()
     arrays = room.arrays
@@ -161,7 +161,7 @@ def stretched(p: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def progress(s: Array) -> Array:
-    """Return the progress p at path parameters s, both from 0 to 1: the inverse of ``stretched``, by bisection."""
+    """Return the progress p at path parameters s, both from 0 to 1, by bisection (the inverse of ``stretched``)."""
     low, high = np.zeros_like(s), np.ones_like(s)
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
@@ -236,7 +236,7 @@ BLEND_COEFFICIENTS = 7  # coefficients of a blend
 MAX_WAYPOINTS = 2000
 MAX_BLEND_FRACTION = 0.45  # largest fraction of a straight piece that a blend replaces
 DEFAULT_INTERVALS, MIN_PIECE_INTERVALS = 360, 30  # default number of intervals of a path, and minimum per piece
-MAX_CACHED_GRIDS = 64  # grids with given knots
+MAX_CACHED_GRIDS = 64  # number of cached grids
 
 
 class JointPath(NamedTuple):
@@ -294,7 +294,7 @@ class JointPath(NamedTuple):
         return value
 
     def on(self, piece: Any, s: Any) -> Array:
-        """Return q and its s derivatives (..., 4, n) at path parameters s (...) in pieces (...) of the first path."""
+        """Return q and its derivatives by s (..., 4, n) at s (...) in pieces (...) of the first path."""
         return polynomials(self.pieces[0, piece], s - self.breaks[0, piece], 4)
 
     def path(self, b: int) -> "JointPath":

@@ -131,7 +131,7 @@ class Retimed(Result):
 
     @property
     def q(self) -> Array:
-        """Positions (G + 1, n) at the knots, in rad and m."""
+        """Positions (G + 1, n) at the knots, in rad or m."""
         return self._knots.q
 
     @property
@@ -211,7 +211,7 @@ class Retimed(Result):
     def active(self) -> list[str]:
         """The active bound at each knot (G + 1), such as "torque elbow", or "" if there is none.
 
-        Reactions are active where they reach the polygon inscribed in their bound (``bounds.POLYGON_SIDES``).
+        Reactions count as active at the polygon inscribed in their bound (``bounds.POLYGON_SIDES``).
         """
         ends = np.stack([self.times[:-1], self.times[1:]], axis=1).ravel()  # interval ends, before and after knots
         uses = self._uses(self._in(ends, np.repeat(np.arange(len(self.timing.u)), 2)))
@@ -250,7 +250,7 @@ class Retimed(Result):
 
     @property
     def excess(self) -> float:
-        """The largest relative amount by which a bound is exceeded between knots, or 0."""
+        """Largest relative excess over a bound between knots, or 0."""
         return max(0.0, max(self.largest.values(), default=0.0) - 1)
 
     # Files and figures

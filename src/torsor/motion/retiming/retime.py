@@ -169,7 +169,7 @@ def _limits(rows: ca.SX, row: ca.SX) -> tuple[ca.SX, ca.SX]:
 
 
 def _pairs(m: int) -> ca.Function:
-    """Return the limits of x due to all pairs with one more row."""
+    """Return the limits of x due to all pairs with an additional row."""
     rows, row, best = ca.SX.sym("rows", m, 4), ca.SX.sym("row", 4), ca.SX.sym("best", 2)
     lower, upper = _limits(rows, row.T)
     result = ca.vertcat(ca.fmax(best[0], lower), ca.fmin(best[1], upper))
@@ -195,7 +195,7 @@ def _forward(m: int) -> ca.Function:
 
 
 def _timing() -> ca.Function:
-    """Return the time, u, and a flag: 1 for an interval without a timing, otherwise 0."""
+    """Return the time, u, and a flag, which is 1 for an interval without a timing and otherwise 0."""
     sets, most, x = (
         [ca.SX.sym(name, *size) for _ in range(2)] for name, size in (("set", (2,)), ("most", ()), ("x", ()))
     )
@@ -215,7 +215,7 @@ def _timing() -> ca.Function:
 def cause(
     rows: RowKernel, table: Array, most: Array, found: Profile, s: Array, speeds: tuple[float, float], where: str
 ) -> ModelError:
-    """Return the error for a path without a timing; ``table`` (G + 1, 4, r) and other arrays belong to this path."""
+    """Return the error for a path without a timing; ``table`` (G + 1, 4, r) and other arrays are those of the path."""
     if len(found.u) == 1 and not any(speeds):
         message = "the grid has only one interval from rest to rest"
         return ModelError(message, where=where, allowed="2 or more", fix="use more knots")

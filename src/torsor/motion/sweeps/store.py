@@ -1,7 +1,7 @@
-"""Results files: rows arrive as cases end, in any order, and each case is stored once.
+"""Results files, to which rows are written as cases end, in any order; each case is stored once.
 
-A file has columns, each with its role ("parameter", "result" or "own"), its kind (``cases.Kind``) and its unit.
-``KINDS`` maps suffixes to file kinds.
+A file has columns with a role ("parameter", "result" or "own"), a kind (``cases.Kind``) and a unit. ``KINDS`` maps
+suffixes to file kinds.
 """
 
 import io

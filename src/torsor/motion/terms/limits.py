@@ -200,8 +200,8 @@ class Positions(_Limits):
     """Bounds on positions of the coordinates (rad, m), by default the robot's ``lower`` and ``upper``.
 
     A bound of None is the robot's bound. With ``hull``, the control points are bounded instead of the curve at nodes.
-    The curve stays within their convex hull, so the bounds provably hold at all times and need no rows. However, the
-    motion may stay farther from a bound than necessary.
+    The curve stays within their convex hull, so the bounds are provably satisfied at all times and need no rows.
+    However, the motion may stay farther from a bound than necessary.
 
     Example:
         >>> Positions(upper={"joint2": 1.5}, hull=True).hull

@@ -218,7 +218,7 @@ class Jerk(Cost):
 class Rates(Cost):
     """The time average of the squared row rates between the nodes of the constraint ``of``.
 
-    The constraint must hold at all nodes of a phase. ``only`` restricts the cost to rows whose labels end with one of
+    The constraint must apply at all nodes of a phase. ``only`` restricts the cost to rows whose labels end with one of
     its strings. ``per`` names a shared number by which the cost is divided, such as a speed.
     """
 

@@ -151,7 +151,7 @@ class ChainRule:
 
     @property
     def variables(self) -> Indices:
-        """The indices in x of the control points of these nodes."""
+        """Indices in x of the control points of these nodes."""
         columns = [self.phase_layout.columns[group.profiles, : group.wide.shape[1]] for group in self.groups]
         used = zip(columns, self.groups, strict=True)
         result = np.unique(np.concatenate([indices[:, group.wide.any(axis=0)].ravel() for indices, group in used]))
@@ -325,7 +325,7 @@ class Batch:
         return self.kernels.hessian(self._specials[0] >= 0)
 
     def _inputs(self, x: Array) -> dict[str, Array]:
-        """Return the kernel inputs: T, the profiles with their time derivatives (orders, K, N), and the others."""
+        """Return the kernel inputs: T, the profiles and their time derivatives (orders, K, N), and the others."""
         T, w = self.chain.phase_layout.seconds(x), self.chain.rates(x)
         for d in range(1, len(w)):
             w[d] /= T**d
@@ -373,7 +373,7 @@ class Batch:
 
     @cached_property
     def structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the entries of ``jacobian``: with respect to control points, then T, then the numbers.
+        """Rows and columns of the entries of ``jacobian``: with respect to control points, T and the numbers.
 
         The column is -1 if a control point or T is known.
         """

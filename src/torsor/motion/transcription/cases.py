@@ -260,7 +260,7 @@ class Cases:
         return self._on(self.program, "cpu", None, **copied)
 
     def on(self, program: Program, like: "Cases | None" = None) -> "Cases | None":
-        """Return the same cases at the nodes of another program with the same variables; None if terms have data.
+        """Return the cases at the nodes of another program with the same variables, or None if terms have data.
 
         ``like`` is an earlier result for this program.
         """

@@ -121,7 +121,7 @@ class PointBounds(NamedTuple):
 def point_bounds(term: Term, model: MotionModel, layout: Layout) -> Iterator[PointBounds]:
     """Yield the bounds of a term on the control points that affect a profile while the term applies.
 
-    A spline stays within the convex hull of its control points, so bounds on these hold everywhere.
+    A spline stays within the convex hull of its control points, so bounds on these apply everywhere.
     """
     bounds, (begin, end), points = term.point_bounds(model), term.during, dict[Spline, Indices]()
     for index, phase_layout in enumerate(layout.phases):

@@ -307,7 +307,7 @@ class MotionModel:
         return steps(Tree.of(self.robot), Q) @ ca.jacobian(v, y_1)
 
     def positions(self, y: Array, guess: Array | None = None) -> Array:
-        """Return all positions (..., nq), given those of the profiles (..., N)."""
+        """Return all positions (..., nq) from those of the profiles (..., N)."""
         robot, y = self.robot, y[..., : self.names.moving]
         if self.is_closed:
             near = self.assembly if guess is None else guess

@@ -45,7 +45,7 @@ class _Quantity:
 
     @cached_property
     def value(self) -> ca.SX:
-        """The expression of the values, without derivatives."""
+        """The expression of the values."""
         return self.compute()
 
     @cached_property
@@ -331,7 +331,7 @@ class Node:
 
     @cached_property
     def u(self) -> ca.SX:
-        """The inputs with respect to which terms are differentiated."""
+        """The inputs u, with respect to which terms are differentiated."""
         return ca.vertcat(*self.y, self.T, self.numbers)
 
     @cached_property

@@ -66,7 +66,7 @@ class Clock:
         return np.asarray(first + sum((float(v) * b for v, b in zip(values, basis, strict=True)), start=0.0))
 
     def place(self, fraction: Array, values: Array) -> Array:
-        """Return the s (K,) at which fractions of the duration have elapsed: the inverse of h, by Newton's method."""
+        """Return s (K,) for elapsed fractions of the duration, which is the inverse of h, by Newton's method."""
         target = np.asarray(fraction, dtype=float)
         grid = np.linspace(0.0, 1.0, 257)
         s = np.interp(target, self.numeric(grid, values), grid)
