@@ -113,13 +113,15 @@ def main() -> None:
     print(f"| `mj_step` | {1e3 * STEP:g} ms | 1 | {1e3 * deep:.2f} mm | {steps / seconds:,.0f} | 1 |")
     hard = Contact(kind="hard", stiffness=stiffness, friction=FRICTION)
     soft = Contact(stiffness=stiffness, exponent=1.0, dissipation=2.0, friction=FRICTION, slip=0.1)
-    for name, contact, step in (("hard", hard, STEP), ("compliant, `rk4`", soft, STEP / 8)):
+    stiff = torsor.control.drives(own, start, kp=1e4, kd=20.0)
+    cases = [("hard", hard, STEP, springs), ("hard, drives of 10,000 N m/rad", hard, STEP, stiff)]
+    for name, contact, step, law in (*cases, ("compliant, `rk4`", soft, STEP / 8, springs)):
         for count in (1, 64):
             many = np.tile(start, (count, 1)) if count > 1 else start
 
-            def ours(many: Any = many, contact: Any = contact, step: float = step) -> torsor.Trajectory:
+            def ours(many: Any = many, contact: Any = contact, step: float = step, law: Any = law) -> torsor.Trajectory:
                 return torsor.simulate(
-                    own, many, None, DURATION, controller=springs, contact=contact, step=step, record=1.0
+                    own, many, None, DURATION, controller=law, contact=contact, step=step, record=1.0
                 )
 
             found, rate = (

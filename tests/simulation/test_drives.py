@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import torsor
-from gpu_on_cpu import ProcessorDevice
+from gpu_on_cpu import ProcessorDevice, StrictDevice
 from refusals import refused, warned
 from robots import robot_file
 from torsor import Shape, simulate
@@ -262,7 +262,7 @@ def device(request: Any, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_drives_on_a_gpu_and_in_float32_move_as_in_simulate(device: str, dtype: str) -> None:
-    arm = torsor.library.two_link()
+    arm = torsor.library.two_link().with_friction("joint1", coulomb=0.3, viscous=0.1).with_spring("joint2", 30.0)
     q0 = np.random.default_rng(2).normal(size=(4, 2))
     law = drives(arm, [0.2, -0.1], kp=[1e6, 50.0], kd=3.0).saturated(8.0)
     truth = simulate(arm, q0, duration=0.1, controller=law, step=H)
@@ -271,6 +271,19 @@ def test_drives_on_a_gpu_and_in_float32_move_as_in_simulate(device: str, dtype: 
     tolerance = 1e-12 if dtype == "float64" else 2e-3
     np.testing.assert_allclose(run.q, truth.q, rtol=0, atol=tolerance)
     assert run.q.dtype == dtype and not run.diverged.any()
+
+
+def test_arrays_of_drives_stay_on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    emulated = StrictDevice()
+    monkeypatch.setattr(cuda_kernel, "current", lambda: emulated)
+    arm = torsor.library.two_link()
+    law = drives(arm, np.zeros((3, 2)), kp=np.array([[10.0], [1e3], [1e6]]) * [1.0, 0.5], kd=2.0)
+    run = rollout(arm.to(device="cuda"), np.ones(2), np.zeros((3, 2)), 0.02, controller=law, step=H)
+    truth = rollout(arm, np.ones(2), np.zeros((3, 2)), 0.02, controller=law, step=H)
+    np.testing.assert_allclose(run.q.get(), truth.q, rtol=0, atol=1e-12)
+    assert run.diverged.get().tolist() == [False] * 3
+    gradients = zip(run.vjp(run.q), truth.vjp(truth.q), strict=True)
+    assert all(np.allclose(found.get(), expected, rtol=0, atol=1e-8) for found, expected in gradients)
 
 
 def test_gradients_go_through_drives_and_reach_their_gains(device: str) -> None:

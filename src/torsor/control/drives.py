@@ -72,10 +72,10 @@ def drives(robot: Robot, reference: JointReference | Reference, kp: ArrayLike, k
     references are data: other values need no other code, and in ``rollout`` each motion may have its own.
 
     Example:
-        >>> arm = torsor.library.two_link()
+        >>> arm = torsor.library.planar_chain(2)
         >>> stiff = drives(arm, [0.5, -0.5], kp=1e6, kd=10.0)
         >>> held = torsor.simulate(arm, duration=0.1, step=2e-3, controller=stiff)
-        >>> held.q[-1].round(3).tolist()
+        >>> held.q[-1].round(3).tolist()  # without limits, any drive holds it
         [0.5, -0.5]
     """
     check_tree(robot, "drives")

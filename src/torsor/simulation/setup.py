@@ -174,11 +174,11 @@ class Setup:
         if np.ndim(law.parameters) > 1:
             fix = "use torsor.simulation.rollout, or the same gains for all"
             raise ModelError("the gains of drives differ", argument="controller", where=where, fix=fix)
-        if not held and prescribed is None:
-            settings = replace(settings, method=method_of(settings.method, law, contact))
         wrenches = Source.of(robot, external, "external", (len(robot.links), 6), settings.duration, h)
         added, parameters = added_contact(robot, contact), () if contact is None else contact.parameters
         wrenches = wrenches._replace(added=added, parameters=parameters)
+        if not held and prescribed is None:
+            settings = replace(settings, method=method_of(settings.method, law, contact))
         if settings.control_period is not None and controller is None:
             raise ModelError("`control_period` needs a controller", where=where, fix="omit it")
         q = arrays(default_posture(robot) if q0 is None else q0, (robot.nq,), where, "q0")
