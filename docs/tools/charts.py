@@ -131,6 +131,22 @@ def _lqr(page: Any) -> None:
     figure.savefig("lqr.png", dpi=120)
 
 
+def _elastic_joints(page: Any) -> None:
+    """Draw the reference of the elbow, the tracking errors and the motor torques."""
+    figure, axes = plt.subplots(3, sharex=True, figsize=(8, 5.5), height_ratios=[1, 2, 1], layout="tight")
+    colors = {"rigid computed torque": "C1", "rigid, sag-corrected": "C2", "elastic tracking": "C0"}
+    for label, (times, error, torque) in page.runs.items():
+        style = {"color": colors[label.removesuffix(", +1 kg")], "ls": "--" if label.endswith("kg") else "-"}
+        axes[1].plot(times, error, label=label, **style)
+        axes[2].plot(times, torque, lw=0.8, **style)
+    axes[0].plot(times, np.degrees(page.desired), "k")
+    axes[0].set(ylabel="elbow\nreference (°)")
+    axes[1].set(ylabel="tracking error (°)", ylim=(-0.25, 0.05))
+    axes[2].set(xlabel="time (s)", ylabel="torque (N m)")
+    axes[1].legend(ncols=2, fontsize="small")
+    figure.savefig("control.png", dpi=120)
+
+
 def _predictive_control(page: Any) -> None:
     """Draw the angle and the torque of a joint with MPC and with saturated computed torque."""
     figure, axes = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
@@ -149,7 +165,7 @@ def _predictive_control(page: Any) -> None:
 
 PAGES: dict[str, Callable[[Any], None]] = {
     "compute/drives.md": _drive,
-    "simulate/elastic_joints.md": lambda _: None,  # its code saves the figure
+    "simulate/elastic_joints.md": _elastic_joints,
     "simulate/lqr.md": _lqr,
     "simulate/predictive_control.md": _predictive_control,
 }
