@@ -25,7 +25,8 @@ q0, v0, a0 = law.reference(0.0)  # initial state on the path
 motion = torsor.simulate(loaded, q0, v0, duration=3.0, controller=law)
 reference = law.reference(motion.times)[0]
 print(motion)
-print("largest errors after 1 s (rad, rad, m, rad):", np.abs(motion.q - reference)[motion.times > 1].max(axis=0).round(4))
+error = np.abs(motion.q - reference)[motion.times > 1].max(axis=0)
+print("largest errors after the first second (rad, rad, m, rad):", error.round(4))
 
 # %%
 from matplotlib.figure import Figure
@@ -46,8 +47,8 @@ figure
 # The unknown payload lowers the prismatic joint by 6 mm, because the controller has no integral action.
 #
 # Controllers in `torsor.control` are CasADi functions of (t, q, v), which are compiled into the integration step. A
-# controller may also be a plain Python function, which is called once per step. To apply external wrenches, use `external=`. To simulate a digital
-# controller, use `control_period=` and `delay=`.
+# controller may also be a plain Python function, which is called once per step. To apply external wrenches, use
+# `external=`. To simulate a digital controller, use `control_period=` and `delay=`.
 #
 # ## Batches of simulations
 #
