@@ -32,13 +32,13 @@ torsor.view.draw(robot, q)
 # ## Torques
 #
 # `gravity_force` returns the torques that hold a posture, and `inverse_dynamics` returns the torques that produce a
-# motion. Here, the arm follows a polynomial path from rest to rest in one second. A single call evaluates all 201
-# samples.
+# motion. Here, the arm follows a polynomial path from rest to rest in one second, without and with a payload of 5 kg
+# at 0.1 m from the origin of the last link. A single call evaluates all 201 samples.
 
 # %%
 print("holding torques (N m):", robot.gravity_force(q).round(1))
 t = np.linspace(0.0, 1.0, 201)[:, None]
-change = np.radians([90, 35, -45, 20, -60, 60])
+change = np.radians([90, 35, -45, 20, -60, 60])  # rotation of each joint
 path, v = q + change * t**3 * (10 - 15 * t + 6 * t**2), change * 30 * t**2 * (1 - t) ** 2
 a = change * 60 * t * (1 - t) * (1 - 2 * t)
 loaded = robot.with_payload("wrist_3_link", mass=5.0, com=(0, 0, 0.1))

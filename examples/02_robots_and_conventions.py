@@ -16,8 +16,9 @@ import torsor
 # %% [markdown]
 # ## One arm, three descriptions
 #
-# The arm consists of two rods (each 1 m long, 2 kg) that move in a vertical plane. `from_screws` takes the links' home
-# poses, screw axes in the space frame, and spatial inertias.
+# The arm consists of two rods (each 1 m long, 2 kg) that move in a vertical plane. In a Denavit-Hartenberg table, a
+# link frame is at the far end of its link. `from_screws` takes the links' home poses, screw axes in the space frame,
+# and spatial inertias, with the angular part first. All descriptions yield the same joint torques (N·m).
 
 # %%
 inertia = np.diag([0.0, 1 / 6, 1 / 6])
@@ -43,7 +44,8 @@ for robot in (by_table, by_screws, by_parts):
 # ## Files
 #
 # `torsor.load` detects the format from the file suffix and warns about unsupported elements. `base="floating"` adds a
-# free joint at the root link. `save` warns about properties that the format cannot express.
+# free joint at the root link. `save` warns about forces, limits and wheels that the format cannot express, and raises
+# an error for unsupported joints and loops.
 
 # %%
 arm = torsor.library.ur5()
@@ -64,4 +66,4 @@ print(floating.position_names[:8])
 # %%
 heavy = arm.with_payload("wrist_3_link", mass=3.0, com=(0, 0, 0.05))
 locked = arm.fix("wrist_1_joint", 0.0).with_friction("elbow_joint", coulomb=2.0, viscous=1.0)
-print(arm.mass, heavy.mass, locked.nv)
+print(f"{arm.mass:.2f} kg, with payload {heavy.mass:.2f} kg; {locked.nv} coordinates with a locked joint")

@@ -13,10 +13,10 @@ q, v, a = np.random.default_rng(0).normal(size=(3, 6))
 
 # %%
 tau = robot.inverse_dynamics(q, v, a)
-print(tau.round(3))
-print(bool(np.allclose(robot.forward_dynamics(q, v, tau), a)))
-M, h = robot.mass_matrix(q), robot.bias_force(q, v)
-print(bool(np.allclose(M @ a + h, tau)))
+print("torques (N m):", tau.round(3))
+print("forward dynamics returns a:", bool(np.allclose(robot.forward_dynamics(q, v, tau), a)))
+M, h = robot.mass_matrix(q), robot.bias_force(q, v)  # h: torques at zero acceleration
+print("M a + h = tau:", bool(np.allclose(M @ a + h, tau)))
 
 # %% [markdown]
 # ## Batches
@@ -30,8 +30,8 @@ print(robot.inverse_dynamics(*states).shape)
 # %% [markdown]
 # ## Derivatives
 #
-# A single recursion computes exact derivatives with respect to q, v and a. A linear prediction based on them has a
-# second-order error: reducing the step by a factor of 10 reduces the error by a factor of 100.
+# A single recursion computes the exact derivatives of torques with respect to q, v and a. A linear prediction based on
+# them has a second-order error: reducing the step in q by a factor of 10 reduces the error by a factor of 100.
 
 # %%
 dq, dv, da = robot.derivatives.inverse_dynamics(q, v, a)
@@ -52,17 +52,17 @@ for size in (1e-2, 1e-3, 1e-4):
 # %%
 jerk = np.random.default_rng(2).normal(size=6)
 tau, rate = robot.force_rate(q, v, a, jerk)
-h = 1e-6
+h = 1e-6  # s
 later = [q + h * v + h**2 / 2 * a, v + h * a + h**2 / 2 * jerk, a + h * jerk]
 earlier = [q - h * v + h**2 / 2 * a, v - h * a + h**2 / 2 * jerk, a - h * jerk]
 difference = (robot.inverse_dynamics(*later) - robot.inverse_dynamics(*earlier)) / (2 * h)
-print(f"{np.abs(difference - rate).max() / np.abs(rate).max():.0e}")
+print(f"largest difference, relative to the largest rate: {np.abs(difference - rate).max() / np.abs(rate).max():.0e}")
 
 # %% [markdown]
 # ## Operation counts
 #
 # Torsor traces the recursion for each robot and removes operations on structural zeros. `operation_count` counts the
-# remaining additions and multiplications.
+# remaining operations; `arithmetic` is the number of additions and multiplications.
 
 # %%
 for name in ("inverse_dynamics", "forward_dynamics", "inverse_dynamics_derivatives", "force_rate"):

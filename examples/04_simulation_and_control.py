@@ -16,16 +16,17 @@ loaded = arm.with_payload(arm.link_names[-1], mass=0.2)
 
 # %%
 def desired(t: ca.SX) -> list[ca.SX]:
-    """Return the desired positions: three revolute joints, and the prismatic joint with a range of -0.2 to 0 m."""
+    """Return the desired joint positions; the third joint is prismatic, with a range of -0.2 to 0 m."""
     return [0.6 * ca.sin(2 * t), 0.8 * ca.cos(2 * t), -0.1 + 0.05 * ca.sin(4 * t), 1.2 * ca.sin(t)]
 
 
-law = torsor.control.computed_torque(arm, desired, bandwidth=15.0)
+law = torsor.control.computed_torque(arm, desired, bandwidth=15.0)  # rad/s
 q0, v0, a0 = law.reference(0.0)  # initial state on the path
 motion = torsor.simulate(loaded, q0, v0, duration=3.0, controller=law)
 reference = law.reference(motion.times)[0]
 print(motion)
-print("largest errors after the first second:", np.abs(motion.q - reference)[motion.times > 1].max(axis=0).round(4))
+error = np.abs(motion.q - reference)[motion.times > 1].max(axis=0)
+print("largest errors after the first second (rad, rad, m, rad):", error.round(4))
 
 # %%
 from matplotlib.figure import Figure
@@ -45,9 +46,9 @@ figure
 # %% [markdown]
 # The unknown payload lowers the prismatic joint by 6 mm, because the controller has no integral action.
 #
-# A controller is a CasADi function of (t, q, v) and is compiled into the integration step. It may also be a plain
-# Python function, which is called once per step. To apply external wrenches, use `external=`. To simulate a digital
-# controller, use `control_period=` and `delay=`.
+# Controllers in `torsor.control` are CasADi functions of (t, q, v), which are compiled into the integration step. A
+# controller may also be a plain Python function, which is called once per step. To apply external wrenches, use
+# `external=`. To simulate a digital controller, use `control_period=` and `delay=`.
 #
 # ## Batches of simulations
 #
@@ -58,5 +59,5 @@ figure
 spread = np.random.default_rng(0).uniform(-1, 1, size=(1000, 4)) * [0.05, 0.05, 0.02, 0.05]
 batch = torsor.simulate(loaded, q0 + spread, v0, duration=1.0, controller=law, record=0.1)
 error = np.abs(batch.q - law.reference(batch.times)[0]).max(axis=0)  # largest error of all arms, at each time
-print(batch.q.shape, batch.status)
+print(batch.q.shape, batch.status)  # arms, times, joints
 print(f"shoulder error: {error[0, 0]:.2f} rad at the start, {error[-1, 0]:.4f} rad after 1 s")

@@ -13,19 +13,20 @@ from matplotlib.figure import Figure
 import torsor
 
 rigid = torsor.library.six_axis_arm().without_friction()
-drive = {"inertia": 3.32e-4, "ratio": 50.0, "stiffness": 8e3, "damping": 1.0}
+drive = {"inertia": 3.32e-4, "ratio": 50.0, "stiffness": 8e3, "damping": 1.0}  # kg m^2, -, N m/rad, N m s/rad
 elastic = rigid.with_motor("joint3", carrier="link1", **drive)
-print(rigid.nv, elastic.nv, elastic.coordinate_names[-1])
+print(f"rigid: {rigid.nv} coordinates; elastic: {elastic.nv}, the last is {elastic.coordinate_names[-1]}")
 
 # %% [markdown]
-# The motor starts at 0.2 rad/s, so the joint oscillates. The frequency depends on the spring stiffness and on the
-# inertias on both sides. This code compares the simulated frequency with that of the linearised model.
+# Motor coordinates are angles after the gear. Without gravity, the motor starts at 0.2 rad/s, so the joint oscillates.
+# The frequency depends on the spring stiffness and on the inertias on both sides. This code compares the simulated
+# frequency with that of the linearised model.
 
 # %%
 q0 = np.zeros(7)
 v0 = [0, 0, 0, 0, 0, 0, 0.2]
 motion = torsor.simulate(elastic.with_gravity((0, 0, 0)), q0, v0, duration=0.4, step=1e-4)
-twist = motion.q[:, 2] - motion.q[:, 6]
+twist = motion.q[:, 2] - motion.q[:, 6]  # joint 3 minus motor
 crossings = motion.times[1:][np.diff(np.sign(twist)) != 0]
 measured = 1 / (2 * np.mean(np.diff(crossings)))
 
@@ -46,10 +47,10 @@ figure
 # %% [markdown]
 # `torsor.control.mixed` is the controller of Hua et al. for rigid and elastic joints. `elastic_feed_forward` returns
 # the motor angles and torques for a desired joint motion. A simpler controller, `gravity_pd`, combines PD control with
-# gravity compensation:
+# gravity compensation. Here, it moves all joints to 0.02 rad; the spring then carries the gravity torque of joint 3:
 
 # %%
-gains = {"kp": [600, 600, 600, 20, 20, 20], "kd": [60, 60, 60, 2, 2, 2]}
+gains = {"kp": [600, 600, 600, 20, 20, 20], "kd": [60, 60, 60, 2, 2, 2]}  # N m/rad, N m s/rad
 law = torsor.control.gravity_pd(elastic, np.full(6, 0.02), **gains)
 reach = torsor.simulate(elastic, q0, duration=2.0, step=5e-4, controller=law, record=0.01)
 load = 8e3 * (reach.q[-1, 6] - reach.q[-1, 2])

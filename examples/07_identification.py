@@ -25,8 +25,8 @@ assumed = real.inertial.replaced(0.75 * real.inertial.values).without_friction()
 # %% [markdown]
 # ## Excitation trajectory
 #
-# `excite` designs a Fourier series that minimises the condition number of the regressor within position and velocity
-# limits.
+# `excite` designs a Fourier series, here with a period of 6 s and 3 harmonics, that minimises the condition number of
+# the regressor within position and velocity limits.
 
 # %%
 limits = {"lower": [-2.0, -2.0], "upper": [2.0, 2.0], "velocity": [4.0, 6.0]}
@@ -40,15 +40,19 @@ def measured(path: torsor.identification.Excitation, seed: int) -> Measurements:
     law = torsor.control.computed_torque(assumed, path.law, bandwidth=40.0)
     run = torsor.simulate(real, path.at(0.0).q, duration=12.0, controller=law, control_period=1e-3)
     noise = np.random.default_rng(seed)
-    q = run.q + 1e-5 * noise.normal(size=run.q.shape)
-    tau = run.tau + 0.02 * noise.normal(size=run.tau.shape)
-    return Measurements.from_positions(run.times, q, tau, cutoff=10.0)
+    q = run.q + 1e-5 * noise.normal(size=run.q.shape)  # rad
+    tau = run.tau + 0.02 * noise.normal(size=run.tau.shape)  # N m
+    return Measurements.from_positions(run.times, q, tau, cutoff=10.0)  # Hz
 
 
 identified = torsor.identify(assumed, measured(motion, 0), physical=True)
 print(identified.report())
 
 # %% [markdown]
+# The report lists the base parameters, the combinations of parameters that determine the torques: masses m, first
+# moments mx and my, moments of inertia J about the link origin, rotor inertias and friction. Deviations are standard
+# deviations.
+#
 # ## Validation on another motion
 
 # %%
@@ -61,4 +65,5 @@ print("RMS torque error (N m): assumed", before.round(3), "identified", check.rm
 check.plot()
 
 # %% [markdown]
-# To identify a robot from a log file, run `torsor identify robot.urdf log.csv --cutoff 10 --physical -o real.urdf`.
+# To identify a robot from a log file, filtered at 10 Hz, run
+# `torsor identify robot.urdf log.csv --cutoff 10 --physical -o real.urdf`.

@@ -14,7 +14,8 @@ arm = torsor.library.two_link().with_gravity((0, -9.81, 0))
 ends = [motion.Start(q=[-1.2, 0.3], v=0.0), motion.End(q=[0.8, 0.6], v=0.0)]
 
 # %% [markdown]
-# A problem consists of a robot, a phase (here with a free duration), an objective and constraints.
+# A problem consists of a robot, a phase (here with a duration between 0.1 and 3 s), an objective and constraints (here
+# the ends and torques up to 12 N·m). `refine=True` adds nodes until the bounds also hold between nodes.
 
 # %%
 problem = motion.MotionProblem(arm, motion.Phase((0.1, 3.0)), motion.Time(), [*ends, motion.Torques(upper=12.0)])
@@ -32,7 +33,7 @@ for joint in arm.coordinate_names:
     print(f"{joint}: torque limit active at {len(bounds)} nodes; {change:+.1f} ms per N m")
 
 # %% [markdown]
-# Slower motions require less effort:
+# Slower motions require less effort, the integral of the squared torques:
 
 # %%
 figure = Figure(figsize=(9, 3.2), layout="constrained")

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 9. Human walking
 #
-# This tutorial is for biomechanists and ergonomists. It predicts a walking step for a skeleton with 55
-# degrees of freedom, of which 38 move (after Barman 2020, chapter V). The prediction is compared with measured human
-# gait. The same model then lifts a box.
+# This tutorial is for biomechanists and ergonomists. It predicts a walking step for a skeleton with 55 degrees of
+# freedom, of which 38 move (after Barman 2020, chapter V). The prediction is compared with measured human gait. The
+# same model then lifts a box.
 
 # %%
 import numpy as np
@@ -20,9 +20,12 @@ torsor.human.draw(body)
 # %% [markdown]
 # ## Walking
 #
-# The motion, the ground reaction forces, and the length, width and timing of the step are computed together from the
-# walking speed, 1.25 m/s by default. The first run on a machine takes one to two minutes, mostly for
-# compilation. No weight was fitted to the measured curves below.
+# The motion, the ground reaction forces, and the length, width and timing of the step are computed together for a
+# walking speed, 1.25 m/s by default. They minimise a sum of metabolic energy, effort and accelerations. The first run
+# on a machine takes one to two minutes, mostly for compilation.
+#
+# `likeness` returns the correlations of joint angles with the [built-in
+# references](../../people/compare_walks.md#references). No weight was fitted to these measurements.
 
 # %%
 result = walking(body).solve()
@@ -37,6 +40,8 @@ stride.plot()
 
 # %% [markdown]
 # ## Lifting a box
+#
+# By default, both hands lift a box of 10 kg from a height of 0.3 m to 1 m.
 
 # %%
 lift = lifting(body).solve(refine=True)

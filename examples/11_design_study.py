@@ -17,16 +17,16 @@ from torsor import motion
 SIZE = int(sys.argv[-1]) if sys.argv[-1].isdigit() else 10  # number of lengths and of gear ratios
 TORQUE, SPEED, ROTOR = 1.0, 500.0, 3e-5  # of a motor: N m, rad/s, kg m^2
 CONSTANT = 0.15  # of a motor, N m / sqrt(W)
-FOREARM, DENSITY, EFFORT = 0.4, 5.0, 1e-5  # m, kg/m, s per (N m)^2 s
+FOREARM, DENSITY, EFFORT = 0.4, 5.0, 1e-5  # m, kg/m, weight of the effort in s per (N m)^2 s
 PICK, PLACE = np.array([0.6, -0.2]), np.array([0.2, 0.45])  # m
 
 arm = torsor.library.planar_chain(2, FOREARM, DENSITY * FOREARM)
 arm = arm.with_payload("link2", 1.0, com=(FOREARM, 0, 0))
 
 # %% [markdown]
-# The arm moves a payload of 1 kg from one point to another with bounded torques and velocities. Often, only one joint
-# limits the duration. A small effort term in the objective makes the torques of the other joint unique. On the 10 x 10
-# grid, it slows motions by at most 1.6 %.
+# The arm moves a payload of 1 kg in a vertical plane from one point to another with bounded torques and velocities.
+# Often, only one joint limits the duration. A small effort term (the integral of the squared torques) in the objective
+# makes the torques of the other joint unique. On the 10 x 10 grid, it slows motions by at most 1.6 %.
 
 
 # %%
@@ -70,13 +70,13 @@ def design(length: float, ratio: float) -> dict[str, Any]:
 
 # %% [markdown]
 # All designs use the same compiled functions and are solved in batches. After an interruption, `resume=True` skips
-# finished cases. `workers=0` uses one core; in a notebook, omit it to use all cores.
+# finished cases. `workers=0` solves all cases in this process, on one core; in a notebook, omit it to use all cores.
 
 # %%
 lengths = np.linspace(0.25, 0.55, SIZE).tolist()
 ratios = np.linspace(30.0, 130.0, SIZE).tolist()
 cases = [design(length, ratio) for length in lengths for ratio in ratios]
-study = problem(arm, 60.0, 8.0, [0.5, -1.5], [2.0, -1.5])
+study = problem(arm, 60.0, 8.0, [0.5, -1.5], [2.0, -1.5])  # placeholders: each case sets bounds and end postures
 results = torsor.sweep(study, cases, output=f"designs_{SIZE}.sqlite", resume=True, workers=0)
 print(results)
 
