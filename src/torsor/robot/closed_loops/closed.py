@@ -478,7 +478,7 @@ class Closed(Accessor):
             >>> arm = arm.with_frame("tip", "link2", torsor.spatial.make_pose(p=[1, 0, 0]))
             >>> arm = arm.with_frame("hook", "base", torsor.spatial.make_pose(p=[2, 1, 0]))
             >>> hung = arm.with_loop("wire", "hook", "tip", "rod", length=1.0).with_active(["joint1"])
-            >>> wire = hung.closed.loop_wrenches([0.0, 0.0], [0.0], [0.0])[0]  # it carries half the weight of the last link
+            >>> wire = hung.closed.loop_wrenches([0.0, 0.0], [0.0], [0.0])[0]  # it carries half of link2
             >>> float(wire[4].round(9))
             14.715
         """
