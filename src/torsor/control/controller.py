@@ -72,7 +72,7 @@ class Reference:
 
         Example:
             >>> law = torsor.control.reference(torsor.library.planar_chain(1), ([0.0, 2.0], [[0.0], [4.0]]))
-            >>> law.window(0.5)[:3, 0].tolist()  # since 0 s, 0 + 2 t
+            >>> law.window(0.5)[:3, 0].tolist()  # from 0 s: 0 + 2 t
             [0.0, 0.0, 2.0]
         """
         if self.signal is None:

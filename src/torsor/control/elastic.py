@@ -38,7 +38,7 @@ def feedback_linearization(robot: Robot, reference: JointReference | Reference, 
     Example:
         >>> arm = torsor.library.planar_chain(1).with_motor("joint1", 1e-3, ratio=10, carrier="base", stiffness=200.0)
         >>> law = feedback_linearization(arm, [0.0], poles=20.0)
-        >>> law(0.0, [0.0, 4.905 / 200], [0.0, 0.0]).round(9).tolist()  # at rest at the reference: gravity alone
+        >>> law(0.0, [0.0, 4.905 / 200], [0.0, 0.0]).round(9).tolist()  # at rest at the reference: only gravity
         [0.0, 4.905]
     """
     drives = Partition.of(robot, "feedback_linearization")
@@ -256,7 +256,7 @@ def elastic_tracking(
     Example:
         >>> arm = torsor.library.planar_chain(1).with_motor("joint1", 1e-3, 10, "base", stiffness=200.0, damping=0.5)
         >>> law = elastic_tracking(arm, [0.0], kp=300.0, kd=10.0)
-        >>> law(0.0, motor_equilibrium(arm, [0.0]), [0.0, 0.0]).round(9).tolist()  # gravity alone
+        >>> law(0.0, motor_equilibrium(arm, [0.0]), [0.0, 0.0]).round(9).tolist()  # only gravity
         [0.0, 4.905]
     """
     drives = Partition.of(robot, "elastic_tracking", damped=True)

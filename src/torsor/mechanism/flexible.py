@@ -446,7 +446,7 @@ class RodSection(Flexible):
 
     Example:
         >>> part = RodSection(0.0, 0.5, 1.0, (1, 0, 0, 0), np.array([0, 0, 0, 1.0, 0, 0]), np.ones(4))
-        >>> R, p = part.kind.transform(np.array([np.pi]), 0.0)  # half of a half circle of length 1
+        >>> R, p = part.kind.transform(np.array([np.pi]), 0.0)  # half of a semicircle of length 1
         >>> (np.pi * p).round(9).tolist()
         [1.0, 1.0, 0.0]
     """

@@ -286,7 +286,7 @@ class Derivatives(Accessor):
         Example:
             >>> robot = torsor.library.two_link()
             >>> dq, dv, da = robot.derivatives.acceleration([0.0, 0.0], [1.0, 0.0], [0.0, 0.0], "link2")
-            >>> dv[3].round(9).tolist()  # of the centripetal acceleration -0.4 v1^2 - 0.4 (v1 + v2)^2
+            >>> dv[3].round(9).tolist()  # the acceleration is -0.4 v1^2 - 0.4 (v1 + v2)^2
             [-1.6, -0.8]
         """
         result: Any = self._closure.kernels.at_place("acceleration_derivatives", (q, v, a), place, axes, point, out)

@@ -140,7 +140,7 @@ class Parametric(Generic[R]):
 
         Example:
             >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
-            >>> arm.by_parameters("gravity_force", [0.0], [3.0]).round(9).tolist()  # g times 1 m
+            >>> arm.by_parameters("gravity_force", [0.0], [3.0]).round(9).tolist()  # g times the arm of 1 m
             [[9.81]]
         """
         request, inputs = self._request(name, values, options, "jacobian")

@@ -390,7 +390,7 @@ class Robot(Mechanism):
 
         Example:
             >>> robot = torsor.library.two_link().with_motor("joint2", 1e-3, stiffness=100.0)
-            >>> robot.spring_force([0.0, 0.0, 0.2]).tolist()  # the motor is ahead and pulls the joint after it
+            >>> robot.spring_force([0.0, 0.0, 0.2]).tolist()  # the motor leads and pulls the joint forward
             [0.0, -20.0, 20.0]
         """
         return self.kernels.call("spring_force", q, out=out)
@@ -649,7 +649,7 @@ class Robot(Mechanism):
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, 0, 0))
             >>> _, rate = robot.joint_wrench_rates([0.0], [1.0], [0.5], [0.0])
-            >>> rate[0].round(9).tolist()  # the centrifugal force 3 v^2 grows
+            >>> rate[0].round(9).tolist()  # the centrifugal force 3 v^2 increases
             [0.0, 0.0, 0.0, -3.0, 0.0, 0.0]
         """
         return rates(self.kernels, "joint_wrench_rates", (q, v, a, j), higher, external, external_rate, out=out)

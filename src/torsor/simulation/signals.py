@@ -30,7 +30,7 @@ class Signal:
         >>> ramp = Signal.joined(np.array([0.0, 2.0]), [np.array([[0.0], [4.0]])])
         >>> ramp.at(0.5, 2)[:, 0].tolist(), ramp.at(3.0, 2)[:, 0].tolist()
         ([1.0, 2.0], [4.0, 0.0])
-        >>> ramp.window(0.5, 0.6)[:, 0].tolist()  # since 0 s: 0 + 2 t
+        >>> ramp.window(0.5, 0.6)[:, 0].tolist()  # from 0 s: 0 + 2 t
         [0.0, 0.0, 2.0]
     """
 

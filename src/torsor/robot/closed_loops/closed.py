@@ -41,7 +41,7 @@ class ClosedDerivatives(Accessor):
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> dq, dv = robot.with_active(["joint1"]).closed.derivatives.velocities([0.4, 0.2], [1.0])
-            >>> dq.tolist(), dv.tolist()  # a belt is the same everywhere
+            >>> dq.tolist(), dv.tolist()  # the ratio of the belt is constant
             ([[0.0], [0.0]], [[1.0], [0.5]])
         """
         result: Any = constrained(self._closure, "constrained_velocity_derivatives", (q, v_active), out=out)
@@ -451,7 +451,7 @@ class Closed(Accessor):
             >>> robot = robot.with_active(["joint1"])
             >>> belt = robot.closed.loop_forces([0.4, 0.2], [0.0], [1.0])
             >>> tau = robot.inverse_dynamics([0.4, 0.2], [0.0, 0.0], [1.0, 0.5], loops="open")
-            >>> bool(np.isclose(tau[1], -2.0 * belt[0]))  # nothing else drives joint2
+            >>> bool(np.isclose(tau[1], -2.0 * belt[0]))  # only the belt drives joint2
             True
         """
         if self._is_all(coordinates, share=share):
@@ -478,7 +478,7 @@ class Closed(Accessor):
             >>> arm = arm.with_frame("tip", "link2", torsor.spatial.make_pose(p=[1, 0, 0]))
             >>> arm = arm.with_frame("hook", "base", torsor.spatial.make_pose(p=[2, 1, 0]))
             >>> hung = arm.with_loop("wire", "hook", "tip", "rod", length=1.0).with_active(["joint1"])
-            >>> wire = hung.closed.loop_wrenches([0.0, 0.0], [0.0], [0.0])[0]  # it carries half of the last link
+            >>> wire = hung.closed.loop_wrenches([0.0, 0.0], [0.0], [0.0])[0]  # it carries half of link2
             >>> float(wire[4].round(9))
             14.715
         """
@@ -503,7 +503,7 @@ class Closed(Accessor):
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> robot = robot.with_active(["joint1"])
             >>> wrenches = robot.closed.joint_wrenches([0.4, 0.2], [0.0], [1.0])
-            >>> tree = robot.open_tree()  # a belt carries no load from link to link
+            >>> tree = robot.open_tree()  # the belt exerts no wrench on links
             >>> bool(np.allclose(wrenches, tree.joint_wrenches([0.4, 0.2], [0.0, 0.0], [1.0, 0.5])))
             True
         """
@@ -521,9 +521,9 @@ class Closed(Accessor):
         Example:
             >>> chain = torsor.library.planar_chain(1).with_frame("tip", "link1", torsor.spatial.make_pose(p=[1, 0, 0]))
             >>> rod = chain.with_frame("nail", "base", torsor.spatial.make_pose(p=[1, 0, 0]))
-            >>> rod = rod.with_loop("held", "nail", "tip", "spherical")  # it cannot fall
+            >>> rod = rod.with_loop("held", "nail", "tip", "spherical")  # the rod is held at both ends
             >>> held = rod.closed.loop_loads([0.0], rod.closed.loop_forces([0.0], [0.0], [0.0], coordinates="all"))
-            >>> float(rod.joint_wrenches([0.0], [0.0], [0.0], held, loops="open")[0, 4].round(3))  # half of its weight
+            >>> float(rod.joint_wrenches([0.0], [0.0], [0.0], held, loops="open")[0, 4].round(3))  # half its weight
             4.905
         """
         return self.closure.kernels.call("loop_loads", q, forces, out=out)

@@ -46,7 +46,7 @@ class ParallelRobot(Assembled):
     Example:
         >>> robot = torsor.library.gough_stewart()
         >>> still = np.zeros(6)
-        >>> robot.inverse_dynamics(robot.home, still, still).round(2).tolist()  # they carry the platform and themselves
+        >>> robot.inverse_dynamics(robot.home, still, still).round(2).tolist()  # weight of platform and legs
         [32.37, 32.37, 32.37, 32.37, 32.37, 32.37]
     """
 
@@ -116,7 +116,7 @@ class ParallelRobot(Assembled):
         Example:
             >>> robot = torsor.library.gough_stewart()
             >>> lengths = robot.inverse_kinematics(robot.home)[2::3]
-            >>> bool(np.allclose(robot.forward_kinematics(lengths + 0.1)[:2], 0.0))  # equal lengths: straight up
+            >>> bool(np.allclose(robot.forward_kinematics(lengths + 0.1)[:2], 0.0))  # equal extensions: straight up
             True
         """
         return self._kinematics.forward(q_driven, None if guess is None else self._coordinates(guess, "guess"))
