@@ -253,7 +253,7 @@ class ArrayArgument(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Number of entries."""
+        """Number of entries, rows times columns."""
         return self.size[0] * self.size[1]
 
 

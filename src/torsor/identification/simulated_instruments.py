@@ -1,10 +1,10 @@
 """Instruments from simulation: the simulated motion of the last estimate along the measured motion.
 
-The controller of the real robot is unknown. It is replaced by a computed-torque controller with the bandwidth w / (2
-pi),
+The controller of the real robot is unknown. It is replaced by a computed-torque controller with the bandwidth
+w / (2 pi),
 
-    tau = M0(q) (a_d + 2 w (v_d - v) + w^2 (q_d - q)) + h0(q, v)        M0, h0: first estimate M(q) a + h(q, v) = tau
-    M, h: last estimate
+    tau = M0(q) (a_d + 2 w (v_d - v) + w^2 (q_d - q)) + h0(q, v)        M0, h0: first estimate
+    M(q) a + h(q, v) = tau                                              M, h: last estimate
 
 The reference (q_d, v_d, a_d) consists of the measured positions after a zero-phase filter with the same bandwidth. This
 is the bandwidth at which the model, with any parameters, best explains the forces. The simulated motion therefore

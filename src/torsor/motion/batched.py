@@ -131,7 +131,7 @@ class PathStep(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """Rows and f after a step, sums of |h - w| and of logarithms, and the largest violation and relative change."""
+    """Rows and f after a step, the sums of |h - w| and logarithms, and the largest violation and relative change."""
 
     rows: Rows
     f: Array

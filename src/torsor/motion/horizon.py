@@ -205,7 +205,7 @@ def _factorised(A: ca.SX) -> tuple[ca.SX, ca.SX]:
 
 
 def _lower_solved(K: ca.SX, B: ca.SX) -> ca.SX:
-    """Return K^-1 B."""
+    """Return K^-1 B for a unit lower triangular K."""
     result: list[ca.SX] = []
     for i, row in enumerate(ca.vertsplit(B)):
         result.append(row - sum((K[i, j] * each for j, each in enumerate(result)), ca.SX.zeros(1, row.shape[1])))
@@ -213,7 +213,7 @@ def _lower_solved(K: ca.SX, B: ca.SX) -> ca.SX:
 
 
 def _upper_solved(below: ca.SX, y: ca.SX) -> ca.SX:
-    """Return K^-T y; ``below`` contains the columns of K below its diagonal."""
+    """Return K^-T y for a unit lower triangular K; ``below`` contains its columns below the diagonal."""
     n, result, end = y.shape[0], ca.SX(y), below.shape[0]
     for i in range(n - 2, -1, -1):
         column, end = below[end - (n - 1 - i) : end], end - (n - 1 - i)

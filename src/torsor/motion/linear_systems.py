@@ -104,7 +104,7 @@ class Factors:
         self.shift, self.is_convex, self.is_factorised = shift, is_convex, is_factorised
 
     def take(self, at: Indices) -> "Factors":
-        """Return the systems ``at``."""
+        """Return the systems at the indices ``at``."""
         arrays = self.shift[at], self.is_convex[at], self.is_factorised[at]
         return Factors(self._systems, self._entries[at], [values[at] for values in self._factors], *arrays)
 

@@ -80,7 +80,7 @@ class Datum:
 
     @cached_property
     def step(self) -> float:
-        """The finite-difference step."""
+        """The finite-difference step, relative to the largest entry of the data."""
         return STEP * (float(np.abs(self.value[np.isfinite(self.value)]).max(initial=0.0)) or 1.0)
 
     def changed(self, steps: Array) -> ProblemStatement:
@@ -231,7 +231,7 @@ class Conditions:
         return [0.0 if phase.duration >= 0 else phase.phase.bounds[0] for phase in phases]
 
     def _split(self, slopes: Array) -> Changes:
-        """Return the parts of ``_conditions_of``."""
+        """Return the slopes of ``_conditions_of`` as those of f, the gradient, the rows and the bounds."""
         n, m = self.program.n, self.program.m
         f, gradient, rows, bounds, _ = np.split(slopes, np.cumsum([1, n, m, n]))
         return Changes(f[0], gradient, rows, bounds)

@@ -59,7 +59,7 @@ class Point:
 
     @property
     def x(self) -> Array:
-        """The variables."""
+        """The variables (n,), without the slacks."""
         return self.w[: self.n]
 
     @cached_property
@@ -91,7 +91,7 @@ class Point:
 
     @cached_property
     def jacobians(self) -> Jacobians:
-        """First derivatives."""
+        """The first derivatives of f, c and h."""
         return self.form.jacobian(self.x)
 
     @cached_property
@@ -251,7 +251,7 @@ class Filter:
         self._earlier.clear()
 
     def add(self, violation: float, objective: float) -> None:
-        """Add a pair."""
+        """Add a pair and remove those that it makes redundant."""
         least = self.margin * violation
         pair = violation - least, objective - least
         self._earlier = [earlier for earlier in self._earlier if earlier[0] < pair[0] or earlier[1] < pair[1]] + [pair]
@@ -262,7 +262,7 @@ class Filter:
 
 
 class _Search:
-    """The state of the solver."""
+    """The solver and its state: point, barrier parameter, regularisation and filter."""
 
     def __init__(self, record: Record, start: Array):
         self.record, self.settings = record, record.settings
@@ -443,7 +443,7 @@ class _Search:
     def _correct(
         self, direction: Direction, trial: Point, here: tuple[float, float], slope: float, length: float
     ) -> bool:
-        """Try second-order corrections."""
+        """Try second-order corrections of a rejected step; return whether one was accepted."""
         point, mu, off, before = self.point, self.mu, self.point.value[1], trial.theta
         for _ in range(MAX_CORRECTIONS):
             off = length * off + trial.value[1]

@@ -236,7 +236,7 @@ class StandardForm:
         return self.weight * f, (rows[self.e] - self._target) * self.scales[self.e], (rows * self.scales)[self.i]
 
     def jacobian(self, x: Array) -> Jacobians:
-        """Return the first derivatives."""
+        """Return the first derivatives of f, c and h."""
         gradient, entries = self._evaluations.jacobian(self.full(x))
         E = np.zeros((len(self.e), len(self.free)))
         E[self._place_e] = entries[self._entries_e] * self._scales_e

@@ -144,7 +144,7 @@ class _Kernel:
         self.begin()
 
     def begin(self) -> None:
-        """Begin a function."""
+        """Begin a function, without any values computed or loaded."""
         self.emitter = CudaEmitter(self.scalar, 1)
         self.names: dict[int, str] = {}
         self.pairs: dict[int, tuple[str, str]] = {}

@@ -64,7 +64,7 @@ class _Writer:
         self._next = 0
 
     def name(self, letter: str = "f") -> str:
-        """Return a new name."""
+        """Return an unused name that begins with ``letter``."""
         self._next += 1
         return f"{letter}{self._next}"
 
@@ -85,7 +85,7 @@ class _Writer:
         self.lines.append(f"{label}:")
 
     def choose(self, condition: str, yes: Callable[[], None], no: Callable[[], None]) -> None:
-        """Write two branches."""
+        """Write a branch for a true condition and one for a false condition."""
         first, second, after = (self.name("l") for _ in range(3))
         self.add(f"br i1 {condition}, label %{first}, label %{second}")
         self.begin(first)

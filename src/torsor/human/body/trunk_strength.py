@@ -3,7 +3,8 @@
 With the body weight times height m g h, and the spine flexion theta (sum of its joint angles, 0 upright), the mean
 isometric strength is
 
-    extension   m g h (c0 + (c1 - c0) theta / 72 degrees)      (constant outside -20 to 72 degrees) flexion     m g h c2
+    extension   m g h (c0 + (c1 - c0) theta / 72 degrees)      (constant outside -20 to 72 degrees)
+    flexion     m g h c2
 
 Extension strength increases as the trunk flexes. Keller and Roy (2002) found that it is greatest at the largest flexion
 of their range (-20 to 50 degrees), that flexion strength is greatest at 20 to 30 degrees, and that sex differences are

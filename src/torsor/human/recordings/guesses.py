@@ -94,7 +94,7 @@ class Contact(NamedTuple):
 
     @property
     def side(self) -> str:
-        """The nearer foot."""
+        """The foot with the smaller distance."""
         return min(SIDES, key=lambda side: self.distances[side])
 
 

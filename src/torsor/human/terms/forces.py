@@ -108,7 +108,7 @@ class Effort(Driven, Cost):
     """The integral of the squared ratios of torques to strengths of the moving joints (Barman 2020, eq. 5.1)."""
 
     def squares(self, node: Node) -> ca.SX:
-        """Return torques divided by strengths."""
+        """Return the torques of the moving joints, divided by strengths."""
         return self.contact(node).relative_torques
 
 
@@ -117,7 +117,7 @@ class Torques(Driven, Constraint):
     """Bounds on joint torques, including the effect of the ground wrenches, by joint strengths."""
 
     def rows(self, node: Node) -> Rows:
-        """Return torques divided by strengths."""
+        """Return the torques of the moving joints, divided by strengths."""
         contact = self.contact(node)
         ones, names = np.ones(len(contact.moving)), node.robot.coordinate_names[len(GLOBAL) :]
         return Rows(contact.relative_torques, -ones, ones, tuple(names[k] for k in contact.moving))
@@ -213,7 +213,7 @@ class LimbTorques(Torques):
     """Bounds on joint torques by joint strengths, except for spine flexion, which ``TrunkTorques`` bounds."""
 
     def rows(self, node: Node) -> Rows:
-        """Return torques divided by strengths."""
+        """Return the torques of the moving joints, divided by strengths."""
         bounded = super().rows(node)
         kept = [k for k, name in enumerate(bounded.labels) if name not in SPINE]
         return Rows(
@@ -276,7 +276,7 @@ class LegPeaks(Grounded, Cost):
     at: float | Sequence[float] | None = 1.0
 
     def numbers(self) -> Mapping[str, Number]:
-        """Return the peaks."""
+        """Return the peak of each leg joint as a variable."""
         return {_peak(self.title, joint): Number(INITIAL_PEAK_MOMENT, 0.0) for joint in LEG_JOINTS}
 
     def companions(self) -> Sequence[Term]:

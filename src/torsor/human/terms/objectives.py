@@ -114,7 +114,7 @@ class Accelerations(Grounded, Cost):
     """
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return the sum of squares."""
+        """Return the sum of the squared joint accelerations, scaled and per metre."""
         joints = node.model.names[len(GLOBAL) : node.model.names.moving]
         return ca.sumsqr(ca.vertcat(*(node.profile(name, 2) for name in joints)) / ACCELERATION_SCALE) / metres(node)
 

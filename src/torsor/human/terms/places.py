@@ -53,7 +53,7 @@ class OneFootBalance(Grounded, Constraint):
     variables: Mapping[str, Number] = field(default_factory=dict)
 
     def numbers(self) -> Mapping[str, Number]:
-        """Return speed and step width."""
+        """Return speed and step width as variables."""
         return self.variables
 
     def rows(self, node: Node) -> Rows:
@@ -294,7 +294,7 @@ class SharedBalance(Grounded, Constraint):
     variables: Mapping[str, Number] = field(default_factory=dict)
 
     def numbers(self) -> Mapping[str, Number]:
-        """Return speed and step width."""
+        """Return speed and step width as variables."""
         return self.variables
 
     def profiles(self) -> Mapping[str, tuple[float | None, float | None]]:
@@ -329,7 +329,7 @@ class BothPress(Grounded, Constraint):
         return np.asarray(phase.nodes[inside])
 
     def rows(self, node: Node) -> Rows:
-        """Return the fraction."""
+        """Return the fraction of the left foot, with bounds 0 and 1."""
         return Rows(contact_as(SharedContact, node).fraction, np.zeros(1), np.ones(1), (FRACTION,))
 
 

@@ -133,7 +133,7 @@ class Weakest(Grounded, Cost):
     trunk: TrunkPopulation
 
     def numbers(self) -> Mapping[str, Number]:
-        """Return z."""
+        """Return z as a variable."""
         return {self.title: Number(1.0, -MAX_DEVIATIONS, MAX_DEVIATIONS)}
 
     def companions(self) -> Sequence[Term]:
@@ -142,5 +142,5 @@ class Weakest(Grounded, Cost):
         return (_WithinStrengths(**shared, strengths=self.strengths, trunk=self.trunk, name=self.title),)
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return z."""
+        """Return z, which does not vary in time."""
         return node.shared[self.title]

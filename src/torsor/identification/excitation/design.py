@@ -5,9 +5,9 @@ information of earlier measurements divided by the number of samples of the new 
 the base parameters, with each row divided by the noise of its coordinate. With the eigenvalues l of G, the sizes s of
 the parameters, and r_p = (G^-1)_pp / s_p^2, they are
 
-    determinant   -(sum of log l) / b                                (volume of the confidence ellipsoid) condition
-    log of (sum of l^8)^(1/8) (sum of l^-8)^(1/8) / 2  (approx. log of the condition number of Y) uncertainty   log of
-    (sum of r^8)^(1/8) / 2                      (approx. log of the largest relative deviation)
+    determinant   -(sum of log l) / b                                (volume of the confidence ellipsoid)
+    condition     log of (sum of l^8)^(1/8) (sum of l^-8)^(1/8) / 2  (approx. log of the condition number of Y)
+    uncertainty   log of (sum of r^8)^(1/8) / 2                      (approx. log of the largest relative deviation)
 
 The sum of 8th powers is a smooth approximation of the maximum. A function of G with the gradient D has the gradient 2
 Y_t D with respect to Y_t, and the traced regressor provides the gradients with respect to q, v and a. See Swevers,

@@ -152,7 +152,7 @@ class Residuals:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the data."""
+        """The names of the data sets."""
         return tuple(data_set.name for data_set in self.sets)
 
     def value(self, x: Array) -> Array:

@@ -179,7 +179,7 @@ class Part(NamedTuple):
 
     @property
     def weighted(self) -> float:
-        """The contribution to the objective."""
+        """The contribution to the objective: weight times value."""
         return self.weight * self.value
 
 
@@ -309,7 +309,7 @@ class Solution(Profiled):
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """The terms of the objective."""
+        """The values of the objective's terms."""
         return tuple(self._part(term) for term in self.problem.terms if isinstance(term, Cost))
 
     def _part(self, term: Cost) -> Part:

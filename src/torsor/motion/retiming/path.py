@@ -298,7 +298,7 @@ class JointPath(NamedTuple):
         return polynomials(self.pieces[0, piece], s - self.breaks[0, piece], 4)
 
     def path(self, b: int) -> "JointPath":
-        """Return a single path."""
+        """Return path ``b`` of the batch."""
         return self if len(self.breaks) == 1 else JointPath(self.breaks[b : b + 1], self.pieces[b : b + 1])
 
     def piece_of(self, s: Array) -> Indices:

@@ -86,7 +86,7 @@ class EndState(Ends):
         return int(index)
 
     def equations(self, names: Sequence[str], phases: int) -> Iterator[Equation]:
-        """Yield one equation per value."""
+        """Yield one equation per given value of a profile or its derivative."""
         index = self.index(phases)
         for (profile, order), value in self.values(names).items():
             parts = (Part(index, self.s, order, profile),)

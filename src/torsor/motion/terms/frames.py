@@ -282,7 +282,7 @@ class Manipulability(Cost):
     kind: str = "log"
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return the integrand."""
+        """Return -log det(J J^T) or 1/sqrt(det(J J^T))."""
         one_of(self.part, ("translation", "rotation", "all"), self.title, "part")
         one_of(self.kind, ("log", "reciprocal"), self.title, "kind")
         if not self.axes or any(self.axes.count(axis) > 1 or axis not in AXES for axis in self.axes):

@@ -132,7 +132,7 @@ class _Below(_Reacting, Constraint):
     """Rows x^2 - peak^2 <= 0 of the peak with the same name."""
 
     def rows(self, node: Node) -> Rows:
-        """Return one row per reaction."""
+        """Return x^2 - peak^2 of each reaction ratio x."""
         (labels, ratios), peak = self._loads(node), node.shared[self.title]
         rows = ca.vertcat(*(ratio - peak**2 for ratio in ratios))
         return Rows(rows, np.full(len(labels), -np.inf), np.zeros(len(labels)), labels)

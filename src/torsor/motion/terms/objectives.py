@@ -110,7 +110,7 @@ class Effort(Cost):
         return replace(self, width=0.0) if self.kind == "absolute" else self
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return the sum over forces."""
+        """Return the sum of squared or absolute forces."""
         one_of(self.kind, ("squared", "normalised", "absolute"), self.title, "kind")
         tau, names, scale = node.tau, node.force_names, self.scale
         if self.kind == "normalised":

@@ -95,12 +95,12 @@ class RowRates:
         return c, c[:, None] * L, c[:, None, None] * second
 
     def _steps(self, x: Array) -> Array:
-        """Return d (K - 1, chosen)."""
+        """Return the differences d (K - 1, chosen) of the rows between successive nodes."""
         rows = self.batch.value(x)[0].reshape(len(self.batch.s), -1)[:, self.chosen]
         return np.diff(rows, axis=0)
 
     def value(self, x: Array) -> float:
-        """Return phi."""
+        """Return phi at variables x (n,)."""
         return float(self._coefficients(x)[0] @ (self._steps(x) ** 2).sum(axis=1))
 
     @cached_property
@@ -124,7 +124,7 @@ class RowRates:
         return kept, rows[kept], columns[kept]
 
     def _multipliers(self, c: Array, d: Array) -> Array:
-        """Return phi_g (K m,)."""
+        """Return the derivatives phi_g (K m,) of phi with respect to all rows."""
         slopes, result = 2 * c[:, None] * d, np.zeros((len(self.batch.s), self.batch.kernels.m))
         result[1:, self.chosen] += slopes
         result[:-1, self.chosen] -= slopes
@@ -170,7 +170,7 @@ class _EndRows(Constraint):
     mean: float
 
     def rows(self, node: Node) -> Rows:
-        """Return the rows."""
+        """Return the values of the equations, with their bounds."""
         values, by_mean = [], node.given(1 / self.mean)
         for equation in self.equations:
             parts = [part.coefficient * node.y[part.order][part.profile] for part in equation.parts]

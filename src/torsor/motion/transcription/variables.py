@@ -125,7 +125,7 @@ class Part(NamedTuple):
 
 
 class Equation(NamedTuple):
-    """A bounded sum of parts."""
+    """A linear equation or inequality: a weighted sum of parts between bounds."""
 
     title: str
     label: str
