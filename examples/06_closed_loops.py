@@ -54,7 +54,7 @@ print(f"relative energy drift {drift:.0e}, loop closure error {gap:.0e} m")
 # ## A Gough-Stewart platform
 #
 # `ParallelRobot` computes the dynamics leg by leg, which is several times faster than the general method for closed
-# loops. Here, the platform oscillates along x. The forward kinematics of the leg lengths returns its position.
+# loops. Here, the platform oscillates along x.
 
 # %%
 platform = torsor.library.gough_stewart()
