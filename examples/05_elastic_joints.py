@@ -44,9 +44,9 @@ axes.grid(alpha=0.3)
 figure
 
 # %% [markdown]
-# `torsor.control.mixed` is the controller of Hua et al. for rigid and elastic joints. `elastic_feed_forward` returns
-# the motor angles and torques for a desired joint motion. A simpler controller, `gravity_pd`, combines PD control with
-# gravity compensation. It moves all joints to 0.02 rad; the spring then carries the gravity torque of joint 3:
+# `torsor.control.mixed` is the controller of Hua et al. for rigid and elastic joints. A simpler controller,
+# `gravity_pd`, combines PD control with gravity compensation. It moves all joints to 0.02 rad; the spring then carries
+# the gravity torque of joint 3:
 
 # %%
 gains = {"kp": [600, 600, 600, 20, 20, 20], "kd": [60, 60, 60, 2, 2, 2]}  # N m/rad, N m s/rad

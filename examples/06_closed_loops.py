@@ -14,8 +14,7 @@ import torsor
 # ## Bearing forces of a four-bar linkage
 #
 # Each loop is cut at one joint. `closed.assemble` finds the passive coordinates for all crank angles at once, near the
-# posture `guess`. The methods of `closed` compute the dynamics of the mechanism with closed loops. The crank rotates at
-# a constant 8 rad/s.
+# posture `guess`. The crank rotates at a constant 8 rad/s.
 
 # %%
 four_bar = torsor.library.four_bar()
