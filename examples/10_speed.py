@@ -34,16 +34,13 @@ print(f"largest float32 error: {error:.0e} of the largest torque")
 # ## The first call
 #
 # The first call compiles the method and stores the code on disk for later processes. `torsor warm ROBOT` compiles
-# methods ahead of time. For a single evaluation, use CasADi's virtual machine, which needs no compilation.
-
-# %%
-print(np.allclose(robot.to(device="casadi").gravity_force(np.ones(6)), robot.gravity_force(np.ones(6))))
-
-# %% [markdown]
+# methods ahead of time. For a single evaluation, `robot.to(device="casadi")` uses CasADi's virtual machine, which needs
+# no compilation.
+#
 # ## Your own functions
 #
 # `torsor.compile` compiles any CasADi function, and `robot.function` returns robot algorithms as CasADi functions.
-# Here, it returns the distance of a link from the base, and its gradient.
+# Here, `slope` returns the distance of a link from the base, and its gradient.
 
 # %%
 q = ca.SX.sym("q", 6)
