@@ -1,8 +1,9 @@
 # %% [markdown]
 # # 7. Parameter identification
 #
-# This tutorial designs an excitation trajectory, identifies physically consistent masses, inertias and friction from
-# simulated measurements with sensor noise, and validates them with a second motion.
+# This tutorial is for engineers who need an accurate model of a robot. It designs an excitation trajectory, identifies
+# physically consistent masses, inertias and friction from simulated measurements with sensor noise, and validates them
+# with a second motion.
 
 # %%
 import numpy as np

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 11. Size links and drives: 10,000 motions and their Pareto front
 #
-# This tutorial computes the fastest motion of an arm for many upper-arm lengths and gear ratios, and the Pareto front
-# of cycle time and copper loss.
+# This tutorial is for engineers who size links and drives. It computes the fastest motion of an arm for many upper-arm
+# lengths and gear ratios, and the Pareto front of cycle time and copper loss.
 
 # %%
 import sys
