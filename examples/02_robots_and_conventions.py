@@ -44,8 +44,7 @@ for robot in (by_table, by_screws, by_parts):
 # ## Files
 #
 # `torsor.load` detects the format from the file suffix and warns about unsupported elements. `base="floating"` adds a
-# free joint at the root link. `save` warns about forces, limits and wheels that the format cannot express, and raises
-# an error for unsupported joints and loops.
+# free joint at the root link. `save` warns about forces, limits and wheels that the format cannot express.
 
 # %%
 arm = torsor.library.ur5()
@@ -66,4 +65,4 @@ print(floating.position_names[:8])
 # %%
 heavy = arm.with_payload("wrist_3_link", mass=3.0, com=(0, 0, 0.05))
 locked = arm.fix("wrist_1_joint", 0.0).with_friction("elbow_joint", coulomb=2.0, viscous=1.0)
-print(f"{arm.mass:.2f} kg, with payload {heavy.mass:.2f} kg; {locked.nv} coordinates with a locked joint")
+print(f"{arm.mass:.2f} kg, {heavy.mass:.2f} kg, {locked.nv} coordinates")

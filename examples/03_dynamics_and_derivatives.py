@@ -41,13 +41,13 @@ for size in (1e-2, 1e-3, 1e-4):
     print(f"step {size:.0e}: {np.abs(error).max():.1e} N m")
 
 # %% [markdown]
-# `robot.derivatives` also provides directional derivatives of all methods (`jvp`, `vjp`), derivatives of joint
-# reactions (`joint_wrenches`), and the Hessian of a weighted sum of forces (`hessian`).
+# `robot.derivatives` also has directional derivatives of all methods (`jvp`, `vjp`), derivatives of `joint_wrenches`,
+# and the `hessian` of a weighted sum of forces.
 #
 # ## Force rates
 #
-# `force_rate` returns the forces and their time derivatives for a given jerk, using the recursion of Guarino Lo Bianco
-# (2009). A central difference along the motion confirms the result.
+# `force_rate` returns the forces and their time derivatives for a given jerk (Guarino Lo Bianco 2009). A central
+# difference along the motion confirms the result.
 
 # %%
 jerk = np.random.default_rng(2).normal(size=6)
@@ -56,7 +56,7 @@ h = 1e-6  # s
 later = [q + h * v + h**2 / 2 * a, v + h * a + h**2 / 2 * jerk, a + h * jerk]
 earlier = [q - h * v + h**2 / 2 * a, v - h * a + h**2 / 2 * jerk, a - h * jerk]
 difference = (robot.inverse_dynamics(*later) - robot.inverse_dynamics(*earlier)) / (2 * h)
-print(f"largest difference, relative to the largest rate: {np.abs(difference - rate).max() / np.abs(rate).max():.0e}")
+print(f"relative difference: {np.abs(difference - rate).max() / np.abs(rate).max():.0e}")
 
 # %% [markdown]
 # ## Operation counts

@@ -3,8 +3,7 @@
 #
 # This tutorial is for engineers whose robots have elastic gears, belts or series elastic actuators. A joint with an
 # elastic transmission has two coordinates, one for the motor and one for the link. The motor may be mounted on any
-# link, where its spinning rotor causes gyroscopic moments. All algorithms include elasticity and gyroscopic moments
-# (Khalil 2010, Hua et al. 2022).
+# link. All algorithms include elasticity and the gyroscopic moments of rotors (Khalil 2010, Hua et al. 2022).
 
 # %%
 import numpy as np
@@ -15,7 +14,7 @@ import torsor
 rigid = torsor.library.six_axis_arm().without_friction()
 drive = {"inertia": 3.32e-4, "ratio": 50.0, "stiffness": 8e3, "damping": 1.0}  # kg m^2, -, N m/rad, N m s/rad
 elastic = rigid.with_motor("joint3", carrier="link1", **drive)
-print(f"rigid: {rigid.nv} coordinates; elastic: {elastic.nv}, the last is {elastic.coordinate_names[-1]}")
+print(f"{rigid.nv} and {elastic.nv} coordinates; new: {elastic.coordinate_names[-1]}")
 
 # %% [markdown]
 # Motor coordinates are angles after the gear. Without gravity, the motor starts at 0.2 rad/s, so the joint oscillates.
@@ -45,9 +44,9 @@ axes.grid(alpha=0.3)
 figure
 
 # %% [markdown]
-# `torsor.control.mixed` is the controller of Hua et al. for rigid and elastic joints. `elastic_feed_forward` returns
-# the motor angles and torques for a desired joint motion. A simpler controller, `gravity_pd`, combines PD control with
-# gravity compensation. Here, it moves all joints to 0.02 rad; the spring then carries the gravity torque of joint 3:
+# `torsor.control.mixed` is the controller of Hua et al. for rigid and elastic joints. A simpler controller,
+# `gravity_pd`, combines PD control with gravity compensation. It moves all joints to 0.02 rad; the spring then carries
+# the gravity torque of joint 3:
 
 # %%
 gains = {"kp": [600, 600, 600, 20, 20, 20], "kd": [60, 60, 60, 2, 2, 2]}  # N m/rad, N m s/rad

@@ -14,8 +14,7 @@ import torsor
 # ## Bearing forces of a four-bar linkage
 #
 # Each loop is cut at one joint. `closed.assemble` finds the passive coordinates for all crank angles at once, near the
-# posture `guess`. The methods of `closed` compute the dynamics of the mechanism with closed loops. The crank rotates at
-# a constant 8 rad/s.
+# posture `guess`. The crank rotates at a constant 8 rad/s.
 
 # %%
 four_bar = torsor.library.four_bar()
@@ -54,7 +53,7 @@ print(f"relative energy drift {drift:.0e}, loop closure error {gap:.0e} m")
 # ## A Gough-Stewart platform
 #
 # `ParallelRobot` computes the dynamics leg by leg, which is several times faster than the general method for closed
-# loops. Here, the platform oscillates along x. The forward kinematics of the leg lengths returns its position.
+# loops. Here, the platform oscillates along x.
 
 # %%
 platform = torsor.library.gough_stewart()

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 7. Parameter identification
 #
-# This tutorial is for engineers who need an accurate model of a real robot. It designs an excitation trajectory,
-# simulates measurements with sensor noise, and identifies physically consistent masses, inertias and friction. A second
-# motion validates the result.
+# This tutorial is for engineers who need an accurate model of a robot. It designs an excitation trajectory, identifies
+# physically consistent masses, inertias and friction from simulated measurements with sensor noise, and validates them
+# with a second motion.
 
 # %%
 import numpy as np

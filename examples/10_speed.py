@@ -19,7 +19,7 @@ states = np.random.default_rng(0).normal(size=(3, 50_000, 6))
 # %% [markdown]
 # ## Batches, threads and single precision
 #
-# Evaluate many states with a single call. `to` selects the number of threads, the floating-point type and the device
+# `to` selects the number of threads, the floating-point type and the device
 # ("cuda" for an NVIDIA GPU).
 
 # %%
@@ -34,16 +34,13 @@ print(f"largest float32 error: {error:.0e} of the largest torque")
 # ## The first call
 #
 # The first call compiles the method and stores the code on disk for later processes. `torsor warm ROBOT` compiles
-# methods ahead of time. For a single evaluation, use CasADi's virtual machine, which needs no compilation.
-
-# %%
-print(np.allclose(robot.to(device="casadi").gravity_force(np.ones(6)), robot.gravity_force(np.ones(6))))
-
-# %% [markdown]
+# methods ahead of time. For a single evaluation, `robot.to(device="casadi")` uses CasADi's virtual machine, which needs
+# no compilation.
+#
 # ## Your own functions
 #
 # `torsor.compile` compiles any CasADi function, and `robot.function` returns robot algorithms as CasADi functions.
-# Here, one function returns the distance of a link from the base and its gradient, for all 50,000 positions.
+# Here, `slope` returns the distance of a link from the base, and its gradient.
 
 # %%
 q = ca.SX.sym("q", 6)
