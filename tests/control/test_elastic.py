@@ -174,7 +174,7 @@ def test_the_header_of_a_controller_states_the_robot_the_order_the_units_the_per
         "Positions q: joint1 (rad), joint2 (rad), joint2/motor (rad).",
         "Velocities v: joint1 (rad/s), joint2 (rad/s), joint2/motor (rad/s).",
         "Forces tau: joint1 (N m), joint2 (N m), joint2/motor (N m).",
-        "Positions, velocities and forces are after the gears.",
+        "Positions, velocities and forces refer to the output side of the gears.",
         "Ratios: joint2 50. The torque of the rotor is tau / ratio.",
         "Entries of tau that are always 0, because a spring drives the joint: joint2.",
         "Sampling period: 0.002 s. Sample k is at the time k x 0.002 s.",
@@ -199,7 +199,7 @@ def test_the_header_of_a_sampled_motion_explains_its_window(tmp_path) -> None:
     assert "window, 7 x 2, in: law.reference.window(t) in Python" in text
     assert "Constants of the code: the model, gains and limits" in text
     assert "t, 1 x 1, in: time, s" in text and "No sampling period" in text and "single precision (32 bits)" in text
-    assert "after the gears, whose ratios the robot does not contain" in text
+    assert "output side of the gears, whose ratios the robot does not contain" in text
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def _warn_of_nan(path: Path, archive: Archive) -> None:
     if counts:
         shares = listing([f"{name} ({count} of {size} values)" for name, (count, size) in counts.items()])
         fix = "leave these samples out, or compute the result again"
-        warn(f"NaN, as after a failed computation: {shares}", where=path.name, fix=fix)
+        warn(f"arrays contain NaN, as after a failed computation: {shares}", where=path.name, fix=fix)
 
 
 def _archive(content: Arrays, format: int) -> Archive:

@@ -75,7 +75,7 @@ def check_file(path: Path, allowed: str, fix: str = "") -> None:
     except (OSError, ValueError):  # the name is impossible
         is_file = is_folder = exists = False
     if not is_file:
-        message = "a folder" if is_folder else "it is a device or a pipe" if exists else "no such file"
+        message = "it is a folder" if is_folder else "it is a device or a pipe" if exists else "no such file"
         raise ModelError(message, where=str(path), allowed=allowed, fix=fix)
 
 

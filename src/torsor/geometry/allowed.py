@@ -121,7 +121,7 @@ def read_srdf(path: str | Path) -> list[tuple[str, str, str]]:
         fix = f"name it {path.stem}{SUFFIX}"
         raise ModelError(f"the suffix is {path.suffix!r}", value=path.suffix, where=path.name, allowed=SUFFIX, fix=fix)
     if not path.is_file():
-        raise ModelError("a folder" if path.is_dir() else "no such file", where=str(path), allowed=SUFFIX)
+        raise ModelError("it is a folder" if path.is_dir() else "no such file", where=str(path), allowed=SUFFIX)
     root = parse_xml(path)
     if root.tag != "robot":
         raise ModelError(f"the root element is <{root.tag}>", where=path.name, allowed="<robot>")

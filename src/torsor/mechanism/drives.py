@@ -232,7 +232,7 @@ class Motor(Part):
         if abs(self.ratio) < 1 / MAX_NUMBER:
             message = f"is {self.ratio:g}, so the motor would not drive its joint"
             allowed = f"other numbers, from {1 / MAX_NUMBER:g} in size"
-            fix = "give the turns of the rotor per turn of the joint"
+            fix = "pass the number of rotor turns per turn of the joint"
             raise ModelError(message, argument="ratio", where=where, allowed=allowed, fix=fix)
         if self.stiffness is None:
             if self.damping:

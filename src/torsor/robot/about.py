@@ -18,7 +18,7 @@ LOOPS = (
     "The robot has closed loops. Positions q must satisfy the loop closure, and velocities its derivative. This code"
     " does not check this; results at other positions are meaningless. Compute q with robot.closed.assemble in Python."
 )
-AFTER_GEARS = "Positions, velocities and forces are after the gears"
+AFTER_GEARS = "Positions, velocities and forces refer to the output side of the gears"
 UNITS = {"length": "m", "angle": "rad", "mass": "kg", "time": "s", "force": "N", "moment": "N m"}
 
 _ARGUMENTS = {

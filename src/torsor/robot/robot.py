@@ -519,7 +519,7 @@ class Robot(Mechanism):
         one_of(axes, AXES, f"{self.name}: wrench_at", "axes")
         at = self.place(place)
         if at.link < 0:
-            message = f"wrench_at cannot load {place!r}, because it is fixed to the base"
+            message = f"wrench_at cannot apply a load to {place!r}, because it is fixed to the base"
             raise ModelError(message, value=place, where=self.name, allowed="a moving link or a frame on one")
         if moment is None and force is None:
             fix = "pass moment=..., force=..., or both"

@@ -36,7 +36,7 @@ QUANTITIES = {
     "q": ("Positions", "{}"),
     "v": ("Velocities", "{}/s"),
     "a": ("Accelerations", "{}/s²"),
-    "tau": ("Forces of the controller", ""),
+    "tau": ("Controller forces", ""),
     "energy": ("Energy", "J"),
     "reactions": ("Joint reactions: norm of the force", "N"),
     "closure": ("Residual of loop closure", "m, 1"),

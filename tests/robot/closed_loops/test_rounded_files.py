@@ -59,7 +59,7 @@ def test_bars_that_are_a_little_too_short_are_not_called_redundant() -> None:
     robot = torsor.library.four_bar(1.0, 0.3, 0.4, 0.3 - 1e-5)  # stretched, they do not meet
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with refused(fix="z axes of a revolute joint point the same way"):
+        with refused(fix="z axes of a revolute joint must have the same direction"):
             robot.closed.assemble([0.0])
 
 

@@ -41,12 +41,12 @@ class LoopClosure:
     def axes(self) -> str:
         """Text for messages about how the axes of the loop frames must be aligned, or ""."""
         kinds = {loop.kind for loop in self.mechanism.loops if isinstance(loop, Loop)}
-        texts = [": all axes of a weld or prismatic joint point the same way"] * bool(kinds & {"weld", "prismatic"})
+        texts = [": all axes of a weld or prismatic joint must agree"] * bool(kinds & {"weld", "prismatic"})
         hinges = kinds & {"revolute", "cylindrical", "planar"}
-        texts += [f": the z axes of a {sorted(hinges)[-1]} joint point the same way"] if hinges else []
-        texts += [": the z axes of a universal joint are perpendicular"] if "universal" in kinds else []
+        texts += [f": the z axes of a {sorted(hinges)[-1]} joint must have the same direction"] if hinges else []
+        texts += [": the z axes of a universal joint must be perpendicular"] if "universal" in kinds else []
         wheels = any(isinstance(loop, Wheel) for loop in self.mechanism.loops)
-        texts += [": every wheel stands on its ground"] if wheels else []
+        texts += [": every wheel must touch its ground"] if wheels else []
         return "".join(texts)
 
     @cached_property

@@ -114,12 +114,12 @@ def parameters(robot: Mechanism, letters: Letters, symbols: bool | Sequence[str]
         if isinstance(symbols, Mapping):
             if not _NAME.fullmatch(item.name):
                 allowed = "a letter, then letters and digits, parts after _: m_2, l_1, I_2_zz"
-                raise ModelError(f"the symbol {item.name!r}", value=item.name, where=robot.name, allowed=allowed)
+                raise ModelError(f"{item.name!r} is not a symbol", value=item.name, where=robot.name, allowed=allowed)
             if _OWN.fullmatch(item.name) or item.name in _WORDS or iskeyword(item.name):
                 allowed = "names that the equations do not use: c_2 and s_2 are cosine and sine, d_, f_, w_ "
                 allowed += "subexpressions; cos, sqrt, lambda are Python words"
                 fields = {"value": item.name, "where": robot.name, "allowed": allowed, "fix": "choose another"}
-                raise ModelError(f"the symbol {item.name!r}", **fields)
+                raise ModelError(f"the symbol {item.name!r} is reserved", **fields)
             symbol = letters.symbol(item.name)
         else:
             symbol = _named(robot, letters, item)

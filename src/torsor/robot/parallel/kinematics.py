@@ -249,7 +249,7 @@ class Kinematics:
             raise ModelError(message, where=robot.name, fix="pass reachable coordinates, or a closer guess")
         off = np.abs((state[:, n:-count][:, robot._driven] - flat) / drive_units(self.parts)).max(axis=-1, initial=0.0)
         if (off > AGREEMENT_TOLERANCE).any():
-            message = f"driven coordinates disagree by {off.max():.2g}: {count} are given for {robot.dof} freedoms"
+            message = f"driven coordinates disagree by {off.max():.2g}: {count} are given, {robot.dof} are independent"
             allowed = f"{AGREEMENT_TOLERANCE:g}"
             raise ModelError(message, where=robot.name, allowed=allowed, fix="pass consistent values")
         return state[:, :n].reshape(*batch, n)

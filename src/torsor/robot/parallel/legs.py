@@ -91,7 +91,7 @@ def carriage(platform: Link | Robot, motion: str, gravity: Array) -> Robot:
     """Return a robot whose last link is the platform, on the joint or joints of its motion."""
     if isinstance(platform, Robot):
         if platform.loops or len(platform.links) == 0:
-            raise ModelError("the platform's robot", where=platform.name, allowed="an open chain that moves")
+            raise ModelError("it has loops or no joint", where=platform.name, allowed="an open chain that moves")
         last = platform.links[-1].name
         on_last = [frame for frame in platform.frames if frame.link == last]
         welded = [frame.name for frame in on_last if np.abs(frame.pose - np.eye(4)).any()]
