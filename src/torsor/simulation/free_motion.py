@@ -152,7 +152,8 @@ def _dynamics(tree: Tree, acting: ca.Function, impedance: Stiffness) -> ca.Funct
     q, v, tau = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("tau", tree.nv)
     external = [ca.SX.sym(name, *acting.size_out(name)) for name in acting.name_out() if name == "acting_external"]
     added = {place: ca.SX.sym("impedance") for place in impedance}
-    a = forward_dynamics(replace(lean(tree), passives=()), q, v, tau, *(external or [None]), added)
+    rigid = replace(lean(tree), passives=())
+    a = forward_dynamics(rigid, q, v, tau, external[0] if external else None, added)
     return ca.Function("accelerated", [q, v, tau, *external, *added.values()], [a])
 
 
@@ -197,7 +198,8 @@ def implicit_forces(robot: Robot, acting: ca.Function, inputs: dict[str, ca.SX])
         for those, limit in parts + [((each,), abs(each.c[0]) * each.coulomb) for each in rubbing]:
             alone = replace(tree, passives=those)
             forces = -passive_force(alone, q, v)[k], -passive_force(alone, ahead, v)[k]
-            add(k, forces, *map(_resisting, passive_jacobians(alone, ahead, v, chord=True)[k, k]), limit)
+            K, D = passive_jacobians(alone, ahead, v, chord=True)[k, k]
+            add(k, forces, _resisting(K), _resisting(D), limit)
     limits = dict(zip(acting.name_out(), acting.call([t, q, v, *held]), strict=True)).get("limit")
     names = ["acting_tau"] if limits is None else ["drive_tau", "added_tau"]
     for name in names if result.rows else ():

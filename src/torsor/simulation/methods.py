@@ -122,12 +122,10 @@ def _forces_at(acting: ca.Function, t: ca.SX, held: list[ca.SX]) -> Forces:
 
 def _check_tree(robot: Robot, method: str, choice: ClosureChoice | None, prescribed: Prescribed | None) -> None:
     """Raise ModelError for prescribed motion and closed loops."""
-    fix, found = 'use `method="rk4"` or "adaptive"', f"is {method!r}, which does not support "
-    if prescribed is not None:
-        raise ModelError(f"{found}prescribed motion", argument="method", value=method, where=robot.name, fix=fix)
-    if choice is not None:
-        fix = 'use `method="implicit"` or "adaptive"'
-        raise ModelError(f"{found}closed loops", argument="method", value=method, where=robot.name, fix=fix)
+    for given, what, other in ((prescribed, "prescribed motion", "rk4"), (choice, "closed loops", "implicit")):
+        if given is not None:
+            found, fix = f"is {method!r}, which does not support {what}", f'use `method="{other}"` or "adaptive"'
+            raise ModelError(found, argument="method", value=method, where=robot.name, fix=fix)
 
 
 def _check(robot: Robot, method: str, prescribed: Prescribed | None) -> None:

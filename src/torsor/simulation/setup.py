@@ -298,7 +298,7 @@ def divergence(setup: Setup, t: float, v: Array) -> SimulationError | None:
             found += ": the prescribed motion may be out of their reach"
     others = None if method == "adaptive" else '`method="adaptive"`'  # "adaptive" chooses its own step
     if method == "rk4" and setup.prescribed is None:
-        others = '`method="linearly_implicit"`, "implicit" or "adaptive"'
+        others = '`method="implicit"`, "linearly_implicit" or "adaptive"'
     if setup.hard is not None:
         others = "weaker gains and stops"
     finer = "" if others is None else f"a step below {setup.settings.step:g} s, or {others}; or "
