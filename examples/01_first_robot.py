@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 1. A first robot
 #
-# This tutorial loads a robot arm, prints its data, draws a posture and computes the torques for a motion.
+# This tutorial loads a robot arm, prints its data, draws a posture and computes joint torques.
 
 # %%
 import numpy as np
@@ -11,7 +11,7 @@ import torsor
 # %% [markdown]
 # ## Load and print
 #
-# `torsor.load` accepts the name of a library robot or the path of a robot file, as in `torsor.load("robot.urdf")`.
+# `torsor.load` accepts the name of a library robot or the path to a robot file, such as `"robot.urdf"`.
 
 # %%
 robot = torsor.load("ur5")
@@ -20,8 +20,8 @@ print(robot)
 # %% [markdown]
 # ## Pose and picture
 #
-# `q` contains one angle per joint, in rad. `pose` returns the 4 x 4 pose of a link or frame in base axes.
-# `torsor.show(robot)` opens the [viewer](../viewer.md) with a slider for each joint.
+# `q` contains one angle per joint, in rad. `pose` returns the pose of a link or frame in the base frame, as a 4 x 4
+# matrix. `torsor.show(robot)` opens the [viewer](../viewer.md) with a slider for each joint.
 
 # %%
 q = np.radians([0, -70, 80, -10, 90, 0])
@@ -31,8 +31,9 @@ torsor.view.draw(robot, q)
 # %% [markdown]
 # ## Torques
 #
-# `gravity_force` returns the torques that hold a posture, and `inverse_dynamics` those that produce a motion. Here, the
-# arm moves along a polynomial path for one second, from rest to rest. One call evaluates all 201 time points.
+# `gravity_force` returns the torques that hold a posture, and `inverse_dynamics` returns the torques that produce a
+# motion. Here, the arm follows a polynomial path from rest to rest in one second. A single call evaluates all 201
+# samples.
 
 # %%
 print("holding torques (N m):", robot.gravity_force(q).round(1))

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 2. Robots from files, tables and screws
 #
-# This tutorial shows how to use your own robot. You can load it from a file (URDF, MJCF, TOML or another format), or
-# describe it in Python with a Denavit-Hartenberg table, screws, or links and joints. The result is always an
-# immutable `Robot` in SI units and radians.
+# This tutorial shows how to use your own robot. Load it from a file (URDF, MJCF, TOML or another format), or define it
+# in Python by a Denavit-Hartenberg table, screw axes, or links and joints. The result is an immutable `Robot` in SI
+# units and radians.
 
 # %%
 import tempfile
@@ -16,8 +16,8 @@ import torsor
 # %% [markdown]
 # ## One arm, three descriptions
 #
-# The arm consists of two rods (1 m, 2 kg each) that move in a vertical plane. `from_screws` takes home poses, screw
-# axes in the space frame and spatial inertias.
+# The arm consists of two rods (each 1 m long, 2 kg) that move in a vertical plane. `from_screws` takes the links' home
+# poses, screw axes in the space frame, and spatial inertias.
 
 # %%
 inertia = np.diag([0.0, 1 / 6, 1 / 6])
@@ -42,7 +42,7 @@ for robot in (by_table, by_screws, by_parts):
 # %% [markdown]
 # ## Files
 #
-# `torsor.load` selects the format by the file suffix and warns about unsupported elements. `base="floating"` adds a
+# `torsor.load` detects the format from the file suffix and warns about unsupported elements. `base="floating"` adds a
 # free joint at the root link. `save` warns about properties that the format cannot express.
 
 # %%

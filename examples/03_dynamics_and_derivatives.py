@@ -1,8 +1,7 @@
 # %% [markdown]
 # # 3. Dynamics, derivatives and rates
 #
-# This tutorial computes inverse and forward dynamics, their exact derivatives, and force rates, for one state or a
-# batch of states.
+# This tutorial computes inverse and forward dynamics, exact derivatives and force rates, for single states and batches.
 
 # %%
 import numpy as np
@@ -22,7 +21,7 @@ print(bool(np.allclose(M @ a + h, tau)))
 # %% [markdown]
 # ## Batches
 #
-# Leading axes of the arrays are batch axes. One call evaluates all states in compiled code.
+# Leading array axes are batch axes. A single call evaluates all states in compiled code.
 
 # %%
 states = np.random.default_rng(1).normal(size=(3, 100_000, 6))
@@ -31,8 +30,8 @@ print(robot.inverse_dynamics(*states).shape)
 # %% [markdown]
 # ## Derivatives
 #
-# The derivatives with respect to q, v and a are exact and are computed in one recursion. A linear prediction with them
-# has a second-order error: if the step is ten times smaller, the error is a hundred times smaller.
+# A single recursion computes exact derivatives with respect to q, v and a. A linear prediction based on them has a
+# second-order error: reducing the step by a factor of 10 reduces the error by a factor of 100.
 
 # %%
 dq, dv, da = robot.derivatives.inverse_dynamics(q, v, a)
@@ -42,12 +41,12 @@ for size in (1e-2, 1e-3, 1e-4):
     print(f"step {size:.0e}: {np.abs(error).max():.1e} N m")
 
 # %% [markdown]
-# `robot.derivatives` also provides directional derivatives of every method (`jvp`, `vjp`), derivatives of joint
-# reactions (`joint_wrenches`) and the Hessian of weighted forces (`hessian`).
+# `robot.derivatives` also provides directional derivatives of all methods (`jvp`, `vjp`), derivatives of joint
+# reactions (`joint_wrenches`), and the Hessian of a weighted sum of forces (`hessian`).
 #
 # ## Force rates
 #
-# `force_rate` returns the time derivative of the forces for a given jerk, using the recursion of Guarino Lo Bianco
+# `force_rate` returns the forces and their time derivatives for a given jerk, using the recursion of Guarino Lo Bianco
 # (2009). A central difference along the motion confirms the result.
 
 # %%
@@ -62,7 +61,7 @@ print(f"{np.abs(difference - rate).max() / np.abs(rate).max():.0e}")
 # %% [markdown]
 # ## Operation counts
 #
-# The recursion is traced for this robot, which removes operations on structural zeros. `operation_count` returns the
+# Torsor traces the recursion for each robot and removes operations on structural zeros. `operation_count` counts the
 # remaining additions and multiplications.
 
 # %%

@@ -1,9 +1,8 @@
 # %% [markdown]
 # # 4. Simulation and control
 #
-# This tutorial is for control engineers who test controllers in simulation. A SCARA arm follows a path under
-# computed-torque control, with a payload that its controller does not model. Then a thousand arms are simulated in one
-# batch.
+# This tutorial is for control engineers who test controllers in simulation. A SCARA arm with a payload that the
+# controller does not model follows a path under computed-torque control. Then, 1000 arms are simulated in one batch.
 
 # %%
 import casadi as ca
@@ -46,14 +45,14 @@ figure
 # %% [markdown]
 # The unknown payload lowers the prismatic joint by 6 mm, because the controller has no integral action.
 #
-# A controller is a CasADi function of (t, q, v) that is compiled into the integration step. A plain Python function
-# also works and is called once per step. Use `external=` for external wrenches, and `control_period=` and `delay=`
-# for a digital controller.
+# A controller is a CasADi function of (t, q, v) and is compiled into the integration step. It may also be a plain
+# Python function, which is called once per step. To apply external wrenches, use `external=`. To simulate a digital
+# controller, use `control_period=` and `delay=`.
 #
 # ## Batches of simulations
 #
-# Leading axes of the initial state are batch axes. Each arm starts at a different position, and the controller brings
-# all arms onto the path.
+# Leading axes of the initial state are batch axes. Each arm starts at a different position, and the controller moves
+# all arms to the path.
 
 # %%
 spread = np.random.default_rng(0).uniform(-1, 1, size=(1000, 4)) * [0.05, 0.05, 0.02, 0.05]

@@ -3,7 +3,8 @@
 #
 # This tutorial is for engineers whose robots have elastic gears, belts or series elastic actuators. A joint with an
 # elastic transmission has two coordinates, one for the motor and one for the link. The motor may be mounted on any
-# link, where its rotor adds gyroscopic moments. All algorithms include both effects (Khalil 2010, Hua et al. 2022).
+# link, where its spinning rotor causes gyroscopic moments. All algorithms include elasticity and gyroscopic moments
+# (Khalil 2010, Hua et al. 2022).
 
 # %%
 import numpy as np
@@ -17,8 +18,8 @@ elastic = rigid.with_motor("joint3", carrier="link1", **drive)
 print(rigid.nv, elastic.nv, elastic.coordinate_names[-1])
 
 # %% [markdown]
-# The motor starts at 0.2 rad/s, and the joint oscillates. The frequency depends on the stiffness and on the inertias
-# on both sides of the spring. This code compares the simulated frequency with that of the linearised model.
+# The motor starts at 0.2 rad/s, so the joint oscillates. The frequency depends on the spring stiffness and on the
+# inertias on both sides. This code compares the simulated frequency with that of the linearised model.
 
 # %%
 q0 = np.zeros(7)
@@ -31,7 +32,7 @@ measured = 1 / (2 * np.mean(np.diff(crossings)))
 M = elastic.mass_matrix(q0)
 direction = np.zeros(7)
 direction[[2, 6]] = 1.0, -1.0
-mobility = direction @ np.linalg.solve(M, direction)  # inverse effective inertia of the spring
+mobility = direction @ np.linalg.solve(M, direction)  # inverse of the effective inertia at the spring
 print(f"simulated {measured:.2f} Hz, linear model {np.sqrt(8e3 * mobility) / (2 * np.pi):.2f} Hz")
 
 # %%
@@ -43,9 +44,9 @@ axes.grid(alpha=0.3)
 figure
 
 # %% [markdown]
-# `torsor.control.mixed` is the controller of Hua et al. for rigid and elastic joints. Force rates (`force_rate`) give
-# the exact feed-forward for an elastic joint. A simpler controller, `gravity_pd`, combines PD control with gravity
-# compensation:
+# `torsor.control.mixed` is the controller of Hua et al. for rigid and elastic joints. `elastic_feed_forward` returns
+# the motor angles and torques for a desired joint motion. A simpler controller, `gravity_pd`, combines PD control with
+# gravity compensation:
 
 # %%
 gains = {"kp": [600, 600, 600, 20, 20, 20], "kd": [60, 60, 60, 2, 2, 2]}

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 6. Closed loops and parallel robots
 #
-# This tutorial computes the bearing forces of a four-bar linkage, simulates a slider-crank through its dead points, and
-# computes the leg forces of a Gough-Stewart platform. It is for designers of linkages and parallel robots.
+# This tutorial is for designers of linkages and parallel robots. It computes the bearing forces of a four-bar linkage,
+# simulates a slider-crank through its dead points, and computes the leg forces of a Gough-Stewart platform.
 
 # %%
 import numpy as np
@@ -13,8 +13,8 @@ import torsor
 # %% [markdown]
 # ## Bearing forces of a four-bar linkage
 #
-# Each loop is cut at one joint. `closed.assemble` solves for the passive coordinates at all crank angles in one
-# call. The methods of `closed` compute the dynamics of the closed mechanism. The crank turns at 8 rad/s.
+# Each loop is cut at one joint. `closed.assemble` finds the passive coordinates for all crank angles at once. The
+# methods of `closed` compute the dynamics of the mechanism with closed loops. The crank rotates at 8 rad/s.
 
 # %%
 four_bar = torsor.library.four_bar()
@@ -38,8 +38,8 @@ figure
 # %% [markdown]
 # ## A slider-crank through its dead points
 #
-# At a dead point, the piston velocity does not determine the crank velocity. There, the simulation switches to other
-# independent coordinates. The loop stays closed to within rounding error.
+# At a dead point, the piston velocity does not determine the crank velocity, so the simulation switches to other
+# independent coordinates. The loop remains closed to within rounding errors.
 
 # %%
 engine = torsor.library.slider_crank()
@@ -51,7 +51,7 @@ print(f"relative energy drift {drift:.0e}, loop closure error {gap:.0e} m")
 # %% [markdown]
 # ## A Gough-Stewart platform
 #
-# `ParallelRobot` computes the dynamics leg by leg, which is much faster than the general method for loops.
+# `ParallelRobot` computes the dynamics leg by leg, which is much faster than the general method for closed loops.
 
 # %%
 platform = torsor.library.gough_stewart()

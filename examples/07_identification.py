@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 7. Parameter identification
 #
-# This tutorial designs an excitation trajectory, simulates measurements with sensor noise, and identifies physically
-# consistent masses, inertias and friction. A second motion validates the result. It is for engineers who need an
-# accurate model of a real robot.
+# This tutorial is for engineers who need an accurate model of a real robot. It designs an excitation trajectory,
+# simulates measurements with sensor noise, and identifies physically consistent masses, inertias and friction. A second
+# motion validates the result.
 
 # %%
 import numpy as np
@@ -14,7 +14,7 @@ from torsor.identification import Measurements, excite
 # %% [markdown]
 # ## The real arm and the assumed model
 #
-# The real arm has friction. The assumed model has none, and its inertial parameters are 25 % too small.
+# The real arm has friction. The assumed model has no friction, and its inertial parameters are 25 % too small.
 
 # %%
 real = torsor.library.two_link().with_gravity((0, -9.81, 0))
@@ -25,7 +25,7 @@ assumed = real.inertial.replaced(0.75 * real.inertial.values).without_friction()
 # %% [markdown]
 # ## Excitation trajectory
 #
-# `excite` finds a Fourier series that minimises the condition number of the regressor, within position and velocity
+# `excite` designs a Fourier series that minimises the condition number of the regressor within position and velocity
 # limits.
 
 # %%
@@ -61,4 +61,4 @@ print("RMS torque error (N m): assumed", before.round(3), "identified", check.rm
 check.plot()
 
 # %% [markdown]
-# For log files, use `torsor identify robot.urdf log.csv --cutoff 10 --physical -o real.urdf`.
+# To identify a robot from a log file, run `torsor identify robot.urdf log.csv --cutoff 10 --physical -o real.urdf`.

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 8. Optimal motions
 #
-# This tutorial computes the fastest motion of an arm within its torque limits, and slower motions with less effort. It
-# also shows which constraints limit the fastest motion. It is for engineers who plan robot motions.
+# This tutorial is for engineers who plan robot motions. It computes the fastest motion of an arm within its torque
+# limits, shows which constraints limit this motion, and computes slower motions that require less effort.
 
 # %%
 from matplotlib.figure import Figure
@@ -14,7 +14,7 @@ arm = torsor.library.two_link().with_gravity((0, -9.81, 0))
 ends = [motion.Start(q=[-1.2, 0.3], v=0.0), motion.End(q=[0.8, 0.6], v=0.0)]
 
 # %% [markdown]
-# A problem consists of a robot, a phase with a duration (free here), an objective and constraints.
+# A problem consists of a robot, a phase (here with a free duration), an objective and constraints.
 
 # %%
 problem = motion.MotionProblem(arm, motion.Phase((0.1, 3.0)), motion.Time(), [*ends, motion.Torques(upper=12.0)])
@@ -22,7 +22,8 @@ fastest = problem.solve(refine=True)
 print(fastest.status, f"{fastest.T:.3f} s in {fastest.iterations} iterations")
 
 # %% [markdown]
-# Active bounds limit the motion. Their sensitivities predict the effect of a larger bound without solving again.
+# Active bounds limit the motion. Their sensitivities predict, without another search, how much larger bounds would
+# shorten it.
 
 # %%
 for joint in arm.coordinate_names:
@@ -31,7 +32,7 @@ for joint in arm.coordinate_names:
     print(f"{joint}: torque limit active at {len(bounds)} nodes; {change:+.1f} ms per N m")
 
 # %% [markdown]
-# Slower motions need less effort.
+# Slower motions require less effort:
 
 # %%
 figure = Figure(figsize=(9, 3.2), layout="constrained")

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 10. Speed: batches, threads, types, C and your own functions
 #
-# Robot methods are compiled to machine code for each robot. This tutorial is for users who evaluate many states or
-# deploy their model. `make bench` measures the speed on your machine and compares it with other libraries.
+# Torsor compiles the methods of each robot to machine code. This tutorial is for users who evaluate many states or
+# deploy a model. `make bench` compares the speed on your machine with that of other libraries.
 
 # %%
 import tempfile
@@ -19,14 +19,14 @@ states = np.random.default_rng(0).normal(size=(3, 50_000, 6))
 # %% [markdown]
 # ## Batches, threads and single precision
 #
-# Pass many states in one call. `to` selects the number of threads, the floating-point type and the device ("cuda" for
-# an NVIDIA GPU).
+# Evaluate many states with a single call. `to` selects the number of threads, the floating-point type and the device
+# ("cuda" for an NVIDIA GPU).
 
 # %%
 threaded = robot.to(threads="auto")
 single = robot.to(dtype="float32")
 tau = robot.inverse_dynamics(*states)
-print(bool((threaded.inverse_dynamics(*states) == tau).all()))  # the same bits for any number of threads
+print(bool((threaded.inverse_dynamics(*states) == tau).all()))  # bit-identical for any number of threads
 error = np.abs(single.inverse_dynamics(*states.astype(np.float32)) - tau).max() / np.abs(tau).max()
 print(f"float32: {error:.0e} of the largest torque")
 

@@ -24,9 +24,9 @@ arm = torsor.library.planar_chain(2, FOREARM, DENSITY * FOREARM)
 arm = arm.with_payload("link2", 1.0, com=(FOREARM, 0, 0))
 
 # %% [markdown]
-# The arm lifts 1 kg from one point to another. Torques and velocities are bounded. Often, only one joint limits the
-# duration. A small effort term makes the torques of the other joint unique. It slows the motion by at most 1.6 % on
-# the 10 x 10 grid.
+# The arm moves a payload of 1 kg from one point to another with bounded torques and velocities. Often, only one joint
+# limits the duration. A small effort term in the objective makes the torques of the other joint unique. On the 10 x 10
+# grid, it slows motions by at most 1.6 %.
 
 
 # %%
@@ -52,7 +52,7 @@ def posture(point: np.ndarray, length: float) -> list[float]:
 # %% [markdown]
 # Each design sets parameters by their [dotted names](../../plan/sweep.md#functions-and-problems). The upper arm is a
 # uniform rod, so its mass, centre of mass and inertia follow from its length. A gear with ratio n multiplies the motor
-# torque by n and the rotor inertia by n², and divides the velocity by n. Both joints have the same drive.
+# torque by n and the rotor inertia by n², and divides the motor velocity by n. Both joints have the same drive.
 
 
 # %%
@@ -69,8 +69,8 @@ def design(length: float, ratio: float) -> dict[str, Any]:
 
 
 # %% [markdown]
-# All designs share compiled functions and are solved in batches. After an interruption, `resume=True` skips finished
-# cases. `workers=0` uses one core; in a notebook, omit it to use all cores.
+# All designs use the same compiled functions and are solved in batches. After an interruption, `resume=True` skips
+# finished cases. `workers=0` uses one core; in a notebook, omit it to use all cores.
 
 # %%
 lengths = np.linspace(0.25, 0.55, SIZE).tolist()
@@ -82,7 +82,7 @@ print(results)
 
 # %% [markdown]
 # The copper loss is the integral of (motor torque / motor constant)². A design is on the Pareto front if every faster
-# design has higher losses.
+# design has a higher loss.
 
 # %%
 seconds, length = results["T"], results["joints.joint2.origin.x"]
@@ -90,7 +90,7 @@ ratio = results["Torques.upper"] / TORQUE
 loss = results["objective.Effort"] / EFFORT / (ratio * CONSTANT) ** 2
 order = np.argsort(seconds)
 least = np.fmin.accumulate([np.inf, *loss[order][:-1]])
-front = order[loss[order] < least]  # NaN (not solved) is never less
+front = order[loss[order] < least]  # comparisons with NaN (not solved) are false
 print(f"{len(front)} designs are on the front, including:")
 for k in front[:: max(1, len(front) // 5)]:
     print(f"{seconds[k]:.3f} s  {loss[k]:5.2f} J  {length[k]:.3f} m  ratio {ratio[k]:5.1f}")
@@ -123,9 +123,9 @@ found = [seconds[chosen], results["objective.Effort"][chosen]]
 print(np.allclose([direct.T, effort], found, rtol=1e-6, atol=0.0))
 
 # %% [markdown]
-# `python 11_design_study.py 100` runs the study with 100 lengths and 100 gear ratios and saves the figure. All 10,000
-# motions were solved in 10 min of processor time on one Intel Xeon core. Of the 670 designs on the front, the fastest
-# takes 0.296 s (0.292 m, ratio 41). With larger ratios, the velocity bounds make the motion slower, but the motors need
-# less torque.
+# `python 11_design_study.py 100` runs the study with 100 lengths and 100 gear ratios and saves the figure. Solving all
+# 10,000 problems took 10 min of processor time on one Intel Xeon core. Of the 670 designs on the front, the fastest
+# takes 0.296 s (upper arm 0.292 m, gear ratio 41). Larger ratios reduce the motor torque, but the velocity bounds then
+# make the motion slower.
 #
 # ![The 10,000 designs of the full study](designs_100.png)

@@ -76,7 +76,7 @@ def speed(facts: Facts, _: str) -> str:
         (row["name"], f"{row['peer']}, {row['peer_call']}", *cells(facts, row, "x86"), *cells(facts, row, "arm"))
         for row in facts["speed"]
     )
-    head = "| one core, float64 | compared with | x86-64 | ratio | AArch64 | ratio |"
+    head = "| one core, float64 | compared with | x86-64 | speed ratio | AArch64 | speed ratio |"
     machines = facts["machines"]
     return f"{table(head, rows)}\n\nx86-64: {machines['x86']}. AArch64: {machines['arm']}."
 
@@ -105,27 +105,14 @@ def ratio(facts: Facts, row: Facts, machine: str) -> str:
 
 
 def short_speed(facts: Facts, _: str) -> str:
-    """Return rows beside Pinocchio that both processors measured or in which it is faster: times and ratios.
-
-    A name that does not state how Pinocchio is called is extended.
-    """
-
-    def name(row: Facts) -> str:
-        called = row["peer_call"] in row["name"]
-        return row["name"] if called else f"{row['name']} ({row['peer']}: {row['peer_call']})"
-
-    def cell(row: Facts, machine: str) -> str:
-        time, times = cells(facts, row, machine)
-        return time if times == time else f"{time} ({times})"
-
+    """Return the times of the rows that compare both processors with Pinocchio."""
     rows = (
-        (name(row), cell(row, "x86"), cell(row, "arm"))
+        (row["name"], cells(facts, row, "x86")[0], cells(facts, row, "arm")[0])
         for row in facts["speed"]
-        if row["peer"] == "Pinocchio" and ({"x86", "arm"} <= row.keys() or row.get("arm", {}).get("ratio", 1.0) < 1.0)
+        if row["peer"] == "Pinocchio" and all("ratio" in row.get(machine, {}) for machine in ("x86", "arm"))
     )
     x86, arm = (facts["machines"][machine].partition(",")[0] for machine in ("x86", "arm"))
-    head = "one core, float64: time (speed relative to Pinocchio)"
-    return table(f"| {head} | x86-64 ({x86}) | AArch64 ({arm}) |", rows)
+    return table(f"| time per state on one core, float64 | {x86} | {arm} |", rows)
 
 
 TABLES: dict[str, Callable[[Facts, str], str]] = {

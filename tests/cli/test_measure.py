@@ -31,7 +31,7 @@ def test_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[
         ([mot, "--mass", "80"], "0 files contain markers and 1 contain ground forces; allowed: one with markers"),
         ([trc, trc, "--mass", "80"], "2 files contain markers"),
         ([], "no file is given;"),
-        ([trc, "--example"], "--example cannot be combined with files; fix: leave out --example, or the files"),
+        ([trc, "--example"], "--example cannot be combined with files; fix: omit --example or the files"),
         (
             [trc, angles, "--mass", "80"],
             "angles.mot: the file contains neither markers nor ground forces;",

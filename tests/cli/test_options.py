@@ -13,10 +13,10 @@ from torsor.cli.options import SHARED
 ELSEWHERE = {
     "--help": "show this help",
     "--help-all": "show all options",
-    "--base": "motion of the root link",
+    "--base": "type of the root link",
     "--strict": "turn warnings about the robot file into errors",
     "--snap": "round angles",
-    "--search": "folder of packages",
+    "--search": "folder with packages",
     "--xacro": "argument of a .xacro file",
     "--q": "joint positions",
     "--v": "joint velocities",

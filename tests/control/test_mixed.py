@@ -13,7 +13,7 @@ from control.closed_loop import Flow, random_states, run, sines
 from refusals import warned
 from torsor import control
 from torsor.compiler import count_operations
-from torsor.control.drives import Drives
+from torsor.control.partition import Partition
 from torsor.mechanism.edit import _with_joint
 
 ROOT = Path(__file__).parents[2]
@@ -114,8 +114,8 @@ def test_the_error_equations_hold_in_closed_loop(make) -> None:
 def test_the_rotor_coupling_is_not_zero() -> None:
     robot = coupled_arm()
     assert np.abs(robot.mass_matrix(robot.neutral())[:2, 3]).max() > 1e-3
-    assert Drives.of(robot, "mixed").coupled(range(3)) == ["joint3"]
-    assert Drives.of(paper_arm(), "mixed").coupled(range(3)) == []
+    assert Partition.of(robot, "mixed").coupled(range(3)) == ["joint3"]
+    assert Partition.of(paper_arm(), "mixed").coupled(range(3)) == []
 
 
 def test_neglected_coupling_is_warned_of_and_small() -> None:

@@ -143,7 +143,7 @@ def test_a_given_step_has_its_numbers(problem):
         (lambda: Step(width=(0.2, 0.1)), "width"),
         (lambda: Step(timing="late"), "timing"),
         (lambda: walking(step=Step(length=0.29, rise=0.17), steps=2), "steps=2"),
-        (lambda: walking(points=7), "points is 7"),
+        (lambda: walking(points=7), "points"),
         (lambda: walking(step=Step(speed="free", length=0.6)), "a free speed and a given length"),
         (lambda: walking(objective={"posture": 1.0}), "objective"),
     ],

@@ -305,7 +305,7 @@ def test_what_is_not_known_of_a_person_is_the_median() -> None:
 
 @pytest.mark.slow
 def test_children_and_older_people_walk() -> None:
-    """At the same Froude number, the work for each metre and kg is that of adults within a quarter."""
+    """People use 0.15 ml of oxygen per metre and kg as adults, 0.22 from 6 to 12 years, 0.16 from 60 (Waters 1988)."""
     costs = []
     people = [Person(1.741, 73.0, "male"), Person.of_percentile(age=6), Person.of_percentile(sex="female", age=75)]
     for person in people:
@@ -313,7 +313,8 @@ def test_children_and_older_people_walk() -> None:
         curves = person.curves if person.age == 75 else None
         found = walking(body, similar_step(body), curves=curves).solve()
         costs.append(Stride(found).energy.cost_of_transport)
-    assert costs[1:] == pytest.approx([costs[0]] * 2, rel=0.25)
+    adult, child, older = costs
+    assert 1.1 * adult < child < 1.5 * adult and older == pytest.approx(adult, rel=0.25)
 
 
 @pytest.mark.slow

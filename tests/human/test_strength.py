@@ -31,6 +31,7 @@ from torsor.human.body.strength import (
     Curve,
 )
 from torsor.human.terms.forces import Strengths
+from torsor.human.terms.problem import sampled
 
 GROUPS = [(sex, age) for sex in SEXES for age in AGES]
 CURVES = [
@@ -265,7 +266,7 @@ def test_a_walk_stays_within_the_curves_and_costs_more_when_fatigued() -> None:
     )
     labels = [label for bound in batch.kernels.rows for label in bound.labels]
     rows, body = batch.value(rested.x)[0].reshape(len(batch.s), -1), torsor.library.human()
-    at = rested.at(batch.s * rested.T)
+    at = sampled(rested, batch.s)
     for name in (f"{side}_{joint}" for side in ("right", "left") for joint in CURVED_JOINTS):
         k = body.coordinate_names.index(name)
         torque = rows[:, labels.index(name)] * body.effort_limit[k]

@@ -32,12 +32,12 @@ REPRODUCED = {NONE: "an item differs from the printed value without a known reas
 SWEPT = {
     DONE: "all cases are solved",
     NONE: "some cases failed; their rows contain the reason",
-    STOPPED: "stopped by Ctrl-C; finished cases are kept, --resume continues",
+    STOPPED: "stopped by Ctrl-C; finished cases are kept, and --resume continues",
 }
 PREDICTED = {
-    DONE: "success; the predicted motion is optimal, also between the nodes",
+    DONE: "success; the motion is optimal and satisfies its constraints between the nodes",
     NONE: "the motion problem is infeasible; the closest motion is written",
-    UNFINISHED: "the solver stopped before reaching an optimum: time limit, iteration limit or no progress",
+    UNFINISHED: "the solver did not reach an optimum: time limit, iteration limit or no progress",
     ONLY_AT_NODES: "the motion is optimal at the nodes but violates a constraint between them",
     STOPPED: "stopped by Ctrl-C; the best motion so far is written",
 }
@@ -52,7 +52,7 @@ GENERAL = ("--base", "--strict", "--snap", "--search", "--xacro", "--force", "--
 
 
 def statuses_help(statuses: Mapping[int, str]) -> str:
-    """Return the list of exit statuses: first the statuses of all commands, then those of one command."""
+    """Return the list of exit statuses: those of all commands and those of one command, by number."""
     texts = sorted((_EVERYWHERE | dict(statuses)).items())
     lines = [fill(f"  {status:<4} {text}", WIDTH - 1, subsequent_indent=" " * 7) for status, text in texts]
     return "\n".join(["exit status:", *lines, ""])
@@ -61,7 +61,7 @@ def statuses_help(statuses: Mapping[int, str]) -> str:
 def status_of_error(error: Exception) -> int:
     """Return the exit status of an error.
 
-    An infeasible problem and a search that ended without a motion have different statuses.
+    An infeasible problem and an unsuccessful search have different statuses.
     """
     if isinstance(error, MotionError):
         return NONE if error.conflict else UNFINISHED
@@ -75,8 +75,8 @@ class Command:
     ``add_arguments`` declares its options in addition to ``--json``, ``--force`` and ``--debug``, which all commands
     have. ``run`` does the work and prints to the console. It raises ``ModelError``, ``MotionError``,
     ``SimulationError`` or ``OSError`` if the input is invalid, and returns None for success or an exit status.
-    ``statuses`` are the exit statuses of this command alone. ``examples`` are complete command lines for ``--help``.
-    ``options`` maps a library argument to its option where their names differ. ``main`` lists the options that
+    ``statuses`` contains the exit statuses of this command alone. ``examples`` are complete command lines for
+    ``--help``. ``options`` maps library arguments to options with different names. ``main`` lists the options that
     ``--help`` shows (default: all but ``GENERAL``); ``--help-all`` shows all.
     """
 

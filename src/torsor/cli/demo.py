@@ -1,4 +1,4 @@
-"""``torsor demo``: tables and a plot of an industrial arm during a move."""
+"""``torsor demo``: tables and a plot of an industrial arm during a motion."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -28,14 +28,14 @@ def _run(arguments: Namespace, console: Console) -> None:
     q = start + (end - start) * (10 * s**3 - 15 * s**4 + 6 * s**5)
     v = (end - start) * (30 * s**2 - 60 * s**3 + 30 * s**4) / duration
     a = (end - start) * (60 * s - 180 * s**2 + 120 * s**3) / duration**2
-    console.print("A UR5 arm, half a second into a move of 1.5 s.\n")
+    console.print("A UR5 arm 0.5 s after the start of a 1.5 s motion\n")
     console.print(view.link_table(robot))
     console.print(view.joint_table(robot))
     console.print(view.state_table(robot, q[50], v[50], a[50]))
     console.print(view.count_table(robot))
     with working(f"drawing {arguments.output.name}"):
         view.plot_motion(robot, s[:, 0] * duration, q, v, a, arguments.output)
-    console.print(f"\nThe plot of the whole move is in [bold]{escape(str(arguments.output))}[/bold].")
+    console.print(f"\nThe plot of the whole motion is in [bold]{escape(str(arguments.output))}[/bold].")
     if arguments.json is not None:
         counts = {name: robot.operation_count(name)._asdict() for name in view.counted(robot)}
         states = {"q": q, "v": v, "a": a, "tau": robot.inverse_dynamics(q, v, a)}

@@ -71,7 +71,7 @@ def _machine() -> dict[str, str]:
     target = host()
     return {
         "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
-        "processor": f"{target.cpu}, {target.width('float64')} float64 at a time",
+        "processor": f"{target.cpu}, {target.width('float64')} float64 numbers per vector",
         "package": str(torsor.__path__[0]),
         "ffmpeg": shutil.which("ffmpeg") or "not found (needed for .mp4 animations)",
     }
@@ -80,7 +80,7 @@ def _machine() -> dict[str, str]:
 def _cache() -> dict[str, str]:
     info, why = cache.info(), cache.refused()
     if info.path is None or why:
-        return {"cache": f"off: {why or 'TORSOR_CACHE is off'}; every process compiles again"}
+        return {"cache": f"off: {why or 'TORSOR_CACHE is off'}; every process compiles its kernels again"}
     return {"folder": str(info.path), "kernels": f"{info.kernels}, {info.bytes / 1e6:.1f} MB"}
 
 
@@ -170,7 +170,7 @@ CHECKS: dict[str, Callable[[], float]] = {
 
 
 def _checked(check: Callable[[], float]) -> tuple[str, float]:
-    """Return the fault, empty if there is none, and the time in seconds."""
+    """Return the fault (empty if the check passes) and the time in seconds."""
     start = time.perf_counter()
     try:
         error = check()

@@ -1,4 +1,4 @@
-"""``torsor dynamics``: compute quantities of a robot at one state or for a table of states."""
+"""``torsor dynamics``: compute quantities of a robot for one state or a table of states."""
 
 from argparse import ArgumentParser, Namespace
 

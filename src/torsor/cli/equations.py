@@ -20,9 +20,9 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
     parser.add_argument("name", metavar="NAME", help="algorithm, such as mass_matrix or jacobian:LINK")
     parser.add_argument("--form", choices=_FORMS, default="latex", help="output language (default: latex)")
-    text = "use symbols for the robot's parameters. With paths such as links.link2.mass, only for those"
+    text = "use symbols for all parameters of the robot, or for those named, such as links.link2.mass"
     parser.add_argument("--symbols", metavar="PATH", nargs="*", default=None, help=text)
-    text = "print the operations as computed, for large robots"
+    text = "do not simplify the expressions, which is slow for large robots"
     parser.add_argument("--no-simplify", action="store_true", help=text)
     parser.add_argument("--digits", type=int, default=6, metavar="N", help="digits of numbers in LaTeX (default: 6)")
     text = f"axes of Jacobians: {', '.join(AXES)} (default: local)"
@@ -46,7 +46,7 @@ def _run(arguments: Namespace, console: Console) -> None:
 
 
 def _script(found: Any) -> str:
-    """Return SymPy expressions as a Python script: the import, the input symbols, the equations."""
+    """Return SymPy expressions as a Python script that imports SymPy and defines the input symbols."""
     names = [str(symbol) for symbols in found.inputs.values() for symbol in symbols]
     declared = [f"{', '.join(names)} = symbols({' '.join(names)!r})"] if names else []
     return "\n".join(["from sympy import *", "", *declared, found.code()])

@@ -20,9 +20,9 @@ from torsor.identification.excitation.design import CRITERIA
 from torsor.identification.excitation.excite import check_excitable
 
 LIMITS = {
-    "lower": "(rad, m; default: the limits of the robot)",
-    "upper": "(rad, m; default: the limits of the robot)",
-    "velocity": "(rad/s, m/s; default: the limits of the robot)",
+    "lower": "(rad, m; default: the robot's limits)",
+    "upper": "(rad, m; default: the robot's limits)",
+    "velocity": "(rad/s, m/s; default: the robot's limits)",
     "acceleration": "(rad/s^2, m/s^2; default: none)",
     "effort": "(N m, N; default: none)",
 }
@@ -48,7 +48,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_option(parser, "--cutoff", " in the logs, as for torsor identify", type=float)
     text = "optimality criterion (default: determinant with --measured, otherwise condition)"
     parser.add_argument("--criterion", choices=CRITERIA, help=text)
-    text = f"torque noise (N m, N; default: estimated from the logs, or 1){_EACH}"
+    text = f"standard deviation of the torques (N m, N; default: estimated from the logs, or 1){_EACH}"
     parser.add_argument("--noise", type=float, nargs="+", metavar="TAU", help=text)
     add_option(parser, "--among", " (default: all)", nargs="+", default=["*"])
     add_option(parser, "--iterations", " (default: 200)", type=int, default=200)
@@ -81,7 +81,7 @@ def _expected(motion: Excitation) -> Table:
     rows = zip(expected["parameters"], expected["before"], expected["after"], strict=True)
     gains = sorted(rows, key=lambda row: float("inf") if row[1] is None else row[1] / row[2], reverse=True)
     heads = ("parameter (SI units)", "measured so far", "with the new motion")
-    table = titled_table("Expected standard deviations, largest gains first", *heads, overflow="fold")
+    table = titled_table("Expected standard deviations, largest reductions first", *heads, overflow="fold")
     for name, before, after in gains[:MAX_PARAMETERS_SHOWN]:
         texts = ("not determined" if deviation is None else f"{deviation:.2g}" for deviation in (before, after))
         table.add_row(escape(name), *texts)

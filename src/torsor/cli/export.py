@@ -23,24 +23,24 @@ FLAGS = {"version": "fmi-version", "binary": "no-binary"}
 
 
 def add_fmi_options(parser: ArgumentParser) -> None:
-    """Declare the FMU options; missing options are None."""
+    """Declare the FMU options. An option that is not given is None."""
     group = parser.add_argument_group("functional mock-up units (--to fmi FILE.fmu)")
     text = "version of the FMI standard (default: 3)"
     group.add_argument("--fmi-version", dest="version", type=int, choices=(2, 3), help=text)
-    text = "inverse dynamics: inputs q, v and a, output tau"
+    text = "export inverse dynamics, with inputs q, v and a and output tau"
     group.add_argument("--inverse", action="store_const", const=True, help=text)
     text = "tunable parameters, such as links.hand.mass or gravity"
     group.add_argument("--parameters", metavar="PATH", nargs="+", help=text)
-    group.add_argument("--external", metavar="LINK", nargs="+", help="links with an external wrench as input")
+    group.add_argument("--external", metavar="LINK", nargs="+", help="links whose external wrenches are inputs")
     add_option(group, "--q0", " (default: posture in the file, or neutral)", type=float, nargs="+")
     add_option(group, "--v0", " (default: zero)", type=float, nargs="+")
     add_option(group, "--step", " of co-simulation (default: 0.001)", type=float)
-    text = "C sources only, without a library for this machine"
+    text = "write only C sources, without a library for this machine"
     group.add_argument("--no-binary", dest="binary", action="store_const", const=False, help=text)
 
 
 _SOURCE = ("names", "dtype", "name", "prefix")
-# The help and the options of each target; the function ``torsor.export.NAME`` writes it to PATH.
+# The help and the options of each target, which the function ``torsor.export.NAME`` writes to PATH.
 _TARGETS = {
     "c": ("C99 source", _SOURCE),
     "cpp": ("C99 source with a C++17 header", _SOURCE),
@@ -65,7 +65,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text = "name of the files and the library. The default is torsor_kernels, or ROBOT_dynamics for ros2"
     parser.add_argument("--name", metavar="NAME", help=text)
     parser.add_argument("--prefix", metavar="PREFIX", help="prefix of the function names")
-    text = "hold joints at these positions (rad, m), such as finger=0. Joints that follow them are held too"
+    text = "fix joints at these positions (rad, m), such as finger=0. Joints that follow them are fixed too"
     parser.add_argument("--fix", nargs="+", type=pair, default=[], metavar="JOINT=Q", help=text)
     add_fmi_options(parser)
 

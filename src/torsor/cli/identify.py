@@ -28,7 +28,7 @@ NO_MODELS = "none"
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
     text = "logs (.csv) with columns 'time', 'q NAME', 'tau NAME'. Columns 'v NAME' and 'a NAME' are optional; units "
-    text += "may follow in []; other columns need --map. A robot with loops needs the columns of its drives"
+    text += "may follow in []; other columns require --map. For a robot with loops, the columns of its drives suffice"
     parser.add_argument("logs", nargs="+", type=Path, metavar="LOG", help=text)
     add_option(parser, "--map", " (.toml, .json, .yaml). It defines names, units, gears and delays", type=Path)
     text = "only run the quality checks of the logs"
@@ -36,21 +36,22 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_option(parser, "--cutoff", ". The default is chosen from the spectra", type=float)
     details = " (default: no filter). Torques and regressor are both filtered"
     add_option(parser, "--force-cutoff", details, type=float, dest="bandwidth")
-    text = "identify physically consistent parameters. -o and --total-mass imply it"
+    text = "identify physically consistent parameters. -o and --total-mass imply this option"
     parser.add_argument("--physical", action="store_true", help=text)
     add_option(parser, "--among", " (default: all)", nargs="+", default=["*"])
-    text = "friction models beyond Coulomb and viscous, none, or auto (default: chosen by cross-validation). Models: "
+    text = "friction models in addition to Coulomb and viscous friction, none, or auto (selection by cross-validation, "
+    text += "the default). Models: "
     text += ", ".join(OFFERED)
     parser.add_argument("--friction-models", nargs="+", default=[AUTO], dest="friction", metavar="MODEL", help=text)
     text = "ignore inertia and friction of motors that drive several joints (drives.coupling of the map)"
     parser.add_argument("--uncoupled", action="store_true", help=text)
-    text = "remove the bias due to encoder noise with instrumental variables from a simulation"
+    text = "use instrumental variables from a simulation to remove the bias due to encoder noise"
     parser.add_argument("--instruments", choices=(SIMULATION,), help=text)
     parser.add_argument("--robust", choices=tuple(INFLUENCES), help="limit the influence of outliers")
     parser.add_argument("--total-mass", type=float, metavar="KG", help="known mass of all moving links")
-    text = "fraction of the samples, at the end, that is used for validation only"
+    text = "fraction of the samples at the end that is used only for validation"
     parser.add_argument("--held-out", type=float, default=0.0, metavar="FRACTION", help=text)
-    parser.add_argument("--validate", type=Path, metavar="FILE", help="log that is used for validation only")
+    parser.add_argument("--validate", type=Path, metavar="FILE", help="log that is used only for validation")
     add_output(parser, f"the identified robot. Formats: {', '.join(WRITTEN)}", WRITTEN)
     add_plot(parser, ". It shows measured and predicted torques, and with --check the signals")
     add_report(parser, ". It contains predictions, confidence intervals and unidentifiable parameters")

@@ -30,7 +30,7 @@ MAX_COUNTED_DOF = 100  # with this many, counting the operations takes a second
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
-    add_report(parser, ". It contains the bearing loads at --q or over --states")
+    add_report(parser, ". It contains the bearing loads at --q or for --states")
     add_states(parser, "q")
 
 
@@ -79,7 +79,7 @@ def _run(arguments: Namespace, console: Console) -> None:
 
 
 def _write_report(path: Path, loaded: Robot | ParallelRobot, states: dict[str, Array]) -> None:
-    """Write a report with the bearing loads at a state or over a table of states."""
+    """Write a report with the bearing loads for a state or a table of states."""
     robot, q = as_robot(loaded), states["q"]
     if q.ndim == 1:
         view.write_report(path, loaded, q=q)

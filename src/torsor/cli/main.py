@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 GROUPS = {
     "Compute": {
-        "info": "show links, joints, motors and frames of a robot, or a recording",
-        "dynamics": "compute torques, accelerations, matrices, joint loads, energies",
+        "info": "show the parts of a robot, or the content of a recording",
+        "dynamics": "compute torques, accelerations, matrices, joint loads and energies",
         "kinematics": "compute poses and velocities of links and frames",
         "ik": "solve inverse kinematics",
         "equations": "print an algorithm as LaTeX or SymPy",
@@ -33,7 +33,7 @@ GROUPS = {
     },
     "Simulate and predict motion": {
         "simulate": "simulate a robot with controllers, contact and limits",
-        "predict": "solve a motion problem: robots in minimum time, walking, lifting",
+        "predict": "solve a motion problem, such as minimum time, walking or lifting",
         "retime": "find the fastest timing of a joint path within limits",
         "sweep": "solve many cases of a motion problem in parallel",
     },
@@ -51,7 +51,7 @@ GROUPS = {
         "doctor": "show versions and extras, and test the installation",
         "demo": "show tables and a plot of an industrial arm",
         "examples": "list or copy the examples and tutorials",
-        "reproduce": "compare published results with the library",
+        "reproduce": "compare published results with computed ones",
         "completion": "print a completion script for a shell",
     },
 }
@@ -61,18 +61,18 @@ _module = subpackages("torsor.cli", *COMMANDS)
 
 
 def command(name: str) -> Command:
-    """Return a command; its module is imported here."""
+    """Import the module of a command, and return the command."""
     found: Command = _module(name).COMMAND
     return found
 
 
-# By itself, argparse takes -1e-3 for an option.
+# Without this expression, argparse takes -1e-3 for an option.
 NEGATIVE_NUMBER = re.compile(r"^-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$")
 PACKAGE = Path(torsor.__file__).parent
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status; ``torsor --help-all`` lists them.
+    """Run a command line and return its exit status; ``torsor --help-all`` lists the statuses.
 
     Example:
         >>> main(["info", "no_such_robot"])
@@ -119,7 +119,8 @@ class _MainParser(CommandParser):
         if is_whole:
             return "\n".join([*lines, statuses_help(ALL)])
         lines.append("torsor COMMAND --help shows the main options, --help-all shows all options.")
-        return "\n".join([*lines, "torsor --version shows the version, torsor --help-all the exit statuses.", ""])
+        lines += ["torsor --help-all shows the exit statuses, and --version shows the version.", ""]
+        return "\n".join(lines)
 
 
 def _parser(wanted: str) -> argparse.ArgumentParser:
@@ -155,14 +156,14 @@ def _add_command(parser: CommandParser, own: Command) -> None:
 
 
 def _named(kind: type, text: str) -> object:
-    """Return a name or path; an empty path would mean the working directory."""
+    """Return a name or path, or raise an error if it is empty: an empty path would mean the working directory."""
     if not text:
         raise argparse.ArgumentTypeError("the name is empty; fix: give a name, or omit the option")
     return kind(text)
 
 
 def _report(error: Exception, arguments: argparse.Namespace, errors: "Console") -> int:
-    """Print an error in one line, after its traceback with ``--debug``, and return the exit status."""
+    """Print an error in one line (after its traceback if ``--debug`` is given), and return the exit status."""
     if arguments.debug:
         errors.print(_markup("".join(traceback.format_exception(error))))
     if _is_mistake(error):

@@ -29,7 +29,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_option(parser, "--mass", ", needed without --model", type=float)
     add_option(parser, "--height", " (default: 1.741)", type=float)
     add_option(parser, "--sex", " (default: male)", choices=("male", "female"), default="male")
-    text = "recording of quiet standing, which calibrates marker positions, mainly on the feet"
+    text = "recording of quiet standing, used to calibrate marker positions, mainly on the feet"
     parser.add_argument("--standing", type=Path, metavar="FILE", help=text)
     text = "scaled OpenSim model (.osim). Its joints and markers are used"
     parser.add_argument("--model", type=Path, metavar="FILE", help=text)
@@ -41,10 +41,10 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_option(parser, "--force-cutoff", " (default: as --cutoff; inf: no filter)", type=float)
     text = "estimate segment masses from the ground forces. Anthropometric tables are the prior"
     parser.add_argument("--segments", action="store_true", help=text)
-    details = "all curves (.csv), the angles (.mot, .sto) or everything, also for torsor view (.npz)"
+    details = "all curves (.csv), the angles (.mot, .sto) or the complete result, such as for torsor view (.npz)"
     add_output(parser, details, FORMATS, repeat=True)
     add_plot(parser)
-    text = "write a figure of the right and left gait cycle, with the curves of people as bands"
+    text = "write a figure of the right and left gait cycles, with reference curves as bands"
     parser.add_argument("--cycle", action=OutputFile, kind="figure", metavar="FILE", help=text)
     add_report(parser)
 
@@ -76,9 +76,9 @@ def _run(arguments: Namespace, console: Console) -> None:
 
 
 def _use_example(arguments: Namespace) -> None:
-    """Replace the files, and mass and height if they are missing, by those of the example."""
+    """Use the files of the example, and its mass and height unless they are given."""
     if arguments.files:
-        where, fix = ", ".join(arguments.files), "leave out --example, or the files"
+        where, fix = ", ".join(arguments.files), "omit --example or the files"
         raise ModelError("cannot be combined with files", argument="--example", where=where, fix=fix)
     arguments.files = list(EXAMPLE_FILES)
     if arguments.mass is None and arguments.model is None:
@@ -88,7 +88,7 @@ def _use_example(arguments: Namespace) -> None:
 
 
 def _cycles(gait: Any) -> tuple[list[RecordedWalk], list[ModelError]]:
-    """Return the gait cycles of the sides with a whole stride, and the errors of the other sides."""
+    """Return the gait cycles of the sides with a complete stride, and the errors of the other sides."""
     walks, errors = list[RecordedWalk](), list[ModelError]()
     for side in ("right", "left"):
         try:
@@ -99,7 +99,7 @@ def _cycles(gait: Any) -> tuple[list[RecordedWalk], list[ModelError]]:
 
 
 def _plot_cycle(gait: Any, path: Path) -> None:
-    """Write the figure of the gait cycles; a side without a whole stride is left out."""
+    """Write the figure of the gait cycles. A side without a complete stride is omitted."""
     walks, errors = _cycles(gait)
     if not walks:
         raise errors[0]
@@ -161,7 +161,7 @@ def _unit(arguments: Namespace, name: Any) -> str | None:
 
 
 def _as_dict(gait: Any, segments: Any) -> dict[str, Any]:
-    """Return facts, findings, curves and segments as plain values; headings of the curves include units."""
+    """Return facts, findings, curves and segments as plain values. Headings of curves include units."""
     from torsor.human.measured.segments import CAVEAT  # other commands do not need it
 
     if segments is None:

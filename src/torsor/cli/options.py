@@ -7,33 +7,33 @@ from typing import Any
 
 from torsor.base.errors import Message, shown
 
-# The metavar and the help of each option. Commands may add details to the help but never change its meaning.
+# The metavar and the help of each option. Commands may add details to the help, but must not change the meaning.
 SHARED: dict[str, tuple[str | None, str]] = {
     "--output": ("FILE", "write the result"),
     "--plot": ("FILE", "write a figure (.png, .pdf, .svg, ...)"),
     "--report": ("FILE", "write an .html report that opens offline"),
-    "--json": ("FILE", "write the result as JSON; - is standard output"),
+    "--json": ("FILE", "write the result as JSON (- for standard output)"),
     "--force": (None, "replace existing output files"),
-    "--debug": (None, "show the traceback of an error"),
+    "--debug": (None, "show the traceback if an error occurs"),
     "--rate": ("HZ", "samples per second in the output files"),
     "--joint-trajectory": ("FILE", "write a ROS JointTrajectory (.json, .yaml)"),
     "--q0": ("Q", "initial positions"),
     "--v0": ("V", "initial velocities"),
     "--tau": ("TAU", "joint torques"),
     "--duration": ("S", "duration of the motion"),
-    "--step": ("S", "largest integration step"),
+    "--step": ("S", "maximum integration step"),
     "--velocity": ("V", "velocity limits"),
     "--acceleration": ("A", "acceleration limits"),
     "--torque": ("TAU", "torque limits"),
     "--torque-rate": ("RATE", "torque rate limits"),
     "--clearance": ("M", "minimum distance between collision shapes"),
-    "--cutoff": ("HZ", "cutoff of the low-pass filter for positions"),
-    "--force-cutoff": ("HZ", "cutoff of the low-pass filter for forces"),
+    "--cutoff": ("HZ", "cutoff frequency of the low-pass filter for positions"),
+    "--force-cutoff": ("HZ", "cutoff frequency of the low-pass filter for forces"),
     "--reference": ("FILE", "motion to track"),
     "--map": ("FILE", "description of the log columns"),
-    "--among": ("PATTERN", "unknown parameters, such as 'link3.*'"),
-    "--names": ("NAME", "algorithms, NAME or NAME:LINK"),
-    "--dtype": ("TYPE", "number type, float64 or float32"),
+    "--among": ("PATTERN", "parameters to identify, such as 'link3.*'"),
+    "--names": ("NAME", "algorithms: NAME or NAME:LINK"),
+    "--dtype": ("TYPE", "number type: float64 or float32"),
     "--workers": ("N", "number of processes"),
     "--iterations": ("N", "maximum number of iterations"),
     "--target": (None, "target position (m)"),
@@ -46,7 +46,7 @@ SHARED: dict[str, tuple[str | None, str]] = {
 
 
 def add_option(parser: Any, flag: str, details: str = "", **settings: Any) -> None:
-    """Declare a shared option on a parser or a group of options; ``details`` follow its help."""
+    """Declare a shared option on a parser or a group of options; ``details`` is appended to its help."""
     metavar, text = SHARED[flag]
     if metavar is not None:
         settings.setdefault("metavar", metavar)
@@ -55,10 +55,10 @@ def add_option(parser: Any, flag: str, details: str = "", **settings: Any) -> No
 
 
 class OutputFile(argparse.Action):
-    """An argument that names a file to write, or several with ``repeat``; paths are checked before a command runs.
+    """An argument that names an output file, or several if ``repeat`` is true. Paths are checked before a command runs.
 
-    ``suffixes`` are the allowed suffixes; if there are none, all are allowed. ``kind`` is "file", "figure", "report",
-    "folder", or "target" for a path that the command checks itself.
+    ``suffixes`` contains the allowed suffixes; if it is empty, all are allowed. ``kind`` is "file", "figure", "report",
+    "folder", or "target" for a path that the command itself checks.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class OutputFile(argparse.Action):
 
 
 def add_output(parser: Any, details: str, suffixes: Sequence[str] = (), repeat: bool = False) -> None:
-    """Declare ``-o, --output FILE``; ``details`` describe the content and the formats."""
+    """Declare ``-o, --output FILE``; ``details`` describes the content and the formats."""
     more = ". The option may be repeated" if repeat else ""
     add_option(parser, "--output", f": {details}{more}", action=OutputFile, suffixes=suffixes, repeat=repeat)
 
@@ -100,7 +100,7 @@ def in_options(message: Exception | Warning | str, arguments: argparse.Namespace
     flag = arguments.flags.get(message.argument, "")
     value = getattr(arguments, arguments.dests.get(flag, ""), None)
     value = value[0] if isinstance(value, list) and len(value) == 1 else value  # one number for all
-    # A file may have a key with the name of an option.
+    # The message may be about a key in a file that has the name of an option.
     is_given = value not in (None, False) if message.value is ... else shown(message.value) == shown(value)
     if flag and is_given:
         fields["argument"] = flag

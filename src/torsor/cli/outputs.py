@@ -32,7 +32,7 @@ class PlainConsole(Console):
     """A console that shows control characters as escapes, so that a name in a file cannot control the terminal."""
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Return text as Rich shows it, with control characters escaped."""
+        """Return text as rendered by Rich, with control characters escaped."""
         return super().render_str(printable(text), **options)
 
 
@@ -40,8 +40,8 @@ class PlainConsole(Console):
 class Quantity:
     """A quantity with ``values`` (..., *axes).
 
-    ``axes`` contains, for each axis of a single state's values, the names of its entries. ``units`` is one unit for all
-    entries, one for each entry of the first axis, or empty if units are mixed in any other way.
+    ``axes`` contains the names of the entries along each axis of one state's values. ``units`` contains one unit for
+    all entries or one for each entry of the first axis. It is empty if units are mixed in any other way.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Quantity:
 
 
 def print_quantity(console: Console, quantity: Quantity) -> None:
-    """Print a quantity of one state: a number, a list with names, or a matrix with the names of rows and columns."""
+    """Print a quantity of one state: a number, a list with names, or a matrix with names of rows and columns."""
     values, unit = quantity.values, quantity.units
     title = f"{quantity.name} ({unit[0]})" if len(unit) == 1 else quantity.name
     if values.ndim == 0:
@@ -158,14 +158,14 @@ def _flat(values: Iterable[Any]) -> Iterable[Any]:
 
 
 def check_new(arguments: Namespace, *paths: Path) -> None:
-    """Raise ModelError if a file exists and ``--force`` is not given; empty files, devices and pipes may exist."""
+    """Raise ModelError if a file exists and ``--force`` is not given. Empty files, devices and pipes are allowed."""
     for path in paths:
         if path.is_file() and path.stat().st_size and not arguments.force:
             raise ModelError("the file exists", where=str(path), fix="--force replaces it")
 
 
 def check_folder(folder: Path) -> None:
-    """Raise ModelError if files cannot be written to a folder; its parent must exist, but the folder need not."""
+    """Raise ModelError if files cannot be written to a folder. Its parent must exist, but the folder need not."""
     if folder.is_dir():
         check_opened(folder / f".{secrets.token_hex(4)}.part", str(folder))
     elif folder.exists():
@@ -175,7 +175,7 @@ def check_folder(folder: Path) -> None:
 
 
 def _check_apart(outputs: Iterable[Path], inputs: set[Path]) -> None:
-    """Raise ModelError if two outputs are the same file, or if an output would replace a file that is read."""
+    """Raise ModelError if two outputs are the same file, or if an output would replace an input file."""
     written = set[Path]()
     for path in outputs:
         if path.resolve() in inputs:
@@ -186,7 +186,7 @@ def _check_apart(outputs: Iterable[Path], inputs: set[Path]) -> None:
 
 
 def _figure_suffixes() -> list[str]:
-    """Return the suffixes of figures; without a suffix, matplotlib adds .png."""
+    """Return the suffixes of figures. If there is no suffix, matplotlib adds .png."""
     try:
         from matplotlib.backend_bases import FigureCanvasBase
     except ImportError:
@@ -202,7 +202,7 @@ def print_paths(console: Console, *paths: Path | None) -> None:
 
 
 def write_files(console: Console, *files: tuple[Path | None, Callable[[Path], object]]) -> None:
-    """Write the files whose paths are not None, each with its function, and print the paths."""
+    """Write each file whose path is not None with its function, and print the paths."""
     for path, write in files:
         if path is not None:
             with working(f"writing {path.name}"):
@@ -221,7 +221,7 @@ def write_json(arguments: Namespace, console: Console, content: Mapping[str, Any
 
 
 def add_motion(parser: Any, columns: str, limits: str) -> None:
-    """Declare the outputs of a motion: a table of ``columns``, a ROS message, and a figure with its ``limits``."""
+    """Declare the outputs of a motion: a table with ``columns``, a ROS message, and a figure with the ``limits``."""
     add_output(parser, f"a table (.csv) or everything (.npz). The table has the columns {columns}", (".csv", ".npz"))
     add_option(parser, "--joint-trajectory", action=OutputFile, suffixes=POINT_SUFFIXES)
     add_option(parser, "--rate", " (default: 100)", type=float, default=100.0)

@@ -1,4 +1,4 @@
-"""``torsor predict``: solve a motion problem from a file, a built-in problem, or a human motion."""
+"""``torsor predict``: solve a motion problem from a file, or a built-in problem."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -41,8 +41,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--tolerance", type=float, metavar="X", help=text)
     add_option(parser, "--iterations", " (default: 500; runs: 600)", type=int)
     parser.add_argument("--seconds", type=float, metavar="S", help="time limit (default: none)")
-    parser.add_argument("--refine", action="store_true", help="add nodes until bounds hold between them too")
-    text = "initial guess: result (.npz), angles (.mot, .sto)"
+    parser.add_argument("--refine", action="store_true", help="add nodes until bounds are satisfied between them too")
+    text = "initial guess: a result (.npz) or joint angles (.mot, .sto)"
     parser.add_argument("--guess", type=Path, metavar="FILE", help=text)
     text = "interval of the joint angles to use: one step, from heel strike to heel strike (default: all)"
     parser.add_argument("--guess-times", type=float, nargs=2, metavar=("START", "END"), help=text)
@@ -96,7 +96,7 @@ def _run(arguments: Namespace, console: Console) -> int:
 
 
 def _given_start(problem: MotionProblem, path: Path | None, times: list[float] | None) -> Any:
-    """Return the initial guess from a file, None without one."""
+    """Return the initial guess from a file, or None without one."""
     if path is None:
         if times is not None:
             raise ModelError("--guess-times needs --guess", where=problem.name, fix="add --guess FILE")
@@ -130,7 +130,7 @@ def _prediction(name: str) -> Prediction:
 
 
 def _owners() -> dict[Option, list[str]]:
-    """Return the options of some predictions, with the names of these predictions."""
+    """Return the options of predictions, each with the names of the predictions that have it."""
     owners: dict[Option, list[str]] = {}
     for prediction in NAMED.values():
         for option in prediction.options:

@@ -1,4 +1,4 @@
-"""``torsor reproduce``: compare the results of the five documents with the library."""
+"""``torsor reproduce``: compare the printed results of the five documents with computed ones."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
@@ -125,7 +125,7 @@ def _list(items: "Iterable[Item]", kind: str | None, console: Console) -> None:
 
 
 def _computed(items: "Sequence[Item]", console: Console) -> "Iterable[Result]":
-    """Compute items in turn and print each result. Ctrl-C skips an item, and stops after a skipped item."""
+    """Compute items in turn and print each result. Ctrl-C skips an item; pressed again, it stops the command."""
     from torsor.reproduce import run
 
     for item in items:
@@ -136,7 +136,7 @@ def _computed(items: "Sequence[Item]", console: Console) -> "Iterable[Result]":
             result = run(item)
         _print(result, console)
         if result.verdict is None and item is not items[-1]:
-            console.print("Ctrl-C again stops", style="dim")
+            console.print("Press Ctrl-C again to stop", style="dim")
             sleep(PAUSE)
         yield result
 

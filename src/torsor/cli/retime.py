@@ -48,10 +48,10 @@ def _add_arguments(parser: ArgumentParser) -> None:
             add_option(parser, flag, details, type=float, nargs="+")
         else:
             parser.add_argument(flag, type=float, nargs="+", metavar="NUMBER", help=f"{kind} limits{details}")
-    text = "force (N) and moment (N m) limits of a joint. The option may be repeated; inf means no limit"
+    text = "reaction force (N) and moment (N m) limits of a joint. The option may be repeated; inf means no limit"
     parser.add_argument("--reaction", nargs=3, action="append", default=[], metavar=("JOINT", "N", "NM"), help=text)
     parser.add_argument("--payload", nargs=2, metavar=("PLACE", "KG"), help="payload at a link or frame")
-    text = "blend the corners of straight segments within this distance (rad, m). The default is one spline"
+    text = "use straight segments with corners rounded within this distance (rad, m). The default path is one spline"
     parser.add_argument("--corner-tolerance", dest="tolerance", type=float, metavar="Q", help=text)
     for name in ("start", "end"):
         text = f"speed at the {name}: norm of the joint velocities (default: 0)"

@@ -37,7 +37,7 @@ _TAKES = {
 def add_controller(parser: ArgumentParser) -> None:
     """Declare the options of controllers."""
     group = parser.add_argument_group("controller")
-    text = f"{', '.join(CONTROLLERS[:-1])} or {CONTROLLERS[-1]}. All of them compensate gravity"
+    text = f"{', '.join(CONTROLLERS[:-1])} or {CONTROLLERS[-1]}. All of them compensate for gravity"
     group.add_argument("--controller", choices=CONTROLLERS, metavar="NAME", help=text)
     texts = {
         "kp": "position gains: one number, or one for each joint",
@@ -105,12 +105,12 @@ def _reference(arguments: Namespace, robot: Robot, q0: list[float] | None) -> Jo
 _PLACES = ("ground_pitch", "no_ground", "shapes", "pair")
 _BOTH = ("stiffness", "friction")  # options of both kinds of contact
 _TEXTS = {
-    "stiffness": "stiffness of a contact point: N/m^exponent, or N/m for hard contact (default: 1e6)",
+    "stiffness": "stiffness of a contact point in N/m^exponent, or in N/m for hard contact (default: 1e6)",
     "friction": " of all contacts (default: 0.8)",
     "dissipation": "compliant contact: dissipation in s/m (default: 1)",
     "exponent": "compliant contact: exponent of the depth, 1 to 3 (default: 1.5)",
     "slip": "compliant contact: speed in m/s below which friction is smooth (default: 0.01)",
-    "relaxation": "hard contact: time constant in s of decaying penetration (default: 0.02)",
+    "relaxation": "hard contact: time constant in s of penetration decay (default: 0.02)",
     "sweeps": "hard contact: projected Gauss-Seidel sweeps (default: 10)",
 }
 
@@ -118,11 +118,11 @@ _TEXTS = {
 def add_contact(parser: ArgumentParser) -> None:
     """Declare the options of contact and of limits."""
     group = parser.add_argument_group("contact")
-    text = "contact with the ground: compliant or hard. Compliant contact exerts smooth forces, hard contact impulses"
+    text = "contact with the ground: compliant or hard. Compliant contact is smooth, and hard contact uses impulses"
     group.add_argument("--contact", choices=KINDS, metavar="KIND", help=text)
-    text = "pitch of the ground; positive descends along x (default: 0)"
+    text = "pitch of the ground, which descends along x if positive (default: 0)"
     group.add_argument("--ground-pitch", type=float, metavar="RAD", help=text)
-    text = "do not add the ground plane z = 0. Shapes of the base remain"
+    text = "do not add the ground plane z = 0. Shapes of the base are kept"
     group.add_argument("--no-ground", action="store_true", help=text)
     group.add_argument("--shapes", nargs="+", metavar="NAME", help="shapes, links or frames that touch the ground")
     text = "two shapes, links or frames that touch each other. The option may be repeated"
@@ -133,7 +133,7 @@ def add_contact(parser: ArgumentParser) -> None:
         else:
             kind = int if name == "sweeps" else float
             group.add_argument(f"--{name}", type=kind, metavar="NUMBER", help=text)
-    text = "enforce torque limits, and position limits as stops"
+    text = "enforce torque limits, and position limits as joint stops"
     parser.add_argument("--limits", action="store_true", help=text)
 
 
@@ -172,13 +172,13 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_option(parser, "--step", " (default: 0.001)", type=float, default=1e-3)
     text = f"integration method (default: rk4). Methods: {', '.join(METHODS)}"
     parser.add_argument("--method", choices=METHODS, default="rk4", metavar="NAME", help=text)
-    text = "time between samples; steps end at them (default: every step)"
+    text = "time between recorded samples, at which steps end (default: every step)"
     parser.add_argument("--record", type=float, metavar="S", help=text)
     active = ". For a robot with loops, only the active coordinates are needed"
     details = f" (default: start of the reference, posture in the file, or neutral){active}"
     add_option(parser, "--q0", details, type=float, nargs="+")
     add_option(parser, "--v0", f" (default: zero){active}", type=float, nargs="+")
-    add_option(parser, "--tau", f", constant (default: zero){active}", type=float, nargs="+")
+    add_option(parser, "--tau", f", constant over time (default: zero){active}", type=float, nargs="+")
     add_controller(parser)
     add_contact(parser)
     add_output(parser, "a trajectory (.npz, .csv)", SUFFIXES)
@@ -222,7 +222,8 @@ def _start_of(robot: Robot, file: Path) -> tuple[list[float], list[float] | None
 def _closed_state(robot: Robot, q0: list[float], v0: Numbers) -> tuple[list[float], Numbers]:
     """Return the initial state of a robot with loops.
 
-    ``q0`` and ``v0`` contain the active coordinates, or all. Positions of all are the initial guess for closing loops.
+    ``q0`` and ``v0`` contain the active coordinates or all. If all positions are given, they are the initial guess
+    for closing the loops.
     """
     if not robot.active:
         return q0, v0

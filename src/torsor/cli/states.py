@@ -25,27 +25,27 @@ def add_robot(parser: ArgumentParser) -> None:
     parser.add_argument("robot", metavar="ROBOT", help=text)
     add_base(parser)
     parser.add_argument("--strict", action="store_true", help="turn warnings about the robot file into errors")
-    text = "round angles within X rad of multiples of pi/12. Use 1e-5 for files that contain 1.5708 for pi/2"
+    text = "round angles within X rad of multiples of pi/12. Use 1e-5 for files that contain 1.5708 as pi/2"
     parser.add_argument("--snap", metavar="X", type=float, default=0.0, help=text)
     add_search(parser)
 
 
 def add_base(parser: ArgumentParser) -> None:
     """Declare the option ``--base``."""
-    text = "motion of the root link of a robot file (default: fixed)"
+    text = "type of the root link of a robot file (default: fixed)"
     parser.add_argument("--base", choices=("fixed", "floating"), default="fixed", help=text)
 
 
 def add_search(parser: ArgumentParser) -> None:
     """Declare the options ``--search`` and ``--xacro`` for paths and arguments in robot files."""
-    text = "folder of packages and models, for package:// and model:// paths. The option may be repeated"
+    text = "folder with packages and models for package:// and model:// paths. The option may be repeated"
     parser.add_argument("--search", metavar="FOLDER", action="append", default=[], help=text)
     text = "argument of a .xacro file. The option may be repeated"
     parser.add_argument("--xacro", metavar="NAME=VALUE", action="append", default=[], help=text)
 
 
 def load_robot(arguments: Namespace) -> Robot | ParallelRobot:
-    """Return the robot that the arguments name. A file, but not a folder, takes precedence over a library robot."""
+    """Return the robot that the arguments name. A file takes precedence over a library robot, but a folder does not."""
     name = arguments.robot
     exists = Path(name).exists() and not (Path(name).is_dir() and name in robot_names())
     if exists or Path(name.partition("#")[0]).is_file() or is_description(name):
@@ -117,7 +117,7 @@ def add_states(parser: ArgumentParser, letters: str) -> None:
 
 
 def given_states(arguments: Namespace, load_robot: Robot | ParallelRobot) -> dict[str, Array]:
-    """Return arrays by letter: (n,) for one state, (K, n) for a table, which may also have "time" (K,)."""
+    """Return arrays by letter: (n,) for one state, or (K, n) for a table, which may also contain "time" (K,)."""
     robot = as_robot(load_robot)
     letters = [letter for letter in LETTERS if hasattr(arguments, letter)]
     given = {letter: getattr(arguments, letter) for letter in letters if getattr(arguments, letter) is not None}
@@ -142,14 +142,14 @@ def given_states(arguments: Namespace, load_robot: Robot | ParallelRobot) -> dic
 
 
 def home_of(robot: Robot | ParallelRobot) -> Array:
-    """Return the default posture with closed loops: from the file, or neutral; for a parallel robot, its home."""
+    """Return the default posture with closed loops: that of the file, or neutral; for a parallel robot, its home."""
     if isinstance(robot, ParallelRobot):
         return np.concatenate([robot.home, robot.leg_home])
     return np.asarray(robot.closed.positions(default_posture(robot)) if robot.loops else default_posture(robot))
 
 
 def warn_of_zeros(path: Path | None, needed: Iterable[str], states: Mapping[str, Array]) -> None:
-    """Warn if a table of states lacks columns that are needed; they are assumed to be zero."""
+    """Warn if columns that are needed, and therefore assumed to be zero, are missing in a table of states."""
     missing = [letter for letter in LETTERS if letter in needed and letter not in states]
     if path is not None and missing:
         columns = " and ".join(repr(f"{letter} NAME") for letter in missing)

@@ -17,12 +17,12 @@ MAX_ERRORS_SHOWN = 5
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    text = "study file (.toml): problem, cases, output"
+    text = "study file (.toml), which defines the problem, the cases and the output"
     parser.add_argument("study", type=Path, metavar="STUDY", help=text)
-    details = ": .sqlite, .sqlite3, .db or .parquet. The default is set in the study, or STUDY.sqlite"
+    details = ": .sqlite, .sqlite3, .db or .parquet. The default is the file named in the study, or STUDY.sqlite"
     suffixes = (".sqlite", ".sqlite3", ".db", ".parquet")
     add_option(parser, "--output", details, action=OutputFile, kind="target", suffixes=suffixes)
-    details = ". The default is set in the study, or one per core; 0 uses only this process"
+    details = ". The default is the number in the study, or one per core. With 0, only this process is used"
     add_option(parser, "--workers", details, type=int)
     text = "dask.distributed scheduler, such as tcp://host:8786"
     parser.add_argument("--cluster", metavar="ADDRESS", help=text)

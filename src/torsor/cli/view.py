@@ -28,8 +28,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("what", metavar="ROBOT|RESULT", nargs="+", help=text)
     add_base(parser)
     add_option(parser, "--reference", ": a result (.npz), which is drawn as an outline", type=Path)
-    parser.add_argument("--swing", action="store_true", help="move the joints of robots; a page shows one period")
-    text = "simulate a robot that tracks the swing by computed-torque control and is 10 %% heavier than its model"
+    parser.add_argument("--swing", action="store_true", help="move the joints periodically; a page shows one period")
+    text = "simulate computed-torque control of the swing for a robot that is 10 %% heavier than its model"
     parser.add_argument("--track", action="store_true", help=text)
     parser.add_argument("--collision", action="store_true", help="show collision shapes instead of visuals")
     add_search(parser)
@@ -37,7 +37,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--meshes", metavar="FOLDER", action="append", default=[], help=text)
     text = "address to listen on (default: localhost). There is no password"
     parser.add_argument("--host", default="localhost", metavar="NAME", help=text)
-    text = f"port, or the next free one (default: {PORT})"
+    text = f"port, or the next free one if it is in use (default: {PORT})"
     parser.add_argument("--port", type=int, default=PORT, metavar="N", help=text)
     parser.add_argument("--no-browser", action="store_true", help="do not open the browser")
     add_output(parser, "an offline page (.html). No viewer is started", (".html",))
@@ -68,7 +68,7 @@ def _run(arguments: Namespace, console: Console) -> None:
 
 
 def _subjects(arguments: Namespace) -> tuple[list[Any], list[str] | None, Any]:
-    """Return what is shown, its titles if they are not the default ones, and the reference or None."""
+    """Return the items to show, their titles (None for the default ones), and the reference or None."""
     items = [_given(name, arguments) for name in arguments.what]
     reference = None if arguments.reference is None else load_result(arguments.reference)
     if not arguments.track:
@@ -83,7 +83,7 @@ def _subjects(arguments: Namespace) -> tuple[list[Any], list[str] | None, Any]:
 
 
 def _write_page(arguments: Namespace, console: Console) -> None:
-    """Write an offline page of what is shown."""
+    """Write an offline page of the items."""
     from torsor.view.live.tracking import swing
     from torsor.view.pages import page
 

@@ -100,7 +100,7 @@ def operation_name(code: int) -> str:
 def no_rule(title: str, code: int) -> str:
     """Return the message for an operation that a target does not support, with the fix."""
     message, allowed = (
-        f"there is no rule for CasADi's operation {operation_name(code)}",
+        f"CasADi's operation {operation_name(code)} has no rule",
         "the operations in the table of rules",
     )
     fix = "remove printme" if code == ca.OP_PRINTME else "write a rule for it, or the function without it"

@@ -1,6 +1,7 @@
 """Model-based controllers: pure, compilable functions of time and state."""
 
 from torsor.control.controller import Controller, Reference, reference
+from torsor.control.drives import Drives, drives
 from torsor.control.elastic import (
     elastic_feed_forward,
     elastic_tracking,
@@ -25,9 +26,9 @@ from torsor.control.whole_body.tasks import (
 )
 
 __all__ = [
-    "AngularMomentum", "CenterOfMass", "Controller", "FrameDirection", "FrameOrientation", "FramePose", "FramePosition",
-    "MomentumObserver", "OnlineScaling", "PointContact", "Posture", "Reference", "SurfaceContact", "Timing",
-    "WholeBody", "WholeBodyResult", "computed_torque", "elastic_feed_forward", "elastic_tracking",
+    "AngularMomentum", "CenterOfMass", "Controller", "Drives", "FrameDirection", "FrameOrientation", "FramePose",
+    "FramePosition", "MomentumObserver", "OnlineScaling", "PointContact", "Posture", "Reference", "SurfaceContact",
+    "Timing", "WholeBody", "WholeBodyResult", "computed_torque", "drives", "elastic_feed_forward", "elastic_tracking",
     "feedback_linearization", "gravity_compensation", "gravity_pd", "mixed", "motor_equilibrium", "operational_space",
     "reference",
 ]  # fmt: skip

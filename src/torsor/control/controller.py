@@ -131,6 +131,15 @@ def reference(robot: Robot, law: JointReference | Reference) -> Reference:
         >>> reference(torsor.library.planar_chain(1), ([0.0, 2.0], [[0.0], [4.0]]))(0.5)[0].tolist()
         [1.0]
     """
+    found = joint_reference(robot, law)
+    if found.signal is not None and robot.nq != robot.nv:
+        message = "the reference of a robot with quaternions must be constant"
+        raise ModelError(message, where=robot.name, allowed="constant positions (nq)")
+    return found
+
+
+def joint_reference(robot: Robot, law: JointReference | Reference) -> Reference:
+    """Return a joint reference as ``reference`` does; a robot with quaternions may have any motion."""
     n, where = robot.nq - len(robot.elastic), f"{robot.name}: reference"
     if isinstance(law, Reference) and law.signal is not None:
         if law.signal.size[1] != n:
@@ -147,9 +156,6 @@ def reference(robot: Robot, law: JointReference | Reference) -> Reference:
         signal = _of_result(robot, law, n, where)
     else:
         return Reference(law_function(law, (n,), where, MOTIONS))
-    if robot.nq != robot.nv:
-        message = "the reference of a robot with quaternions must be constant"
-        raise ModelError(message, where=robot.name, allowed="constant positions (nq)")
     if signal.breaks[0] > 0:
         found = f"the motion begins at {signal.breaks[0]:.6g} s"
         raise ModelError(
@@ -315,22 +321,12 @@ class Controller:
             >>> law.saturated(5.0)(0.0, [0.0, 0.0], [0.0, 0.0]).tolist()
             [5.0, 5.0]
         """
-        robot, where = self.robot, f"{self.robot.name}: saturated"
-        if limit is None:
-            force_limit = np.asarray(robot.effort_limit, dtype=float)
-            if np.isinf(force_limit[force_limit > 0]).all():  # elastic joints, which only springs drive, have 0
-                raise ModelError("the robot has no effort limits", where=where, fix="give limit=")
-        else:
-            force_limit = real_array(limit, where, "limit")
-            force_limit = np.full(robot.nv, force_limit) if force_limit.ndim == 0 else force_limit
-            if force_limit.shape != (robot.nv,) or not (force_limit > 0).all():
-                allowed = f"one positive number, or {robot.nv} of them"
-                raise ModelError(argument="limit", value=limit, where=where, allowed=allowed)
+        most = force_limits(self.robot, limit)
 
         def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
-            return saturated_force(self.function(t, q, v, *_inputs(self.reference)), force_limit)
+            return saturated_force(self.function(t, q, v, *_inputs(self.reference)), most)
 
-        return traced(self.function.name(), robot, law, self.reference)
+        return traced(self.function.name(), self.robot, law, self.reference)
 
     def sampled(self, period: float) -> ca.Function:
         """Return the discrete-time law (k, q, v) -> tau: forces from t = k period (s), held constant for one period.
@@ -383,6 +379,22 @@ class Controller:
         results = {title: f"Compute tau at {now}; hold it {held}. There is no return value."}
         about = about_controller(self.robot, f"Controller {self.function.name()}", results, timing, dtype)
         return export_c({title: function}, path, dtype, name, about, overwrite)
+
+
+def force_limits(robot: Robot, limit: Maybe) -> Array:
+    """Return the limits (nv,) of forces: one number, one per coordinate, or by default the robot's effort limits."""
+    where = f"{robot.name}: saturated"
+    if limit is None:
+        most = np.asarray(robot.effort_limit, dtype=float)
+        if np.isinf(most[most > 0]).all():  # elastic joints, which only springs drive, have 0
+            raise ModelError("the robot has no effort limits", where=where, fix="give limit=")
+        return most
+    most = real_array(limit, where, "limit")
+    most = np.full(robot.nv, most) if most.ndim == 0 else most
+    if most.shape != (robot.nv,) or not (most > 0).all():
+        allowed = f"one positive number, or {robot.nv} of them"
+        raise ModelError(argument="limit", value=limit, where=where, allowed=allowed)
+    return most
 
 
 def traced(

@@ -1,155 +1,155 @@
-"""The partition of the coordinates into joints and motors of elastic joints, and the dynamics of the load alone.
+"""PD drives of joints, which a simulation with fixed steps treats implicitly."""
 
-The load is the robot without the springs of its elastic joints: the springs are unloaded, theta = ratio q + offset, and
-the motors are at rest, theta' = theta'' = 0. Its dynamics are the joint rows M(q) q'' + C(q, q') q' + g(q) + joint
-springs and friction.
-"""
+from __future__ import annotations
 
 import reprlib
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Maybe, real_numbers
+from torsor.base.checks import real_array
 from torsor.base.errors import ModelError
-from torsor.mechanism.curves import Cam
+from torsor.compiler import AnyKernel, compile
+from torsor.control.controller import Controller, JointReference, Reference, force_limits, joint_reference
+from torsor.control.partition import check_rigid, check_tree
+from torsor.mechanism.drives import saturated_force
 from torsor.robot.robot import Robot
 
 
-def check_tree(robot: object, name: str, *, flexible: bool = False) -> None:
-    """Raise ModelError unless the robot is a tree and, if ``flexible`` is False, has no flexible links."""
-    if not isinstance(robot, Robot):
-        raise ModelError(f"{name} got {reprlib.repr(robot)}", allowed="a torsor.Robot", fix="use torsor.load(path)")
-    if robot.loops:  # the laws would drive all joints of the tree, including those without a drive
-        fix = "pass simulate a controller function (t, q, v) based on robot.closed.inverse_dynamics"
-        raise ModelError(f"{name} does not support robots with loops", where=robot.name, allowed="trees", fix=fix)
-    bent = [joint.name for joint in robot.joints if joint.flexible is not None and not isinstance(joint.flexible, Cam)]
-    if bent and not flexible:
-        message = f"{name} does not support the flexible links {', '.join(map(repr, bent[:5]))}: modes have no drive"
-        fix = "pass simulate a controller function (t, q, v) that returns 0 for the modes"
-        raise ModelError(message, where=robot.name, allowed="rigid links", fix=fix)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Drives(Controller):
+    """PD drives of a robot (``control.drives``): a controller whose gains are data of a simulation.
 
-
-def check_vector_space(robot: Robot, name: str) -> None:
-    """Raise ModelError if a robot has flexible links, or quaternions (velocities are not position rates)."""
-    check_tree(robot, name)
-    if robot.nq != robot.nv:
-        odd = [joint.name for joint in robot.joints if joint.nq != joint.nv]
-        message = f"{name} does not support the joints {', '.join(map(repr, odd[:5]))}, whose positions are quaternions"
-        fix = "fix a floating base (robot.fix), or use gravity_pd or MomentumObserver"
-        raise ModelError(message, where=robot.name, allowed="robots with nq = nv", fix=fix)
-
-
-def check_quaternions(robot: Robot, q: Array, where: str, what: str) -> None:
-    """Raise ModelError if positions q (nq) contain a quaternion of length 0."""
-    for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
-        if joint.nq > joint.nv and not q[slices.q][-4:].any():
-            message = f"has a quaternion of length 0 at {joint.name!r}"
-            raise ModelError(message, value=joint.name, argument=what, where=where, fix="start from robot.neutral()")
-
-
-def check_rigid(robot: Robot, name: str, fix: str) -> None:
-    """Raise ModelError if a robot has elastic joints."""
-    if robot.elastic:
-        elastic = ", ".join(repr(joint.name) for joint in robot.elastic[:5])
-        raise ModelError(f"{name} does not support the elastic joints {elastic}", where=robot.name, fix=fix)
-
-
-@dataclass(frozen=True, eq=False)
-class Drives:
-    """The partition of q into joints (n) and motors of elastic joints, with springs F = K (theta - ratio q - offset).
-
-    ``elastic`` contains the indices of the elastic joints; ``K``, ``ratio`` and ``offset`` are their values.
-    The spring exerts ratio F on the joint and -F on the motor.
+    ``law`` is the function (t, q, v, [window], gains) -> tau, without the ``limit`` (nv) of the forces, if there is
+    one. ``gains`` (..., n) contains kp and kd of each drive and, if the reference is constant, its positions.
+    ``function`` is the law with these gains and limits; if the gains have leading axes, they are its last input.
     """
 
-    robot: Robot
-    n: int
-    elastic: list[int]
-    K: ca.DM
-    ratio: ca.DM
-    offset: ca.DM
+    law: ca.Function
+    gains: Array
+    limit: Array | None = None
 
-    @classmethod
-    def of(cls, robot: Robot, name: str, *, damped: bool = False) -> "Drives":
-        """Return the drives of a robot; raise ModelError for nonlinear and, unless ``damped``, damped springs."""
-        check_vector_space(robot, name)
-        stiffness = []
-        for joint in robot.elastic:
-            message, motor = "", joint.motor
-            assert motor is not None
-            if isinstance(motor.stiffness, str):
-                message = f"the stiffness of {joint.name!r} is the expression {motor.stiffness!r}"
-            elif motor.damping and not damped:
-                message = f"the spring of {joint.name!r} has damping {motor.damping}"
-            if message:
-                allowed = "springs with a constant stiffness" + ("" if damped else " and no damping")
-                fix = f"replace the motor: with_motor({joint.name!r}, ..., stiffness=K)"
-                raise ModelError(message, where=f"{robot.name}: {name}", allowed=allowed, fix=fix)
-            stiffness.append(float(motor.stiffness))  # type: ignore[arg-type]
-        places = {joint.name: slices.v.start for joint, slices in zip(robot.joints, robot.coordinates, strict=True)}
-        elastic, rigid = [places[joint.name] for joint in robot.elastic], robot.nv - len(robot.elastic)
-        ratios, offsets = (ca.DM([getattr(joint, k) for joint in robot.elastic]) for k in ("ratio", "offset"))
-        return cls(robot, rigid, elastic, ca.DM(stiffness), ratios, offsets)
+    @cached_property
+    def _kernel(self) -> AnyKernel:
+        sizes = dict(zip(self.function.name_in(), map(self.function.size_in, range(self.function.n_in())), strict=True))
+        inputs = [(), *(size if name == "window" else size[:1] for name, size in list(sizes.items())[1:])]
+        return compile(self.function, **vars(self.robot.target), inputs=inputs, outputs=[(self.robot.nv,)])
 
-    @property
-    def driven(self) -> list[int]:
-        """The coordinate that drives each joint (n): the motor of an elastic joint, else the joint itself."""
-        motors = {joint: self.n + k for k, joint in enumerate(self.elastic)}
-        return [motors.get(k, k) for k in range(self.n)]
+    def __call__(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, out: Array | None = None) -> Array:
+        """Return the generalised forces (..., nv) at times t (...), positions q (..., nq), velocities v (..., nv)."""
+        parts = [] if self.window is None else [self.window(real_array(t, repr(self), "t"), t)]
+        tau: Array = self._kernel(t, q, v, *parts, *([self.gains] if self.gains.ndim > 1 else []), out=out)
+        return tau
 
-    def split(self, values: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return the joint values (n) and the motor values."""
-        return values[: self.n], values[self.n :]
+    def saturated(self, limit: Maybe = None) -> Drives:
+        """Return the drives with forces limited to [-limit, limit] (N m, N), by default the robot's effort limits.
 
-    def of_elastic(self, values: ca.SX) -> ca.SX:
-        """Return the values of the elastic joints from the values of all joints (n)."""
-        return ca.vertcat(ca.SX.zeros(0, 1), *(values[k] for k in self.elastic))
+        In fixed-step simulations, a saturated drive applies exactly its limit and has no impedance.
 
-    def unloaded(self, q: ca.SX) -> ca.SX:
-        """Return the motor angles at which the springs are unloaded, for joint positions q (n)."""
-        return self.ratio * self.of_elastic(q) + self.offset
+        Example:
+            >>> arm = torsor.library.two_link()
+            >>> drives(arm, [0.0, 1.0], kp=100.0, kd=1.0).saturated(5.0)(0.0, [0.0, 0.0], [0.0, 0.0]).tolist()
+            [0.0, 5.0]
+        """
+        return _with_gains(self.law, self.robot, self.reference, self.gains, force_limits(self.robot, limit))
 
-    def _complete(self, q: ca.SX) -> ca.SX:
-        return ca.vertcat(q, self.unloaded(q))
 
-    def _still(self, values: ca.SX) -> ca.SX:
-        return ca.vertcat(values, ca.SX.zeros(len(self.elastic), 1))
+def drives(robot: Robot, reference: JointReference | Reference, kp: ArrayLike, kd: ArrayLike) -> Drives:
+    """Return PD drives of the joints: tau = kp (q_d - q) + kd (v_d - v).
 
-    def static(self, q: ca.SX) -> ca.SX:
-        """Return the static load forces (n): g(q) and the joint springs."""
-        q = self._complete(q)
-        return (self.robot.function("gravity_force")(q) + self.robot.function("spring_force")(q))[: self.n]
+    ``reference`` is a constant q_d (..., nq), a motion, samples or a function of time (see ``control.reference``); the
+    pose of a floating base in it is ignored. ``kp`` (N m/rad or N/m) and ``kd`` (N m s/rad or N s/m) are one number for
+    all drives, or one number per coordinate (..., nv), where 0 means no drive. Coordinates of joints with quaternions,
+    and those with an ``effort_limit`` of 0, have no drive.
 
-    def inverse(self, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
-        """Return the inverse dynamics (n) of the load: M a + C v + g + joint springs and friction."""
-        return self.robot.function("inverse_dynamics")(self._complete(q), self._still(v), self._still(a))[: self.n]
+    Fixed-step simulations treat drives implicitly, so that gains of any size are stable: ``simulate`` and ``rollout``
+    use ``method="linearly_implicit"`` in the place of "rk4" (see docs/theory/integrators.md). Gains and constant
+    references are data: other values need no other code, and in ``rollout`` each motion may have its own.
 
-    def forward(self, q: ca.SX, v: ca.SX, tau: ca.SX) -> ca.SX:
-        """Return the forward dynamics of the load: its accelerations (n) for forces (n)."""
-        hybrid = self.robot.function("hybrid_dynamics", forced=self.robot.coordinate_names[: self.n])
-        still = ca.SX.zeros(self.robot.nv, 1)
-        return hybrid(self._complete(q), self._still(v), still, self._still(tau))[0][: self.n]
+    Example:
+        >>> arm = torsor.library.two_link()
+        >>> stiff = drives(arm, [0.5, -0.5], kp=1e6, kd=10.0)
+        >>> held = torsor.simulate(arm, duration=0.1, step=2e-3, controller=stiff)
+        >>> held.q[-1].round(3).tolist()
+        [0.5, -0.5]
+    """
+    check_tree(robot, "drives")
+    check_rigid(robot, "drives", "use gravity_pd")
+    own = _driven(robot)
+    gains = [_gain(robot, list(own), value, name) for name, value in (("kp", kp), ("kd", kd))]
+    constant = _constant(robot, reference)
+    law = None if constant is not None else joint_reference(robot, reference)
+    if constant is not None:
+        gains.append(constant[..., list(own.values())])
+    batch = np.broadcast_shapes(*(each.shape[:-1] for each in gains))
+    data = np.concatenate([np.broadcast_to(each, (*batch, len(own))) for each in gains], axis=-1)
+    t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
+    numbers, parts = ca.SX.sym("gains", data.shape[-1]), [] if law is None else law.inputs
+    P, D, *desired = ca.vertsplit(numbers, len(own))
+    if law is None:
+        desired.append(ca.SX.zeros(len(own), 1))
+    else:
+        desired = [each[list(own.values())] for each in law.rates(t, 1)]
+    tau = ca.SX.zeros(robot.nv, 1)
+    tau[list(own)] = P * (desired[0] - q[list(own.values())]) + D * (desired[1] - v[list(own)])
+    names = ["t", "q", "v", *["window"] * len(parts), "gains"]
+    function = ca.Function("drives", [t, q, v, *parts, numbers], [ca.densify(tau)], names, ["tau"])
+    return _with_gains(function, robot, law, data)
 
-    def coriolis(self, q: ca.SX, v: ca.SX) -> ca.SX:
-        """Return C(q, v) (n x n) of the load, with M' - 2 C skew-symmetric."""
-        return self.robot.function("coriolis_matrix")(self._complete(q), self._still(v))[: self.n, : self.n]
 
-    def mass(self, q: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-        """Return the blocks M (n x n), S (joints x motors) and B (motors) of the mass matrix."""
-        M, n = self.robot.function("mass_matrix")(self._complete(q)), self.n
-        return M[:n, :n], M[:n, n:], M[n:, n:]
+def _with_gains(
+    law: ca.Function, robot: Robot, reference: Reference | None, gains: Array, limit: Array | None = None
+) -> Drives:
+    """Return drives whose function is the saturated law with these gains, unless they have leading axes."""
+    inputs, names = law.sx_in(), law.name_in()
+    tau = law.call(inputs if gains.ndim > 1 else [*inputs[:-1], ca.SX(gains)])[0]
+    count = len(inputs) - (gains.ndim == 1)
+    tau = tau if limit is None else saturated_force(tau, limit)
+    function = ca.Function("drives", inputs[:count], [tau], names[:count], ["tau"])
+    return Drives(function, robot, reference, law=law, gains=gains, limit=limit)
 
-    def bias(self, q: ca.SX, v: ca.SX, motor_rates: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return the bias forces of joints and motors, without the springs of the elastic joints."""
-        bias = self.robot.function("bias_force")(self._complete(q), ca.vertcat(v, motor_rates))
-        return self.split(bias)
 
-    def coupled(self, rows: Sequence[int]) -> list[str]:
-        """Return the elastic joints whose rotors are coupled to the joints ``rows`` by inertia or gyroscopic forces."""
-        q, v, w = (ca.SX.sym(name, size) for name, size in (("q", self.n), ("v", self.n), ("w", len(self.elastic))))
-        coupling = ca.horzcat(self.mass(q)[1], ca.jacobian(self.bias(q, v, w)[0], w))[list(rows), :]
-        count = len(self.elastic)
-        names = enumerate(joint.name for joint in self.robot.elastic)
-        return [name for k, name in names if not (coupling[:, k].is_zero() and coupling[:, count + k].is_zero())]
+def _driven(robot: Robot) -> dict[int, int]:
+    """Return the index in q of each coordinate that has a drive, by its index in v."""
+    own = dict[int, int]()
+    for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
+        if joint.nq == joint.nv:
+            own |= zip(range(slices.v.start, slices.v.stop), range(slices.q.start, slices.q.stop), strict=True)
+    own = {k: i for k, i in own.items() if robot.effort_limit[k] > 0}
+    if not own:
+        allowed = "joints with one coordinate and an effort limit above 0"
+        raise ModelError("drives needs a joint with a drive", where=robot.name, allowed=allowed)
+    return own
+
+
+def _gain(robot: Robot, driven: list[int], value: Any, name: str) -> Array:
+    """Return gains (..., n) of the drives."""
+    gain, where = real_array(value, robot.name, name), robot.name
+    if gain.ndim == 0:
+        gain = np.full(robot.nv, gain) * np.isin(np.arange(robot.nv), driven)
+    if gain.shape[-1] != robot.nv or not np.isfinite(gain).all() or (gain < 0).any():
+        allowed = f"one number of 0 or more, or an array (..., {robot.nv}) of them"
+        raise ModelError(argument=name, value=reprlib.repr(value), where=where, allowed=allowed)
+    others = np.delete(gain, driven, axis=-1)
+    if others.any():
+        missing = [k for k in range(robot.nv) if k not in driven and gain[..., k].any()]
+        found = f"is not 0 for {robot.coordinate_names[missing[0]]!r}, which has no drive"
+        raise ModelError(found, argument=name, where=where, allowed="0, or a joint with an effort limit above 0")
+    return gain[..., driven]
+
+
+def _constant(robot: Robot, reference: Any) -> Array | None:
+    """Return a constant reference (..., nq), or None for any other."""
+    nested = isinstance(reference, (tuple, list)) and any(np.ndim(each) for each in reference)  # samples
+    if nested or isinstance(reference, Reference) or callable(reference) or real_numbers(reference) is None:
+        return None
+    constant = real_array(reference, robot.name, "reference")
+    if constant.shape[-1:] != (robot.nq,) or not np.isfinite(constant).all():
+        allowed = f"finite positions (..., {robot.nq})"
+        raise ModelError(f"has shape {constant.shape}", argument="reference", where=robot.name, allowed=allowed)
+    return constant

@@ -20,7 +20,7 @@ from torsor.base.checks import frozen_array, positive_vector, whole_number
 from torsor.base.errors import ModelError, warn
 from torsor.control.controller import Controller, JointReference, Reference, traced
 from torsor.control.controller import reference as make_reference
-from torsor.control.drives import Drives
+from torsor.control.partition import Partition
 from torsor.robot.robot import Robot
 
 # Feedback linearisation of robots with elastic joints: each joint becomes a chain of four integrators.
@@ -41,7 +41,7 @@ def feedback_linearization(robot: Robot, reference: JointReference | Reference, 
         >>> law(0.0, [0.0, 4.905 / 200], [0.0, 0.0]).round(9).tolist()  # at rest at the reference: gravity alone
         [0.0, 4.905]
     """
-    drives = Drives.of(robot, "feedback_linearization")
+    drives = Partition.of(robot, "feedback_linearization")
     where = f"{robot.name}: feedback_linearization"
     stiff = [name for k, name in enumerate(robot.coordinate_names[: drives.n]) if k not in drives.elastic]
     if stiff:
@@ -120,7 +120,7 @@ def mixed(
         >>> law(0.0, arm.neutral(), np.zeros(4)).round(6).tolist()[:3]  # gravity; joint 3 is driven by its spring
         [0.0, 6.3765, 0.0]
     """
-    drives = Drives.of(robot, "mixed")
+    drives = Partition.of(robot, "mixed")
     count, where = len(drives.elastic), f"{robot.name}: mixed"
     if count and (K_D_motor is None or Lambda_motor is None):
         fix = f"give one number, or one for each of the {count} elastic joints"
@@ -179,7 +179,7 @@ def motor_equilibrium(robot: Robot, q: ArrayLike) -> Array:
         >>> motor_equilibrium(arm, [0.0]).round(9).tolist()  # 4.905 N m / 100 N m/rad
         [0.0, 0.04905]
     """
-    drives = Drives.of(robot, "motor_equilibrium", damped=True)
+    drives = Partition.of(robot, "motor_equilibrium", damped=True)
     joints = ca.DM(frozen_array(q, (drives.n,), f"{robot.name}: motor_equilibrium", "q"))
     symbol = ca.SX.sym("q", drives.n)
     force = drives.of_elastic(drives.static(symbol)) / drives.ratio
@@ -203,7 +203,7 @@ def elastic_feed_forward(robot: Robot, reference: JointReference | Reference, pa
         >>> [float(elastic_feed_forward(arm, law, passes)(0.3)[4]) < 1e-3**passes for passes in (1, 2, 3)]
         [True, True, True]
     """
-    drives = Drives.of(robot, "elastic_feed_forward", damped=True)
+    drives = Partition.of(robot, "elastic_feed_forward", damped=True)
     where = f"{robot.name}: elastic_feed_forward"
     whole_number(passes, where, "passes", most=MAX_PASSES)
     damping = ca.DM([float(joint.motor.damping) for joint in robot.elastic if joint.motor is not None])
@@ -259,7 +259,7 @@ def elastic_tracking(
         >>> law(0.0, motor_equilibrium(arm, [0.0]), [0.0, 0.0]).round(9).tolist()  # gravity alone
         [0.0, 4.905]
     """
-    drives = Drives.of(robot, "elastic_tracking", damped=True)
+    drives = Partition.of(robot, "elastic_tracking", damped=True)
     where = f"{robot.name}: elastic_tracking"
     P, D = positive_vector(kp, drives.n, where, "kp"), positive_vector(kd, drives.n, where, "kd")
     desired = make_reference(robot, reference)

@@ -11,7 +11,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import positive_vector, real_array
 from torsor.base.errors import ModelError
 from torsor.compiler import compile
-from torsor.control.drives import check_tree
+from torsor.control.partition import check_tree
 from torsor.robot.robot import Robot
 
 

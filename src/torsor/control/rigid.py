@@ -10,7 +10,7 @@ from torsor.base.checks import frozen_pose, positive_vector
 from torsor.base.errors import ModelError
 from torsor.control.controller import Controller, JointReference, Law, Reference, law_function, pd_gains, traced
 from torsor.control.controller import reference as make_reference
-from torsor.control.drives import Drives, check_quaternions, check_rigid, check_tree, check_vector_space
+from torsor.control.partition import Partition, check_quaternions, check_rigid, check_tree, check_vector_space
 from torsor.robot.robot import Robot
 from torsor.spatial import skew
 
@@ -38,7 +38,7 @@ def gravity_pd(robot: Robot, reference: JointReference | Reference, kp: ArrayLik
     check_tree(robot, "gravity_pd")
     if robot.nq != robot.nv:
         return _with_quaternions(robot, reference, kp, kd)
-    drives = Drives.of(robot, "gravity_pd", damped=True)
+    drives = Partition.of(robot, "gravity_pd", damped=True)
     desired = make_reference(robot, reference)
     P, D = positive_vector(kp, drives.n, robot.name, "kp"), positive_vector(kd, drives.n, robot.name, "kd")
     driven = drives.driven

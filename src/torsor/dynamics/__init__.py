@@ -1,4 +1,4 @@
-"""Rigid-body dynamics algorithms, one per file: pure functions of a tree and symbols, traced over CasADi SX."""
+"""Rigid-body dynamics algorithms: pure functions of a tree and symbols, traced with CasADi's SX type."""
 
 from torsor.dynamics.algorithms import ALGORITHMS, Algorithm
 from torsor.dynamics.loops.constrained import closed_state

@@ -1,4 +1,4 @@
-"""The table of algorithms. Inputs are read from the signature of the rule; the table adds the shapes of results."""
+"""The table of algorithms: inputs follow from the signature of the rule, and the table adds the result shapes."""
 
 import inspect
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from torsor.dynamics.recursions import (
 )
 from torsor.mechanism import Coupling, Mechanism
 
-# Rule parameters that are not arrays of the caller.
+# Rule parameters that are not arrays passed by the caller.
 _OPTIONS = {"tree", "place", "axes", "rows", "forced", "choice", "in_world"}
 
 
@@ -32,16 +32,16 @@ def _takes(parameter: str) -> "cached_property[bool]":
 
 @dataclass(frozen=True)
 class Algorithm:
-    """An algorithm: its ``rule``, a function of a tree and symbols, and its results.
+    """An algorithm: a function ``rule`` of a tree and symbols, and its results.
 
     - ``output``: the shape of the result for one state, with names (see ``size``) for axes that depend on the
       mechanism.
-    - ``results``: names of several results, all of that shape.
+    - ``results``: names of the results if there are several, all of the same shape.
     - ``lean``: the result depends only on the coordinates, so the tree may be simplified.
-    - ``lean_afloat``: like ``lean``, but only if the base floats, because all inertia then remains in the tree.
+    - ``lean_afloat``: like ``lean``, but only for a floating base, because all inertia then remains in the tree.
     - ``shared``: the rule computes nothing twice, so no search for common subexpressions is needed.
     - ``multipliers``: the loops are closed by Lagrange multipliers.
-    - ``instead``: methods that return the result of the closed mechanism; this one applies to the tree with cut loops.
+    - ``instead``: methods that return the result for the closed mechanism; this one applies to the tree with cut loops.
     """
 
     rule: Callable[..., Any]
@@ -69,15 +69,15 @@ class Algorithm:
         """Whether external wrenches are an optional input."""
         return "external" in self.parameters or self.keeps
 
-    # What the rule takes, or what its result depends on:
-    keeps = _takes("loads")  # where external wrenches are fixed (link or world) while q changes
+    # Optional parameters of the rule:
+    keeps = _takes("loads")  # whether external wrenches are fixed in the link or world while q changes
     at_place = _takes("place")  # a link or frame
     in_axes = _takes("axes")  # the axes of the result
     at_point = _takes("point")  # a point of the link or frame
-    by_rows = _takes("rows")  # the velocities of the link or frame that count, angular or linear
+    by_rows = _takes("rows")  # the selected velocities of the link or frame, angular or linear
     hybrid = _takes("forced")  # the coordinates driven by force
     closed = _takes("choice")  # the equations that close the loops
-    rates = _takes("external_rate")  # higher time derivatives of the motion, each with one more result
+    rates = _takes("external_rate")  # higher time derivatives of the motion, each of which adds one result
 
     def axis_of(self, name: str) -> str:
         """Return the name of the axis of an input; see ``size``."""
@@ -107,7 +107,7 @@ def size(mechanism: Mechanism, axis: str | int) -> int:
 _N, _NN, _TWIST, _LINKS, _COLUMNS = ("n",), ("n", "n"), (6,), ("L", 6), (6, "n")
 _BY_A, _BY_TAU = ("dq", "dv", "da"), ("dq", "dv", "dtau")
 
-# The methods for the closed mechanism, for algorithms of the tree.
+# Methods for the closed mechanism that correspond to algorithms for trees.
 _INVERSE, _INVERSE_D = "robot.closed.inverse_dynamics", "robot.closed.derivatives.inverse_dynamics"
 _FORWARD = "robot.closed.forward_dynamics"
 _FORWARD_D = "robot.closed.derivatives.forward_dynamics"
@@ -204,15 +204,15 @@ for _name in ("closed_forward_dynamics", "closed_inverse_dynamics", "closed_loop
     _plain = ALGORITHMS[_name]
     _rule, _output = partial(_plain.rule, margin=True), (f"{_plain.output[0]}+1",)
     ALGORITHMS[_name + WITH_MARGIN] = Algorithm(_rule, _output, lean=True, multipliers=True)
-"""Every algorithm by the name of its rule, which ``robot.function`` accepts.
+"""All algorithms by the names of their rules, which ``robot.function`` accepts.
 
-The charts serve the integrators of ``simulation``. Algorithms with a margin serve the methods themselves: they return
-a result and ``closure_margin`` from one function."""
-MAX_NAMES = 6  # algorithms named in a message
+The integrators of ``simulation`` use the charts. Methods use the algorithms with a margin, which return a result and
+``closure_margin`` from one function."""
+MAX_NAMES = 6  # maximum number of algorithm names in a message
 
 
 def algorithm_names(like: object = "") -> str:
-    """Return algorithm names for a message, such as "mass_matrix, jacobian:LINK"; names like ``like`` come first."""
+    """Return algorithm names for a message, such as "mass_matrix, jacobian:LINK"; those similar to ``like`` first."""
     requested = like.partition(":")[0] if isinstance(like, str) else ""
     named = {name: item for name, item in ALGORITHMS.items() if not name.endswith(WITH_MARGIN)}
     places = {name: f"{name}:LINK" if item.at_place else name for name, item in named.items()}

@@ -1,4 +1,4 @@
-"""Requests: each names one function of a mechanism, by its algorithm, options and form of results."""
+"""Requests: each specifies one function of a mechanism by its algorithm, options and form of results."""
 
 import hashlib
 from collections.abc import Sequence
@@ -19,26 +19,26 @@ from torsor.mechanism import Coupling, Mechanism, Wheel, ends_of
 from torsor.mechanism.free import Free
 
 LOADS = ("", "link", "world", "point")
-"""External wrenches: none; fixed in the link while q changes; fixed in the world; or fixed in the world with the force
-at a point of the link."""
+"""External wrenches: none; fixed in the link while q changes; fixed in the world; or fixed in the world with a force
+that acts at a point of the link."""
 
 ROWS = {"all": 6, "angular": 3, "linear": 3}
-"""The velocities of a link or frame that count, and their number."""
+"""Selections of the velocities of a link or frame, and their number."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """One function of a mechanism: everything that it depends on except the mechanism itself.
+    """One function of a mechanism, with everything that it depends on except the mechanism itself.
 
     - ``loads``: one of ``LOADS``.
     - ``place``: the name of a link or frame; ``axes``: one of ``AXES``; ``point``: whether a point of the place is an
-      input; ``rows``: which of its velocities are included.
+      input; ``rows``: the selection of its velocities.
     - ``forced``: the coordinates driven by force.
     - ``choice``: the closure equations and coordinates that close the loops.
     - ``order``: the number of time derivatives.
     - ``free``: the parameters of the mechanism that are inputs.
-    - ``form``: "value" for the results, "sparse" for their structural nonzeros, "jvp" and "vjp" for directional
-      derivatives and their transpose, "jacobian" for all derivatives.
+    - ``form``: "value" for the results, "sparse" for their structural nonzeros, "jvp" or "vjp" for products with the
+      Jacobian or its transpose, "jacobian" for all derivatives.
     - ``by``: the inputs with respect to which derivatives are taken (default: all). Derivatives with respect to
       positions are taken along ``integrate``, or with respect to their ``components``.
     """
@@ -59,11 +59,11 @@ class Request:
 
     @property
     def plain(self) -> "Request":
-        """The same function in the form "value"."""
+        """The request in the form "value"."""
         return replace(self, form="value", by=(), components=False)
 
     def arguments(self, mechanism: Mechanism) -> dict[str, Shape]:
-        """Return the shape, for one state, of each input of the algorithm itself."""
+        """Return the shapes, for one state, of the inputs of the algorithm itself."""
         algorithm, links = ALGORITHMS[self.name], len(mechanism.links)
         shapes: dict[str, Shape] = {name: (size(mechanism, algorithm.axis_of(name)),) for name in algorithm.inputs}
         if self.choice is not None and self.choice.coupled and "share" in shapes:
@@ -81,7 +81,7 @@ class Request:
         return shapes | ({"p": (len(self.free),)} if self.free else {})
 
     def results(self, mechanism: Mechanism) -> dict[str, Shape]:
-        """Return the shape, for one state, of each result of the algorithm itself."""
+        """Return the shapes, for one state, of the results of the algorithm itself."""
         algorithm = ALGORITHMS[self.name]
         shape = tuple(size(mechanism, ROWS[self.rows] if axis == "rows" else axis) for axis in algorithm.output)
         names = algorithm.results
@@ -90,7 +90,7 @@ class Request:
         return {f"{self.name}_{item}": shape for item in names} if names else {self.name: shape}
 
     def inputs(self, mechanism: Mechanism) -> dict[str, Shape]:
-        """Return the shape, for one state, of each input of the function."""
+        """Return the shapes, for one state, of the inputs of the function."""
         shapes = self.arguments(mechanism)
         if self.form == "jvp":
             return shapes | {f"d_{name}": shape for name, shape in self.tangents(mechanism).items()}
@@ -99,7 +99,7 @@ class Request:
         return shapes
 
     def outputs(self, mechanism: Mechanism) -> dict[str, Shape]:
-        """Return the shape, for one state, of each output of the function; for sparse ones, the dense shape."""
+        """Return the shapes, for one state, of the outputs of the function; sparse outputs have the dense shape."""
         shapes = self.results(mechanism)
         if self.form in ("value", "sparse"):
             return shapes
@@ -112,12 +112,12 @@ class Request:
         return {f"{name}_by_{item}": shape + tangents[item] for name, shape in shapes.items() for item in by}
 
     def tangents(self, mechanism: Mechanism) -> dict[str, Shape]:
-        """Return the shape of a small change of each input; for positions, the shape of velocities or of positions."""
+        """Return the shapes of the tangents of the inputs; tangents of positions are velocities or ``components``."""
         turned = {} if self.components else dict.fromkeys(self.positions, (mechanism.nv,))
         return self.arguments(mechanism) | turned
 
     def label(self, mechanism: Mechanism) -> str:
-        """Return the same text for equal functions of one mechanism: places replace names, and sets are ordered."""
+        """Return text that is equal for equal functions of a mechanism: places replace names, and sets are ordered."""
         at = None
         if self.place is not None:
             place = mechanism.place(self.place)
@@ -150,7 +150,7 @@ def fingerprint(mechanism: Mechanism, *more: object) -> str:
         arrays = (joint.placement, joint.axis, joint.point, joint.coulomb, joint.viscous, joint.rotor_inertia)
         for array in (*arrays, link.com, link.inertia):
             digest.update(np.asarray(array).tobytes())
-    for loop in mechanism.loops:  # with places and indices instead of names
+    for loop in mechanism.loops:  # by places and indices, not by names
         if isinstance(loop, Coupling):
             terms = [(mechanism.position_names.index(name), c) for name, c in loop.polynomials.items()]
             content: object = (terms, loop.offset)
@@ -164,16 +164,16 @@ def fingerprint(mechanism: Mechanism, *more: object) -> str:
 
 # The forms of a traced function: values, Jacobian-vector and vector-Jacobian products, and Jacobians, by CasADi.
 #
-# Positions with quaternions are points of a manifold. A step u along ``integrate`` changes their components by E(q) u,
-# with E the derivative of ``integrate`` at u = 0; so the tangent is f_q E u, and E^T maps gradients back.
+# Positions with quaternions are points on a manifold. A step u along ``integrate`` changes their components by E(q) u,
+# where E is the derivative of ``integrate`` at u = 0. The tangent is therefore f_q E u, and E^T maps gradients back.
 
 Named = dict[str, ca.SX]
 
 
 def formed(tree: Tree, request: Request, inputs: Named, results: Named) -> tuple[Named, Named]:
-    """Return inputs and outputs in the request's form, from results that were traced from inputs."""
+    """Return the inputs and outputs in the request's form; ``results`` were traced from ``inputs``."""
     if request.form == "sparse":
-        return inputs, {name: ca.vec(result.nz[:]) for name, result in results.items()}  # those of a row are a row
+        return inputs, {name: ca.vec(result.nz[:]) for name, result in results.items()}  # nonzeros of a row are a row
     steps = {} if request.components else {name: along_steps(tree, inputs[name]) for name in request.positions}
     if request.form == "jvp":
         tangents, changes = pushed(inputs, results, steps)
@@ -206,7 +206,7 @@ def pulled(inputs: Named, results: Named, steps: Named) -> tuple[Named, Named]:
 
 
 def jacobians(inputs: Named, results: Named, steps: Named, by: Sequence[str] = ()) -> Named:
-    """Return the derivatives of each result with respect to each input (or those in ``by``), in row-major order."""
+    """Return the row-major derivatives of each result with respect to each input, or to those in ``by``."""
     # Arrays are row-major, CasADi's matrices column-major.
     derivatives = {}
     for name, result in results.items():
@@ -219,15 +219,15 @@ def jacobians(inputs: Named, results: Named, steps: Named, by: Sequence[str] = (
     return derivatives
 
 
-# Above this many operations, the search for common subexpressions takes longer than compiling them twice.
+# Number of operations above which searching for common subexpressions takes longer than compiling them repeatedly.
 MAX_SHARED_OPERATIONS = 50_000
 
 
 def trace(mechanism: Mechanism, request: Request, plain: bool = False) -> ca.Function:
-    """Return the requested function of a mechanism over CasADi SX, with zeros and ones folded.
+    """Return the requested function of a mechanism as a CasADi SX function, simplified for zeros and ones.
 
-    ``plain`` keeps the tree as described, for human-readable equations: no frame is moved, no inertia is regrouped,
-    and free parameters appear where the description has them.
+    If ``plain`` is True, the tree remains as described, for human-readable equations: no frame is moved, no inertia is
+    regrouped, and free parameters appear as in the description.
     """
     algorithm = ALGORITHMS[request.name]
     symbols = {name: ca.SX.sym(name, *shape) for name, shape in request.arguments(mechanism).items()}
@@ -248,7 +248,7 @@ def trace(mechanism: Mechanism, request: Request, plain: bool = False) -> ca.Fun
     results = dict(zip(request.results(mechanism), values, strict=True))
     inputs, outputs = (symbols, results) if request.form == "value" else formed(tree, request, symbols, results)
     expressions = list(outputs.values())
-    name = request.name.removesuffix(WITH_MARGIN)  # names that users do not see
+    name = request.name.removesuffix(WITH_MARGIN)  # the suffix is internal
     function = ca.Function(name, list(inputs.values()), expressions, list(inputs), list(outputs))
     if (request.form in ("value", "sparse") and algorithm.shared) or function.n_instructions() > MAX_SHARED_OPERATIONS:
         return function

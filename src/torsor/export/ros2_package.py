@@ -1,4 +1,4 @@
-"""A robot as a ROS 2 package: an inverse_dynamics_solver plugin and a controller around the exported C code.
+"""ROS 2 packages of robots: an inverse_dynamics_solver plugin and a controller that use the exported C code.
 
 The package consists of the files in the folder ``ros2_assets``, with placeholders such as @package@ filled in, and the
 C and C++ files that ``compiler/c`` writes. These contain all robot parameters.
@@ -36,9 +36,10 @@ _MAX_NAME_LENGTH = 60  # maximum characters of the robot name in the package nam
 def ros2(robot: Robot, path: str | Path, name: str | None = None, overwrite: bool = True) -> list[Path]:
     """Write a ROS 2 package (ament_cmake) for a robot into a folder, and return the paths of its files.
 
-    The package depends only on ROS; it contains all C code. ``NAME/CompensationController`` is a chainable ros2_control
-    controller that compensates gravity, or all forces of a reference motion, with PD gains. ``NAME/Solver`` implements
-    the inverse_dynamics_solver interface. At startup, both compare the robot description with the joints of the robot.
+    The package contains all C code and depends only on ROS. ``NAME/CompensationController`` is a chainable ros2_control
+    controller that compensates for gravity or for all forces of a reference motion, with PD feedback. ``NAME/Solver``
+    implements the inverse_dynamics_solver interface. At startup, both compare the robot description with the joints of
+    the robot.
     ``name`` is the package name; the default is ``ROBOT_dynamics``. Files from an earlier export to the folder under
     a different name are removed. The package supports Humble, Jazzy, Kilted, Lyrical and Rolling.
 
@@ -88,7 +89,7 @@ def package_name(robot: str) -> str:
 
 
 def _check(robot: Robot) -> None:
-    """Raise ModelError if ros2_control does not support the robot: joints need one directly driven coordinate."""
+    """Raise ModelError if ros2_control does not support the robot: each joint needs a directly driven coordinate."""
 
     def fault(joint: Joint) -> str:
         if joint.type not in ("revolute", "continuous", "prismatic"):
@@ -132,7 +133,7 @@ def _kernel_texts(robot: Robot, name: str) -> dict[str, str]:
 
 
 def _blanks(robot: Robot, name: str) -> dict[str, str]:
-    """Return the placeholder values: names, and a state with its forces for the self-test of the package."""
+    """Return the placeholder values: names, and a state and its forces for the self-test of the package."""
     q, v, a = np.random.default_rng(0).uniform(-1.0, 1.0, (3, robot.nv))
     tau = np.array(robot.function("inverse_dynamics")(q, v, a)).ravel()
     number = re.match(r"\d+\.\d+\.\d+", __version__)

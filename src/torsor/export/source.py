@@ -36,17 +36,17 @@ def c(
     """Write algorithms as self-contained C99 into a folder and return the paths: header, source, CMakeLists.txt.
 
     ``robot`` is a ``Robot``, ``Parametric`` (its parameters p are the last input of each function) or
-    ``ParallelRobot``. ``names`` are algorithm names, as in ``robot.function``. The default is inverse dynamics (with
-    loops, ``constrained_inverse_dynamics``). An algorithm for one link or frame is written as "jacobian:hand", or as
-    "jacobian" with the link or frame in ``place``. ``loops="open"`` has the same meaning as in ``robot.function``.
-    ``name`` is the file and library name, and ``prefix`` precedes the names of the C functions; both must differ
-    between the robots of a program. The code is suitable for real-time controllers: it allocates no memory, has no
-    state and depends only on libm. With ``overwrite=False``, an existing file raises ModelError. Files that Torsor did
-    not write are never replaced.
+    ``ParallelRobot``. ``names`` contains algorithm names, as in ``robot.function``. The default is inverse dynamics
+    (for robots with loops, ``constrained_inverse_dynamics``). An algorithm for one link or frame is named as
+    "jacobian:hand", or as "jacobian" with the link or frame in ``place``. ``loops="open"`` has the same meaning as in
+    ``robot.function``. ``name`` is the file and library name, and ``prefix`` precedes the names of the C functions.
+    Both must be unique among the robots of a program. The code is suitable for real-time controllers: it allocates no
+    memory, has no state and depends only on libm. With ``overwrite=False``, an existing file raises ModelError. Files
+    that Torsor did not write are never replaced.
 
-    Functions of a parallel robot take the same arguments (pose, twist and so on) as its methods. Unless the leg
-    positions q follow from the pose in closed form, q is passed after the pose (always with ``positions=True``).
-    Singular poses are not detected.
+    Functions of a parallel robot take the same arguments as its methods, such as the pose and the twist. The leg
+    positions q are an argument after the pose if they do not follow from the pose in closed form, or if ``positions``
+    is True. Singular poses are not detected.
 
     Example:
         >>> import tempfile
@@ -101,8 +101,8 @@ def js(
     """Write algorithms as an ES module into a folder and return the paths: NAME.js, NAME.d.ts, package.json.
 
     The arguments are the same as for ``c``. The module has no dependencies. ``inverseDynamics(q, v, a, out)`` for one
-    state and ``inverseDynamicsRows`` for many states take and return typed arrays. ``robot`` contains names, units and
-    limits.
+    state and ``inverseDynamicsRows(...)`` for many states take and return typed arrays. ``robot`` contains names, units
+    and limits.
 
     Example:
         >>> import tempfile

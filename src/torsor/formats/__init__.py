@@ -3,13 +3,13 @@
 | module | purpose |
 |---|---|
 | ``dispatch`` | ``read`` and ``write``, which choose the reader or writer of a file; xacro; robots by name |
-| ``toml/``, ``urdf/``, ``sdf/``, ``mjcf/``, ``usd/`` | one format each: ``reading``, ``writing``, and helpers |
+| ``toml/``, ``urdf/``, ``sdf/``, ``mjcf/``, ``usd/`` | one format each: ``reading``, ``writing`` and helpers |
 | ``osim/`` | OpenSim, read only: ``file`` (elements), ``model``, ``reading`` |
 | ``meshes/`` | mesh files, and triangles of simple shapes |
 | ``search_path`` | resolution of ``package://`` and ``model://`` |
 | ``dh``, ``screws`` | Denavit-Hartenberg tables and screw axes, given in Python |
 | ``xml`` | safe XML parsing; XML elements with numbers |
-| ``writing``, ``joint_decomposition`` | for writers: files, mesh copies, decomposition of joints |
+| ``writing``, ``joint_decomposition`` | helpers of writers: files, mesh copies, decomposition of joints |
 
 To add a format ``abc``:
 
@@ -24,9 +24,9 @@ To add a format ``abc``:
    cannot express in ``writing.Omissions``, which issues one warning. Raise ``ModelError`` for a structure that the
    format does not support, such as a loop in URDF.
 4. Dispatch. Add the suffix, or the root element, to the tables in ``dispatch``, and export the functions below.
-5. Tests. Add invalid and malicious files, and round trips, to ``tests/formats``, with the reference program of the
-   format if it can be installed.
-6. Documents. Add a page or a section under ``docs``, extend the docstring of ``torsor.load`` and the changelog.
+5. Tests. Add invalid and malicious files and round trips to ``tests/formats``. Compare with the reference program of
+   the format if it can be installed.
+6. Documentation. Add a page or section to ``docs``, and extend the docstring of ``torsor.load`` and the changelog.
 """
 
 from typing import TYPE_CHECKING, Any

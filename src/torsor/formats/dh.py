@@ -1,7 +1,7 @@
-"""Denavit-Hartenberg tables: standard, and modified with Khalil and Kleinfinger's six parameters.
+"""Denavit-Hartenberg tables: standard tables, and modified tables with Khalil and Kleinfinger's six parameters.
 
-Closed loops are described as in Khalil 2010, section 2.2: one joint of each loop is cut, and a frame is placed there
-on each of its two links. The row of the cut joint is the first of these frames; ``closes`` is the row of the second.
+Closed loops are described as in Khalil 2010, section 2.2: one joint of each loop is cut, and each of its two links gets
+a frame there. The row of the cut joint describes the first of these frames, and ``closes`` is the row of the second.
 """
 
 import reprlib
@@ -28,7 +28,7 @@ _SETTINGS = ("lower", "upper", "velocity_limit", "effort_limit", "coulomb", "vis
 
 @dataclass(frozen=True, kw_only=True)
 class _TableLink:
-    """The columns of both tables: joint type, inertia of the link (in the link's own frame), limits, drives."""
+    """The columns of both tables: joint type, link inertia (in the link frame), limits and drives."""
 
     joint: str | int = "revolute"
     mass: float = 0.0
@@ -52,13 +52,13 @@ class _TableLink:
 class DHLink(_TableLink):
     """A row of a standard Denavit-Hartenberg table: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
 
-    The joint rotates about, or slides along, the z axis of the previous frame; the link's own frame is at the far end
-    of the link. Lengths are in m, angles in rad. The coordinate is added to theta (revolute) or d (prismatic). ``com``
-    and the 3 x 3 ``inertia`` about it are in the link frame. In a robot with loops, ``active`` joints are driven.
+    The joint rotates about, or slides along, the z axis of the previous frame. The link frame is at the far end of the
+    link. Lengths are in m, angles in rad. The coordinate is added to theta (revolute) or d (prismatic). ``com`` and the
+    3 x 3 ``inertia`` about it are in the link frame. In a robot with loops, ``active`` joints are driven.
 
     The last row may be a cut joint. Its frame then coincides with that of row ``closes`` (-1 for the base), as in
-    Denavit and Hartenberg's loops, where the product of all matrices is the identity. Such a row has no inertia or
-    coordinate.
+    Denavit and Hartenberg's loops, in which the product of all matrices is the identity. Such a row has no inertia and
+    no coordinate.
 
     Example:
         >>> DHLink(a=0.4, mass=0.5, com=(-0.2, 0, 0)).a
@@ -76,13 +76,13 @@ class MDHLink(_TableLink):
     """A row of a modified table: T = Rz(gamma) Tz(b) Rx(alpha) Tx(d) Rz(theta) Tz(r), relative to frame ``parent``.
 
     ``parent`` is the index of the antecedent, -1 for the base. The joint rotates about, or slides along, the z axis of
-    the link's own frame. ``joint`` is "revolute", "prismatic" or "fixed" (or Khalil's sigma: 0, 1, 2). Lengths are in
+    the link frame. ``joint`` is "revolute", "prismatic" or "fixed" (or Khalil's sigma: 0, 1, 2). Lengths are in
     m, angles in rad. The coordinate is added to theta (revolute) or r (prismatic). ``active`` is Khalil's mu: True (or
     1) if the joint is driven in a robot with loops.
 
     A cut joint (Khalil 2010, section 2.2) has two rows. The first is the joint itself, with frame k on the link before
-    it; its ``closes`` is the index of the second, a "fixed" row with frame k + B on the link after it. The ``joint`` of
-    the first row may be any kind of ``Loop`` except a rod. That row has no inertia and no coordinate.
+    the joint. Its ``closes`` is the index of the second, a "fixed" row with frame k + B on the link after the joint.
+    The ``joint`` of the first row may be any kind of ``Loop`` except a rod. This row has no inertia and no coordinate.
 
     Example:
         >>> MDHLink(-1, alpha=1.5, joint="prismatic").parent
@@ -107,7 +107,7 @@ def _screw_x(angle: float, advance: float) -> Array:
 
 
 def _numbers(row: object, kind: type, names: tuple[str, ...], where: str) -> list[float]:
-    """Return the geometric parameters of a row; raise ModelError for angles above one turn (degrees)."""
+    """Return the geometric parameters of a row. Raise ModelError for angles above one turn, which may be in degrees."""
     if not isinstance(row, kind):
         raise ModelError(f"a {type(row).__name__}", where=where, allowed=f"a torsor.{kind.__name__}")
     numbers = {name: number(getattr(row, name), where, name) for name in names}
@@ -126,7 +126,7 @@ def _joint_type(row: _TableLink, where: str, allowed: tuple[str, ...]) -> str:
 
 
 class _Table:
-    """The state of reading a table: the parts of the rows read so far."""
+    """A table that is being read, with the parts of the rows read so far."""
 
     def __init__(self, name: str, rows: Sequence[_TableLink], strict: bool):
         self.name, self.rows, self.strict = name, rows, strict
@@ -190,7 +190,7 @@ class _Table:
 
 
 def check_floats(count: int, base: str, where: str) -> None:
-    """Raise ModelError for a floating base without links, because the base of a table has no mass."""
+    """Raise ModelError for a floating base without links: the base of a table has no mass."""
     if base == "floating" and not count:
         fix = "for a free body use torsor.build(name, [torsor.Link(...)], [], base='floating')"
         raise ModelError("a floating base without links has no mass", where=where, allowed="links", fix=fix)
@@ -203,7 +203,7 @@ def read_dh(
     strict: bool = True,
     base: str = "fixed",
 ) -> Mechanism:
-    """Return the serial mechanism that a standard Denavit-Hartenberg table describes; the last row may close a loop."""
+    """Return the serial mechanism of a standard Denavit-Hartenberg table. The last row may close a loop."""
     links = rows(links, name, "links", "a list of torsor.DHLink")
     table = _Table(name, links, strict)
     for index, row in enumerate(links):

@@ -25,7 +25,7 @@ from torsor.mechanism import Mechanism
 
 # Robots by name from the package ``robot_descriptions``: ``robot_descriptions:panda_description``.
 #
-# Each name is a module of that package with the path of a file. Its first import downloads the robot with git.
+# Each name is a module of that package, which contains the path of a file. Its first import downloads the robot.
 
 SCHEME = "robot_descriptions:"
 _PATHS = ("URDF_PATH", "MJCF_PATH", "XACRO_PATH")
@@ -73,9 +73,9 @@ def described_robot(name: str) -> tuple[Path, dict[str, object], list[str]]:
 
 # xacro: macros that the package ``xacro`` (extra ``xacro``) expands to URDF or SDF.
 #
-# Expressions in such a file are Python. The package hides Python's built-in functions from them. Names with two
-# underscores and those of frames, through which an expression could reach them, are also rejected here. This is not a
-# sandbox: a .xacro file can use any time and memory, so it should come from a trusted source.
+# Expressions in such a file are Python code, from which the package hides Python's built-in functions. Names with two
+# underscores and those of stack frames, through which an expression could reach these functions, are rejected here.
+# This is not a sandbox: a .xacro file can use any time and memory, so it should come from a trusted source.
 
 MAX_MACRO_CALLS = 5_000
 _ONE_AT_A_TIME = threading.Lock()  # the package keeps its state in global variables
@@ -120,7 +120,7 @@ def expanded(path: Path, arguments: Mapping[str, object]) -> Element:
 
 
 class _Arguments(dict[str, str]):
-    """The given arguments and those with defaults; ``asked`` are the names that the file requests."""
+    """The given arguments and those with defaults. ``asked`` contains the names that the file requests."""
 
     def __init__(self, arguments: Mapping[str, str]) -> None:
         super().__init__(arguments)
@@ -137,7 +137,7 @@ class _Arguments(dict[str, str]):
 
 @contextmanager
 def _fenced(xacro: Any, substitution_args: Any, finder: Finder) -> Iterator[None]:
-    """Let $(find PKG) use Torsor's search path, reject expressions with unsafe names, and limit the macro calls."""
+    """Make $(find PKG) use Torsor's search path, reject expressions with unsafe names, and limit the macro calls."""
 
     def find(package: str) -> str:
         folder = finder.package(package)
@@ -211,9 +211,9 @@ def read(
     search: Sequence[str | Path] = (),
     xacro: Mapping[str, object] | None = None,
 ) -> Mechanism:
-    """Return the mechanism of a file or ``robot_descriptions`` robot; for the arguments see ``torsor.load``.
+    """Return the mechanism of a file or ``robot_descriptions`` robot. ``torsor.load`` describes the arguments.
 
-    The robots of ``torsor.library`` cannot be read by name.
+    Library robots cannot be read by name.
     """
     file, model, arguments = Path(path), "", dict(xacro or {})
     folders = [search] if isinstance(search, (str, Path)) else list(search)

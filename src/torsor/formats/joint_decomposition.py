@@ -1,8 +1,8 @@
-"""Joints for formats with fewer joint types, and without the ratio and offset of a joint's own coordinate.
+"""Decomposition of joints for formats with fewer joint types, or without a ratio and offset of a joint's coordinate.
 
 A helical joint becomes a revolute joint and a prismatic joint that follows it. A planar joint becomes two prismatic
 joints and a revolute one, and a free joint becomes three prismatic joints and a spherical one. Massless links are
-inserted between them. The positions keep their meaning.
+inserted between them. Positions keep their meaning.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,16 +21,16 @@ from torsor.mechanism.loops import Closure
 from torsor.mechanism.names import claim_name
 from torsor.spatial import inverse_pose
 
-# For formats without loops: a coupling of two coordinates becomes a joint that follows another, with the same motion.
+# For formats without loops, a coupling of two coordinates becomes a joint that follows another, with the same motion.
 #
 # c1 q1 + c2 q2 = offset is q2 = k q1 + c with k = -c1 / c2 and c = offset / c2. The equation is substituted wherever q2
 # occurs: in the joints that move with it, and in the other couplings.
 
 
 def without_couplings(mechanism: Mechanism, source: str, format: str) -> Mechanism:
-    """Return a mechanism in which followers replace couplings; raise ModelError for loops and unsuitable couplings.
+    """Return a mechanism in which followers replace couplings. Loops and unsuitable couplings raise ModelError.
 
-    A passive joint without a motor follows the other joint. If both qualify, the later joint follows.
+    The passive joint without a motor follows the other joint. If both joints qualify, the later one follows.
     """
     joints, couplings = list(mechanism.joints), list(mechanism.loops)
     while couplings:
@@ -74,7 +74,7 @@ def _pair(coupling: Coupling, joints: list[Joint], active: tuple[str, ...]) -> t
 
 
 def _substituted(coupling: Closure, follower: str, leader: str, k: float, c: float) -> Closure:
-    """Return a coupling with q(follower) replaced by k q(leader) + c; loops and polynomials are rejected later."""
+    """Return a coupling with q(follower) replaced by k q(leader) + c. Loops and polynomials are rejected later."""
     if not isinstance(coupling, Coupling) or follower not in coupling.coefficients or not coupling.is_linear:
         return coupling
     coefficients = _factors(coupling)
@@ -94,8 +94,8 @@ def joint_chain(
     """Return the massless links and the joints of a chain from a frame on ``parent`` to one on ``child``.
 
     ``before`` and ``after`` (4 x 4) are the poses of the two frames on their links. The frames coincide if all
-    ``steps`` are at zero. The axes of the steps are given in these frames; the parents and children of the steps are
-    not used. A step may be a fixed pose (4 x 4); at least one is a joint. ``unused`` makes the name of a link unique.
+    ``steps`` are at zero. The axes of the steps are expressed in these frames; the parents and children of the steps
+    are ignored. A step may be a fixed pose (4 x 4), but at least one is a joint. ``unused`` makes link names unique.
     """
     last = max(k for k, step in enumerate(steps) if isinstance(step, Joint))
     links, joints = list[Link](), list[Joint]()
@@ -121,7 +121,7 @@ _PER_POSITION = ("lower", "upper")
 def decomposed_joints(
     mechanism: Mechanism, supported: Callable[[Joint], bool], source: str, omissions: Omissions
 ) -> Iterator[tuple[Link, Joint]]:
-    """Yield each moving link with its joint, parents first; joints that are not ``supported`` are decomposed."""
+    """Yield each moving link with its joint, parents first. Joints whose type is not ``supported`` are decomposed."""
     links, names = set(mechanism.places), set(mechanism.joint_names)
     bent = next((joint for joint in mechanism.joints if joint.flexible is not None), None)
     if bent is not None:
@@ -152,7 +152,7 @@ def has_position_limits(joint: Joint) -> bool:
 
 
 def _without_offset(joint: Joint, source: str) -> Joint:
-    """Return the joint whose position is its coordinate; the offset is moved into the placement."""
+    """Return a joint whose position equals its coordinate, with the offset moved into the placement."""
     if joint.follows or (joint.ratio, joint.offset) == (1.0, 0.0):
         return joint
     if abs(joint.ratio) != 1 or joint.is_elastic:

@@ -1,4 +1,4 @@
-"""Screw axes and home poses: the product of exponentials."""
+"""Robots described by screw axes and home poses (product of exponentials)."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -27,9 +27,10 @@ def read_screws(
 ) -> Mechanism:
     """Return a mechanism from home poses M_0i (4 x 4), screw axes S_i (6) and spatial inertias G_i (6 x 6).
 
-    G_i is in the frame of link i, which may be anywhere on the link. Screw axes are in the space frame at the home
-    position, or in the link frame with ``frame="body"``. An axis (omega, v) has |omega| = 1, or omega = 0 and |v| = 1.
-    ``parents`` are the indices of the parent links, -1 for the base; by default each link's parent is the previous one.
+    G_i is expressed in the frame of link i, which may be anywhere on the link. Screw axes are in the space frame at the
+    home position, or in the link frame with ``frame="body"``. An axis (omega, v) has |omega| = 1, or omega = 0 and
+    |v| = 1. ``parents`` contains the indices of the parent links (-1 for the base), by default those of the previous
+    links.
     """
     item = "a list with one array per link"
     home, screws = rows(home, name, "home", item), rows(screws, name, "screws", item)
@@ -73,7 +74,7 @@ def _axis(screw: Array, where: str) -> tuple[str, Array, Array, float]:
 
 
 def _link(name: str, G: Array, where: str, strict: bool) -> Link:
-    """Return the link of a spatial inertia [[J, [m c]], [-[m c], m 1]], J about the origin of the link's frame."""
+    """Return the link of a spatial inertia [[J, [m c]], [-[m c], m 1]], with J about the origin of the link frame."""
     tolerance = 1e-12 * float(np.abs(G).max())  # relative: a link of a microgram also has a centre of mass
     allowed, what = "[[J, [m c]], [-[m c], m 1]]: J symmetric, [m c] skew-symmetric, m the mass", "spatial inertia"
     mass, ms = float(G[3, 3]), np.array([G[2, 4], G[0, 5], G[1, 3]])

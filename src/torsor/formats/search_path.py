@@ -36,13 +36,13 @@ def given_folders() -> tuple[Path, ...]:
 
 
 def environment_folders() -> list[Path]:
-    """Return the package and model folders that the environment lists, in the order of ``SEARCH_VARIABLES``."""
+    """Return the package and model folders listed in the environment, in the order of ``SEARCH_VARIABLES``."""
     listed = ((name, word) for name in SEARCH_VARIABLES for word in os.environ.get(name, "").split(os.pathsep) if word)
     return [Path(item, "share") if name == "AMENT_PREFIX_PATH" else Path(item) for name, item in listed]
 
 
 class Finder:
-    """Finder of the files that a description refers to; meshes may be loaded from ``folders`` only."""
+    """Finder of the files that a description refers to. Meshes may be loaded only from ``folders``."""
 
     def __init__(self, path: Path):
         self.path, self.folders = path, own_folders(path)
@@ -79,8 +79,8 @@ class Finder:
     def package(self, package: str) -> Path | None:
         """Return the folder of a package or model: on the search path, or in or above the folder of the file.
 
-        A folder has the name of the package, or a package.xml with that <name>. A folder that is not on the search
-        path must contain the file itself or be marked as a package.
+        The folder has the name of the package, or contains a package.xml with that <name>. A folder that is not on
+        the search path must contain the file itself or be marked as a package.
         """
         if package not in self._packages:
             folders, above = given_folders(), self.path.resolve().parents
@@ -120,9 +120,9 @@ def _package_name(folder: Path) -> str:
 
 
 def _packages_in(folder: Path, depth: int, seen: set[Path]) -> Iterator[Path]:
-    """Yield the ROS packages in a folder and ``depth`` levels of folders below it; none is inside another.
+    """Yield the ROS packages in a folder and ``depth`` levels of folders below it. Packages contain no other packages.
 
-    Folders in ``seen`` are left out, and those visited are added: a link may lead back.
+    Folders in ``seen`` are skipped, and visited folders are added to it, because symbolic links may form cycles.
     """
     if folder.resolve() in seen:
         return

@@ -31,7 +31,7 @@ from torsor.formats.xml import xml_bytes
 from torsor.mechanism import Joint, Link, Loop, Mechanism, Shape, Visual, Wheel
 from torsor.spatial import from_rpy, to_rpy
 
-# Copies of meshes that cannot be read in their original location; they are next to the written description.
+# Meshes that cannot be read in their original location are copied next to the written description.
 
 # Other programs do not read surfaces in USD stages or some file types, so these are copied as .obj files. Torsor does
 # not read meshes outside the folder of a description (see ``own_folders``), so these are copied unchanged.
@@ -48,7 +48,7 @@ def copies_folder(path: Path) -> Path:
 
 
 class MeshCopies:
-    """Mesh copies in ``NAME_meshes`` next to a description, named by content, so that none replaces another."""
+    """Mesh copies in ``NAME_meshes`` next to a description. Their names depend on the content and are thus unique."""
 
     def __init__(self, path: Path):
         self.folder = copies_folder(path)
@@ -58,7 +58,7 @@ class MeshCopies:
         self._near: dict[Path, Path | None] = {}
 
     def add(self, name: str, surface: Triangles) -> Path:
-        """Return the path of the copy of a surface, which ``save`` will write; the file name contains ``name``."""
+        """Return the path of the copy of a surface, which ``save`` will write. The file name contains ``name``."""
         content = obj_content(surface)
         copy = self.folder / f"{name[:_MAX_NAME_KEPT]}-{_digest(content)}.obj"
         self.contents[copy] = content
@@ -71,10 +71,10 @@ class MeshCopies:
     def near(self, file: Path, folders: tuple[str, ...] | None) -> Path | None:
         """Return the path of a mesh file, or of a copy of it, that is readable from the folder of the description.
 
-        Folders that the environment allows here (TORSOR_MESHES) do not count, because another machine may not have
-        them. The file may be read from ``folders`` (None: from all). Other files, and files that are not meshes, are
-        not copied: the result is None. An .obj file is copied with its materials (.mtl), into its own
-        folder. Textures are not copied; ``textured`` holds the meshes with textures.
+        Folders allowed by the environment (TORSOR_MESHES) are not considered, because another machine may not have
+        them. The file may be read from ``folders`` (None: from all). For other files, and for files that are not
+        meshes, nothing is copied and the result is None. An .obj file is copied with its materials (.mtl) into a
+        separate folder. Textures are not copied; ``textured`` contains the meshes with textures.
         """
         real = file.resolve()
         if self.reads(real):
@@ -117,12 +117,12 @@ class MeshCopies:
 
 
 def _digest(*contents: bytes) -> str:
-    """Return a hash of some contents and their boundaries."""
+    """Return a hash of several contents and of the boundaries between them."""
     return hashlib.sha256(b"".join(hashlib.sha256(content).digest() for content in contents)).hexdigest()[:16]
 
 
 def _can_be_copied(file: Path) -> bool:
-    """Return whether a file is a mesh of a type and size that viewers read, not a device or another file."""
+    """Return whether a file is a mesh of a type and size that viewers read."""
     try:
         return file.suffix.lower() in _COPIED_SUFFIXES and file.is_file() and file.stat().st_size <= MAX_MESH_BYTES
     except OSError:
@@ -130,7 +130,7 @@ def _can_be_copied(file: Path) -> bool:
 
 
 def _materials(file: Path, content: bytes) -> list[Path]:
-    """Return the material files that an .obj file names next to it, if they are not too large to be read."""
+    """Return the material files next to an .obj file that it names, unless they are too large to be read."""
     result = []
     for name in dict.fromkeys(element.decode(errors="replace").strip() for element in _MATERIALS.findall(content)):
         try:
@@ -155,7 +155,7 @@ def write_file(path: str | Path, suffixes: tuple[str, ...], content: Callable[[]
 
 
 def relative_file(path: Path, file: str) -> str:
-    """Return the name of a mesh file relative to the folder of ``path``, so that both can be moved together."""
+    """Return the name of a mesh file relative to the folder of ``path``, so that both files can be moved together."""
     try:
         real = Path(file).parent.resolve() / Path(file).name  # a mesh that is a link remains one
         return Path(os.path.relpath(real, path.resolve().parent)).as_posix()
@@ -167,8 +167,8 @@ class MeshNames:
     """Names of mesh files in a description that is written to ``path``.
 
     A ``package://`` or ``model://`` name is kept if it refers to the same file from there, or if it is not found.
-    Otherwise the name is relative to the description. ``file`` names copies of meshes that cannot be read from
-    there, which must be saved (``copies``); ``name`` is the current location of the mesh.
+    Otherwise, the name is relative to the description. If a mesh cannot be read from there, ``file`` returns the name
+    of a copy, which must be saved (``copies``). ``name`` returns the current location of the mesh.
     """
 
     def __init__(self, path: Path, omissions: "Omissions"):
@@ -219,7 +219,7 @@ class MeshNames:
 
 
 def left_out_error(left_out: Mapping[str, Sequence[str]], source: str, strict: bool) -> ModelError:
-    """Return the error (unless ``strict``, the warning) about parts of a file that a mechanism cannot represent."""
+    """Return the error, or the warning if not ``strict``, about parts of a file that a mechanism cannot represent."""
     lines = (f"{what} ({listing(names, most=4)})" if names else what for what, names in left_out.items())
     omitted = "mechanisms do not support" if strict else "omitted, because mechanisms do not support it:"
     return ModelError(f"{omitted} {'; '.join(lines)}", where=source)
@@ -229,20 +229,21 @@ FRICTION_MODELS = "friction beyond Coulomb and viscous friction, which only TOML
 
 
 class Omissions:
-    """Properties that a format cannot express, with the names of their parts; one warning reports all of them."""
+    """Properties that a format cannot express, with the names of the parts. One warning reports all of them."""
 
     def __init__(self) -> None:
         self.found: dict[str, list[str]] = defaultdict(list)
 
     def note(self, what: str, name: str, condition: Any = True) -> None:
-        """Record, if the condition holds, that a property of a part is not written."""
+        """If the condition is true, record that a property of a part is not written."""
         if condition and name not in self.found[what]:
             self.found[what].append(name)
 
     def passive(self, joint: Joint, with_motor: bool = True) -> tuple[float, float, dict[str, float]]:
-        """Return the viscous and Coulomb friction of a joint and its spring's stiffness and rest; record what is lost.
+        """Return the viscous and Coulomb friction of a joint and the stiffness and rest position of its spring.
 
-        The damping of the spring is part of the viscous friction; ``with_motor`` adds the friction of the motor.
+        The damping of the spring is part of the viscous friction. ``with_motor`` adds the friction of the motor.
+        Properties that these numbers cannot express are recorded.
         """
         viscous, coulomb = (self.common(joint, key) for key in ("viscous", "coulomb"))
         smooth, motor, spring = joint.smooth if coulomb else 0.0, joint.motor, joint.spring
@@ -259,7 +260,7 @@ class Omissions:
         return viscous + spring.damping, coulomb, linear
 
     def common(self, joint: Joint, key: str) -> float:
-        """Return the number shared by all velocities of a joint; if they differ, record it and return no limit or 0."""
+        """Return the number shared by all velocities of a joint. If they differ, record this and return inf or 0."""
         values = np.ravel(getattr(joint, key))
         if (values == values[0]).all():
             return float(values[0])
@@ -274,14 +275,14 @@ class Omissions:
         return replace(mechanism, loops=tuple(loop for loop in mechanism.loops if loop not in wheels))
 
     def report(self, source: str, format: str) -> None:
-        """Warn about everything that is not written, if anything."""
+        """Warn about the properties that are not written, if there are any."""
         lines = [f"{what} ({listing(names, most=4)})" for what, names in self.found.items()]
         if lines:
             warn(f"{format} cannot express {'; '.join(lines)}", where=source)
 
 
 def refuse_elastic(mechanism: Mechanism, source: str, format: str, fix: str) -> None:
-    """Raise ModelError for an elastic joint, which only TOML and URDF support; ``fix`` may contain ``{joint!r}``."""
+    """Raise ModelError for an elastic joint, which only TOML and URDF support. ``fix`` may contain ``{joint!r}``."""
     for joint in mechanism.elastic:
         message = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which {format} cannot express"
         raise ModelError(message, value=joint.name, where=source, fix=fix.format(joint=joint.name))
@@ -300,7 +301,7 @@ def moments_of(link: Link) -> dict[str, float]:
 
 
 def short_rpy(R: Array) -> Array:
-    """Return roll, pitch and yaw that reproduce R to about the last digit, with few decimals where possible."""
+    """Return roll, pitch and yaw that reproduce R to about the last digit, with few decimals if possible."""
     exact = to_rpy(R)
     short = np.array([round(float(angle), 14) for angle in exact])
     rpy = np.where(np.abs(short - exact) <= 2e-16, short, exact)  # 0.3, not 0.30000000000000004

@@ -1,4 +1,4 @@
-"""XML: safe parsing without document type and entity declarations; elements with numbers that read back exactly."""
+"""Safe XML parsing without document type and entity declarations, and writing of numbers that are read back exactly."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -26,7 +26,7 @@ MAX_ELEMENTS = 500_000  # published robots have less than a tenth; a million tak
 
 
 class Element(ET.Element):
-    """An XML element with its file and the line where it begins; ``flaw`` is the error of a file that is not XML."""
+    """An XML element with its file and first line. ``flaw`` is the error of a file that is not well-formed XML."""
 
     source: str = ""
     line: int = 0
@@ -39,12 +39,12 @@ def where_is(element: Any, owner: str = "") -> str:
 
 
 def text_of(element: Any, tag: str) -> str:
-    """Return the text of a child, without surrounding blanks; empty if there is none."""
+    """Return the text of a child without surrounding blanks, or an empty string if there is no such child."""
     return (element.findtext(tag) or "").strip()
 
 
 def flag_of(element: Any, tag: str, owner: str, default: bool = False) -> bool:
-    """Return whether a child is true, or ``default`` if there is none."""
+    """Return whether a child is true, or ``default`` if there is no such child."""
     text = text_of(element, tag).lower()
     if text and text not in FLAGS:
         where = where_is(element.find(tag), owner)
@@ -53,7 +53,7 @@ def flag_of(element: Any, tag: str, owner: str, default: bool = False) -> bool:
 
 
 def numbers_in(text: str, count: int, description: str, where: str, most: float = MAX_NUMBER) -> Array:
-    """Return the numbers (count,) in a text, at most ``most`` in magnitude; messages contain ``description``."""
+    """Return the numbers (count,) in a text, at most ``most`` in magnitude. Messages contain ``description``."""
     values = floats_in(text, count, most)
     if values is None:
         allowed = ("a number" if count == 1 else f"{count} finite numbers") + up_to(most)
@@ -62,7 +62,7 @@ def numbers_in(text: str, count: int, description: str, where: str, most: float 
 
 
 def floats_in(text: str, count: int, most: float = MAX_NUMBER) -> list[float] | None:
-    """Return ``count`` numbers in a text, at most ``most`` in magnitude, or None if the text is different."""
+    """Return ``count`` numbers in a text, at most ``most`` in magnitude, or None if it contains anything else."""
     if "_" in text or not text.isascii():  # as in ``number_in``
         return None
     try:
@@ -78,10 +78,10 @@ def floats_in(text: str, count: int, most: float = MAX_NUMBER) -> list[float] | 
 
 
 def parse_xml(path: Path, strict: bool = False) -> Element:
-    """Return the root element of an XML file; raise ModelError with the file and the line if it cannot be parsed.
+    """Return the root element of an XML file. If it cannot be parsed, raise ModelError with the file and line.
 
-    Other readers of robot files accept some text that is not XML: blanks before the declaration, zeros at the end,
-    comments with ``--`` or with bytes of another encoding. Unless ``strict``, it is accepted with a warning.
+    Other readers of robot files accept some text that is not well-formed: blanks before the declaration, zeros at the
+    end, comments with ``--`` or with bytes of another encoding. Unless ``strict``, it is accepted with a warning.
     """
     content = read_limited(path)
     try:
@@ -107,11 +107,11 @@ def parse_xml(path: Path, strict: bool = False) -> Element:
 
 
 class _NotWellFormedError(ModelError):
-    """A file that is not XML, but may be close to it."""
+    """A file that is not well-formed XML but may be repairable."""
 
 
 def parse_xml_text(content: bytes, source: str) -> Element:
-    """Return the root element of the text of an XML document; ``source`` is its name in messages."""
+    """Return the root element of an XML document in a text. ``source`` is its name in messages."""
     parser, count = expat.ParserCreate(), 0
     parser.buffer_text = True
 
@@ -150,9 +150,9 @@ def parse_xml_text(content: bytes, source: str) -> Element:
 
 
 def _repairs(content: bytes) -> Iterator[tuple[bytes, str]]:
-    """Yield possible repairs of a file that is not quite XML, each on top of the previous ones, and their descriptions.
+    """Yield repaired versions of a file that is not well-formed, each with one more repair, and what was repaired.
 
-    Lines keep their numbers: a comment becomes as many empty lines.
+    Line numbers do not change: a comment is replaced by as many empty lines.
     """
     result = []
     bare = content.lstrip(b" \t\r\n")
@@ -174,7 +174,7 @@ def _repairs(content: bytes) -> Iterator[tuple[bytes, str]]:
 
 
 def _without_comments(content: bytes) -> bytes:
-    """Return content with each comment replaced by its line feeds, in time proportional to its size."""
+    """Return the content with each comment replaced by its line feeds, in time proportional to its size."""
     kept, at = [], 0
     while (start := content.find(b"<!--", at)) >= 0 and (end := content.find(b"-->", start + 4)) >= 0:
         kept += [content[at:start], b"\n" * content.count(b"\n", start, end)]
@@ -183,12 +183,12 @@ def _without_comments(content: bytes) -> bytes:
 
 
 def numbers(values: Any) -> str:
-    """Return numbers as text, each with the fewest digits that read back to the same number."""
+    """Return numbers as text, each with the fewest digits from which the same number is read back."""
     return " ".join(repr(float(value) + 0.0).removesuffix(".0") for value in np.ravel(values))
 
 
 def add_element(parent: ET.Element, tag: str, **attributes: Any) -> ET.Element:
-    """Add an element; attributes are text or numbers, and None is not written."""
+    """Add an element. Attributes are text or numbers; those that are None are not written."""
     element = ET.SubElement(parent, tag)
     for key, value in attributes.items():
         if value is not None:
@@ -197,7 +197,7 @@ def add_element(parent: ET.Element, tag: str, **attributes: Any) -> ET.Element:
 
 
 def xml_bytes(root: ET.Element, source: str) -> bytes:
-    """Return the bytes of an XML file; raise ModelError for a name with characters that XML does not allow."""
+    """Return the bytes of an XML file. Raise ModelError for a name with characters that XML does not allow."""
     for element in root.iter():
         for value in (*element.attrib.values(), element.text or ""):
             if _NOT_IN_XML.search(value):

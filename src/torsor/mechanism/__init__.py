@@ -1,4 +1,4 @@
-"""The mechanism: links, joints, drives, loops, frames and coordinates. It is frozen, and validated on creation."""
+"""Mechanisms: links, joints, drives, loops, frames and coordinates. They are frozen and validated on creation."""
 
 from torsor.base.registry import subpackages
 from torsor.mechanism.build import build

@@ -1,4 +1,4 @@
-"""Build a mechanism from links and joints: check and sort the tree, resolve followers, merge fixed joints."""
+"""Construction of mechanisms from links and joints: check and sort the tree, resolve followers, merge fixed joints."""
 
 import heapq
 import math
@@ -23,10 +23,10 @@ from torsor.mechanism.part import changed
 from torsor.mechanism.parts import Frame, Joint, Link, Shape, Visual
 from torsor.spatial import composite, from_rpy, inverse_pose, make_pose, move_inertia, to_rpy
 
-# Rounded angles in files become exact: 1.5708 becomes pi/2, and products with its cosine vanish.
+# Rounded angles in files become exact: 1.5708 becomes pi/2, so that products with its cosine vanish.
 #
 # Only directions change: rotations of joints and frames, axes, offset angles, and inertias whose principal axes are
-# equally close to the link's axes. Lengths, masses and limits are kept.
+# nearly parallel to the link's axes. Lengths, masses and limits are unchanged.
 
 STEP = math.pi / 12  # 15 degrees
 
@@ -34,7 +34,7 @@ STEP = math.pi / 12  # 15 degrees
 def snapped_parts(
     links: Iterable[Link], joints: Iterable[Joint], frames: Iterable[Frame], within: float
 ) -> tuple[list[Link], list[Joint], list[Frame]]:
-    """Return the parts with angles rounded to multiples of pi/12 if they differ by at most ``within`` (rad)."""
+    """Return the parts with angles within ``within`` (rad) of a multiple of pi/12 rounded to it."""
     exact = list[Joint]()
     for joint in joints:
         motor = joint.motor and replace(joint.motor, axis=_direction(joint.motor.axis, within))
@@ -51,18 +51,18 @@ def _angle(angle: float, within: float) -> float:
 
 
 def _pose(T: Array, within: float) -> Array:
-    """Return a pose with exact roll, pitch and yaw where they are nearly multiples of pi/12."""
+    """Return a pose in which roll, pitch and yaw that are nearly multiples of pi/12 are exact."""
     R = T[:3, :3]
     angles = to_rpy(R)
     roll, pitch, yaw = (_angle(angle, within) for angle in angles)
-    if abs(abs(pitch) - math.pi / 2) < 1e-12:  # gimbal lock: only the difference, or the sum, of roll and yaw matters
+    if abs(abs(pitch) - math.pi / 2) < 1e-12:  # gimbal lock: only the difference or the sum of roll and yaw matters
         roll, yaw = _angle(float(angles[0] - math.copysign(1.0, pitch) * angles[2]), within), 0.0
     exact = from_rpy([roll, pitch, yaw])
     return make_pose(exact if np.abs(exact - R).max() <= 4 * within else R, T[:3, 3])
 
 
 def _direction(axis: Array, within: float) -> Array:
-    """Return a unit vector with near-zero components set to zero; its angle in a coordinate plane becomes exact."""
+    """Return a unit vector with near-zero components set to zero, and an exact angle in a coordinate plane."""
     kept, exact = np.flatnonzero(np.abs(axis) > within), np.zeros(3)
     if len(kept) == 1:
         exact[kept] = np.sign(axis[kept])
@@ -73,14 +73,14 @@ def _direction(axis: Array, within: float) -> Array:
 
 
 def _inertia(inertia: Array, within: float) -> Array:
-    """Return an inertia without products that are due to a rotation of less than ``within`` about an axis."""
+    """Return an inertia without products of inertia due to a rotation of less than ``within`` (rad) about an axis."""
     moments = np.diag(inertia)
     small = np.abs(inertia) <= within * np.abs(moments[:, None] - moments[None, :])
     return np.where(small & ~np.eye(3, dtype=bool), 0.0, inertia)
 
 
 P = TypeVar("P", Link, Joint)
-LARGEST_SNAP = 1e-2  # rad; larger angles are not rounding errors
+LARGEST_SNAP = 1e-2  # rad; larger differences are not rounding errors
 
 
 def build(
@@ -100,13 +100,13 @@ def build(
     """Return a mechanism with these links, joints and frames.
 
     The root is the only link that is not the child of a joint. ``base="floating"`` adds a free joint named ``root``
-    between it and the world. Links of fixed joints are merged into their parents and remain as frames. Joints keep the
-    given order, except that parents come before children.
+    between the world and the root link. Child links of fixed joints are merged into their parents and remain as frames.
+    Joints keep the given order, except that parents come before children.
 
     ``gravity`` (3,) is in m/s^2, in base axes. ``loops`` are the loop closures, ``active`` the names of the driven
-    coordinates, and ``posture_table`` the positions of named postures. ``source`` is the file name, for messages.
-    Angles within ``snap`` (rad) of multiples of pi/12 become exact. ``allowed_collisions`` are pairs of links or frames
-    that may touch, each with the reason.
+    coordinates, and ``posture_table`` the positions of named postures. ``source`` is the file name for messages. Angles
+    within ``snap`` (rad) of multiples of pi/12 become exact. ``allowed_collisions`` are (link or frame, link or frame,
+    reason) for pairs that may touch.
 
     Example:
         >>> arm = Link("arm", mass=1.0, com=(0.5, 0, 0))
@@ -135,7 +135,7 @@ def build(
     ordered = _with_resolved_followers(_parents_first(root, joints, where), where)
     mechanism, closures = _merge(name, by_name, root, ordered, list(frames), gravity, where), list[Closure]()
     for loop in loops:
-        if isinstance(loop, Loop):  # its ends may be joints, including fixed ones, whose links are now frames
+        if isinstance(loop, Loop):  # its ends may be joints, even fixed ones, whose links are now frames
             mechanism, loop = with_joint_ends(mechanism, loop, joints)
         closures.append(loop)
     if closures or active or posture_table or allowed_collisions:
@@ -152,7 +152,7 @@ def build(
 
 
 def _parts_of(values: Any, kind: type[P], where: str) -> list[P]:
-    """Return links or joints as a list; raise ModelError for anything else."""
+    """Return links or joints as a list; raise ModelError for objects of other types."""
     parts = list(values) if isinstance(values, Iterable) else [values]
     for part in parts:
         if not isinstance(part, kind):
@@ -162,7 +162,7 @@ def _parts_of(values: Any, kind: type[P], where: str) -> list[P]:
 
 
 def _root(links: dict[str, Link], joints: Sequence[Joint], where: str) -> str:
-    """Return the only link that is not the child of a joint; every other link must have one parent joint."""
+    """Return the only link that is not the child of a joint; all other links must have one parent joint."""
     moved_by: dict[str, str] = {}
     for joint in joints:
         for role, link in (("parent", joint.parent), ("child", joint.child)):
@@ -207,9 +207,9 @@ def _parents_first(root: str, joints: Sequence[Joint], where: str) -> list[Joint
 
 
 def _with_resolved_followers(joints: list[Joint], where: str) -> list[Joint]:
-    """Return the joints with resolved chains of followers: each names its leader directly, with multiplied ratios."""
+    """Return the joints with resolved chains of followers: each names its leader directly, with the overall ratio."""
     by_name = {joint.name: joint for joint in joints}
-    known: dict[str, tuple[Joint, float, float]] = {}  # by joint: its leader, and position = ratio q + offset
+    known: dict[str, tuple[Joint, float, float]] = {}  # {joint: (leader, ratio, offset)}, position = ratio q + offset
     for joint in joints:
         chain: dict[str, Joint] = {}
         while joint.follows and joint.name not in known:
@@ -240,7 +240,7 @@ def _with_resolved_followers(joints: list[Joint], where: str) -> list[Joint]:
 
 
 def fixed_at(joint: Joint, position: np.ndarray) -> Joint:
-    """Return a fixed joint that replaces a joint held at a position (nq,)."""
+    """Return a fixed joint that replaces ``joint`` at a constant position (nq,)."""
     R, p = joint.kind.transform(position, joint.pitch)
     moved = joint.placement @ joint.frame @ make_pose(R, p) @ inverse_pose(joint.frame)
     return Joint(joint.name, "fixed", joint.parent, joint.child, moved, source=joint.source)
@@ -255,8 +255,8 @@ def _merge(
     gravity: ArrayLike,
     where: str,
 ) -> Mechanism:
-    """Merge each link of a fixed joint into the moving link (or base) that carries it; it remains as a frame."""
-    carrier = {root: (root, IDENTITY)}  # by link: the link into which it is merged, and its pose there
+    """Merge each link on a fixed joint into the moving link (or base) that carries it, and keep it as a frame."""
+    carrier = {root: (root, IDENTITY)}  # {link: (link into which it is merged, its pose there)}
     members: dict[str, list[str]] = {root: [root]}
     moving = []
     clamps = {joint.parent for joint in joints if joint.flexible is not None}
@@ -313,21 +313,21 @@ def _merge_group(owner: str, group: list[Link], carrier: dict[str, tuple[str, np
             shapes += link.shapes
         else:
             visuals += (changed(item, pose=_moved(pose, item, link)) for item in link.visuals)
-            # They keep the name of the link that is now a frame.
+            # Shapes keep the name of their link, which is now a frame.
             for item in link.shapes:
                 shapes.append(changed(item, pose=_moved(pose, item, link), link=item.link or link.name))
-    # Each link was checked separately, and a sum of physical inertias is physical.
+    # All links were checked, and a sum of physical inertias is physical.
     strict = all(link.strict for link in group)
     return Link(owner, mass, com, inertia, tuple(visuals), strict, group[0].source, tuple(shapes))
 
 
 def _moved(pose: np.ndarray, item: Visual | Shape, link: Link) -> np.ndarray:
-    """Return the pose of a visual or a shape in the axes of the link into which its own link is merged."""
+    """Return the pose of a visual or shape in the axes of the link into which its own link is merged."""
     return frozen_pose(pose @ item.pose, f"link {link.name!r}", "pose", most=MAX_NUMBER)
 
 
 def _warn_if_singular(mechanism: Mechanism, where: str) -> None:
-    """Warn of moving tip links without inertia, which make the mass matrix and forward dynamics singular."""
+    """Warn if moving tip links without inertia make the mass matrix and forward dynamics singular."""
     moving = list(zip(mechanism.links, mechanism.joints, strict=True))
     if len(moving) > 1 and all(_is_massless(*item) for item in moving):
         effect = "inertial and gravity forces are 0 and forward dynamics is singular"
@@ -344,6 +344,6 @@ def _warn_if_singular(mechanism: Mechanism, where: str) -> None:
 
 
 def _is_massless(link: Link, joint: Joint) -> bool:
-    """Return whether neither a link nor a motor that is rigidly geared to it resists acceleration."""
+    """Return whether a link has no inertia, and no rigidly geared motor adds inertia to its joint."""
     driven = joint.motor is not None and not joint.is_elastic
     return not (link.mass or link.inertia.any() or np.any(joint.rotor_inertia) or driven or joint.flexible)

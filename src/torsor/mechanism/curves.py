@@ -1,7 +1,7 @@
 """Functions of one coordinate: polynomials and splines with two derivatives, for numbers and symbols.
 
 The motions of OpenSim joints are polynomials, cubic splines and piecewise linear functions. Each can be written without
-branches as a polynomial plus truncated powers, which is straight beyond the ends of a spline:
+branches as a polynomial plus truncated powers, which extends a spline linearly beyond its ends:
 
     f(q) = p(q) + sum of c max(q - x, 0)^n        n = 1, 2, 3
 """
@@ -26,9 +26,9 @@ from torsor.spatial.vectors import is_symbolic
 
 @dataclass(frozen=True)
 class Curve:
-    """A function: ``polynomial``, highest power first, and truncated ``powers`` (x, factor, exponent).
+    """A function of one coordinate: a ``polynomial``, highest power first, plus ``powers`` (x, factor, exponent).
 
-    Calling it with an array returns the values, the slopes and the second derivatives.
+    Calling it with an array returns values, slopes and second derivatives.
 
     Example:
         >>> value, slope, bend = Curve((2.0, 0.0, 1.0))(np.array([3.0]))
@@ -61,7 +61,7 @@ class Curve:
             value = value * q + coefficient
         for x, factor, n in self.powers:
             over = above(x)
-            step = over > 0 if n < 3 else 1.0  # the derivatives of lower powers are discontinuous
+            step = over > 0 if n < 3 else 1.0  # lower powers have discontinuous derivatives
             value = value + factor * over**n
             slope = slope + factor * n * over ** (n - 1) * (step if n == 1 else 1.0)
             bend = bend + (factor * n * (n - 1) * over ** (n - 2) * step if n > 1 else 0.0)
@@ -69,7 +69,7 @@ class Curve:
 
     @property
     def line(self) -> tuple[float, float] | None:
-        """The slope and the value at 0 if the function is a straight line, else None."""
+        """(slope, value at 0) if the function is a straight line, otherwise None."""
         if self.powers or any(self.polynomial[:-2]):
             return None
         return (0.0, 0.0, *self.polynomial)[-2], (0.0, *self.polynomial)[-1]
@@ -79,16 +79,17 @@ IDENTITY = Curve((1.0, 0.0))
 
 
 def broken_line(x: Array, y: Array) -> Curve:
-    """Return the piecewise linear function through points, extrapolated beyond the ends."""
+    """Return the piecewise linear function through the points (x, y), extrapolated beyond the ends."""
     slopes = np.diff(y) / np.diff(x)
     bends = zip(x[1:-1].tolist(), np.diff(slopes).tolist(), strict=True)
     return Curve((float(slopes[0]), float(y[0] - slopes[0] * x[0])), tuple((at, by, 1) for at, by in bends))
 
 
 def cubic_spline(x: Array, y: Array) -> Curve:
-    """Return the cubic spline through points, like OpenSim's SimmSpline; it is straight beyond its ends.
+    """Return the cubic spline through the points (x, y), extrapolated linearly like OpenSim's SimmSpline.
 
-    Its third derivatives at the ends are those of cubics through four points there (Forsythe, Malcolm and Moler 1977).
+    Its third derivatives at the ends are those of cubics through the four outermost points (Forsythe, Malcolm and Moler
+    1977).
     """
     n, step = len(x), np.diff(x)
     if n < 3:
@@ -110,7 +111,7 @@ def cubic_spline(x: Array, y: Array) -> Curve:
 
 
 def _third(x: Array, y: Array) -> float:
-    """Return the third derivative of the cubic through four points; 0 for three."""
+    """Return the third derivative of the cubic through four points; it is 0 for three points."""
     if len(x) < 4:
         return 0.0
     differences = y
@@ -119,15 +120,15 @@ def _third(x: Array, y: Array) -> float:
     return 6 * float(differences[0])
 
 
-# Joints guided by a curve, such as cams: a rotation or translation x = f(q) by a function of a coordinate.
+# Joints guided by a curve, such as cams: the rotation or translation x = f(q) is a function of a coordinate.
 #
-# With the derivatives f' and f'' of the function, x' = f' q' and x'' = f' q'' + f'' q'^2. Several cams may share one
-# coordinate: the knee of a skeleton rotates and slides by functions of one angle (Rajagopal et al. 2016).
+# With the derivatives f' and f'', x' = f' q' and x'' = f' q'' + f'' q'^2. Several cams may share one coordinate: the
+# knee of a skeleton rotates and slides by functions of one angle (Rajagopal et al. 2016).
 
 
 @dataclass(frozen=True, eq=False)
 class _Guided(JointKind):
-    """A rotation about z or a translation along it by ``outer`` (``inner`` (q))."""
+    """A rotation about z, or a translation along z, by outer(inner(q))."""
 
     inner: Curve = IDENTITY
     outer: Curve = IDENTITY
@@ -150,7 +151,7 @@ class _Guided(JointKind):
         return self._column(self._motion(q)[2] * v[0])
 
     def _column(self, slope: Any) -> Matrix:
-        """Return the motion subspace (6 x 1) of a slope."""
+        """Return the motion subspace (6 x 1) for a slope."""
         return matrix([[slope] if row == (2 if self.turns[0] else 5) else [0] for row in range(6)])
 
     def invisible(self, P: Array) -> Array:
@@ -162,7 +163,7 @@ class Cam(Flexible):
     """Data of a "flexible" joint whose rotation or translation is a function f of its coordinate.
 
     ``turns`` is (True,) for a rotation about the joint axis and (False,) for a translation along it. The function (rad
-    or m) is a polynomial, highest power first, and a sum of truncated ``powers`` (x, factor, n), each of which is
+    or m) is the sum of a polynomial, highest power first, and truncated ``powers`` (x, factor, n), each of which is
     factor * max(q - x, 0)^n (``Curve``). If ``inner_polynomial`` is given, q is that function of the coordinate.
 
     Example:
@@ -204,7 +205,7 @@ class Cam(Flexible):
 
     @cached_property
     def kind(self) -> JointKind:
-        """The kinematics: a rotation about the z axis of the joint, or a translation along it."""
+        """The kinematics: a rotation about the joint's z axis, or a translation along it."""
         inner = _curve(self.inner_polynomial, self.inner_powers)
         outer = _curve(self.polynomial, self.powers)
         return _Guided("flexible", ("",), self.turns, inner=inner, outer=outer)

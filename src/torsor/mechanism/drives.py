@@ -1,4 +1,4 @@
-"""Springs on joints, and motors with rotor inertia, gear and, in elastic joints, a spring after the gear."""
+"""Joint springs, and motors with rotor inertia, a gear and, in elastic joints, a spring after the gear."""
 
 import ast
 import math
@@ -16,15 +16,15 @@ from torsor.base.checks import MAX_NUMBER, direction, name_of, number
 from torsor.base.errors import ModelError, warn
 from torsor.mechanism.part import Part
 
-# Nonlinear stiffness, a function of the deflection x, and friction models, functions of the velocity v, are stored as
-# text so that they can be compared and saved.
+# Nonlinear stiffnesses, which are functions of the deflection x, and friction models, which are functions of the
+# velocity v, are stored as text so that they can be compared and saved.
 #
 # Examples are ``"100 + 500 * x**2"`` and ``"0.4 * sign(v) * exp(-(v / 0.1)**2)"``. A stiffness may be a CasADi
-# expression of one symbol, which is converted to text. The parser allows only arithmetic and the named functions, so
+# expression of one symbol, which is converted to text. The parser allows only arithmetic and the functions below, so
 # files from unknown sources are safe.
 
-PANELS = 12  # of the quadrature in energy_at
-MAX_FUNCTION_LENGTH = 2000  # characters of a function; this also limits nesting and thus the recursion of the parser
+PANELS = 12  # panels of the quadrature in energy_at
+MAX_FUNCTION_LENGTH = 2000  # characters in a function; this also limits the recursion of the parser
 
 _NAMES = ("sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh")  # as in CasADi
 _UNARY: dict[str, Callable[[Any], Any]] = {name: getattr(ca, name) for name in _NAMES} | {"abs": ca.fabs}
@@ -39,7 +39,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 _ALLOWED = f"numbers, x, + - * / **, {', '.join([*_UNARY, *_BINARY])}"
 _FRICTION_ALLOWED = _ALLOWED.replace(" x,", " v,") + ", sign"
 _PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError, ZeroDivisionError, TypeError)
-# The text of each CasADi operation.
+# Text of each CasADi operation.
 _TEXTS: dict[int, str] = {
     ca.OP_ADD: "({} + {})",
     ca.OP_SUB: "({} - {})",
@@ -58,7 +58,7 @@ _TEXTS: dict[int, str] = {
 
 
 def checked_stiffness(value: Any, where: str) -> float | str:
-    """Return a stiffness as a number of 0 or more, or as the text of a function of the deflection x."""
+    """Return a stiffness as a number of 0 or more, or as text that defines a function of the deflection x."""
     if isinstance(value, (ca.SX, str)):
         text = value if isinstance(value, str) else _as_text(value, where)
         if len(text) > MAX_FUNCTION_LENGTH:
@@ -72,7 +72,7 @@ def checked_stiffness(value: Any, where: str) -> float | str:
 
 
 def stiffness_at(stiffness: float | str | ca.SX, x: ca.SX, where: str = "spring") -> Any:
-    """Return the stiffness at a deflection x: a number unchanged, a function as a CasADi expression."""
+    """Return the stiffness at a deflection x; a number is returned unchanged, a function as a CasADi expression."""
     if not isinstance(stiffness, str):
         return stiffness
     try:
@@ -83,7 +83,7 @@ def stiffness_at(stiffness: float | str | ca.SX, x: ca.SX, where: str = "spring"
 
 
 def checked_friction(value: Any, where: str) -> str:
-    """Return the text of a friction force as a function of the velocity v; "" means no friction."""
+    """Return the checked text of a friction force as a function of the velocity v; "" means no friction."""
     if not isinstance(value, str):
         allowed = "text in v, such as '0.4 * sign(v) * exp(-(v / 0.1)**2)'"
         raise ModelError(argument="friction_model", value=value, where=where, allowed=allowed)
@@ -99,7 +99,7 @@ def checked_friction(value: Any, where: str) -> str:
 
 
 def friction_at(model: str, v: ca.SX, smooth: float = 0.0, where: str = "friction") -> Any:
-    """Return the friction force of a model at velocity v; if ``smooth`` is not 0, tanh(v / smooth) replaces sign(v)."""
+    """Return a model's friction force at velocity v; if ``smooth`` is not 0, tanh(v / smooth) replaces sign(v)."""
     sign = (lambda s: ca.tanh(s / smooth)) if smooth else ca.sign
     try:
         return _evaluate(ast.parse(model.strip(), mode="eval").body, {"v": v}, _UNARY | {"sign": sign})
@@ -109,7 +109,7 @@ def friction_at(model: str, v: ca.SX, smooth: float = 0.0, where: str = "frictio
 
 
 def _evaluate(node: ast.expr, symbols: Mapping[str, ca.SX], unary: Mapping[str, Callable[[Any], Any]]) -> Any:
-    """Return the value of a syntax tree with ``symbols``; syntax that is not listed here raises an error."""
+    """Return the value of a syntax tree for ``symbols``; raise ValueError for syntax that is not allowed."""
     match node:
         case ast.Constant(value=float() | int() as constant) if not isinstance(constant, bool):
             return ca.SX(float(constant))
@@ -156,9 +156,10 @@ def _as_text(expression: ca.SX, where: str) -> str:
 
 
 def energy_at(stiffness: float | str | ca.SX, x: ca.SX) -> Any:
-    """Return the energy of a spring at the deflection x: the integral of K(s) s from 0 to x.
+    """Return the energy (J) of a spring at the deflection x: the integral of K(s) s from 0 to x.
 
-    A function K is integrated numerically: exactly for polynomials up to degree 10, to about 1e-4 if it has kinks.
+    A function K is integrated numerically. The result is exact for polynomials up to degree 10, and has a relative
+    error of about 1e-4 if K has kinks.
     """
     if not isinstance(stiffness, str):
         return 0.5 * stiffness * x**2
@@ -175,7 +176,7 @@ class Spring(Part):
     """A spring on a joint: its force is -(K(x) x + D x'), where x is the deflection of the joint from ``rest``.
 
     ``stiffness`` K (N m/rad or N/m) is a number or a function of x: a CasADi expression of one symbol, or text in x.
-    ``damping`` D is in N m s/rad or N s/m, ``rest`` in rad or m.
+    ``damping`` D is in N m s/rad or N s/m, and ``rest`` is in rad or m.
 
     Example:
         >>> Spring(stiffness="100 + 500 * x**2", rest=0.5).rest
@@ -202,7 +203,7 @@ class Motor(Part):
     ``inertia`` (kg m^2) is the inertia of the rotor about its spin axis. Its mass, and its inertia when it does not
     spin, are part of the carrier. ``axis`` is in the carrier's axes. A ``stiffness`` (as in ``Spring``) makes the joint
     elastic: the rotor has its own coordinate, the motor angle theta after the gear, and the spring drives the joint
-    with K(x) x + D x' where x = theta - q. ``coulomb``, ``viscous`` and ``smooth`` define motor friction after the
+    with K(x) x + D x', where x = theta - q. ``coulomb``, ``viscous`` and ``smooth`` define motor friction after the
     gear.
 
     Example:
@@ -245,7 +246,7 @@ class Motor(Part):
 
     @property
     def is_elastic(self) -> bool:
-        """Whether a spring is between the motor and the joint."""
+        """Whether a spring connects the motor to the joint."""
         return self.stiffness is not None
 
     def warn_if_too_heavy(self, joint: str, inertia: NDArray[np.float64]) -> None:
@@ -261,7 +262,7 @@ class Motor(Part):
 def saturated_force(tau: ca.SX, limit: NDArray[np.float64]) -> ca.SX:
     """Return forces (n x 1) clipped to -limit and limit (n,), where inf means no limit; NaN remains NaN.
 
-    CasADi's minimum and maximum, like those of C, would turn NaN into the full force.
+    CasADi's minimum and maximum, like those of C, would turn NaN into the force limit.
     """
     result = [tau[k] for k in range(tau.numel())]
     for k, most in enumerate(limit):

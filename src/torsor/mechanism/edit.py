@@ -1,4 +1,4 @@
-"""Edits of a mechanism, each of which returns a new one: loads, friction, drives, postures, frames, attachments."""
+"""Edits of loads, friction, drives, postures, frames and attachments; each returns a new mechanism."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.spatial import axis_frame, composite, make_pose, move_inertia
 
 M = TypeVar("M", bound=Mechanism)
-ROUNDING = 1e-9  # relative tolerance for the inertias of a motor and of its rotor
+ROUNDING = 1e-9  # relative tolerance for comparing the inertia of a motor with that of its rotor
 
 
 def with_payload(robot: M, link: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: Maybe = None) -> M:
     """Return a copy with a payload on a link or frame: mass (kg), centre of mass (m), inertia about it (kg m^2).
 
-    ``com`` and ``inertia`` (3 x 3) are in the axes of that link or frame.
+    ``com`` (3,) and ``inertia`` (3 x 3) are in the axes of the link or frame.
 
     Example:
         >>> torsor.library.two_link().with_payload("link2", 1.5).links[1].mass
@@ -57,9 +57,10 @@ def _with_body(robot: M, link: int, body: tuple[float, Array, Array]) -> M:
 class MotorBody:
     """The body of a motor whose rotor does not spin, from checked arguments of ``with_motor``.
 
-    ``mass`` is the mass of stator and rotor. ``place`` is the centre of mass (3,) or the pose (4 x 4) of the motor
-    frame, whose z is the spin axis, in the axes of the carrier. ``moments`` is the inertia about the centre of mass: 3
-    principal moments in the motor frame, or 3 x 3 in that frame (in the axes of the carrier if ``place`` is a point).
+    ``mass`` (kg) is the mass of stator and rotor. ``place``, in the carrier's axes, is the centre of mass (3,) or the
+    pose (4 x 4) of the motor frame, whose z axis is the spin axis. ``moments`` (kg m^2) are 3 principal moments of
+    inertia about the centre of mass in the motor frame, or the inertia (3 x 3) in that frame (in the carrier's axes if
+    ``place`` is a point).
     """
 
     def __init__(self, where: str, mass: float, place: Maybe, moments: Maybe):
@@ -80,20 +81,20 @@ class MotorBody:
         self.moments = None if moments is None else frozen_array(moments, shape, where, "moments")
 
     def added_to(self, robot: M, place: Place, motor: Motor) -> M:
-        """Return a copy with the body on the carrier of its motor; ``place`` is in the axes of the carrier."""
+        """Return a copy of the robot with the body added to the motor's carrier; ``place`` is in its axes."""
         if not self.mass:
             return robot
-        # By default the rotor is a disc, the rest a point.
+        # By default, the rotor is a disc and the rest a point mass.
         moments = motor.inertia * np.array([0.5, 0.5, 1.0]) if self.moments is None else self.moments
         at, inertia = place.pose @ self.pose, np.diag(moments) if moments.ndim == 1 else moments
-        if self.moments is None or (moments.ndim == 1 and not self.has_axis):  # in axes whose z is the spin axis
+        if self.moments is None or (moments.ndim == 1 and not self.has_axis):  # in axes with the spin axis as z
             if abs(moments[0] - moments[1]) > ROUNDING * max(moments[:2]):
                 message = f"the moments {shortened(moments)} about two axes normal to the spin axis differ"
                 fix = "pass place as a pose (4 x 4) with these axes and z as the spin axis, or moments as 3 x 3"
                 raise ModelError(message, where=self.where, allowed="equal moments if place is a point", fix=fix)
             at = make_pose(axis_frame(motor.axis), at[:3, 3])
         body = Link("motor", self.mass, np.zeros(3), inertia, source=self.where)
-        axis = at[:3, :3].T @ motor.axis  # ``motor.axis`` is in the axes of the link
+        axis = at[:3, :3].T @ motor.axis  # ``motor.axis`` is in link axes
         whole = float(axis @ inertia @ axis)
         if motor.inertia > whole * (1 + ROUNDING):
             rotor = f"but its rotor alone has {motor.inertia:.6g}"
@@ -104,7 +105,7 @@ class MotorBody:
 
 
 PARALLEL_TOLERANCE = 1e-12  # rounding error of the cosine of the angle between two axes
-SAME_INERTIA = 1e-6  # relative difference of reflected inertias; larger differences are not rounding errors
+SAME_INERTIA = 1e-6  # relative difference above which two reflected inertias are not equal up to rounding
 
 
 def _with_joint(robot: M, name: str, change: Callable[[Joint], Joint]) -> M:
@@ -123,11 +124,11 @@ def with_friction(
     """Return a copy with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m).
 
     If no joint is given, the friction applies to all joints. A single number applies to all except free joints, because
-    a floating base has no bearing. An array has one entry per joint velocity; motors of elastic joints are not
-    included, and joints that follow others keep their friction. None leaves a value unchanged. ``smooth`` (rad/s or
-    m/s) replaces sign(v) with tanh(v / smooth); 0 is Coulomb friction. ``friction_model`` is an additional friction
-    force as a function of the joint velocity v, written as text; "" removes it. The joint name "joint/motor" selects
-    the friction of the joint's motor, after the gear.
+    a floating base has no bearing. An array has one entry per joint velocity; it does not include the motors of elastic
+    joints, and joints that follow others keep their friction. None leaves a value unchanged. If ``smooth`` (rad/s or
+    m/s) is not 0, tanh(v / smooth) replaces sign(v). ``friction_model`` is text that defines an additional friction
+    force as a function of the joint velocity v; "" removes it. The joint name "joint/motor" selects the friction of the
+    joint's motor, after the gear.
 
     Example:
         >>> robot = torsor.library.two_link().with_friction("joint1", coulomb=2.0, viscous=0.5)
@@ -187,8 +188,8 @@ def with_spring(robot: M, joint: str, stiffness: Any, damping: float = 0.0, rest
     """Return a copy with a spring on a joint, which pulls it back with K(x) x + D x', where x = q - rest.
 
     ``stiffness`` K (N m/rad or N/m) is a number or a function: a CasADi expression of one symbol, the deflection, or
-    text in x. ``damping`` D is in N m s/rad or N s/m, ``rest`` in rad or m. Zero stiffness and damping
-    remove the spring. See Khalil 2010, section 6.
+    text in x. ``damping`` D is in N m s/rad or N s/m, and ``rest`` is in rad or m. If stiffness and damping are zero,
+    the spring is removed. See Khalil 2010, section 6.
 
     Example:
         >>> robot = torsor.library.two_link().with_spring("joint2", 100.0, rest=0.1)
@@ -226,12 +227,12 @@ def with_motor(
     - ``inertia`` (kg m^2): inertia of the rotor about its spin axis. The mass of the rotor, and its inertia when it
       does not spin, belong to the link that carries it.
     - ``mass`` (kg, stator and rotor): added to the carrier at ``place``, unless the carrier already includes it.
-    - ``place``: the motor's centre of mass in the carrier's axes (3,), or the pose (4 x 4) of a frame there whose z is
-      the spin axis.
-    - ``moments``: inertia of the motor at rest about its centre of mass: two moments normal to the spin axis and one
-      about it, or 3 x 3 in the axes of ``place``. The default is a disc with the rotor's inertia.
-    - ``carrier``: the link (or a frame on it, or the base) that carries the motor; by default the parent link of the
-      joint.
+    - ``place``: the motor's centre of mass (3,) in the carrier's axes, or the pose (4 x 4) of a frame at this point
+      whose z axis is the spin axis.
+    - ``moments`` (kg m^2): inertia about the centre of mass of the motor at rest: two moments normal to the spin axis
+      and one about it, or 3 x 3 in the axes of ``place``. The default is that of a disc with the rotor's inertia.
+    - ``carrier``: the link (or a frame on it, or the base) that carries the motor; the default is the parent link of
+      the joint.
     - ``axis``: the spin axis in the carrier's axes; the default is the axis of the joint.
     - ``stiffness`` (a number or a function, as in ``with_spring``): makes the joint elastic. The motor gets its own
       coordinate "joint/motor", its angle theta after the gear, and pulls the joint with K(x) x + D x', where x = theta
@@ -280,13 +281,13 @@ def with_motor(
 
 
 def _axis_seen_from(robot: Mechanism, joint: Joint, carrier: int) -> NDArray[np.float64]:
-    """Return the axis (3,) of a joint in the axes of a link; raise ModelError if it moves there.
+    """Return the axis (3,) of a joint in the axes of a link; raise ModelError if it is not constant in these axes.
 
-    On the base (-1), which does not rotate, the axis of a rotor has no influence on forces, so the axis in the
-    neutral position is used.
+    The base (-1) does not rotate, so the axis of a rotor on it does not affect forces, and the axis in the neutral
+    position is used.
     """
     start = robot.joints.index(joint)
-    direction = joint.axis  # in the child's axes; the rotation of the joint does not change it
+    direction = joint.axis  # in the child's axes; the joint's rotation does not change it
     rising, falling = lineage(robot, start), lineage(robot, carrier)
     up = [link for link in rising if link not in falling]
     for k in [*up, *reversed([link for link in falling if link not in rising])]:
@@ -322,12 +323,12 @@ def with_motor_held(robot: M, name: str, value: ArrayLike) -> M:
         raise ModelError(message, value=joint.name, where=robot.name, fix="fix the joint itself")
     at = np.asarray(value, dtype=object)
     angle = float(frozen_array(at.item() if at.size == 1 else value, (), f"{robot.name}: {name!r}", "value"))
-    # The stiffness function of a motor is in theta - q, that of a joint's spring in q - rest.
+    # The stiffness of a motor is a function of theta - q, that of a joint's spring a function of q - rest.
     spring = Spring(stiffness_at(motor.stiffness, -ca.SX.sym("x")), motor.damping, angle)
     return _with_joint(robot, joint.name, lambda old: replace(old, motor=None, spring=spring))
 
 
-# Fields that a joint of another type cannot keep, because their values have other units or another length.
+# Fields that a joint of another type cannot keep, because their values have different units or lengths.
 _LOST_LIMITS: dict[str, Any] = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
 _LOST_LIMITS |= dict.fromkeys(("coulomb", "viscous", "rotor_inertia", "smooth", "offset", "pitch"), 0.0)
 _LOST_LIMITS |= {"ratio": 1.0, "friction_model": ""}
@@ -336,8 +337,8 @@ _LOST_LIMITS |= {"ratio": 1.0, "friction_model": ""}
 def with_joint_type(robot: M, name: str, type: str) -> M:
     """Return a copy with a joint of another type, at the same place and with the same axis.
 
-    Limits, friction and rotor inertia then have other units and are dropped with a warning, except between revolute and
-    continuous joints. If the new joint has several coordinates, they are named ``name/wx`` and so on.
+    Limits, friction and rotor inertia would have other units, so they are dropped with a warning, except between
+    revolute and continuous joints. If the new joint has several coordinates, they are named ``name/wx`` and so on.
 
     Example:
         >>> robot = torsor.library.planar_chain(2).with_joint_type("joint2", "spherical")
@@ -368,7 +369,7 @@ def with_joint_type(robot: M, name: str, type: str) -> M:
     active = [item for old in robot.active for item in (new.velocity_names if old in coordinates else (old,))]
     joints = tuple(new if item is joint else item for item in robot.joints)
     postures = robot.posture_table
-    if {joint.type, type} != {"revolute", "continuous"}:  # the positions have a different meaning
+    if {joint.type, type} != {"revolute", "continuous"}:  # positions then have a different meaning
         coordinates = set(joint.position_names)
         postures = {name: {key: x for key, x in q.items() if key not in coordinates} for name, q in postures.items()}
         if postures != robot.posture_table:
@@ -377,8 +378,8 @@ def with_joint_type(robot: M, name: str, type: str) -> M:
 
 
 def _changed(joint: Joint, type: str, where: str) -> Joint:
-    """Return the joint with another type; a warning names the numbers that are lost."""
-    if {joint.type, type} == {"revolute", "continuous"}:  # the same motion
+    """Return the joint with another type, and warn of fields that are lost."""
+    if {joint.type, type} == {"revolute", "continuous"}:  # both have the same motion
         return replace(joint, type=type)
     lost = [key for key, plain in _LOST_LIMITS.items() if np.any(np.asarray(getattr(joint, key)) != plain)]
     if lost:
@@ -390,7 +391,7 @@ def _changed(joint: Joint, type: str, where: str) -> Joint:
 def with_posture(robot: M, name: str, q: ArrayLike) -> M:
     """Return a copy with a named configuration q (nq,), which appears in ``robot.postures`` and in TOML and MJCF files.
 
-    Positions are stored by name. After an edit, a posture keeps its remaining positions, and new positions are neutral.
+    Positions are stored by name. After an edit, remaining positions of a posture are kept, and new ones are neutral.
 
     Example:
         >>> robot = torsor.library.two_link().with_posture("home", [0.3, -1.2])
@@ -417,11 +418,11 @@ def without_posture(robot: M, name: str) -> M:
 
 
 def rebuilt(robot: M, links: list[Link], joints: list[Joint], frames: list[Frame], **changes: Any) -> M:
-    """Return a copy with other links, joints and frames, sorted and merged by ``build``."""
+    """Return a copy with other links, joints and frames, which ``build`` sorts and merges."""
     kept = {key: getattr(robot, key) for key in ("loops", "active", "posture_table", "allowed_collisions")}
     settings: dict[str, Any] = {"name": robot.name, "gravity": robot.gravity, **kept} | changes
     built = build(links=links, joints=joints, frames=frames, **settings)
-    # Other fields of the object, such as the target of a Robot, are kept.
+    # Other fields of the object, such as the target of a Robot, are unchanged.
     return replace(robot, **{field.name: getattr(built, field.name) for field in fields(Mechanism)})
 
 
@@ -441,10 +442,11 @@ def with_frame(robot: M, name: str, link: str, pose: ArrayLike) -> M:
 
 
 def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
-    """Return a copy with a joint fixed at ``value``: (nq,) numbers, or one for a joint with one coordinate.
+    """Return a copy with a joint fixed at ``value`` (nq,), or a single number for a joint with one coordinate.
 
     Joints that follow it are fixed too. The links that they moved are merged into their parents and remain as frames. A
-    motor is fixed with its joint. An elastic joint whose motor is fixed ("elbow/motor") still moves on its spring.
+    motor is fixed with its joint. If only the motor of an elastic joint is fixed ("elbow/motor"), the joint still moves
+    on its spring.
 
     Example:
         >>> robot = torsor.library.two_link().fix("joint2", 0.5)
@@ -471,10 +473,10 @@ def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
 
 
 def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
-    """Return this robot with another one attached, whose base is welded to a link or frame of this robot.
+    """Return a copy with another robot attached, whose base is welded to a link or frame.
 
-    ``prefix`` is prepended to the names of the other's links, joints, frames and postures, to avoid name clashes.
-    Postures with the same name are merged, with the positions of both robots.
+    ``prefix`` is prepended to the names of the other robot's links, joints, frames and postures to avoid clashes.
+    Postures with the same name are merged and contain the positions of both robots.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -506,7 +508,7 @@ def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
     loops = [*robot.loops, *(renamed(loop, prefixed) for loop in other.loops)]
     active = [*robot.active, *map(prefixed, other.active)]
     postures = dict(robot.posture_table)
-    for posture, q in other.posture_table.items():  # if both have it, one posture has the positions of both
+    for posture, q in other.posture_table.items():  # postures with the same name are merged
         added = {prefixed(key): x for key, x in q.items()}
         postures[prefixed(posture)] = {**postures.get(prefixed(posture), {}), **added}
     allowed = ((prefixed(a), prefixed(b), reason) for a, b, reason in other.allowed_collisions)
@@ -518,7 +520,7 @@ def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
 def subtree(robot: M, link: str | int) -> M:
     """Return the part of the robot that a moving link carries, including the link and its joint.
 
-    The base of the new robot is an empty link in place of the old parent. Gravity keeps its components.
+    The base of the new robot is an empty link in place of the old parent. The components of gravity are unchanged.
 
     Example:
         >>> torsor.library.stanford().subtree("link4").joint_names

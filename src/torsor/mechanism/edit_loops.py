@@ -19,7 +19,7 @@ from torsor.mechanism.parts import Frame, Joint
 from torsor.spatial import axis_frame, make_pose
 
 M = TypeVar("M", bound=Mechanism)
-_PARALLEL_TOLERANCE = 1e-3  # sine of the angle between two axes: larger values are not rounding errors in a file
+_PARALLEL_TOLERANCE = 1e-3  # sine of the angle between parallel axes; larger values are not rounding errors in files
 
 
 def with_loop(
@@ -27,11 +27,11 @@ def with_loop(
 ) -> M:
     """Return a copy with a loop: a cut joint between two links or frames.
 
-    The name of a joint refers to the frame of the link that it moves, with the origin at the joint. ``kind`` is weld,
+    A joint name refers to the frame of the link that it moves, with the origin at the joint. ``kind`` is weld,
     revolute, prismatic, cylindrical, universal, spherical, planar or rod (massless, with two ball joints ``length``
-    apart, in m). Axes are the z axes of the frames. For a revolute joint they must point the same way, and the origins
-    must coincide. ``axis`` (3) selects another axis, in the axes of each of the two frames: frames "name/a" and
-    "name/b" are created with that axis as z.
+    apart, in m). The joint axes are the z axes of the frames. For a revolute joint they must point in the same
+    direction, and the origins must coincide. ``axis`` (3) selects another axis, in the axes of each of the two frames:
+    frames "name/a" and "name/b" are created with that axis as z.
 
     Example:
         >>> chain = torsor.library.planar_chain(3).with_frame("tip", "link3", torsor.spatial.make_pose(p=[1, 0, 0]))
@@ -56,8 +56,8 @@ def with_loop(
 
 
 def _check_hinges(robot: Mechanism, loop: Loop) -> None:
-    """Raise ModelError if the z axes of a revolute loop are not along parallel hinges: it would weld its ends."""
-    # Hinges that are parallel in one position are parallel in all. All joints are at zero here.
+    """Raise ModelError if the z axes of a revolute loop are not along its parallel hinges, which welds its ends."""
+    # Hinges that are parallel in one position are parallel in all, so they are compared with all joints at zero.
     ends, turns = [robot.place(end) for end in (loop.a, loop.b)], [np.eye(3)]
     for parent, joint in zip(robot.parents, robot.joints, strict=True):
         turns.append(turns[parent + 1] @ joint.placement[:3, :3])
@@ -81,13 +81,13 @@ def _check_hinges(robot: Mechanism, loop: Loop) -> None:
 
 
 def with_joint_ends(robot: M, loop: Loop, joints: Iterable[Joint]) -> tuple[M, Loop]:
-    """Return a loop whose ends are links and frames, and the robot with the frames that this needs.
+    """Return the robot with a frame for each joint that is an end of a loop, and the loop between links and frames.
 
-    The name of a joint refers to the frame of the link that it moves, with the origin at the joint's point.
+    A joint name refers to the frame of the link that it moves, with the origin at the joint's point.
     """
     by_name, ends = {joint.name: joint for joint in joints}, {"a": loop.a, "b": loop.b}
     for side, end in ends.items():
-        if end in robot.places or end not in by_name:  # the robot raises ModelError for anything else
+        if end in robot.places or end not in by_name:  # the robot raises ModelError for unknown names
             continue
         joint, place = by_name[end], robot.place(by_name[end].child)
         ends[side] = joint.child
@@ -112,9 +112,9 @@ def with_wheel(
     """Return a copy with a wheel: a link or frame in rolling contact with the ground, the plane z = 0 of the base.
 
     ``kind`` is wheel, omni, edge, ball or skid (see ``torsor.Wheel``), and ``radius`` is in m. ``point`` (3), in m, is
-    the centre and ``axis`` (3) the axle, both in the axes of the link; the default axle is its z axis. The frame
-    "name/axle" is created there. ``roller`` (rad) is the angle of the rollers of an omni wheel. ``ground`` is the
-    ground frame if it is not the base.
+    the centre and ``axis`` (3) the axle, both in link axes; the default axle is the z axis. They define the new frame
+    "name/axle". ``roller`` (rad) is the roller angle of an omni wheel. ``ground`` is the ground frame if it is not the
+    base.
 
     Example:
         >>> torsor.library.eel(3).with_wheel("keel", "link3", kind="edge", axis=(0, 1, 0)).closed.mobility().dof
@@ -154,8 +154,8 @@ def without_loop(robot: M, name: str) -> M:
 def with_active(robot: M, names: Sequence[str]) -> M:
     """Return a copy with other active (driven) coordinates, in that order.
 
-    The name of a joint refers to all its coordinates. For forces and accelerations of the closed mechanism,
-    coordinates that move without a drive, such as a floating base, must be named too.
+    A joint name refers to all coordinates of the joint. For forces and accelerations of the closed mechanism,
+    coordinates that move without a drive, such as a floating base, must be included.
 
     Example:
         >>> torsor.library.two_link().with_active(["joint2"]).active
@@ -168,7 +168,7 @@ def with_active(robot: M, names: Sequence[str]) -> M:
 
 
 def without_coordinates(robot: M, joint: Joint) -> dict[str, Any]:
-    """Return loops and active coordinates for a robot in which a joint is fixed."""
+    """Return the loops and active coordinates of a robot after fixing a joint."""
     coupling = coupling_of(robot, joint)
     if coupling is not None:
         fix = f"open it first: robot.without_loop({coupling!r})"
@@ -198,5 +198,5 @@ def loops_of(robot: M, places: Collection[str], joints: Sequence[Joint]) -> dict
 
 
 def _names(joint: Joint) -> tuple[str, ...]:
-    """Return the names of all coordinates of a joint, including the motor coordinate."""
+    """Return the names of all coordinates of a joint, including its motor coordinate."""
     return (*joint.velocity_names, *([f"{joint.name}/motor"] if joint.is_elastic else []))

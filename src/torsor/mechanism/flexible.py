@@ -1,14 +1,14 @@
-"""Flexible links: the shape of a link is a function of a few coordinates eta, the coordinates of a "flexible" joint.
+"""Flexible links: the shape of a link is a function of a few coordinates eta of a "flexible" joint.
 
-The joint connects the clamped end of the link to its tip. Its data define the motion of the tip with eta, and the
-stiffness, which determines the elastic energy of a shape. ``Modes`` are assumed modes (floating frame of reference): a
-point at r moves to
+The joint connects the clamped end of the link to its tip. Its data define how the tip moves with eta, and the stiffness
+that determines the elastic energy of a shape. ``Modes`` are assumed modes (floating frame of reference): a point at r
+moves to
 
     r + Phi eta + eta^T Gamma eta / 2
 
-with mode shapes Phi and second-order displacements Gamma. A beam that bends keeps its length, so its points move back
-towards the clamped end. The mass of the link is integrated over its nodes once, in ``dynamics``. Rods with strain
-modes (``RodSection``) are the second kind.
+with mode shapes Phi and second-order displacements Gamma. A bending beam keeps its length, so its points move towards
+the clamped end. The mass of the link is integrated over its nodes once, in ``dynamics``. The second kind of flexible
+link is a rod with strain modes (``RodSection``).
 """
 
 from dataclasses import dataclass, field, fields
@@ -28,7 +28,7 @@ from torsor.mechanism.part import Part
 from torsor.spatial import Matrix, Vector, ad, axis_frame, exp_se3, from_quaternion, matrix, right_jacobian, skew, stack
 from torsor.spatial.vectors import is_symbolic
 
-# Smallest allowed eigenvalue of the modal mass matrix, scaled to a unit diagonal; below it, modes are dependent.
+# Eigenvalue of the modal mass matrix, scaled to a unit diagonal, below which modes are dependent.
 INDEPENDENT = 1e-10
 
 
@@ -36,28 +36,28 @@ class Flexible(Part):
     """Data of a joint of type "flexible": the ``kind``, ``stiffness`` and ``damping`` (n, n) of its coordinates."""
 
     def numbers(self) -> list[Array]:
-        """Return all numbers in order; objects with equal numbers have equal functions."""
+        """Return all numbers in order; objects with equal numbers have the same kinematics."""
         values = (getattr(self, item.name) for item in fields(self) if item.compare)  # type: ignore[arg-type]
         return [np.asarray(value, dtype=float) for value in values]
 
     @property
     def kind(self) -> JointKind:
-        """The kinematics from the clamped end or previous section to the tip or section itself."""
+        """The kinematics from the clamped end to the tip, or from the previous section to this one."""
         raise NotImplementedError
 
     @property
     def stiffness_matrix(self) -> Array:
-        """The symmetric matrix K (n x n) of the elastic energy eta^T K eta / 2: zero for a rigid part."""
+        """Symmetric matrix K (n x n) of the elastic energy eta^T K eta / 2; zero for a rigid part."""
         return np.zeros((self.kind.nv, self.kind.nv))
 
     @property
     def damping_matrix(self) -> Array:
-        """The symmetric matrix D (n x n) of the damping forces D eta'."""
+        """Symmetric matrix D (n x n) of the damping forces D eta'."""
         return np.zeros((self.kind.nv, self.kind.nv))
 
 
 def numbers_like(x: Vector, values: Array) -> Matrix:
-    """Return numbers as CasADi numbers if x is a symbol, so that products with x are folded."""
+    """Return numbers as CasADi numbers if x is symbolic, so that products with zeros and ones are simplified."""
     return ca.densify(ca.SX(values)) if is_symbolic(x) else values
 
 
@@ -72,7 +72,7 @@ def _displacement(first: Array, second: Array, q: Vector) -> Vector:
 
 
 def _form(second: Array, v: Vector) -> Vector:
-    """Return v^T second v (3), with each pair of coordinates once."""
+    """Return v^T second v (3), computing each pair of coordinates once."""
     pairs = [np.hstack([2 * second[:, k, :k], second[:, k, k : k + 1]]) for k in range(second.shape[2])]
     return sum((numbers_like(v, pair) @ v[: k + 1] * v[k] for k, pair in enumerate(pairs)), start=0 * v[0])
 
@@ -83,7 +83,7 @@ def _rows(angular: Matrix, linear: Matrix) -> Matrix:
 
 @dataclass(frozen=True, eq=False)
 class _Slide(JointKind):
-    """The displacement ``first`` q + q^T ``second`` q / 2 of the tip, in the axes of the clamped end; no rotation."""
+    """The displacement ``first`` q + q^T ``second`` q / 2 of the tip without rotation, in the clamped end's axes."""
 
     _invisible = (0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)  # as for a prismatic joint
     first: Array = field(default_factory=lambda: np.zeros((3, 0)))
@@ -105,9 +105,10 @@ class _Slide(JointKind):
 
 @dataclass(frozen=True, eq=False)
 class _Hinge(JointKind):
-    """The rotation of the tip about the joint axis by 2 atan(x), x = ``slopes`` . q / 2: bending in one plane.
+    """Bending in one plane: a rotation of the tip about the joint axis by 2 atan(x), x = ``slopes`` . q / 2.
 
-    To second order the angle is ``slopes`` . q. Sine and cosine are rational in x, which takes a tenth of the time.
+    To second order, the angle is ``slopes`` . q. Its sine and cosine are rational functions of x, which take a tenth of
+    the time of trigonometric functions.
     """
 
     _invisible = (3, 3), (2, 3), (2, 2)  # as for a revolute joint
@@ -143,9 +144,9 @@ class _Hinge(JointKind):
 
 @dataclass(frozen=True, eq=False)
 class _Turn(JointKind):
-    """The rotation of the tip by the Gibbs vector theta = ``first`` q + q^T ``second`` q / 2: no sine, no cosine.
+    """The rotation of the tip by the Gibbs vector theta = ``first`` q + q^T ``second`` q / 2, without trigonometry.
 
-    A Gibbs vector is 2 tan(angle / 2) times the axis: to second order, the rotation vector.
+    A Gibbs vector is 2 tan(angle / 2) times the axis. To second order, it equals the rotation vector.
     """
 
     _invisible = ((3, 3),)  # as for a spherical joint
@@ -156,10 +157,10 @@ class _Turn(JointKind):
         """Return x = theta / 2, its derivative X (3 x n), and 2 / (1 + x^2)."""
         halves = self.first / 2, self.second / 2
         half = _displacement(*halves, q)
-        return half, _slope(*halves, q), 2 / (half.T @ half + 1)  # as from_quaternion writes it
+        return half, _slope(*halves, q), 2 / (half.T @ half + 1)  # the same form as in from_quaternion
 
     def _turned(self, q: Vector) -> tuple[Matrix, Matrix]:
-        """Return X and x x X, scaled: their difference is S in the moved axes, their sum is S in the previous axes."""
+        """Return X and x x X, scaled: S is their difference in the moved axes and their sum in the previous axes."""
         half, slope, scale = self._half(q)
         return slope * scale, skew(half) @ slope * scale
 
@@ -184,7 +185,7 @@ class _Turn(JointKind):
     def bias(self, q: Vector, v: Vector, pitch: float) -> Vector:
         half, slope, scale = self._half(q)
         rate, change = slope @ v, _form(self.second / 2, v)
-        change = change - rate * (scale * (half.T @ rate))  # the scale changes too
+        change = change - rate * (scale * (half.T @ rate))  # due to the change of scale
         return stack((change - skew(half) @ change) * scale, np.zeros(3))
 
 
@@ -203,7 +204,7 @@ class TipTurn(Flexible):
 
     @cached_property
     def kind(self) -> JointKind:
-        """A hinge if the tip turns only about the z axis of the joint, otherwise a general rotation."""
+        """A hinge if the tip rotates only about the joint's z axis, otherwise a general rotation."""
         kind = "flexible", tuple(str(k + 1) for k in range(len(self.turns))), self.turns
         if self.first[:2].any() or self.second.any():
             return _Turn(*kind, first=self.first, second=self.second)
@@ -214,12 +215,12 @@ class TipTurn(Flexible):
 class Modes(Flexible):
     """Assumed modes of a link: N nodes with masses, n mode shapes and their stiffness, in the axes of the clamped end.
 
-    ``positions`` (N, 3), in m, are those at rest; the last node is the tip, to which the following links are attached.
-    ``masses`` (N,), in kg, and ``inertias`` (N, 3, 3), in kg m^2, belong to the nodes (for a beam: quadrature weights).
-    A unit of coordinate k displaces node i by ``shapes[i, :, k]`` (m) and rotates it by ``rotations[i, :, k]`` (rad).
-    Each pair of coordinates displaces it by a further ``second[i, :, k, l]`` / 2. ``tip_second`` (3, n, n) is the
-    second-order rotation of the tip. ``stiffness`` and ``damping`` are matrices (n, n), or their diagonals (n,).
-    ``turns`` marks the coordinates that are angles; the others are in m.
+    ``positions`` (N, 3), in m, are the node positions at rest; the last node is the tip, to which the following links
+    are attached. ``masses`` (N,), in kg, and ``inertias`` (N, 3, 3), in kg m^2, belong to the nodes (for a beam, to the
+    quadrature points). A unit of coordinate k displaces node i by ``shapes[i, :, k]`` (m) and rotates it by
+    ``rotations[i, :, k]`` (rad). Each pair of coordinates adds the displacement ``second[i, :, k, l]`` / 2.
+    ``tip_second`` (3, n, n) is the second-order rotation of the tip. ``stiffness`` and ``damping`` are matrices (n, n)
+    or their diagonals (n,). ``turns`` marks the coordinates that are angles; the others are in m.
 
     Example:
         >>> x = np.array([[0.5, 0, 0], [1.0, 0, 0]])
@@ -283,11 +284,11 @@ class Modes(Flexible):
         moving = np.einsum("i,ixk,ixl->kl", self.masses, self.shapes, self.shapes)
         M = moving + np.einsum("ixk,ixy,iyl->kl", self.rotations, inertias, self.rotations)
         scale = np.sqrt(np.abs(np.outer(M.diagonal(), M.diagonal())))
-        return np.where(np.abs(M) <= 1e-13 * scale, 0.0, M)  # makes orthogonal modes free of rounding errors
+        return np.where(np.abs(M) <= 1e-13 * scale, 0.0, M)  # removes rounding errors for orthogonal modes
 
     @property
     def frequencies(self) -> Array:
-        """Natural frequencies (n,), in rad/s, with the clamped end at rest and a free tip, in increasing order.
+        """Natural frequencies (n,), in rad/s, in increasing order, for a fixed clamped end and a free tip.
 
         Example:
             >>> import torsor
@@ -315,7 +316,7 @@ class Modes(Flexible):
         return _Slide("flexible", names, self.turns, first=self.shapes[-1], second=np.asarray(self.second)[-1])
 
     def turn(self) -> tuple[TipTurn, Array]:
-        """Return the rotation of the tip, and its axis (3,) if there is only one, otherwise the z axis."""
+        """Return the rotation of the tip, and the joint axis (3,): the only rotation axis, otherwise z."""
         first, second, z = self.rotations[-1], np.asarray(self.tip_second), np.array([0.0, 0.0, 1.0])
         largest = first[:, np.argmax(np.linalg.norm(first, axis=0))]
         sign = np.sign(largest[np.argmax(np.abs(largest))])  # prefer x, y, z to -x, -y, -z
@@ -328,17 +329,17 @@ class Modes(Flexible):
 
     @property
     def stiffness_matrix(self) -> Array:
-        """The matrix K (n x n) of the elastic energy eta^T K eta / 2."""
+        """Matrix K (n x n) of the elastic energy eta^T K eta / 2."""
         return np.asarray(self.stiffness)
 
     @property
     def damping_matrix(self) -> Array:
-        """The matrix D (n x n) of the damping forces D eta'."""
+        """Matrix D (n x n) of the damping forces D eta'."""
         return np.asarray(self.damping)
 
 
 def _check_pairs(modes: Modes, where: str) -> None:
-    """Raise ModelError unless second-order displacements are symmetric and the node inertias physical."""
+    """Raise ModelError unless second-order displacements are symmetric and node inertias are physical."""
     for name in ("second", "tip_second"):
         values = getattr(modes, name)
         if np.abs(values - values.swapaxes(-1, -2)).max(initial=0.0) > 1e-9 * np.abs(values).max(initial=0.0):
@@ -353,7 +354,7 @@ def _check_pairs(modes: Modes, where: str) -> None:
 
 
 def _elastic(value: ArrayLike, n: int, where: str, what: str, or_zero: bool = False) -> Array:
-    """Return a stiffness or damping as a symmetric matrix (n, n), positive definite or, for a damping, semidefinite."""
+    """Return a stiffness or damping as a symmetric matrix (n, n), positive definite (semidefinite for a damping)."""
     if np.ndim(np.asarray(value, dtype=object)) < 2:
         diagonal = positive_vector(value, n, where, what, or_zero=or_zero)
         return frozen_array(np.diag(diagonal), (n, n), where, what, most=MAX_NUMBER)
@@ -365,21 +366,21 @@ def _elastic(value: ArrayLike, n: int, where: str, what: str, or_zero: bool = Fa
     return frozen_array((A + A.T) / 2, (n, n), where, what)
 
 
-# Rods with strain modes: the strain along a rod is a sum of polynomials; poses of its sections follow by integration.
+# Rods with strain modes: the strain along a rod is a sum of polynomials, and integrating it gives the section poses.
 #
 # A section at s has the pose g(s) with g' = g xi^, where the strain xi = (curvatures about x, y, z; stretch and shear)
-# is linear in the coordinates: xi(s) = xi_0 + B(s) q. Between two sections the pose changes by exp(Omega^) with the
-# Magnus expansion of order 6 (Blanes, Casas, Oteo and Ros 2009) at three Gauss points; a constant strain is exact. A
-# rod is therefore a chain of small rigid bodies that share the coordinates q, for any curvature (Boyer, Porez and
-# Khalil 2006; Renda, Boyer, Dias and Seneviratne 2018).
+# is linear in the coordinates: xi(s) = xi_0 + B(s) q. Between two sections, the pose changes by exp(Omega^), where
+# Omega is the Magnus expansion of order 6 (Blanes, Casas, Oteo and Ros 2009) at three Gauss points. For a constant
+# strain it is exact. For any curvature, a rod is thus a chain of small rigid bodies that share the coordinates q
+# (Boyer, Porez and Khalil 2006; Renda, Boyer, Dias and Seneviratne 2018).
 
 STRAINS = {"y": 2, "z": 1, "x": 0, "s": 3}
-"""Strains by the letters in coordinate names: bending along y and z, torsion, stretch; and their components."""
-MAX_MODES = 100  # of one strain
+"""Strain components by the letter in coordinate names: bending along y and z, torsion, stretch."""
+MAX_MODES = 100  # maximum number of modes of one strain
 
 
 def strain_basis(counts: tuple[int, ...], length: float, s: float) -> Array:
-    """Return B(s) (6, n): the strain of each coordinate, Legendre polynomials divided by the length."""
+    """Return B(s) (6, n), the strain per coordinate: Legendre polynomials divided by ``length`` (m)."""
     B, k = np.zeros((6, sum(counts))), 0
     for component, count in zip(STRAINS.values(), counts, strict=True):
         for j in range(count):
@@ -390,14 +391,14 @@ def strain_basis(counts: tuple[int, ...], length: float, s: float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Strain(JointKind):
-    """The motion from one section of a rod to the next: strains at three points, at rest (3, 6) and per q (3, 6, n)."""
+    """The motion between two sections of a rod, from strains at three points: at rest (3, 6) and per q (3, 6, n)."""
 
     step: float = 0.0
     rest: Array = field(default_factory=lambda: np.zeros((3, 6)))
     basis: Array = field(default_factory=lambda: np.zeros((3, 6, 0)))
 
     def _twist(self, q: Vector) -> Vector:
-        """Return Omega (6), by the Magnus expansion; brackets have the signs of g' = g xi^."""
+        """Return Omega (6) by the Magnus expansion, with bracket signs for g' = g xi^."""
         A = [numbers_like(q, self.rest[i]) + numbers_like(q, self.basis[i]) @ q for i in range(3)]
         a1, a2 = self.step * A[1], np.sqrt(15) / 3 * self.step * (A[2] - A[0])
         a3 = 10 / 3 * self.step * (A[2] - 2 * A[1] + A[0])
@@ -431,16 +432,17 @@ class _Strain(JointKind):
 
 
 def _called(function: ca.Function, *values: Any) -> Matrix:
-    """Return the result of a function: symbolic for symbols, an array for numbers."""
+    """Return the result of a function: symbolic for symbolic values, an array for numbers."""
     return function(*values) if is_symbolic(*values) else np.asarray(function(*values))
 
 
 @dataclass(frozen=True, eq=False)
 class RodSection(Flexible):
-    """The part of a rod from ``start`` to ``end`` (m): the joint between two sections.
+    """The joint between two sections of a rod: its part from ``start`` to ``end`` (m).
 
     ``counts`` are the numbers of coordinates: bending along y, along z, torsion, stretch. ``rest`` (6,) is the strain
-    at rest, and ``stiffness`` (4,) has one value per strain (N m^2, or N for stretch); ``damping`` (s) multiplies it.
+    at rest. ``stiffness`` (4,) has one value per strain (N m^2, or N for stretch). The damping matrix is the stiffness
+    matrix times ``damping`` (s).
 
     Example:
         >>> part = RodSection(0.0, 0.5, 1.0, (1, 0, 0, 0), np.array([0, 0, 0, 1.0, 0, 0]), np.ones(4))
@@ -481,11 +483,11 @@ class RodSection(Flexible):
 
     @property
     def stiffness_matrix(self) -> Array:
-        """K (n x n) of the whole rod, which is diagonal because Legendre polynomials are orthogonal."""
+        """Matrix K (n x n) of the whole rod, which is diagonal because Legendre polynomials are orthogonal."""
         pairs = zip(self.stiffness.tolist(), self.counts, strict=True)
         return np.diag([C / (self.length * (2 * j + 1)) for C, count in pairs for j in range(count)])
 
     @property
     def damping_matrix(self) -> Array:
-        """D (n x n) of the whole rod."""
+        """Damping matrix D (n x n) of the whole rod."""
         return self.damping * self.stiffness_matrix

@@ -1,4 +1,4 @@
-"""Free parameters of a mechanism: numbers named by paths such as "links.hand.mass", read and replaced.
+"""Free parameters of a mechanism: reading and replacing numbers named by paths such as "links.hand.mass".
 
 A path is "links.LINK.FIELD", "joints.JOINT.FIELD" or "gravity". LINK and JOINT are names or indices. A suffix ".x",
 ".yz" or ".0" selects one component of the field.
@@ -19,13 +19,13 @@ from torsor.mechanism.parts import Joint, Link
 from torsor.spatial import from_quaternion, make_pose, quaternion_exp
 
 PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
-"""Row and column of the six components of an inertia."""
+"""Rows and columns of the six components of an inertia."""
 
 _XYZ, _SIX = ("x", "y", "z"), ("xx", "xy", "xz", "yy", "yz", "zz")
 _LINK = {"mass": ("",), "com": _XYZ, "inertia": _SIX}
 _JOINT = {"origin": _XYZ, "turn": _XYZ, "point": _XYZ}
 _ALLOWED_PATHS = "each number once, at least one"
-_DRIVES = ("rotor_inertia", "coulomb", "viscous")  # one per velocity
+_DRIVES = ("rotor_inertia", "coulomb", "viscous")  # fields with one number per velocity
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ class Free:
     coefficients: tuple[tuple[Number, float], ...]
 
     def __hash__(self) -> int:
-        return hash(self.name)  # fast, because parameters are hashed at every call
+        return hash(self.name)  # fast, because parameters are hashed in every call
 
 
 class Numbers(NamedTuple):
-    """Values p (..., k) of free parameters; empty if the mechanism keeps its own numbers."""
+    """Values p (..., k) of free parameters, or none if the mechanism keeps its own numbers."""
 
     free: tuple[Free, ...] = ()
     p: ArrayLike = ()
@@ -63,7 +63,7 @@ class Numbers(NamedTuple):
 
     @property
     def inputs(self) -> tuple[ArrayLike, ...]:
-        """The last input of an algorithm with parameters: p, or none."""
+        """Additional inputs of an algorithm: (p,), or () if there are no parameters."""
         return (self.p,) if self.free else ()
 
 
@@ -81,7 +81,7 @@ def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any])
         allowed = "a list of paths such as 'links.hand.mass', or a mapping from names to paths"
         raise ModelError(argument="paths", value=paths, where=mechanism.name, allowed=allowed)
     result: list[Free] = []
-    owners: dict[Number, str] = {}  # of numbers that are set directly; coefficients may add up in one number
+    owners: dict[Number, str] = {}  # parameters that set a number directly; coefficients may add up in one number
     for item in paths:
         path = paths[item] if isinstance(paths, Mapping) else item
         if isinstance(path, Mapping):
@@ -127,7 +127,7 @@ def _path(mechanism: Mechanism, number: Number) -> str:
 
 
 def _single(mechanism: Mechanism, path: str) -> Number:
-    """Return the one number that a path names."""
+    """Return the single number that a path names; raise ModelError if there are several."""
     numbers = _numbers(mechanism, path)
     if len(numbers) != 1:
         fix = f"name one, as in {path + numbers[0][0]!r}"
@@ -136,7 +136,7 @@ def _single(mechanism: Mechanism, path: str) -> Number:
 
 
 def _numbers(mechanism: Mechanism, path: Any) -> list[tuple[str, Number]]:
-    """Return the numbers that a path names, each with the suffix that completes its path."""
+    """Return the numbers that a path names, each with the suffix that completes the path."""
     part, _, rest = path.partition(".") if isinstance(path, str) else ("", "", "")
     if isinstance(path, str) and path.endswith("."):
         fix = f"write {path.rstrip('.')!r}"
@@ -148,7 +148,7 @@ def _numbers(mechanism: Mechanism, path: Any) -> list[tuple[str, Number]]:
         raise ModelError(f"path {path!r} is not valid", value=path, where=mechanism.name, allowed=allowed)
     owners: Sequence[Link | Joint] = getattr(mechanism, part)
     names = [item.name for item in owners]
-    # Names may contain dots: take the longest name that fits.
+    # Names may contain dots, so the longest matching name is selected.
     fits = [name for name in names if rest.startswith(f"{name}.")]
     owner = max(fits, key=len) if fits else rest.partition(".")[0]
     index = names.index(owner) if fits else int(owner) if owner.isdecimal() else -1
@@ -171,7 +171,7 @@ def _fields(owner: Link | Joint) -> dict[str, tuple[str, ...]]:
     drives = ("",) if owner.nv == 1 else tuple(map(str, range(owner.nv)))
     stiffness: dict[str, tuple[str, ...]] = {} if _stiffness(owner) is None else {"stiffness": ("",)}
     poses = {name: names for name, names in _JOINT.items() if name != "point" or owner.type != "free"}
-    placed = poses if owner.flexible is None else {}  # modes are given in the frame where they are clamped
+    placed = poses if owner.flexible is None else {}  # modes are in the frame where they are clamped
     return placed | dict.fromkeys(_DRIVES, drives) | stiffness
 
 
@@ -187,7 +187,7 @@ def _components(
 
 
 def _stiffness(joint: Joint) -> float | None:
-    """Return the stiffness of a joint's linear spring, or of the one between it and its motor."""
+    """Return the stiffness of a joint's linear spring, or of the spring between the joint and its motor."""
     laws = [item.stiffness for item in (joint.spring, joint.motor) if item is not None and item.stiffness is not None]
     return laws[0] if len(laws) == 1 and isinstance(laws[0], float) else None
 
@@ -208,7 +208,7 @@ def read_number(mechanism: Mechanism, number: Number) -> float:
 
 
 def with_numbers(mechanism: Mechanism, values: Mapping[Number, float]) -> dict[str, Any]:
-    """Return the gravity, links and joints of a mechanism with some of its numbers changed."""
+    """Return the gravity, links and joints of a mechanism after changing some of its numbers."""
     gravity = np.array(mechanism.gravity)
     owners: dict[str, list[Any]] = {"links": list(mechanism.links), "joints": list(mechanism.joints)}
     changes: dict[tuple[str, int], dict[str, dict[int, float]]] = {}
@@ -218,7 +218,7 @@ def with_numbers(mechanism: Mechanism, values: Mapping[Number, float]) -> dict[s
         else:
             owner = changes.setdefault((number.part, number.index), {})
             owner.setdefault(number.field, {})[number.component] = value
-    for (part, index), fields in changes.items():  # all changes of a part at once: a single one may not be physical
+    for (part, index), fields in changes.items():  # all changes of a part together: some may be impossible alone
         old = owners[part][index]
         new: dict[str, Any] = {"source": f"{mechanism.name} with these numbers"}  # errors must not name the file
         for field, components in fields.items():
@@ -228,7 +228,7 @@ def with_numbers(mechanism: Mechanism, values: Mapping[Number, float]) -> dict[s
 
 
 def _with_components(owner: Any, new: Mapping[str, Any], field: str, values: dict[int, float]) -> dict[str, Any]:
-    """Return {attribute: value} of a link or joint with changed components of a field, on top of ``new``."""
+    """Return ``new`` {attribute: value} for a link or joint, updated with the changed components of a field."""
     if field == "inertia":
         inertia = np.array(owner.inertia)
         for k, value in values.items():

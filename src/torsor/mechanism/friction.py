@@ -1,4 +1,4 @@
-"""Discontinuities of friction."""
+"""Discontinuities of friction at zero velocity."""
 
 import casadi as ca
 import numpy as np
@@ -8,11 +8,11 @@ from torsor.mechanism.drives import friction_at
 from torsor.mechanism.mechanism import Mechanism
 from torsor.mechanism.parts import Joint
 
-AT_REST = 1e-12  # rad/s or m/s: the speed on both sides of a jump
+AT_REST = 1e-12  # rad/s or m/s: speed at which friction is evaluated on both sides of a jump
 
 
 def friction_jumps(robot: Mechanism, v: Array) -> Flags:
-    """Return in which intervals (..., T - 1, nv) between velocities v (..., T, nv) the friction jumps.
+    """Return a mask (..., T - 1, nv) of the intervals between velocities v (..., T, nv) in which friction jumps.
 
     Coulomb friction has the sign of the velocity, unless the joint's friction is ``smooth``.
     """
@@ -25,7 +25,7 @@ def friction_jumps(robot: Mechanism, v: Array) -> Flags:
 
 
 def jumps(joint: Joint) -> Flags:
-    """Return whether the friction of each velocity (nv,) of a joint is discontinuous at rest."""
+    """Return a mask (nv,) of a joint's velocities whose friction is discontinuous at rest."""
     if joint.smooth:
         return np.zeros(joint.nv, dtype=bool)
     rough = np.asarray(joint.coulomb) > 0

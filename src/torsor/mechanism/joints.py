@@ -20,17 +20,17 @@ from torsor.spatial.rotations import log_rotation, quaternion_exp, quaternion_pr
 
 @dataclass(frozen=True)
 class JointKind:
-    """A joint type: numbers of positions ``nq`` and velocities ``nv``, names of the velocities, kinematics.
+    """A joint type: numbers of positions ``nq`` and velocities ``nv``, velocity names, and kinematics.
 
-    In the base class the velocities are the time derivatives of the positions. ``pitch`` is the advance (m/rad) of a
-    helical joint, and zero for the others.
+    In the base class, the velocities are the time derivatives of the positions. ``pitch`` is the advance (m/rad) of a
+    helical joint, and zero for other types.
     """
 
     name: str
     velocity_names: tuple[str, ...]
-    turns: tuple[bool, ...]  # which velocities are angular (rad/s, not m/s)
+    turns: tuple[bool, ...]  # whether each velocity is angular (rad/s) or linear (m/s)
     absorbs_turn: bool = False  # whether rotating the joint frame about its axis only adds an offset to the coordinate
-    _neutral: ClassVar[tuple[float, ...]] = ()  # positions of the rest pose, if they are not nv zeros
+    _neutral: ClassVar[tuple[float, ...]] = ()  # positions of the rest pose, if not nv zeros
     _invisible: ClassVar[tuple[tuple[int, int], ...]] = ()  # see ``invisible``
     _shifts: ClassVar[tuple[bool, bool, bool]] = (False, False, False)  # joint axes along which the frame can be moved
 
@@ -50,11 +50,11 @@ class JointKind:
         return np.array(self._neutral or [0.0] * self.nv)
 
     def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
-        """Return (R, p): rotation and origin of the moved frame in the rest frame."""
+        """Return (R, p), the rotation (3 x 3) and origin (3) of the moved frame in the rest frame."""
         raise NotImplementedError
 
     def subspace(self, q: Vector, pitch: float) -> Matrix:
-        """Return S (6 x nv), in the moved frame."""
+        """Return S (6 x nv) in the moved frame."""
         raise NotImplementedError
 
     def subspace_rate(self, q: Vector, v: Vector, pitch: float) -> Matrix | None:
@@ -63,24 +63,24 @@ class JointKind:
 
     @cached_property
     def turns_about_z(self) -> bool | None:
-        """Whether the joint rotates about its z axis (True), not at all (False), or also about other axes (None)."""
+        """True if the joint rotates only about its z axis, False if it does not rotate, None otherwise."""
         angular = ca.densify(ca.SX(self.subspace(ca.SX.sym("q", self.nq), 0.0)))[:3, :]
         rows = [any(not angular[i, k].is_zero() for k in range(self.nv)) for i in range(3)]
         return None if rows[0] or rows[1] else rows[2]
 
     def subspace_before(self, q: Vector, pitch: float) -> Matrix:
-        """Return S (6 x nv) in the axes of the frame before the motion."""
+        """Return S (6 x nv) in the axes of the rest frame."""
         R, S = ca.SX(self.transform(q, pitch)[0]), ca.SX(self.subspace(q, pitch))
         return ca.vertcat(R @ S[:3, :], R @ S[3:, :])
 
     def bias(self, q: Vector, v: Vector, pitch: float) -> Vector | None:
-        """Return S' v (6), the acceleration due to the velocities v alone, or None if S is constant."""
+        """Return S' v (6), the acceleration due to the velocities v, or None if S is constant."""
         rate = self.subspace_rate(q, v, pitch)
         return None if rate is None else rate @ v
 
     @property
     def simple(self) -> tuple[tuple[str, Array], ...]:
-        """An equivalent chain of joint types with constant S, each with its joint axes (3 x 3) in the rest frame."""
+        """An equivalent chain of joint types with constant S, with their axes (3 x 3) in the rest frame."""
         return ((self.name, np.eye(3)),)
 
     def integrate(self, q: Vector, dv: Vector) -> Vector:
@@ -92,11 +92,11 @@ class JointKind:
         return end - start
 
     def chart(self, q: Vector, u: Vector) -> Vector:
-        """Return the positions at local coordinates u (nv) about q, without sines and cosines; q at u = 0."""
+        """Return the positions at local coordinates u (nv) about q, computed without sines and cosines."""
         return q + u
 
     def chart_rate(self, u: Vector, v: Vector) -> Vector:
-        """Return the time derivative of u at the velocities v; at u = 0 it is v."""
+        """Return the time derivative of u at the velocities v, which is v at u = 0."""
         return v
 
     def chart_velocity(self, u: Vector, u_rate: Vector) -> Vector:
@@ -110,8 +110,8 @@ class JointKind:
     def invisible(self, P: Array) -> Array:
         """Return the part of a pseudo-inertia P (4 x 4) that can be moved to the parent without changing any force.
 
-        The motion of the joint adds no momentum to this part and leaves it unchanged in the parent's frame. Forces
-        therefore cannot distinguish it from inertia of the parent (Khalil's regrouping of inertial parameters).
+        The joint motion adds no momentum to this part and leaves it unchanged in the parent's frame. Forces therefore
+        cannot distinguish it from inertia of the parent (Khalil's regrouping of inertial parameters).
         """
         kept = np.zeros_like(P)
         for i, j in self._invisible:
@@ -267,7 +267,7 @@ def _gibbs_turn(u: Vector) -> Vector:
 
 
 def _rotate_quaternion(q: Vector, u: Vector) -> Vector:
-    """Return the quaternion q rotated by the Gibbs vector u, normalised to avoid drift over many steps."""
+    """Return the quaternion q rotated by the Gibbs vector u, normalised to prevent drift over many steps."""
     x, y, z, w = (quaternion_product(q, _gibbs_turn(u))[k] for k in range(4))
     return stack(x, y, z, w) / ca.sqrt(x * x + y * y + z * z + w * w)
 

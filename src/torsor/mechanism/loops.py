@@ -1,7 +1,7 @@
 """Loop closures: cut joints between two frames of the tree, and couplings between coordinates.
 
-A cut joint is defined by its closure equations, functions of the pose (R, p) of frame b relative to frame a. The axes
-of a cut joint are the z axes of the two frames.
+A cut joint is defined by its closure equations, which are functions of the pose (R, p) of frame b relative to frame a.
+Its axes are the z axes of the two frames.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,28 +17,28 @@ from torsor.base.errors import ModelError
 from torsor.mechanism.part import Part
 from torsor.spatial import cross
 
-# Wheels: rolling contact of a link with a plane, the ground.
+# Wheels: rolling contact of a link with the ground, which is a plane.
 #
 # A wheel is a cut joint between the ground and the link that rolls on it. Its first equation is the height of the
-# contact point above the ground, which is a position equation. The others are velocities of the contact point that are
-# zero: they restrict the motion, not the positions (nonholonomic constraints).
+# contact point above the ground, a position equation. The others set velocities of the contact point to zero, which
+# restricts the motion but not the positions (nonholonomic constraints).
 #
-# With the normal n of the ground (z of frame a), the axle u (z of frame b, whose origin is the centre) and the radius
-# r, the contact point of a disc is the lowest point of its rim, at -r w from the centre. The disc rolls in the
+# Let n be the normal of the ground (z of frame a), u the axle (z of frame b, whose origin is the centre) and r the
+# radius. The contact point of a disc is the lowest point of its rim, at -r w from the centre. The disc rolls in the
 # direction ``along``, and an edge or a tyre does not slip in the direction ``across``:
 #
 #     w = (n - (n.u) u) / s        along = u x n / s        across = n x along        s = |u x n|
 #
-# A ball has its contact at -r n, independent of its axle. The height of the lowest point of a body changes with the
-# velocity of the body point there, so all equations are velocities of one point.
+# The contact point of a ball is at -r n, independent of its axle. The rate of the lowest point's height is the velocity
+# of the body point there, so all equations are velocities of one point.
 
-MIN_AXLE_SINE = 1e-6  # of the angle between axle and normal: below it a disc lies flat and has no rolling direction
+MIN_AXLE_SINE = 1e-6  # sine of the angle between axle and normal below which a disc lies flat and cannot roll
 
 _UP = ca.SX([0.0, 0.0, 1.0])
 
 
 def _disc(R: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Return the directions across (3 x 1), along and w of a disc."""
+    """Return the directions across, along and w (3 x 1 each) of a disc."""
     u, s = R[:, 2], ca.sqrt(_square(R))
     along = ca.vertcat(u[1], -u[0], 0) / s
     return ca.vertcat(-along[1], along[0], 0), along, (_UP - u[2] * u) / s
@@ -49,8 +49,8 @@ def _square(R: ca.SX) -> ca.SX:
     return R[0, 2] ** 2 + R[1, 2] ** 2
 
 
-# By kind: whether it is a disc, whether it has a radius (None: optional), and the directions in which the contact point
-# does not slip, as a function of (across, along, roller angle).
+# For each kind: whether it is a disc, whether it has a radius (None: optional), and the directions in which the contact
+# point does not slip, as a function of (across, along, roller angle).
 _Slip = Callable[[ca.SX, ca.SX, float], list[ca.SX]]
 _KINDS: dict[str, tuple[bool, bool | None, _Slip]] = {
     "wheel": (True, True, lambda across, along, angle: [along, across]),
@@ -67,17 +67,18 @@ WHEELS = tuple(_KINDS)
 class Wheel(Part):
     """A rolling contact of the frame (or link) ``frame`` with the ground, the plane z = 0 of the frame ``ground``.
 
-    The origin of ``frame`` is the centre, and its z axis is the axle. ``ground`` is the robot's base by default; a
-    slope or a moving platform is another frame. ``radius`` is in m. The kinds are:
+    The origin of ``frame`` is the centre, and its z axis is the axle. ``ground`` is the robot's base by default; for a
+    slope or a moving platform it is another frame. ``radius`` is in m. The kinds are:
 
-    - "wheel": a thin disc that rolls without slipping;
+    - "wheel": a thin disc that rolls without slipping.
     - "omni": a wheel with rollers on its rim. It does not slip along the roller axes, which make the angle ``roller``
-      (rad) with the rolling direction: 0 for an omni wheel, pi/4 or -pi/4 for a mecanum wheel;
-    - "edge": a knife edge or skate without radius, which does not slip along the axle;
-    - "ball": a ball that rolls without slipping in all directions;
+      (rad) with the rolling direction: 0 for an omni wheel, pi/4 or -pi/4 for a mecanum wheel.
+    - "edge": a knife edge or skate without radius, which does not slip along the axle.
+    - "ball": a ball that rolls without slipping in all directions.
     - "skid": a point, or a ball with a ``radius``, that slides without friction.
 
-    The contact is bilateral: a real wheel lifts off if the first force in ``robot.closed.loop_forces`` is negative.
+    The contact is bilateral: a real wheel would lift off if its first force in ``robot.closed.loop_forces`` is
+    negative.
 
     Example:
         >>> Wheel("left", "left_wheel", radius=0.1).kind
@@ -114,7 +115,7 @@ class Wheel(Part):
 
     @property
     def is_disc(self) -> bool:
-        """Whether the direction of the axle matters; the axle must then not be normal to the ground."""
+        """Whether the contact depends on the axle, which then must not be normal to the ground."""
         return _KINDS[self.kind][0]
 
     @property
@@ -132,7 +133,7 @@ class Wheel(Part):
         return [length] * self.count
 
     def error(self, R: ca.SX, p: ca.SX) -> ca.SX:
-        """Return the height (m) of the lowest point for the pose (R, p) in the ground frame, then zeros (count x 1).
+        """Return the error (count x 1) at the pose (R, p) in the ground frame: the lowest height (m), and zeros.
 
         The height of a disc that lies flat is NaN.
         """
@@ -150,12 +151,12 @@ class Wheel(Part):
 
 
 HIGHEST_POWER = 4  # maximum power of a coordinate in a coupling, as in MJCF
-# Squared sine of the angle between opposite axes below which their common perpendicular is a rounding error.
+# Squared sine of the angle between opposite axes below which their common perpendicular is rounding error.
 _OPPOSITE = 1e-24
 
 
 class AxisEquations(NamedTuple):
-    """Closure equations of the axes: sines of the angles between them, and 2 sin(angle / 2) in the same directions."""
+    """Closure equations of the axes: sines of the angles between them, and the corresponding 2 sin(angle / 2)."""
 
     sines: Callable[[ca.SX], list[ca.SX]]
     chords: Callable[[ca.SX], list[ca.SX]]
@@ -172,9 +173,9 @@ def _turn(R: ca.SX) -> list[ca.SX]:
 
 
 def _tilt_chords(R: ca.SX) -> list[ca.SX]:
-    """Return 2 sin(angle / 2) between the z axes: their sines, divided by the cosine of half the angle.
+    """Return 2 sin(angle / 2) between the z axes, which is the sine divided by the cosine of half the angle.
 
-    Exactly opposite axes have no direction, so the error is 2 along x and changes like the sines.
+    For exactly opposite axes the direction is undefined, so the error is 2 along x and changes like the sines.
     """
     x, y = _tilt(R)
     sine, behind = x**2 + y**2, R[2, 2] < 0
@@ -189,7 +190,8 @@ def _turn_chords(R: ca.SX) -> list[ca.SX]:
 
     With the quaternion (x, y, z, w), w >= 0, the entries of 4 (x, y, z, w)^T (x, y, z, w) are linear in R. A column,
     divided by the root of its diagonal entry, is twice the quaternion. The column of w is used for angles up to 120
-    degrees, and the largest of the others beyond, so that no divisor is below 1. At half a turn, either axis is chosen.
+    degrees, and the largest other column beyond, so that no divisor is below 1. At half a turn, either sign of the axis
+    is possible.
     """
     wx, wy, wz = (2 * item for item in _turn(R))
     xy, yz, zx = R[0, 1] + R[1, 0], R[1, 2] + R[2, 1], R[2, 0] + R[0, 2]
@@ -222,19 +224,19 @@ CUTS: dict[str, tuple[tuple[int, ...], AxisEquations]] = {
     "planar": ((2,), _PARALLEL),
     "rod": ((), _FREE),
 }
-"""By cut-joint kind: the axes of frame a along which the origins coincide, and the equations of the axes.
+"""For each cut-joint kind: the axes of frame a along which the origins coincide, and the equations of the axes.
 
 A rod has one equation instead: the distance between the origins."""
 
 
 @dataclass(frozen=True, eq=False)
 class Loop(Part):
-    """A cut joint: it connects the frame (or link) ``a`` and the frame (or link) ``b`` as a joint of that ``kind``.
+    """A cut joint of the given ``kind`` between the frames (or links) ``a`` and ``b``.
 
     A revolute joint rotates about the z axes of both frames, a prismatic joint slides along them, a cylindrical joint
-    does both, and a planar joint slides perpendicular to them and rotates about them. For these kinds the z axes point
-    the same way. The two axes of a universal joint are z of ``a`` and z of ``b``, perpendicular to each other. A "rod"
-    is massless, ``length`` (m) long, with a spherical joint at each origin.
+    does both, and a planar joint slides perpendicular to them and rotates about them. For these kinds, the z axes point
+    in the same direction. The axes of a universal joint are the z axes of ``a`` and ``b``, which are perpendicular to
+    each other. A "rod" is massless and ``length`` (m) long, with a spherical joint at each origin.
 
     Example:
         >>> Loop("tip", "left_tip", "right_tip").kind
@@ -269,7 +271,7 @@ class Loop(Part):
 
     @property
     def positions(self) -> int:
-        """Number of position equations: all."""
+        """Number of position equations, which are all equations."""
         return self.count
 
     @property
@@ -282,7 +284,7 @@ class Loop(Part):
         return [length] * self.lengths + [1.0] * (self.count - self.lengths)
 
     def rows(self, R: ca.SX, p: ca.SX) -> ca.SX:
-        """Return the closure equations (count x 1), zero if closed, at the pose of b in a: lengths, then sines."""
+        """Return the closure equations (count x 1) at the pose (R, p) of b in a: lengths (m), then sines."""
         if self.kind == "rod":
             return ca.sqrt(p.T @ p) - self.length
         axes, of_axes = CUTS[self.kind]
@@ -291,8 +293,8 @@ class Loop(Part):
     def error(self, R: ca.SX, p: ca.SX) -> ca.SX:
         """Return the closure error (count x 1): ``rows`` with 2 sin(angle / 2) instead of sin(angle).
 
-        Both have the same first and second time derivatives if the loop is closed. ``rows`` needs fewer operations, but
-        it is also zero if the axes point in opposite directions; this error is not.
+        Both have the same first and second time derivatives if the loop is closed. ``rows`` takes fewer operations, but
+        unlike this error it is also zero for opposite axes.
         """
         return ca.vertcat(self.rows(R, p)[: self.lengths], *CUTS[self.kind][1].chords(R))
 
@@ -301,7 +303,7 @@ class Loop(Part):
 class Coupling(Part):
     """A gear, belt, cam or lock: a sum of polynomials of coordinates equals ``offset``.
 
-    A coefficient is a number, the factor of its coordinate q, or a list of up to 4 factors of q, q^2, q^3 and q^4.
+    A coefficient is a number (the factor of the coordinate q) or a list of up to 4 factors of q, q^2, q^3 and q^4.
 
     Example:
         >>> Coupling("belt", {"joint1": 1.0, "joint3": -2.0}).coefficients["joint3"]
@@ -329,12 +331,12 @@ class Coupling(Part):
 
     @property
     def polynomials(self) -> Mapping[str, tuple[float, ...]]:
-        """The factors of q, q^2, ... of each coordinate: ``coefficients`` with single numbers as tuples."""
+        """Factors of q, q^2, ... for each coordinate: ``coefficients`` with single numbers as tuples."""
         return {key: c if isinstance(c, tuple) else (c,) for key, c in self.coefficients.items()}
 
     @property
     def is_linear(self) -> bool:
-        """Whether all coordinates appear with power 1 only."""
+        """Whether the equation is linear in all coordinates."""
         return all(isinstance(c, float) for c in self.coefficients.values())
 
     @property
@@ -344,7 +346,7 @@ class Coupling(Part):
 
     @property
     def positions(self) -> int:
-        """Number of position equations: all."""
+        """Number of position equations, which are all equations."""
         return self.count
 
     def units(self, length: float) -> list[float]:
@@ -375,6 +377,6 @@ def renamed(loop: Closure, name: Callable[[str], str]) -> Closure:
     if isinstance(loop, Coupling):
         return replace(loop, name=name(loop.name), coefficients={name(k): c for k, c in loop.coefficients.items()})
     if isinstance(loop, Wheel):
-        ground = name(loop.ground) if loop.ground else ""  # empty means the base, also in a robot that carries this one
+        ground = name(loop.ground) if loop.ground else ""  # empty means the base, even after attaching to another robot
         return replace(loop, name=name(loop.name), frame=name(loop.frame), ground=ground)
     return replace(loop, name=name(loop.name), a=name(loop.a), b=name(loop.b))

@@ -1,4 +1,4 @@
-"""The mechanism, a frozen object: a base, moving links with their joints, frames, loops and gravity."""
+"""The mechanism, a frozen object with a base, moving links and their joints, frames, loops and gravity."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ Allowed = tuple[str, str, str]
 
 
 def checked_allowed(pairs: Iterable[Any], places: Collection[str], where: str) -> tuple[Allowed, ...]:
-    """Return pairs of links or frames with their reasons, sorted and unique; the first reason of a pair is kept."""
+    """Return sorted and unique pairs of links or frames, each with its first reason."""
     result = dict[tuple[str, str], str]()
     for item in pairs:
         words = tuple(item) if isinstance(item, Iterable) and not isinstance(item, str) else ()
@@ -59,14 +59,14 @@ def _effort(joint: Joint) -> str:
     return f"{limit[0]:.4g} {'N m' if joint.kind.turns[0] else 'N'}"
 
 
-# Postures: named configurations that are stored with a mechanism, such as the keyframes of MJCF.
+# Postures: named configurations that are stored with a mechanism, such as MJCF keyframes.
 #
-# They are stored by position name, so that edits of the mechanism need not update them: a posture contains the
-# positions that still exist, and new ones are neutral.
+# They are stored by position name, so that edits of the mechanism need not update them: positions that no longer exist
+# are ignored, and new ones are neutral.
 
 
 class Postures(Mapping[str, Array]):
-    """Immutable named configurations (nq,); unlike a mappingproxy they can be pickled.
+    """Immutable mapping from names to configurations (nq,), which unlike a mappingproxy can be pickled.
 
     Example:
         >>> Postures({"home": np.zeros(2)})
@@ -89,11 +89,11 @@ class Postures(Mapping[str, Array]):
         return repr(self._table)
 
 
-DEFAULT = "default"  # the posture at which the file of a robot starts it
+DEFAULT = "default"  # the initial posture in a robot's file
 
 
 def default_posture(mechanism: "Mechanism") -> Array:
-    """Return the posture "default" (nq,), if a robot has one, or else the neutral posture.
+    """Return the posture "default" (nq,) if the robot has one, otherwise the neutral posture.
 
     Example:
         >>> default_posture(torsor.library.two_link().with_posture("default", [0.3, -1.2])).tolist()
@@ -105,7 +105,7 @@ def default_posture(mechanism: "Mechanism") -> Array:
 def checked_postures(
     table: object, joints: Iterable[Joint], names: Iterable[str], where: str
 ) -> dict[str, dict[str, float]]:
-    """Return postures with finite numbers and positions among ``names``; raise ModelError for other input."""
+    """Return postures; raise ModelError for numbers that are not finite and positions that are not in ``names``."""
     if not isinstance(table, Mapping) or not all(isinstance(item, Mapping) for item in table.values()):
         raise ModelError("postures must be a table", where=where, allowed="{name: {position: number}}")
     if not table:
@@ -125,12 +125,12 @@ def checked_postures(
     return result
 
 
-_ORDER = (Loop, Wheel, Coupling)  # of closures, in any order
+_ORDER = (Loop, Wheel, Coupling)  # sorting order of closures
 _IDENTITY_POSE = frozen_array(np.eye(4), (4, 4), "", "identity")
 
 
 class Place(NamedTuple):
-    """A pose (4 x 4) fixed to a link: index of the link (-1 for the base) and the pose in the axes of that link."""
+    """A pose (4 x 4) fixed to a link: the index of the link (-1 for the base) and the pose in link axes."""
 
     link: int
     pose: Array
@@ -147,10 +147,10 @@ class Coordinate(NamedTuple):
 class Mechanism(Part):
     """A tree of links: ``joints[i]`` moves ``links[i]``, and parents come before children.
 
-    ``build`` and the readers of ``formats`` create mechanisms: they sort the joints and merge fixed ones. This class
-    checks that the tree has that form. ``gravity`` (3,) is an acceleration (m/s^2) in base axes. ``loops`` are the
-    closures of the tree, and ``active`` the names of the driven coordinates of a robot with loops.
-    ``posture_table`` holds the position values, by name, of each named posture; ``postures`` holds them as arrays.
+    ``build`` and the readers in ``formats`` create mechanisms: they sort the joints and merge fixed ones. This class
+    only checks the result. ``gravity`` (3,) is an acceleration (m/s^2) in base axes. ``loops`` are the closures of the
+    tree, and ``active`` are the names of the driven coordinates of a robot with loops.
+    ``posture_table`` maps posture names to {position name: value}; ``postures`` returns the postures as arrays.
     ``allowed_collisions`` are pairs of links or frames whose shapes may touch, each with the reason.
     """
 
@@ -197,7 +197,7 @@ class Mechanism(Part):
             self._set(allowed_collisions=checked_allowed(self.allowed_collisions, self.places, self.name))
 
     def _check_loops(self) -> None:
-        """Raise ModelError if loops or ``active`` name unknown frames or coordinates, or if a name is duplicate."""
+        """Raise ModelError if loops or ``active`` contain unknown or duplicate names."""
         if not self.loops and not self.active:
             return
         check_unique((loop.name for loop in self.loops), "loops", self.name)
@@ -227,7 +227,7 @@ class Mechanism(Part):
             raise ModelError(f"is {given}", argument="active", value=given, where=self.name, allowed=allowed)
 
     def _check_names(self) -> None:
-        """Raise ModelError for names that are not unique and for followers whose leader does not exist."""
+        """Raise ModelError for duplicate names, and for followers whose leader does not exist."""
         check_unique((*self.joint_names, *self._motor_names), "joints", self.name)
         frames = (frame.name for frame in self.frames)
         check_unique((self.base.name, *self.link_names, *frames), "links or frames", self.name)
@@ -260,7 +260,7 @@ class Mechanism(Part):
             rows.append((name, joint.type, link.name, joint.parent, f"{link.mass:.4g}", *limits))
             if joint.motor is not None and joint.motor.is_elastic:
                 rows.append((f"{joint.name}/motor", "elastic motor", "", joint.motor.carrier, "", "", ""))
-        kept = [k for k in range(len(HEAD)) if any(row[k] for row in rows)]  # an empty column is omitted
+        kept = [k for k in range(len(HEAD)) if any(row[k] for row in rows)]  # empty columns are omitted
         title, columns = repr(self).strip("<>"), [HEAD[k] for k in kept]
         return Summary(title, facts, columns, [[row[k] for k in kept] for row in rows])
 
@@ -275,7 +275,7 @@ class Mechanism(Part):
 
     @cached_property
     def coordinates(self) -> tuple[Coordinate, ...]:
-        """The slices of q and v of each joint; a follower has the slices of its leader."""
+        """Slices of q and v for each joint; a follower has the slices of its leader."""
         slices: dict[str, Coordinate] = {}
         nq = nv = 0
         for joint in self.joints:
@@ -290,12 +290,12 @@ class Mechanism(Part):
 
     @cached_property
     def elastic(self) -> tuple[Joint, ...]:
-        """Elastic joints. The motor coordinates follow the coordinates of all joints, in this order."""
+        """Elastic joints; their motor coordinates come after all joint coordinates, in this order."""
         return tuple(joint for joint in self.joints if joint.is_elastic)
 
     @cached_property
     def motor_coordinates(self) -> Mapping[str, Coordinate]:
-        """The slices of q and v of the motor of each elastic joint, by the name of the joint."""
+        """Slices of q and v for the motor of each elastic joint, by joint name."""
         q, v = ([slice(k, k + 1) for k in range(end - len(self.elastic), end)] for end in (self.nq, self.nv))
         return MappingProxyType({joint.name: Coordinate(q[k], v[k]) for k, joint in enumerate(self.elastic)})
 
@@ -354,14 +354,14 @@ class Mechanism(Part):
 
     @property
     def velocity_limit(self) -> Array:
-        """Velocity limits (nv,), inf if there is none; the limit of an elastic joint also applies to its motor."""
+        """Velocity limits (nv,); inf if there is none. The limit of an elastic joint also applies to its motor."""
         return self._gather("velocity_limit", [float(np.max(joint.velocity_limit)) for joint in self.elastic])
 
     @property
     def effort_limit(self) -> Array:
         """Limits of the generalised forces (nv,); inf if there is none.
 
-        The effort limit of an elastic joint applies to its motor. Only the spring drives the joint, so its entry is 0.
+        The effort limit of an elastic joint applies to its motor. Its own entry is 0: only the spring drives it.
         """
         limit = self._gather("effort_limit", [float(np.max(joint.effort_limit)) for joint in self.elastic])
         for joint, coordinate in zip(self.joints, self.coordinates, strict=True):
@@ -370,7 +370,7 @@ class Mechanism(Part):
         return limit
 
     def neutral(self) -> Array:
-        """Return the positions (nq,) with every joint and motor at zero (quaternions at the identity)."""
+        """Return the positions (nq,) with all joints and motors at zero, and quaternions at the identity."""
         neutral = [joint.kind.neutral for joint in self._leaders]
         return np.concatenate([np.zeros(0), *neutral, np.zeros(len(self.elastic))])
 
@@ -385,7 +385,7 @@ class Mechanism(Part):
 
     @cached_property
     def places(self) -> Mapping[str, Place]:
-        """Base, links and named frames, by name."""
+        """Base, links and frames by name."""
         places = {name: Place(i, _IDENTITY_POSE) for name, i in self._indices.items()}
         places |= {frame.name: Place(self._indices[frame.link], frame.pose) for frame in self.frames}
         return MappingProxyType(places)
@@ -416,7 +416,7 @@ def carrier(mechanism: Mechanism, place: Place) -> Link:
 
 
 def ends_of(mechanism: Mechanism, loop: CutJoint) -> tuple[str, str]:
-    """Return the names of the two frames or links that a cut joint connects; for a wheel, ground and frame."""
+    """Return the names of the two frames or links that a cut joint connects; for a wheel, (ground, frame)."""
     return (loop.ground or mechanism.base.name, loop.frame) if isinstance(loop, Wheel) else (loop.a, loop.b)
 
 
@@ -428,7 +428,7 @@ def check_unique(names: Iterable[str], what: str, where: str) -> None:
 
 
 def lineage(mechanism: Mechanism, link: int) -> list[int]:
-    """Return a link and its ancestors, up to but excluding the base."""
+    """Return the indices of a link and its ancestors, without the base."""
     result = list[int]()
     while link >= 0:
         result.append(link)
@@ -437,13 +437,13 @@ def lineage(mechanism: Mechanism, link: int) -> list[int]:
 
 
 FORCES = {"rad": "N m", "m": "N"}
-"""Force units, by coordinate unit."""
+"""Force units by coordinate unit."""
 
 
 def units(mechanism: Mechanism) -> tuple[list[str], list[str]]:
-    """Return the unit of each position and of each velocity times s: rad, m, or 1 for quaternions.
+    """Return the unit of each position, and of each velocity times s: rad, m, or 1 for quaternions.
 
-    The angle of a motor is taken after the gear, so it has the unit of its joint.
+    Motor angles are after the gear, so they have the unit of the joint.
 
     Example:
         >>> units(torsor.library.stanford())[0]
@@ -482,6 +482,6 @@ def robot_facts(robot: Mechanism) -> dict[str, Any]:
 
 
 def state_units(robot: Mechanism) -> dict[str, list[str]]:
-    """Return the units of the columns of q, v, a and tau."""
+    """Return the units of the columns of q, v, a and tau, by letter."""
     facts, keys = robot_facts(robot), ("position", "velocity", "acceleration", "force")
     return {name: facts[f"{key}_units"] for name, key in zip(("q", "v", "a", "tau"), keys, strict=True)}

@@ -1,10 +1,10 @@
-"""Unused names."""
+"""Generation of unused names."""
 
 from collections.abc import Iterable
 
 
 def unused_name(name: str, taken: Iterable[str]) -> str:
-    """Return a name, with underscores appended until it is unused."""
+    """Return ``name`` with underscores appended until it is unused."""
     taken = set(taken)
     while name in taken:
         name += "_"
@@ -12,7 +12,7 @@ def unused_name(name: str, taken: Iterable[str]) -> str:
 
 
 def claim_name(wanted: str, taken: set[str]) -> str:
-    """Return an unused name, and add it to the used ones."""
+    """Return an unused name similar to ``wanted``, and add it to ``taken``."""
     name = unused_name(wanted, taken)
     taken.add(name)
     return name

@@ -7,7 +7,7 @@ import numpy as np
 
 
 class Part:
-    """Base of a frozen dataclass with ``eq=False``: the generated ``==`` fails for arrays; this one compares them."""
+    """Base of frozen dataclasses with ``eq=False``, whose ``==`` compares arrays, unlike the generated one."""
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -19,7 +19,7 @@ class Part:
         return hash((type(self).__name__, getattr(self, "name", None)))
 
     def __getstate__(self) -> dict[str, Any]:
-        # Cached properties are neither copied nor sent to other processes.
+        # Cached properties are not copied or sent to other processes.
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -29,8 +29,8 @@ class Part:
         self.__dict__.update(state)
 
     def _set(self, **values: Any) -> None:
-        """Set fields of the frozen dataclass; for ``__post_init__`` only."""
-        for name, value in values.items():  # -0.0 becomes 0.0: equal parts have equal bits in files and cache keys
+        """Set fields of the frozen dataclass; for use in ``__post_init__`` only."""
+        for name, value in values.items():  # -0.0 becomes 0.0, so that equal parts have equal files and cache keys
             object.__setattr__(self, name, value + 0.0 if type(value) is float else value)
 
 
@@ -38,7 +38,7 @@ P = TypeVar("P", bound=Part)
 
 
 def changed(part: P, **values: Any) -> P:
-    """Return a copy of a part with other values, which are not checked again."""
+    """Return a copy of a part with other values, which are not checked."""
     made = part.__class__.__new__(part.__class__)
     made.__dict__.update(part.__getstate__(), **values)
     return made

@@ -1,6 +1,6 @@
-"""The parts of a mechanism: links, joints, frames and visuals. All are frozen; arrays are read-only.
+"""The parts of a mechanism: links, joints, frames, shapes and visuals, which are frozen and have read-only arrays.
 
-Each part validates its numbers on creation, so a part that exists is valid.
+Each part validates its numbers on creation, so existing parts are valid.
 """
 
 import math
@@ -34,9 +34,9 @@ from torsor.spatial import axis_frame, is_physical, make_pose
 
 # Number of values in the size of each shape.
 SHAPE_SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3, "plane": 0, "mesh": 3}
-ORIGIN = frozen_array(np.zeros(3), (3,), "", "")  # of most joints: one shared read-only array
+ORIGIN = frozen_array(np.zeros(3), (3,), "", "")  # read-only array shared by most joints
 SHAPE_KINDS = tuple(SHAPE_SIZES)
-ALL_BITS = 2**31 - 1  # of contype and conaffinity, which are signed 32-bit masks
+ALL_BITS = 2**31 - 1  # all bits of contype and conaffinity, which are signed 32-bit masks
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,15 +50,15 @@ class Shape(Part):
     | "cylinder", about its z axis | radius, length |
     | "box" | three edges |
     | "ellipsoid" | three semi-axes |
-    | "plane" | none: it is the half-space below z = 0 |
+    | "plane" (the half-space below z = 0) | none |
     | "mesh" | scale factors of the mesh; the shape is its convex hull |
 
     ``mesh`` is the file name as written in the description, ``path`` the path where that file was found. ``folders``
     are the folders from which meshes may be loaded; None (for shapes that are not from a file) allows all folders.
 
-    If the link in the description is welded to another, so that it is a frame of the mechanism, ``link`` is its name.
-    Two shapes are checked for collision if the ``contype`` of one and the ``conaffinity`` of the other share a set bit,
-    as in MuJoCo.
+    ``link`` is the name of the link in the description if that link is welded to another and became a frame. Two shapes
+    are checked for collision if the ``contype`` of one and the ``conaffinity`` of the other share a set bit, as in
+    MuJoCo.
 
     Example:
         >>> Shape("capsule", (0.04, 0.5)).size
@@ -103,14 +103,14 @@ class Shape(Part):
 
 
 def _size(value: ArrayLike, count: int, where: str, what: str, most: float) -> tuple[float, ...]:
-    """Return ``count`` numbers as floats, at most ``most`` in size."""
+    """Return ``count`` numbers as floats; raise ModelError if one is larger than ``most``."""
     if isinstance(value, tuple) and list(map(type, value)) == [float] * count and all(0 <= x <= most for x in value):
-        return value  # as readers give them
+        return value  # the form that readers pass
     return tuple(frozen_array(value, (count,), where, what, most=most).tolist())
 
 
 def _wrong_size(shape: str, size: tuple[float, ...]) -> str:
-    """Return the allowed sizes of a shape if these are not allowed, or an empty string."""
+    """Return text for the allowed sizes of a shape if ``size`` is not allowed, otherwise an empty string."""
     if shape == "mesh":
         return "" if all(size) else "a scale without 0; negative numbers mirror the mesh"
     if shape == "capsule":
@@ -125,7 +125,7 @@ Solid = tuple[float, Array, Array]
 
 
 def symmetric(numbers: ArrayLike) -> Array:
-    """Return the matrix (3 x 3) of xx, yy, zz, xy, xz, yz."""
+    """Return the symmetric matrix (3 x 3) with the components xx, yy, zz, xy, xz, yz."""
     return np.asarray(numbers, dtype=float)[[[0, 3, 4], [3, 1, 5], [4, 5, 2]]]
 
 
@@ -140,7 +140,7 @@ def primitive_solid(kind: str, size: Array) -> Solid:
         r, length = size
         rod, ball = np.pi * r**2 * length, 4 / 3 * np.pi * r**3 * (kind == "capsule")
         volume = rod + ball
-        # Hemispheres at the ends: their second moment about the middle; their centres are 3/8 r beyond the ends.
+        # Second moment of the end hemispheres about the middle; their centroids are 3/8 r beyond the ends.
         ends = ball * (r**2 / 5 + length**2 / 4 + 3 / 8 * r * length)
         across = (rod * r**2 / 4 + ball * r**2 / 5) / volume
         squares = np.array([across, across, (rod * length**2 / 12 + ends) / volume])
@@ -150,8 +150,9 @@ def primitive_solid(kind: str, size: Array) -> Solid:
 def tetrahedra_solid(corners: Array, volumes: Array) -> Solid:
     """Return volume, centre and inertia about the centre of unit-density tetrahedra that share the origin.
 
-    ``corners`` (n, 3, 3) are the faces opposite the origin, ``volumes`` (n,) those of the tetrahedra. With the signs of
-    det(corners) / 6, the tetrahedra over a closed surface form the enclosed solid, wherever the origin is.
+    ``corners`` (n, 3, 3) are the faces opposite the origin, and ``volumes`` (n,) are the volumes of the tetrahedra. If
+    the volumes have the sign of det(corners), the tetrahedra over a closed surface form the enclosed solid for any
+    origin.
     """
     volume, sums = float(volumes.sum()), corners.sum(axis=1)
     center = (volumes[:, None] * sums).sum(axis=0) / (4 * volume)
@@ -163,7 +164,7 @@ def tetrahedra_solid(corners: Array, volumes: Array) -> Solid:
 # Number of values in the size of each shape.
 VISUAL_SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "ellipsoid": 3, "mesh": 3}
 VISUAL_KINDS = tuple(VISUAL_SIZES)
-MOMENT_NOISE = 1e-12  # principal moments below this fraction of the largest are rounding errors in messages
+MOMENT_NOISE = 1e-12  # principal moments below this fraction of the largest are shown as zero in messages
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,8 +205,8 @@ class Visual(Part):
 class Link(Part):
     """A rigid body: mass (kg), centre of mass (m) and 3 x 3 inertia about it (kg m^2), in link axes.
 
-    ``strict=False`` accepts a physically impossible inertia (``defect`` explains it). Published files contain such
-    inertias, and their dynamics are still well defined. ``visuals`` are drawn, and ``shapes`` collide.
+    ``strict=False`` accepts a physically impossible inertia (``defect`` explains why it is impossible). Published files
+    contain such inertias, and their dynamics are still well defined. ``visuals`` are drawn, and ``shapes`` collide.
 
     Example:
         >>> Link("arm", mass=1.0, com=(0, 0, 0.5), inertia=np.diag([0.1, 0.1, 0.01])).mass
@@ -236,7 +237,7 @@ class Link(Part):
         self._set(mass=mass, com=com, inertia=inertia, visuals=tuple(self.visuals), shapes=shapes)
         if flag(self.strict, where, "strict") and self.defect:
             refuse_or_warn(self.defect, strict=True)
-            self._set(strict=False)  # when all faults of a file are collected, this one is named once
+            self._set(strict=False)  # so that this fault is reported once when all faults of a file are collected
 
     @property
     def where(self) -> str:
@@ -245,7 +246,7 @@ class Link(Part):
 
     @property
     def defect(self) -> ModelError | None:
-        """The error that explains why no rigid body can have this inertia; None if the inertia is physical."""
+        """Error that explains why no rigid body can have this inertia, or None if the inertia is physical."""
         positive, triangle = is_physical(self.inertia)
         if positive and triangle:
             return None
@@ -268,7 +269,7 @@ class Link(Part):
 def link_of(
     name: str, body: Solid, visuals: tuple[Visual, ...], shapes: tuple[Shape, ...], strict: bool, source: str
 ) -> Link:
-    """Return a link from a file; unless reading is strict, warn if the inertia is physically impossible."""
+    """Return a link from a file; unless ``strict`` is True, warn if the inertia is physically impossible."""
     link = Link(name, *body, visuals, strict, source, shapes)
     if link.defect and not strict:
         refuse_or_warn(link.defect, strict=False)
@@ -280,7 +281,7 @@ _JOINT_TYPES = (*KINDS, "flexible")
 
 @lru_cache(maxsize=256)  # most values are 0 or infinity, the defaults of the seven fields of a joint
 def _filled(value: float, count: int) -> Array:
-    """Return a read-only array (count,) of one number."""
+    """Return a read-only array (count,) filled with one number."""
     array = np.full(count, value + 0.0)  # -0.0 becomes 0.0
     array.setflags(write=False)
     return array
@@ -304,15 +305,15 @@ class Joint(Part):
     | flexible | a link that bends: ``flexible`` defines how the child moves with its coordinates |
 
     The position of a joint is ratio * q + offset, where q is its own coordinate. If ``coordinate`` names another joint,
-    the joint follows it: q is then the coordinate of the leader. Several flexible joints may share one ``coordinate``:
-    the end of a beam and the rotation of its tip, or the sections of a rod.
+    the joint follows that joint, and q is the coordinate of the leader. Several flexible joints may share one
+    ``coordinate``, for example the end of a beam and the rotation of its tip, or the sections of a rod.
 
     The limits ``lower`` and ``upper`` have one number per position. ``velocity_limit``, ``effort_limit``, the friction
-    ``coulomb`` and ``viscous`` and the ``rotor_inertia`` (Ia, reflected to the joint) have one per velocity. A single
-    number is used for all. ``smooth`` (rad/s or m/s), if not 0, replaces sign(v) in Coulomb friction with tanh(v /
-    smooth). A joint with one degree of freedom may have a ``spring``, a ``motor`` and a ``friction_model``: text that
-    defines additional friction (N m or N) as a function of its velocity v, such as "0.4 * sign(v) * exp(-(v /
-    0.1)**2)".
+    ``coulomb`` and ``viscous``, and the ``rotor_inertia`` (Ia, reflected to the joint) have one number per velocity. A
+    single number is used for all. If ``smooth`` (rad/s or m/s) is not 0, tanh(v / smooth) replaces sign(v) in Coulomb
+    friction. A joint with one degree of freedom may have a ``spring``, a ``motor`` and a ``friction_model``, which is
+    text that defines additional friction (N m or N) as a function of the velocity v, such as "0.4 * sign(v) *
+    exp(-(v / 0.1)**2)".
 
     Example:
         >>> Joint("elbow", "revolute", "upper", "lower", make_pose(p=[0, 0, 0.4]), axis=(0, 1, 0)).nv
@@ -404,7 +405,7 @@ class Joint(Part):
             raise ModelError(message, where=where, fix="give stiffness and damping with its modes")
 
     def _expand(self, name: str, count: int, where: str) -> Array:
-        """Return ``count`` numbers from one shared number or one per entry; only limits may be infinite."""
+        """Return ``count`` numbers from a single number or one per entry; only limits may be infinite."""
         value, infinite = getattr(self, name), name in ("lower", "upper", "velocity_limit", "effort_limit")
         bound = math.inf if infinite else MAX_NUMBER
         if type(value) is float and -bound <= value <= bound:
@@ -415,7 +416,7 @@ class Joint(Part):
 
     @property
     def kind(self) -> JointKind:
-        """Kinematics of this joint type: transform, subspace, integrate."""
+        """Kinematics of the joint type."""
         return KINDS[self.type] if self.flexible is None else self.flexible.kind
 
     @property
@@ -435,7 +436,7 @@ class Joint(Part):
 
     @property
     def is_elastic(self) -> bool:
-        """Whether there is a spring between the joint and its motor; the motor then has its own coordinate."""
+        """Whether a spring connects the joint to its motor, which then has its own coordinate."""
         return self.motor is not None and self.motor.is_elastic
 
     @property

@@ -24,7 +24,7 @@ from torsor.compiler.c import c_texts
 from torsor.compiler.source import MARK, About, asset, comment, write_all
 from torsor.control.controller import JointReference, Reference
 from torsor.control.controller import reference as make_reference
-from torsor.control.drives import check_rigid, check_vector_space
+from torsor.control.partition import check_rigid, check_vector_space
 from torsor.motion import horizon as program
 from torsor.robot.about import about_controller
 from torsor.robot.robot import Robot

@@ -1,4 +1,4 @@
-"""Reproduction of the five documents: printed and computed values side by side, with reasons for differences.
+"""Reproduction of the five documents: comparison of printed and computed values, with reasons for differences.
 
 ``torsor reproduce`` is the command. ``equations`` implements the equations of the documents, as printed and corrected.
 ``errata`` contains the errata and the decisions on them, ``documents`` contains the items of each document, and

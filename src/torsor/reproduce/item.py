@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 ROUNDING = 1e-12  # relative difference of results of the same equations, which computers may round differently
-BY_DIFFERENCES = 1e-9  # the same if one of them is differentiated by differences
-MAX_NUMBERS_SHOWN = 6  # a vector with more is shortened to its first FIRST_NUMBERS_SHOWN
+BY_DIFFERENCES = 1e-9  # relative difference of results if one of them is computed by finite differences
+MAX_NUMBERS_SHOWN = 6  # a longer vector is shortened to its first FIRST_NUMBERS_SHOWN
 FIRST_NUMBERS_SHOWN = 3
 
 
@@ -47,7 +47,7 @@ class Verdict(StrEnum):
 
 
 class Basis(StrEnum):
-    """The kind of value that a row compares with the library; an item counts as the first kind that it has."""
+    """The kind of value that a row compares with the library. An item has the first kind among its rows."""
 
     NUMBER = "printed numbers"
     EQUATION = "equations"
@@ -56,7 +56,7 @@ class Basis(StrEnum):
 
 
 class Row(NamedTuple):
-    """One comparison: the printed value, the computed value, and their difference, as text."""
+    """One comparison: the printed value, the computed value and their difference, as text."""
 
     what: str
     printed: str
@@ -69,7 +69,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """The rows of an item, and a function that draws its matplotlib figure, if it has one."""
+    """The rows of an item and, if it has a figure, a function that draws it with matplotlib."""
 
     rows: Sequence[Row]
     draw: Callable[[Any], None] | None = None
@@ -80,9 +80,9 @@ class Outcome:
 class Item:
     """An algorithm, a table, a figure, a printed number or an erratum of a document.
 
-    ``name`` is "document/item", and ``place`` its location in the document. ``compute`` returns an outcome, or rows
-    only. ``reason`` explains differences, and ``missing`` names data that the document lacks. ``seconds`` is the
-    approximate run time of ``compute`` on one core with compiled kernels, and ``first`` the time including compilation.
+    ``name`` is "document/item", and ``place`` its location in the document. ``compute`` returns an outcome, or only
+    rows. ``reason`` explains differences, and ``missing`` names data that the document omits. ``seconds`` is the
+    approximate run time of ``compute`` on one core with compiled kernels, and ``first`` includes compilation.
 
     Example:
         >>> two = Item("notes/two", "two and two", Kind.NUMBER, "page 1", lambda: [number("sum", "4", 2 + 2)])
@@ -111,9 +111,9 @@ def number(
 ) -> Row:
     """Return a row that compares a printed number with the computed one.
 
-    ``tolerance`` is absolute; the default is half a unit in the last printed digit. ``predicted`` is the number that
-    the item's reason predicts for the document, computed by the item. A larger difference is explained if the predicted
-    number agrees with the printed one; otherwise it is a failure.
+    ``tolerance`` is absolute; the default is half a unit in the last printed digit. ``predicted`` is the printed number
+    that the item's reason predicts, as computed by the item. If the difference exceeds the tolerance, the row differs
+    if the predicted number agrees with the printed one, and fails otherwise.
     """
     value = float(printed)
     limit = (_half_digit(printed) if tolerance is None else tolerance) * (1 + 1e-9)
@@ -133,7 +133,7 @@ def number(
 def same(what: str, published: ArrayLike, ours: ArrayLike, tolerance: float = ROUNDING, unit: str = "") -> Row:
     """Return a row that compares the document's equations with the library, relative to the largest component.
 
-    A scalar ``published`` is compared with each value. If all published values are zero, the difference is absolute.
+    A scalar ``published`` is compared with every value. If all published values are zero, the difference is absolute.
     """
     expected, values = _real(what, published), _real(what, ours)
     if expected.ndim and expected.shape != values.shape:
@@ -148,7 +148,7 @@ def same(what: str, published: ArrayLike, ours: ArrayLike, tolerance: float = RO
 
 
 def zero(what: str, ours: ArrayLike, size: float = 1.0, tolerance: float = ROUNDING, unit: str = "") -> Row:
-    """Return a row for values that are zero in the document, relative to a ``size``; their rounding is not shown."""
+    """Return a row for values that are zero in the document, relative to ``size``. Rounding errors are not shown."""
     if not 0 < size < math.inf:
         raise ModelError(f"the size is {size:g}", value=size, where=what, allowed="a positive number")
     values = _real(what, ours)
@@ -158,7 +158,7 @@ def zero(what: str, ours: ArrayLike, size: float = 1.0, tolerance: float = ROUND
 
 
 def _real(what: str, values: ArrayLike) -> Array:
-    """Return an array of real numbers, at least one; complex numbers would lose their imaginary parts."""
+    """Return a nonempty array of real numbers, or raise ModelError."""
     array = np.asarray(values)
     if not array.size or np.iscomplexobj(array):
         found = "complex numbers" if array.size else "no values"
@@ -167,7 +167,7 @@ def _real(what: str, values: ArrayLike) -> Array:
 
 
 def _bounded(error: float, tolerance: float) -> tuple[Verdict, str]:
-    """Return the verdict on a relative error, and its bound as text: the error itself depends on the computer."""
+    """Return the verdict on a relative error, and its bound as text (the error itself depends on the computer)."""
     if not 0 < tolerance < 1:
         raise ModelError(f"the tolerance is {tolerance:g}", value=tolerance, allowed="a number between 0 and 1")
     if error <= tolerance:
@@ -176,16 +176,16 @@ def _bounded(error: float, tolerance: float) -> tuple[Verdict, str]:
 
 
 def power(value: float) -> str:
-    """Return a small number as text with one digit: 1e-9."""
+    """Return a small number as text with one digit, such as 1e-9."""
     return f"{value:.0e}".replace("e-0", "e-")
 
 
 def numbers(
     what: str, printed: Sequence[str], ours: ArrayLike, unit: str = "", expected: Sequence[float] | None = None
 ) -> Row:
-    """Return a row that compares several printed numbers with computed numbers; all must be equal.
+    """Return a row that compares several printed numbers with computed numbers, all of which must be equal.
 
-    ``expected`` are the values of printed symbols, such as π/2.
+    ``expected`` contains the values of printed symbols, such as π/2.
     """
     values = _real(what, ours)
     targets = np.array([float(each) for each in printed] if expected is None else expected)
@@ -201,8 +201,8 @@ def numbers(
 def claim(what: str, printed: str, ours: str, holds: bool, predicted: bool | None = None) -> Row:
     """Return a row about a statement in the document.
 
-    ``predicted`` is whether the statement holds if the item's reason applies, as computed by the item. It explains a
-    statement that does not hold.
+    ``predicted`` is true if the statement holds when the item's reason applies, as computed by the item. Then a
+    statement that does not hold differs instead of failing.
     """
     for flag in (holds, predicted):
         if not isinstance(flag, bool | np.bool_ | None):
@@ -218,12 +218,12 @@ def lacking(what: str, printed: str, ours: str, basis: Basis = Basis.NUMBER) -> 
 
 
 def only(what: str, ours: str) -> Row:
-    """Return a row with only the computed value, where the document prints none."""
+    """Return a row that contains only the computed value, because the document prints none."""
     return Row(what, "", ours, "", None)
 
 
 def verdict(item: Item, outcome: Outcome) -> Verdict:
-    """Return the verdict of an item from the verdicts of its rows; only figures that define symbols have no rows."""
+    """Return the verdict of an item from those of its rows. Only figures that define symbols may have no rows."""
     states = {row.verdict for row in outcome.rows} - {None}
     if not states:
         return Verdict.DEFINES if item.kind is Kind.FIGURE and outcome.draw else Verdict.FAILS
@@ -255,7 +255,7 @@ def _with(text: str, unit: str) -> str:
 
 
 def vector(values: ArrayLike, least: float = 0.0) -> str:
-    """Return a vector as text, shortened; values below ``least``, which are rounding errors, are shown as zero."""
+    """Return a shortened vector as text. Values below ``least`` are rounding errors, and are shown as zero."""
     flat = np.ravel(values)
     is_long = len(flat) > MAX_NUMBERS_SHOWN
     numbers = flat[:FIRST_NUMBERS_SHOWN] if is_long else flat
@@ -279,7 +279,7 @@ class Result:
 
     @property
     def basis(self) -> Basis:
-        """The kind of comparison that the rows make."""
+        """The kind of value that the rows compare."""
         found = {row.basis for row in self.rows}
         return next((basis for basis in Basis if basis in found), Basis.NONE)
 
@@ -310,7 +310,7 @@ class Result:
 
 
 def run(item: Item) -> Result:
-    """Compute an item. Ctrl-C skips it. A library error counts as a failure; its message becomes a row of the result.
+    """Compute an item. Ctrl-C skips it. An error in the library is a failure, and its message is a row of the result.
 
     Example:
         >>> from torsor.reproduce.registry import find

@@ -32,9 +32,9 @@ def percent(error: float) -> str:
 
 
 REASONS = {
-    Category.MISPRINT: "the printed form is wrong, the corrected form holds",
-    Category.OMISSION: "the document leaves out what the corrected form adds",
-    Category.EXTRACTION: "the copy that was read has lost marks, probably in the extraction of its text",
+    Category.MISPRINT: "the printed form is wrong, and the corrected form holds",
+    Category.OMISSION: "the corrected form adds what the document omits",
+    Category.EXTRACTION: "marks are missing from the copy used, probably lost when its text was extracted",
 }
 ERRATUM_ITEMS = [
     Item(
@@ -110,7 +110,7 @@ def is_quick(item: Item) -> bool:
 
 
 def find(names: Sequence[str], kind: str | None = None) -> list[Item]:
-    """Return items by name, or all items of a document by its name; without names, all items.
+    """Return items by name, all items of a document by its name, or all items if there are no names.
 
     Example:
         >>> [each.title for each in find(["khalil-2010/five-bar"])]

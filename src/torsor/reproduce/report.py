@@ -20,7 +20,7 @@ COLOURS = {"agrees": "#1a7f37", "differs": "#9a6700", "fails": "#cf222e"}
 INTRODUCTION = (
     "This page compares Torsor with every algorithm, table, figure and printed number in the five documents that it "
     "implements. Equations without printed numbers are corrected, then evaluated for a random robot. Differences are "
-    "relative to the largest component. The available copies contain no figures, so only statements about them are "
+    "relative to the largest component. The copies used contain no figures, so only statements about the figures are "
     "compared."
 )
 NUMBERED = re.compile(r"(Fig\.|Figure|Table) \S+")  # a place that the name of an item repeats: "hua/fig-3"
@@ -38,13 +38,13 @@ LEGEND = {
 CLASSES = {
     Category.MISPRINT: "a wrong sign, index, symbol or statement",
     Category.OMISSION: "a missing term, equation or symbol",
-    Category.EXTRACTION: "marks missing from the available copy, but probably not from the document",
+    Category.EXTRACTION: "marks missing from the copy used, but probably not from the document",
 }
 RIGHT = (
-    ("the Lie-algebra notes, 3.3", "[ad_V]ᵀ has minus signs", "the transpose of a skew matrix is its negative"),
+    ("the Lie-algebra notes, 3.3", "[ad_V]ᵀ has minus signs", "a skew-symmetric matrix is minus its transpose"),
     ("Barman 2020, eq. 3.67", "+ ⁰Rᵀ g", "a convention: g points upwards"),
     ("Barman 2020, eqs. 3.93, 3.95", "a term with R_{j,i}ᵀ e_z", "the term is 0: R_jᵀ e_z does not depend on q_j"),
-    ("Hua et al. 2022, eqs. 27, 29", "vectors in frame l_mi", "a scalar product has the same value in every frame"),
+    ("Hua et al. 2022, eqs. 27, 29", "vectors are given in frame l_mi", "a scalar product is the same in any frame"),
 )
 COMPARED = (Basis.NUMBER, Basis.EQUATION, Basis.PROPERTY)
 
@@ -60,7 +60,7 @@ def summary(results: Sequence[Result]) -> str:
 
 
 def write_report(path: Path | str, results: Sequence[Result], dpi: int = 60) -> list[Path]:
-    """Write a report as .html, as .md with a folder of figures (``dpi``), or as .json, and return the files."""
+    """Write a report as .html, as .md with a folder of figures (``dpi``), or as .json, and return the file paths."""
     path = Path(path)
     check_suffix(path, (".html", ".md", ".json"))
     if path.suffix.lower() == ".json":
@@ -76,7 +76,7 @@ def write_report(path: Path | str, results: Sequence[Result], dpi: int = 60) -> 
 
 
 def write_figures(folder: Path, results: Iterable[Result], dpi: int = 100) -> list[Path]:
-    """Write the figures of results to a folder as .png, and return the files. All are drawn before any is written."""
+    """Write the figures of results to a folder as .png, and return their paths. All are drawn before any is written."""
     pictures = {folder / figure_name(result.item): result.png(dpi) for result in results if result.has_figure}
     if pictures:
         folder.mkdir(exist_ok=True)
@@ -124,7 +124,7 @@ def _markdown_cells(row: Row, state: Verdict | None) -> tuple[str, ...]:
 
 
 def _markdown_rows(rows: Iterable[Row], state: Verdict | None) -> list[list[str]]:
-    """Return the cells of rows; a value that the document does not print joins the row whose name it continues."""
+    """Return the cells of rows. A value that the document does not print joins the row whose name it continues."""
     lines = list[list[str]]()
     for row in rows:
         cells = list(map(_bar, _markdown_cells(row, state)))
@@ -137,7 +137,7 @@ def _markdown_rows(rows: Iterable[Row], state: Verdict | None) -> list[list[str]
 
 
 def without_empty(head: Sequence[str], lines: Iterable[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
-    """Return the head and the lines of a table without the column of predicted values if it is empty."""
+    """Return the head and lines of a table, without the column of predicted values if that is empty."""
     kept, at = [list(line) for line in lines], head.index("predicted")
     if any(line[at] for line in kept):
         return list(head), kept
@@ -145,7 +145,7 @@ def without_empty(head: Sequence[str], lines: Iterable[Sequence[str]]) -> tuple[
 
 
 def _is_equal(row: Row) -> bool:
-    """Return whether a row shows the same values twice, or agrees up to a bound."""
+    """Return whether a row shows two equal values, or values that agree within a bound."""
     return row.verdict is Verdict.AGREES and (row.printed == row.ours or row.difference.startswith("below "))
 
 
@@ -161,9 +161,9 @@ def _agreeing(rows: Iterable[Row]) -> str:
 
 
 def _compared(rows: Sequence[Row]) -> str:
-    """Return the compared quantities; a percentage follows its quantity.
+    """Return the compared quantities, each followed by its percentage if it has one.
 
-    Names that begin alike, up to a comma, are listed together, and so are those that end alike: "a, b (2; 6 joints)".
+    Names with the same beginning (up to a comma) or the same ending are grouped: "a, b (2; 6 joints)".
     """
     begins = [row.what.partition(", ")[0] for row in rows]
     by_begin = dict[str, list[str]]()
@@ -220,7 +220,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def _markdown(results: Sequence[Result], folder: str, beside: Collection[str]) -> str:
-    def link(text: str, page: str) -> str:  # if the page lies beside the report, as in the folder of the docs
+    def link(text: str, page: str) -> str:  # if the page is next to the report, as in docs/theory
         return f"[{text}]({page})" if page in beside else text
 
     lines = [f"# {TITLE}", "", f"{INTRODUCTION} {AGREEING}", ""]
@@ -245,7 +245,7 @@ def _markdown(results: Sequence[Result], folder: str, beside: Collection[str]) -
 
 
 def _item_lines(result: Result, first: dict[str, Result]) -> Iterator[str]:
-    """Yield the lines of an item. ``first`` has the first result with each reason; it is extended.
+    """Yield the lines of an item. ``first`` contains the first result with each reason, and is extended.
 
     Items with the same reason refer to the first of them, and omit its rows.
     """
@@ -320,12 +320,12 @@ def _html_cells(row: Row) -> list[str]:
 
 
 def _coloured(state: str, text: str = "") -> str:
-    """Return a verdict, or text in its colour."""
+    """Return a verdict, or a text, in the colour of the verdict."""
     return f'<b style="color:{COLOURS.get(state, "inherit")}">{text or state}</b>'
 
 
 def errata_page() -> str:
-    """Return the errata page as Markdown: every erratum, its correction and the deciding test.
+    """Return the errata page as Markdown: every erratum, its correction and the test that decides it.
 
     Example:
         >>> errata_page().splitlines()[0]
@@ -336,17 +336,16 @@ def errata_page() -> str:
     lines = [
         "# Errata in the documents",
         "",
-        "This page is for readers of the five documents that Torsor implements. The available copies are plain text "
-        "(extracted in four cases) without some dots, crosses, indices and columns. "
-        f"There are {len(ERRATA)} known errata:",
+        f"This page lists the {len(ERRATA)} known errata of the five documents that Torsor implements. The copies used "
+        "are plain text (extracted in four cases), in which some dots, crosses, indices and columns are missing.",
         *_table(("class", "meaning", "count"), counts),
         "",
         f"Of these, {editorial} are {EDITORIAL}: the text contradicts itself, and there is nothing to evaluate. For "
         f"every other erratum NAME, `{TEST}[NAME]` checks that the corrected form agrees with an independent result to "
         f"{power(MAX_CORRECTED_ERROR)} and that the printed form does not. The last column states the error of the "
-        "printed form for a random robot, relative to the largest component; wrong statements have an error of 100 %. "
-        "If a printed form cannot be evaluated, the corrected column states what is compared. Errata without a class "
-        "are misprints.",
+        "printed form for a random robot, relative to the largest component. A wrong statement has an error of 100 %. "
+        "If a printed form cannot be evaluated, the second last column states what is compared instead. Errata without "
+        "a class are misprints.",
         "",
         "`torsor reproduce --errata docs/theory/errata.md` writes this page.",
     ]
@@ -360,7 +359,7 @@ def errata_page() -> str:
 
 
 def _erratum_cells(erratum: Erratum) -> list[str]:
-    """Return the cells of an erratum; its place is omitted where the name states it: "khalil/eq-57"."""
+    """Return the cells of an erratum, without its place if the name contains it, as in "khalil/eq-57"."""
     short = erratum.name.partition("/")[2].replace("-", " ", 1).replace("eq ", "eq. ")
     place = erratum.place.removeprefix(short).lstrip(", ")
     category = "" if erratum.category is Category.MISPRINT else f"({erratum.category.value})"

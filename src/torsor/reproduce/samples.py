@@ -1,8 +1,8 @@
 """Random robots in the conventions of the documents, each with its library equivalent.
 
-They use every parameter that a table in the document can contain, with branches and prismatic joints where possible.
-Each has a state. They are deterministic. The library robots are evaluated in the CasADi virtual machine, because each
-function is called only once.
+The robots use every parameter that a table in the document can contain, with branches and prismatic joints where
+possible, and each has a state. They are deterministic. The library robots are evaluated in the CasADi virtual machine,
+because each function is called only once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ def _links(parents: Sequence[int], joints: Sequence[str], columns: Mapping[str, 
 
 
 class Standard(NamedTuple):
-    """A chain in standard Denavit-Hartenberg parameters, a state, and the load of link 2 on its environment."""
+    """A chain in standard Denavit-Hartenberg parameters, a state, and the load of link 2 on the environment."""
 
     data: barman.Robot
     robot: Robot
@@ -114,7 +114,7 @@ def modified() -> Modified:
 
 
 class Screws(NamedTuple):
-    """A chain in screws, and a state."""
+    """A chain described by screws, and a state."""
 
     data: lie.Robot
     robot: Robot

@@ -1,4 +1,4 @@
-"""The description in exported source: coordinate names and order, units, axes, limits and sampling periods."""
+"""Descriptions in exported source code: coordinate names and order, units, axes, limits and sampling periods."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -62,9 +62,9 @@ def origin(kind: str, name: str) -> str:
 
 
 def results_of(owner: type, titles: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the results of exported functions, by name: the first docstring line of the method, for one state.
+    """Return {function name: description of the result}, from the first docstring line of each method.
 
-    ``titles`` are pairs of function name and algorithm name.
+    ``titles`` are (function name, algorithm name) pairs. Batch axes are removed from the shapes.
     """
     results = {}
     for title, method in titles:
@@ -76,16 +76,16 @@ def results_of(owner: type, titles: Iterable[tuple[str, str]]) -> dict[str, str]
 
 
 def listed(names: Sequence[str], own: Sequence[str]) -> str:
-    """Return names with their units as text."""
+    """Return names and units as text."""
     return ", ".join(f"{name} ({unit})" for name, unit in zip(names, own, strict=True))
 
 
 def about_robot(
     robot: Mechanism, titles: Iterable[tuple[str, str]], numbers: Mapping[str, float] | None = None
 ) -> About:
-    """Return the description in the exported source of a robot; for ``titles`` see ``results_of``.
+    """Return the description for the exported source code of a robot; for ``titles`` see ``results_of``.
 
-    ``numbers`` contains the input parameters of a parametric robot with their values in the given robot.
+    ``numbers`` maps the input parameters of a parametric robot to their values in the original robot.
     """
     parameters = numbers or {}
     values = ", ".join(f"{name} = {value!r}" for name, value in parameters.items())
@@ -129,9 +129,9 @@ def about_robot(
 def about_controller(
     robot: Mechanism, title: str, results: Mapping[str, str], timing: Iterable[str], dtype: str = "float64"
 ) -> About:
-    """Return the description in the exported source of a controller.
+    """Return the description for the exported source code of a controller.
 
-    ``title`` begins the first line, ``results`` describes the functions, and ``timing`` time and memory.
+    The first line begins with ``title``. ``results`` describes the functions, ``timing`` the sampling and memory.
     """
     positions, rates = units(robot)
     gears = [f"{joint.name} {joint.motor.ratio:.6g}" for joint in robot.joints if joint.motor is not None]
@@ -153,7 +153,7 @@ def about_controller(
 
 
 def about_parallel(robot: ParallelRobot, names: Iterable[str], prefix: str) -> About:
-    """Return the description in the exported source of a parallel robot; functions are named like methods."""
+    """Return the description for the exported source code of a parallel robot; functions are named like methods."""
     poses, twists = units(robot.carriage)
     legs = [unit for leg in robot.legs for unit in units(leg.robot)[0]]
     drives = [FORCES[dict(zip(robot.position_names, legs, strict=True))[name]] for name in robot.driven_names]

@@ -1,4 +1,4 @@
-"""Lookup of the robot method for an algorithm, used by parametric robots, messages and exported source."""
+"""Lookup of an algorithm's robot method, for parametric robots, messages and exported source code."""
 
 from collections.abc import Callable
 from functools import partial

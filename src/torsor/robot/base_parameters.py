@@ -25,10 +25,10 @@ RANK_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
-    """The base parameters: each is one parameter of the robot plus a linear combination of others.
+    """Base parameters: each is one robot parameter plus a linear combination of others.
 
-    ``names`` are the linear combinations as text. ``columns`` (b,) are their regressor columns. ``matrix`` (b,
-    p) computes the ``values`` (b,) from all parameters: tau = Y[:, columns] @ values. ``unknown`` (p,) is True for the
+    ``names`` are the linear combinations as text. ``columns`` (b,) are their regressor columns. ``matrix`` (b, p) maps
+    all parameters to the ``values`` (b,), so that tau = Y[:, columns] @ values. ``unknown`` (p,) is True for the
     parameters that are not known beforehand. ``by_rule`` is True if Khalil's rules alone determine the regrouping, and
     False if the numerical rank revealed more dependent parameters.
     """
@@ -81,12 +81,12 @@ def base_parameters(kernels: RobotKernels, seed: int, among: Sequence[str], rows
 
 
 def motions_needed(p: int, forces: int) -> int:
-    """Return the number of random motions, with ``forces`` forces each, that determine the base parameters among p."""
+    """Return how many random motions, each with ``forces`` forces, determine the base parameters among p parameters."""
     return 4 * p // max(forces, 1) + 10
 
 
 def decomposed(robot: Mechanism, regressor: Array, unknown: NDArray[np.bool_]) -> BaseParameters:
-    """Return the base parameters from the regressor (N, n, p) of a tree, or of a loop's drives, over random motions."""
+    """Return the base parameters from a regressor (N, n, p), evaluated at N random motions with n forces each."""
     names, p = parameter_names(robot), regressor.shape[-1]
     Y = regressor.reshape(regressor.shape[0] * regressor.shape[1], p) * unknown  # -1 is not allowed where p is 0
     # Masses come last: among dependent parameters, moments are kept and masses are regrouped.
@@ -117,7 +117,7 @@ def unknown_parameters(where: str, names: Sequence[str], patterns: Sequence[str]
 
 
 def _independent(Y: Array, order: list[int]) -> list[int]:
-    """Return columns that span all others, selected in the given order."""
+    """Return the indices of columns that span all others, selected in the given order."""
     scale = np.linalg.norm(Y, axis=0)
     largest = scale.max(initial=0.0)
     basis: list[Array] = []
@@ -152,9 +152,10 @@ def _within(rules: Array, unknown: NDArray[np.bool_]) -> Array:
 
 
 def _coefficients_by_rule(rules: Array, kept: list[int], unknown: NDArray[np.bool_]) -> Array:
-    """Return the coefficients (b x p) of all columns in terms of the kept ones, from changes without effect on forces.
+    """Return the coefficients (b x p) of all columns in terms of the kept ones, from ``rules``.
 
-    Y n = 0 for each change n. The columns D that are not kept are therefore Y_D = Y_K B with n_D B^T = -n_K.
+    Each rule is a parameter change n that does not affect the forces: Y n = 0. The columns D that are not kept are
+    therefore Y_D = Y_K B with n_D B^T = -n_K.
     """
     coefficients = np.zeros((len(kept), len(unknown)))
     coefficients[np.arange(len(kept)), kept] = 1.0
@@ -166,7 +167,7 @@ def _coefficients_by_rule(rules: Array, kept: list[int], unknown: NDArray[np.boo
 
 
 def _name(row: Array, names: tuple[str, ...], column: int) -> str:
-    """Return the linear combination of a base parameter as text, with its own name first."""
+    """Return a base parameter as text: a linear combination that begins with the name of ``column``."""
     parts = [names[column]]
     for k in np.flatnonzero(row):
         if k != column:

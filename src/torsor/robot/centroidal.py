@@ -31,7 +31,7 @@ class Centroidal(Accessor):
         return self._kernels.call("centroidal_momentum_matrix", q, out=out)
 
     def momentum_matrix_rate(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
-        """Return the time derivative (..., 6, nv) of ``momentum_matrix``; the momentum changes at the rate A a + A' v.
+        """Return the time derivative A' (..., 6, nv) of ``momentum_matrix``; the momentum rate is A a + A' v.
 
         Example:
             >>> robot, q, v = torsor.library.two_link(), [0.3, 0.5], [1.0, 2.0]
@@ -53,8 +53,8 @@ class Centroidal(Accessor):
     def inertia(self, q: ArrayLike, out: Out = None) -> Array:
         """Return the locked inertia (..., 6, 6) of the moving links about the centre of mass, in base axes.
 
-        With all joints locked, the robot is one rigid body. The first block is its rotational inertia (kg m^2), the
-        second its mass (kg). Spinning rotors are not included.
+        It is the inertia of the rigid body that the robot forms with all joints locked. The upper left block is the
+        rotational inertia (kg m^2), the lower right block is the mass (kg). Rotor inertias are not included.
 
         Example:
             >>> torsor.library.two_link().centroidal.inertia([0.0, 0.0]).diagonal().round(9).tolist()

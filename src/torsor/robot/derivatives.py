@@ -50,7 +50,7 @@ class Sparse:
             >>> Sparse(np.array([5.0]), np.array([0]), np.array([1]), (1, 2)).dense().tolist()
             [[0.0, 5.0]]
         """
-        # An array of the same kind as the values, which may be on a GPU.
+        # The result is on the device of the values, which may be a GPU.
         full: Array = np.zeros_like(self.values, shape=(*self.values.shape[:-1], *self.shape))
         full[..., self.rows, self.columns] = self.values
         return full
@@ -163,13 +163,13 @@ class Derivatives(Accessor):
     ) -> Three:
         """Return the derivatives (dq, dv, da) of tau = ID(q, v, a), each (..., nv, nv), one row per force.
 
-        da is the mass matrix. External wrenches are given in link axes at link origins. While q changes they are fixed
-        in the link (``fixed_in="link"``) or in the world (``fixed_in="world"``). In the world, a force acts at the
-        link's origin or, with ``points`` (..., L, 3) in link axes, at that point of the link, like a weight. The
+        da is the mass matrix. External wrenches are in link axes at link origins. While q changes, they are constant in
+        the link (``fixed_in="link"``) or in the world (``fixed_in="world"``). A force that is constant in the world
+        acts at the link's origin or at the point ``points`` (..., L, 3) in link axes, for example a centre of mass. The
         remaining moment is a couple.
 
-        The recursion takes O(n x depth) operations and covers every joint type, rotors, springs and friction, except
-        for the jump of Coulomb friction at rest. See Barman 2020, chapter III, and Singh, Russell and Wensing 2022.
+        The recursion takes O(n x depth) operations. It covers every joint type, rotors, springs and friction except
+        the jump of Coulomb friction at rest. See Barman 2020, chapter III, and Singh, Russell and Wensing 2022.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -193,7 +193,7 @@ class Derivatives(Accessor):
     ) -> Three:
         """Return the derivatives (dq, dv, dtau) of a = FD(q, v, tau), each (..., nv, nv), one row per acceleration.
 
-        They are -M^-1 d ID/dq, -M^-1 d ID/dv and M^-1, with the derivatives of inverse dynamics at that acceleration.
+        They are -M^-1 d ID/dq, -M^-1 d ID/dv and M^-1, where ID is differentiated at the computed acceleration.
         For ``fixed_in`` and ``points`` see ``inverse_dynamics``.
 
         Example:
@@ -260,8 +260,8 @@ class Derivatives(Accessor):
     ) -> Two:
         """Return the derivatives (dq, dv) of ``velocity``, each (..., 6, nv), with rows (omega, v).
 
-        They are derivatives of the components in the requested axes. dq is along ``integrate``. dv is the Jacobian, in
-        the place's own axes also the derivative of the pose: a small step d moves the place by the twist J d.
+        The derivatives are those of the components in the requested axes. dq is along ``integrate``. dv is the Jacobian
+        J. In the place's own axes it is also the derivative of the pose: a small step d moves the place by J d.
 
         Example:
             >>> dq, dv = torsor.library.two_link().derivatives.velocity([0.0, 0.0], [1.0, 0.0], "link2")
@@ -319,7 +319,7 @@ class Derivatives(Accessor):
     ) -> Array:
         """Return the second derivatives (..., 3 nv, 3 nv) of weight . ID(q, v, a) with respect to (q, v, a).
 
-        ``weight`` (..., nv) holds multipliers of the forces, as in the Hessian of a Lagrangian or in differential
+        ``weight`` (..., nv) contains multipliers of the forces, as in the Hessian of a Lagrangian or in differential
         dynamic programming. The result is the Hessian of u -> weight . ID(integrate(q, u_q), v + u_v, a + u_a) at u =
         0, so it is symmetric for every joint type. External wrenches are fixed in their links. The blocks (v, a) and
         (a, a) are zero; (a, q) is the derivative of M(q) weight. The recursion takes O(n x depth) operations.
@@ -346,8 +346,8 @@ class Derivatives(Accessor):
 
         ``tangents`` are the directions of the inputs; None means zero. The tangent of q is (..., nv), along
         ``integrate``, or (..., nq) if ``components=True``. Methods with several results return tuples. With
-        ``external=True``, external wrenches are the last inputs; for other ``options`` see ``function``. ``out`` holds
-        arrays for the values, then for the derivatives. Forward mode costs about three times as much as the method.
+        ``external=True``, external wrenches are the last inputs; for other ``options`` see ``function``. ``out`` lists
+        arrays for the values, then for the derivatives. Forward mode takes about three times as long as the method.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -373,12 +373,12 @@ class Derivatives(Accessor):
         out: Out = None,
         **options: Any,
     ) -> tuple[Results, tuple[Array, ...]]:
-        """Return (value, gradients) of the algorithm ``name``: gradients of the sum of cotangents times results.
+        """Return (value, gradients) of the algorithm ``name``, where the gradients are those of cotangents . value.
 
         There is one gradient per input. ``cotangents`` has the shape of the result, or is a tuple for several results.
         The gradient with respect to q is (..., nv), along ``integrate``, or (..., nq) if ``components=True``. This is
-        the adjoint of ``jvp`` and takes the same options. ``out`` holds arrays for the values, then for the gradients.
-        Reverse mode takes about four times the operations of the method.
+        the adjoint of ``jvp`` and takes the same options. ``out`` lists arrays for the values, then for the gradients.
+        Reverse mode takes about four times as many operations as the method.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -394,10 +394,10 @@ class Derivatives(Accessor):
         return _single_or_tuple(result[:count]), tuple(result[count:])
 
     def sparse(self, name: str, *inputs: ArrayLike, **options: Any) -> Sparse | tuple[Sparse, ...]:
-        """Return the result of the algorithm ``name``, one or several matrices, without structural zeros.
+        """Return the matrix or matrices that the algorithm ``name`` computes, without structural zeros.
 
-        Forces do not depend on the motion of other branches of the tree, so large robots have many structural zeros.
-        Solvers accept values with a sparsity pattern. For the options see ``jvp``.
+        Forces do not depend on the motion of other branches of the tree, so the matrices of large robots have many
+        structural zeros. Sparse solvers take such values and patterns. For the options see ``jvp``.
 
         Example:
             >>> robot = torsor.library.random_tree(20, seed=2, types=("revolute",), extras=False)

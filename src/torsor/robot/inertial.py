@@ -24,8 +24,8 @@ R = TypeVar("R")
 class Inertial(Accessor, Generic[R]):
     """Inertial and friction parameters, regressors and base parameters: ``robot.inertial``.
 
-    ``values`` (p,) holds m, m c and J (xx, xy, xz, yy, yz, zz) of each link about its origin, then rotor inertia,
-    Coulomb friction and viscous friction for each velocity of each joint. ``names`` holds their names.
+    ``values`` (p,) contains m, m c and J (xx, xy, xz, yy, yz, zz) of each link about its origin, then rotor inertia,
+    Coulomb friction and viscous friction for each velocity of each joint. ``names`` (p,) are the parameter names.
 
     Example:
         >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
@@ -41,7 +41,7 @@ class Inertial(Accessor, Generic[R]):
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
         """Return Y(q, v, a) (..., nv, p) with inverse_dynamics(q, v, a) = Y @ values.
 
-        Spring and motor forces are not included, because they are not among the parameters.
+        Spring and motor forces are not included, because they do not depend on these parameters.
 
         Example:
             >>> robot = torsor.library.stanford()
@@ -53,10 +53,10 @@ class Inertial(Accessor, Generic[R]):
         return self._closure.kernels.call("regressor", q, v, a, out=out)
 
     def energy_regressor(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
-        """Return h(q, v) (..., p), in J, where h @ values is the kinetic plus the gravitational energy.
+        """Return h(q, v) (..., p), where h @ values is the sum of kinetic and gravitational energy, in J.
 
-        Friction columns are zero. The energy of springs and rotor spin is not included. The zero of the potential is
-        the same as in ``potential_energy``. See Gautier and Khalil 1988.
+        Friction columns are zero. The energies of springs and of rotor spin are not included. The gravitational energy
+        has the same zero as in ``potential_energy``. See Gautier and Khalil 1988.
 
         Example:
             >>> robot = torsor.library.stanford()
@@ -68,7 +68,7 @@ class Inertial(Accessor, Generic[R]):
         return self._closure.kernels.call("energy_regressor", q, v, out=out)
 
     def power_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
-        """Return y(q, v, a) (..., p), in W: v . inverse_dynamics(q, v, a) = y @ values.
+        """Return y(q, v, a) (..., p), where y @ values = v . inverse_dynamics(q, v, a), in W.
 
         It is the time derivative of ``energy_regressor`` plus the friction power. Springs and motors are treated
         as in ``regressor``.

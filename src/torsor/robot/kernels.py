@@ -40,7 +40,8 @@ Place = str | int | None  # a link (by name or index) or a named frame
 Loops = str | None  # "open" for the tree that remains when the loops are cut
 T = TypeVar("T")
 
-# Maximum order of time derivatives: each adds a recursion as long as all before it, and the tenth is never measured.
+# Maximum order of time derivatives. Each order adds a recursion as long as all previous ones together, and even tenth
+# derivatives cannot be measured.
 MAX_RATES = 64
 
 # Algorithms that solve with the mass matrix.
@@ -59,8 +60,8 @@ MAX_KEPT = 512
 class Kernels:
     """The compiled functions of one model on one ``target``: from memory, else from disk, else traced and compiled.
 
-    ``identity`` returns a hash of everything that the functions depend on except their labels: the numbers of the
-    model and the sources that trace it. It is called once.
+    ``identity`` is called once. It returns a hash of everything except labels that the functions depend on: the
+    numbers of the model and the source files that trace it.
 
     Example:
         >>> x = ca.SX.sym("x")
@@ -105,10 +106,10 @@ class Kernels:
     ) -> AnyKernel:
         """Return the compiled function for a key.
 
-        ``label`` returns text that is the same for the same function in every process (by default the key's repr); it
-        names the code on disk. ``shapes`` returns the shapes of one state's inputs and outputs, by default the shapes
-        of CasADi's matrices. ``quick`` is for large functions that are called a few hundred times: see ``Kernel``.
-        ``width`` is the number of states that are computed at a time; it must be part of the key.
+        ``label`` returns text that identifies the function in every process (by default the key's repr) and names its
+        code on disk. ``shapes`` returns the input and output shapes for one state, by default those of CasADi's
+        matrices. ``quick`` is for large functions that are called a few hundred times: see ``Kernel``. ``width`` is the
+        number of states that are computed together; it must be part of the key.
         """
 
         def made(source: ca.Function | StoredKernel, name: str) -> AnyKernel:
@@ -137,7 +138,7 @@ class Kernels:
         trace: Callable[[], ca.Function],
         made: Callable[[ca.Function | StoredKernel, str], Any],
     ) -> Any:
-        """Return what ``made`` returns for a function, or for its code from disk, and the name of its file."""
+        """Return the cached object of a key, or create it with ``made(function or stored code, file name)``."""
         result = self._kernels.get(key)
         if result is None:
             name = self._file(label)
@@ -184,7 +185,7 @@ def _told(key: Hashable) -> AbstractContextManager[None]:
 
 
 class RequestShapes(NamedTuple):
-    """Shapes, for one state, of the inputs of an algorithm, of their small changes, and of its results."""
+    """Shapes for one state: inputs of an algorithm, their tangents, and results."""
 
     arguments: dict[str, Shape]
     tangents: dict[str, Shape]
@@ -205,7 +206,7 @@ class RobotKernels(Kernels):
 
     @cached_property
     def exact(self) -> "RobotKernels":
-        """The kernels in double precision, on the host: single precision cannot close loops to within the tolerance."""
+        """Kernels in double precision on the host; single precision cannot meet the tolerance of loop closure."""
         device = "cpu" if self.target.device == "cuda" else self.target.device
         target = self.target.changed("", dtype="float64", device=device)
         return self if target == self.target else RobotKernels(self.mechanism, target, self._choice)
@@ -253,7 +254,7 @@ class RobotKernels(Kernels):
         except (KeyError, TypeError, ValueError, OverflowError):
             pass  # the first call, or the kernel raises an error with the reason
         kernel = self.compiled(self.request(name, place, axes=axes, point=point is not None, rows=rows))
-        if type(place) is str:  # 1, 1.0 and True are one key, but not one place
+        if type(place) is str:  # 1, 1.0 and True are equal as keys, but different places
             self._placed[name, place, axes, point is None, rows] = kernel
         result: Array = kernel(*inputs, out=out)
         return result
@@ -273,7 +274,7 @@ class RobotKernels(Kernels):
         return self.kernel(request, lambda: trace(mechanism, request), shapes, lambda: request.label(mechanism))
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the data stored under a key, such as sparsity patterns; compute them on the first call."""
+        """Return the data for a key, such as sparsity patterns; ``make`` computes them on the first call."""
         if key not in self._once:
             self._once[key] = make()
         result: T = self._once[key]
@@ -308,10 +309,10 @@ class RobotKernels(Kernels):
         """
         try:
             arguments = (name, place, external, None if forced is None else tuple(forced), loops, *options.items())
-            # 1, 1.0 and True are one key, but not one place.
+            # 1, 1.0 and True are equal as keys, but different places.
             key = (*arguments, type(place), type(external), *map(type, options.values()))
             known = self._requests.get(key)
-        except TypeError:  # an option that is not hashable: the checks below raise an error that names it
+        except TypeError:  # an option is not hashable; the checks below raise an error that names it
             return self._checked_request(name, place, external, forced, loops, options)
         if known is None:
             known = self._requests[key] = self._checked_request(name, place, external, forced, loops, options)
@@ -444,7 +445,7 @@ def _warn_of_condition(mechanism: Mechanism) -> None:
 
 
 def _tried_positions(mechanism: Mechanism) -> list[Array]:
-    """Return the neutral position (nq,), and random ones within the limits; joints without limits move half a turn."""
+    """Return the neutral position (nq,) and random ones within the limits (half a turn for joints without limits)."""
     rng, neutral = np.random.default_rng(0), mechanism.neutral()
     lower, upper = np.maximum(mechanism.lower, -np.pi), np.minimum(mechanism.upper, np.pi)
     spread = rng.uniform(np.minimum(lower, upper), np.maximum(lower, upper), (POSITIONS, mechanism.nq))

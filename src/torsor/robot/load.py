@@ -1,4 +1,4 @@
-"""Public constructors of robots: one for each reader in ``formats``; each returns a ``Robot``."""
+"""Public functions that create robots: one for each reader in ``formats``."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -20,7 +20,7 @@ EARTH = (0.0, 0.0, -9.81)
 
 
 def robot_names() -> tuple[str, ...]:
-    """Return the robot names that ``load`` accepts, which are the names in the library."""
+    """Return the names of the library robots, which ``load`` accepts."""
     return tuple(sorted(registered("robots", "library") or ()))
 
 
@@ -45,7 +45,7 @@ def load(
     | URDF (.urdf), SDF (.sdf), TOML (.toml), OpenSim skeletons without muscles (.osim) | |
     | MJCF (.xml) | ``torsor[mjcf]`` |
     | .yaml: closed loops, motors and joint types for the URDF file next to it | ``torsor[yaml]`` |
-    | .xacro, with the arguments ``xacro``; it is a program, so load only trusted files | ``torsor[xacro]`` |
+    | .xacro, with the arguments ``xacro``; it can run code, so load only trusted files | ``torsor[xacro]`` |
     | USD stages (.usda, .usd, .usdc, .usdz) | ``torsor[usd]`` |
     | ``robot_descriptions:NAME``, a robot of that package | ``torsor[robots]`` |
     | a name without a suffix, such as "panda": a robot of ``torsor.library``, unless such a file exists | |
@@ -60,13 +60,13 @@ def load(
     (omega, v of the base in its own axes, joint rates).
 
     ``strict`` makes a physically impossible inertia an error (True) or a warning (False). The default is an error for
-    TOML and a warning for other formats, because published files often contain one. It also applies to unusable limits,
-    visuals, stray tags and transmissions in URDF and SDF, and to MJCF features without a counterpart here, such as
-    tendons. The error lists all faults of the file.
+    TOML and a warning for other formats, because published files often contain such inertias. ``strict`` also applies
+    to unusable limits, visuals, stray tags and transmissions in URDF and SDF, and to unsupported MJCF features, such as
+    tendons. The error lists all faults in the file.
 
-    ``snap`` (rad, 1e-5 is a good choice) is for files that write 1.5708: rotations and axes within this tolerance of
-    multiples of pi/12 become exact, which removes the operations on their tiny components. Lengths, masses and limits
-    are unchanged.
+    ``snap`` (rad; 1e-5 is a good choice) is for files with rounded angles such as 1.5708. Rotations and axes within
+    this tolerance of multiples of pi/12 become exact, which removes operations on tiny components. Lengths, masses and
+    limits are unchanged.
 
     Example:
         >>> import tempfile
@@ -83,7 +83,7 @@ def load(
 
 
 def _is_name(path: str | Path) -> bool:
-    """Return whether a path looks like a name and is not a file. A folder may be that of an earlier export."""
+    """Return whether a path looks like a name and is not a file; a folder with this name may be an earlier export."""
     if not isinstance(path, str) or not path.isidentifier() or is_description(path) or Path(path).is_file():
         return False
     return not Path(path).exists() or path in robot_names()
@@ -112,9 +112,9 @@ def from_dh(
     """Return a serial robot from a standard Denavit-Hartenberg table: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
 
     ``gravity`` (3,) is the acceleration in base axes, m/s^2. Link frame i is at the far end of link i (Barman 2020). A
-    final row with ``closes=-1`` is a joint back to the base, which makes the chain a loop. ``base="floating"`` adds a
-    free joint under the base, as in ``load``, and ``strict=False`` accepts physically impossible inertias. The table
-    has no row for the mass of the base; add it with ``robot.with_payload("base", ...)``.
+    final row with ``closes=-1`` is a joint back to the base, which closes a loop. ``base="floating"`` adds a free joint
+    under the base, as in ``load``, and ``strict=False`` accepts physically impossible inertias. The table has no row
+    for the mass of the base; add it with ``robot.with_payload("base", ...)``.
 
     Example:
         >>> rod = torsor.DHLink(a=1.0, mass=1.0, com=(-0.5, 0, 0))

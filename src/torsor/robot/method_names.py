@@ -57,18 +57,18 @@ OF_ALL = {
     "constrained_forward_dynamics": "closed_forward_dynamics",
     "loop_forces": "closed_loop_forces",
 }
-"""Algorithms of the ``closed`` methods with ``coordinates="all"``, by those of the active coordinates."""
+"""{algorithm with ``coordinates="active"``: algorithm with ``coordinates="all"``} of the ``closed`` methods."""
 
 PATHS = {algorithm: f"{accessor}.{name}" for accessor, names in ACCESSORS.items() for name, algorithm in names.items()}
 PATHS |= {every: PATHS[active] for active, every in OF_ALL.items()}
-"""Method of each algorithm: {"closure_error": "closed.error"}. Others are methods of the robot."""
+"""Method of each algorithm: {"closure_error": "closed.error"}. Other algorithms are methods of the robot."""
 
 ALGORITHM_OF = {path: algorithm for algorithm, path in PATHS.items() if algorithm not in OF_ALL.values()}
 """Algorithm of each method: {"closed.error": "closure_error"}. Both names are accepted."""
 
 
 class Accessor:
-    """Base class of the groups of robot methods.
+    """Base class of the accessors, which group robot methods.
 
     Example:
         >>> torsor.library.two_link().shapes

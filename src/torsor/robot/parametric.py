@@ -34,10 +34,10 @@ R = TypeVar("R", bound=Mechanism)
 class Parametric(Generic[R]):
     """A robot whose methods take selected parameters p (..., k) as their last argument. See ``Robot.parametric``.
 
-    ``names`` are the names of the parameters, ``values`` (k,) their values in the original robot. Every algorithm of a
+    ``names`` are the parameter names, and ``values`` (k,) their values in the original robot. Every algorithm of a
     robot is a method, in the same accessors: ``inverse_dynamics(q, v, a, p)``, ``jacobian(q, p, place="hand")``,
     ``derivatives.inverse_dynamics(q, v, a, p)``. ``external``, ``external_rate``, ``fixed_in``, ``points``, ``share``,
-    ``coordinates``, ``higher`` and ``out`` have the same meaning as in the robot's methods, and options as in
+    ``coordinates``, ``higher`` and ``out`` have the same meaning as in the robot's methods. For other options see
     ``Robot.function``.
 
     Example:
@@ -115,7 +115,7 @@ class Parametric(Generic[R]):
     def _request(
         self, name: str, values: Sequence[ArrayLike], options: dict[str, Any], form: str
     ) -> tuple[Request, list[Any]]:
-        """Return the request of a call and all its arrays, loads before p."""
+        """Return the request of a call and all its arrays; external loads come before p."""
         options = dict(options)
         higher = list(options.pop("higher", ()))
         if higher:
@@ -167,7 +167,7 @@ class Parametric(Generic[R]):
         return count_operations(self.function(name, place, **options))
 
     def at(self, p: ArrayLike) -> R:
-        """Return an ordinary robot with the parameters p (k,), which can be saved and edited.
+        """Return an ordinary robot, which can be saved and edited, with the parameters p (k,).
 
         Example:
             >>> torsor.library.two_link().parametric(["links.link2.mass"]).at([2.5]).links[1].mass
@@ -178,14 +178,14 @@ class Parametric(Generic[R]):
         for value, item in zip(numbers.tolist(), self._free, strict=True):
             for number, coefficient in item.coefficients:
                 before = changed.get(number, read_number(self.robot, number))
-                # A parameter with one path becomes its value exactly, without rounding.
+                # A parameter with one path is set exactly, without rounding.
                 alone = coefficient == 1 and item.value == before
                 changed[number] = value if alone else before + coefficient * (value - item.value)
         return replace(self.robot, **with_numbers(self.robot, changed))
 
 
 _BELOW = tuple(name for name in ACCESSORS if "." not in name)
-_OF_INPUTS = ("jvp", "vjp", "sparse")  # of derivatives: methods with the name and all inputs of an algorithm
+_OF_INPUTS = ("jvp", "vjp", "sparse")  # methods of ``derivatives`` that take the name and all inputs of an algorithm
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -212,7 +212,7 @@ class ParametricAccessor:
         return [*super().__dir__(), *ACCESSORS[self._accessor], *methods]
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # before the fields are set, as copy and pickle ask for them
+        if name.startswith("_"):  # copy and pickle look these names up before the fields are set
             raise AttributeError(name)
         if self._accessor == "derivatives" and name in _OF_INPUTS:
             return getattr(Derivatives(self._parametric._closure, self._parametric._free), name)

@@ -13,7 +13,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class LinearInParameters(Protocol[R_co]):
-    """Forces that are linear in inertial and friction parameters: ``robot.inertial``."""
+    """A model whose forces are linear in inertial and friction parameters, such as ``robot.inertial``."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ class LinearInParameters(Protocol[R_co]):
 
 
 class Dynamics(Protocol):
-    """Forces of a motion in some coordinates: all coordinates of a tree, or the drives of a closed mechanism."""
+    """Inverse dynamics in the coordinates of a tree, or in those of the drives of a closed mechanism."""
 
     @property
     def name(self) -> str:

@@ -49,8 +49,8 @@ class Robot(Mechanism):
     ``q`` is (..., nq); ``v``, ``a`` and forces are (..., nv). Spatial vectors have the angular part first.
 
     ``external`` is (..., L, 6): the wrench (moment, force) that the environment exerts on each moving link, at the
-    link's origin, in link axes. ``out`` is an array of the result's shape, which is filled and returned. If a method
-    has several results, it is a tuple whose entries are arrays or None. This avoids allocating large results.
+    link's origin, in link axes. ``out`` is an array of the result's shape, which is filled and returned, so that large
+    results need not be allocated. If a method has several results, ``out`` is a tuple of arrays or None.
 
     If a robot has loops, methods with the argument ``loops`` raise ModelError, and the message names the corresponding
     method of ``closed``. ``loops="open"`` cuts the loops instead.
@@ -72,7 +72,7 @@ class Robot(Mechanism):
     @classmethod
     def of(cls, mechanism: Mechanism) -> Self:
         """Return a robot with the parts of a mechanism."""
-        robot = cls.__new__(cls)  # without the checks of a mechanism, which has passed them
+        robot = cls.__new__(cls)  # skip the checks, which the mechanism has already passed
         robot.__dict__.update({f.name: getattr(mechanism, f.name) for f in fields(Mechanism)}, target=Target())
         return robot
 
@@ -155,9 +155,9 @@ class Robot(Mechanism):
         - ``device``: "cpu" (compiled code), "cuda" (an NVIDIA GPU with CuPy arrays, see docs/deploy/gpu.md; needs the
           extra ``gpu``) or "casadi" (CasADi's virtual machine, which compiles nothing and is slow).
 
-        None leaves a setting unchanged. Accelerations in float32 lose digits in proportion to the
-        condition number of the mass matrix. A warning is issued if fewer than two digits remain at the neutral position
-        or at one of 24 other positions within the limits.
+        None leaves a setting unchanged. The relative error of float32 accelerations is proportional to the condition
+        number of the mass matrix. A warning is issued if fewer than two digits are correct at the neutral position or
+        at one of 24 other positions within the limits.
 
         Example:
             >>> torsor.library.two_link().to(dtype="float32")
@@ -168,10 +168,10 @@ class Robot(Mechanism):
     def save(self, path: str | Path) -> None:
         """Write the robot to a file: TOML, URDF, SDF, MJCF (.xml) or USD (.usda).
 
-        A robot saved as TOML is equal to the original when ``torsor.load`` reads it. A ``ModelWarning`` names forces
-        and limits that the format cannot express. A ``ModelError`` is raised if the format cannot describe the
-        structure. Meshes outside the folder of a URDF, SDF or MJCF file are copied next to it. See
-        ``formats.write_urdf``, ``write_sdf``, ``write_mjcf`` and ``write_usd``.
+        ``torsor.load`` restores an equal robot from TOML. A ``ModelWarning`` names forces and limits that the format
+        cannot express. A ``ModelError`` is raised if the format cannot describe the structure. Meshes outside the
+        folder of a URDF, SDF or MJCF file are copied next to it. See ``formats.write_urdf``, ``write_sdf``,
+        ``write_mjcf`` and ``write_usd``.
 
         Example:
             >>> import tempfile
@@ -185,8 +185,8 @@ class Robot(Mechanism):
     def function(self, name: str, place: Place = None, **options: Any) -> ca.Function:
         """Return the CasADi function of a method, such as "mass_matrix" or "derivatives.inverse_dynamics".
 
-        ``place`` is the link or frame, for methods that take one; "jacobian:hand" is a short form. These options apply
-        to the methods that have them:
+        ``place`` is the link or frame, for methods that take one; "jacobian:hand" is a short form. The options depend
+        on the method:
 
         - ``external=True`` adds external wrenches as an input. For derivatives, ``external`` is "link", "world" or
           "point", which selects where the wrenches are fixed.
@@ -313,10 +313,10 @@ class Robot(Mechanism):
         external: Maybe = None,
         out: Out = None,
     ) -> Two:
-        """Return (a, tau), each (..., nv), where some coordinates are driven by force and others by motion.
+        """Return (a, tau), each (..., nv), from the forces of some coordinates and the accelerations of the others.
 
         ``forced`` names the coordinates (or joints, for all their coordinates) whose force is given in ``tau`` and
-        whose acceleration is computed. For all others the acceleration is given in ``a`` and the force is computed.
+        whose acceleration is computed. For all others, the acceleration is given in ``a`` and the force is computed.
         Input entries for computed values are ignored.
 
         If no coordinate is forced, this is inverse dynamics; if all are, it is forward dynamics. If the floating base
@@ -474,7 +474,7 @@ class Robot(Mechanism):
 
         In the place's own axes it equals J a + J' v + (0, omega x v), with the place's Jacobian J and twist (omega, v);
         in other axes it equals J a + J' v. For ``point`` and ``axes="aligned"`` see ``velocity``. With
-        ``axes="world"`` it is the time derivative of that twist, whose linear part is not the acceleration of a point.
+        ``axes="world"`` it is the time derivative of the world twist, whose linear part is not a point's acceleration.
 
         Example:
             >>> torsor.library.two_link().acceleration([0.0, 0.0], [1.0, 0.0], [0.0, 0.0], "link1").round(9).tolist()
@@ -616,9 +616,9 @@ class Robot(Mechanism):
         """Return (tau, tau'), each (..., nv): the generalised forces of a motion and their time derivatives.
 
         ``j`` (..., nv) is the time derivative of a. The derivatives of forces are in N m/s or N/s. ``external_rate``
-        (..., L, 6) holds the time derivatives of the components of ``external`` in link axes; it is zero for wrenches
-        that are fixed in their links. ``higher`` holds any number of further time derivatives of a, and each adds one
-        more derivative of tau. External wrenches then have no higher derivatives.
+        (..., L, 6) contains the time derivatives of the components of ``external`` in link axes; they are zero for
+        wrenches that are fixed in their links. ``higher`` lists further time derivatives of a, each of which adds one
+        derivative of tau. Higher derivatives of external wrenches are then zero.
 
         The recursion covers every joint type, rotors, springs, dampers and smooth friction. For the first derivative,
         see Guarino Lo Bianco 2009, eqs. 3-21.
@@ -746,9 +746,9 @@ class Robot(Mechanism):
         return with_contacts(self, self.kernels, places, q, kind)
 
     def open_tree(self) -> Self:
-        """Return the tree that remains without loops and couplings, or the robot itself if it has none.
+        """Return the tree without loops and couplings, or the robot itself if it has none.
 
-        Tree dynamics raise ModelError for a robot with loops, but work on this tree.
+        Methods for trees raise ModelError for a robot with loops, but work on this tree.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": 1.0})

@@ -34,7 +34,7 @@ class Shapes(Accessor):
         ``pairs`` are pairs of link, frame or shape names, or an allowed collision matrix. The default is all pairs
         except those in ``allowed``. ``gradient=True`` adds the derivatives with respect to the coordinates (..., P,
         nv), which are exact where the nearest points are unique. ``within`` (m) skips pairs whose bounding spheres are
-        farther apart: they get the distance between these spheres, which is a lower bound.
+        farther apart; their result is the distance between the spheres, which is a lower bound.
 
         These pairs are computed by compiled functions: spheres and capsules with each other, planes with everything
         except meshes, and spheres with boxes and cylinders. The library coal (the extra ``collision``) computes all
@@ -53,9 +53,9 @@ class Shapes(Accessor):
         return distance_model(self._robot, pairs, within)(q, gradient)
 
     def allowed(self, samples: int = 1000, seed: int = 0) -> AllowedCollisions:
-        """Return which links may touch, and why: the pairs that ``distances`` skips by default.
+        """Return the link pairs that ``distances`` skips by default, with the reason for each.
 
-        They are the pairs listed in the file (<exclude> in MJCF, ``with_allowed_collisions``), links that a joint
+        They are the pairs from the file (<exclude> in MJCF) or ``with_allowed_collisions``, links that a joint
         connects, and links that always or never overlap in ``samples`` random postures within the limits (0 disables
         sampling). Edit the matrix with ``allow`` and ``check``, save it as .srdf, or pass it as ``pairs``.
 

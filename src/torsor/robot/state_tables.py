@@ -1,4 +1,4 @@
-"""Tables of states (.csv, .npz): columns such as 'q NAME' and 'v NAME' for the coordinates of a robot, with units."""
+"""Tables of robot states (.csv, .npz), with columns such as 'q NAME' and 'v NAME' and optional units."""
 
 import re
 from collections.abc import Sequence
@@ -34,8 +34,8 @@ def unit_of(robot: Robot, letter: str) -> list[str]:
 def read_states(path: Path, robot: Robot) -> dict[str, Array]:
     """Return the states of a table by letter (K, n), and "time" (K,) if it has that column.
 
-    Columns are named 'q NAME', 'v NAME', ..., optionally followed by a unit in brackets, which must be the unit of the
-    coordinate. Without 'q NAME', columns 'NAME' are positions. Other columns are ignored. A .npz file is a trajectory.
+    Columns are named 'q NAME', 'v NAME', ..., optionally followed by the coordinate's unit in brackets. If there is no
+    column 'q NAME', columns 'NAME' are positions. Other columns are ignored. A .npz file must contain a trajectory.
     """
     where = path.name
     if path.suffix.lower() == ".npz":
@@ -48,7 +48,7 @@ def read_states(path: Path, robot: Robot) -> dict[str, Array]:
         return {"q": saved.q, "v": saved.v, "a": saved.a, "tau": saved.tau, "time": saved.times}
     table = read_table(path, ",")
     columns = _columns(table.heads, where)
-    if not any(letter == "q" for letter, _ in columns):  # columns with the plain name of a position are that position
+    if not any(letter == "q" for letter, _ in columns):  # columns with plain coordinate names are positions
         for column in list(columns.values()):
             name, _, unit = column.head.partition(" [")
             if name in names(robot, "q"):
@@ -76,7 +76,7 @@ def read_states(path: Path, robot: Robot) -> dict[str, Array]:
 
 
 class _Column(NamedTuple):
-    """A column of a table: its header, its unit as written ("" if there is none), and its place."""
+    """A column of a table: its header, its unit as written ("" if there is none), and its index."""
 
     head: str
     unit: str

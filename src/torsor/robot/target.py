@@ -10,7 +10,7 @@ from torsor.compiler import AUTO, DEVICES, dtype_name, require_card
 
 @dataclass(frozen=True)
 class Target:
-    """The target on which functions are evaluated: dtype, device and number of threads."""
+    """The target for evaluating functions: dtype, device and number of threads."""
 
     dtype: str = "float64"
     device: str = "cpu"
@@ -26,8 +26,8 @@ class Target:
     ) -> "Target":
         """Return a validated copy with changes; None leaves a setting unchanged.
 
-        ``loops`` is True if the robot has closed loops, whose methods check numbers on the host. "cuda" raises
-        ImportError without CuPy, or RuntimeError without a GPU.
+        ``loops`` is True if the robot has closed loops, whose methods run on the host. The device "cuda" raises
+        ImportError if CuPy is missing, or RuntimeError if there is no GPU.
 
         Example:
             >>> Target().changed("arm", dtype=np.float32)
@@ -53,7 +53,7 @@ class Target:
         return Target(name, place, count if isinstance(count, str) else whole_number(count, where, "threads"))
 
     def __str__(self) -> str:
-        """Return the differences from the default as text.
+        """Return the settings that differ from the default as text.
 
         Example:
             >>> str(Target("float32", "casadi", 4)), str(Target())

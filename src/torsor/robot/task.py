@@ -71,8 +71,9 @@ class Task(Accessor):
     ) -> Array:
         """Return the manipulability (...) of a link or frame: sqrt(det(J J^T)) (Yoshikawa 1985); 0 where J loses rank.
 
-        ``rows`` selects velocities: "all" six, "angular" or "linear" (of the origin, or of ``point`` in the place's
-        axes). The result is the same in all axes. If a robot has fewer coordinates than rows, it is sqrt(det(J^T J)).
+        ``rows`` selects "all" six velocities, or the "angular" or "linear" ones (of the origin, or of ``point`` in the
+        place's axes). The result does not depend on the axes. If a robot has fewer coordinates than rows, it is
+        sqrt(det(J^T J)).
 
         Example:
             >>> arm = torsor.library.two_link()  # 0.4 m x 0.4 m x sin(elbow)
@@ -132,8 +133,8 @@ class Task(Accessor):
         """Return (J M^-1 J^T)^-1 (..., 6, 6), or (..., 3, 3) for "angular" or "linear" ``rows`` (Khatib 1987).
 
         J is ``jacobian(q, place, axes, point)``. Where J loses rank, some directions have infinite mass, and entries
-        are infinite or NaN; near such a configuration they are very large. The same holds for all entries if a robot
-        can never move in all these directions.
+        are infinite or NaN; near such a configuration they are very large. If the robot can never move in all these
+        directions, this applies everywhere.
 
         Example:
             >>> arm = torsor.library.free_flying_arm()

@@ -33,18 +33,26 @@ def windowed(controller: Source, external: Source, sampled: bool) -> list[Source
 
 
 def windows(sources: tuple[Source, Source, bool], start: Any, end: Any) -> list[Array]:
-    """Return the windows (..., rows, columns) of the sources that need one, from ``start`` (...) to ``end`` (...).
+    """Return the windows (..., rows, columns) of the sources that need one, from ``start`` (...) to ``end`` (...)."""
+    return [source.window(start, end) for source in windowed(*sources) if source.window is not None]
 
-    The parameters (..., n) of hard contact follow.
-    """
-    found = [source.window(start, end) for source in windowed(*sources) if source.window is not None]
-    numbers = sources[1].parameters
-    return found + ([np.broadcast_to(numbers, (*np.shape(start), len(numbers)))] if numbers else [])
+
+def parameters(controller: Source, external: Source, sampled: bool) -> dict[str, Array]:
+    """Return the parameters (..., n) that are inputs of a step: gains of drives, and numbers of hard contact."""
+    both = {"gains": () if sampled else controller.parameters, "parameters": external.parameters}
+    return {name: np.asarray(numbers) for name, numbers in both.items() if len(numbers)}
+
+
+def further(sources: tuple[Source, Source, bool], start: Any, end: Any) -> list[Array]:
+    """Return the inputs of a step after the held forces: ``windows``, and parameters (..., n) for each time."""
+    numbers = parameters(*sources).values()
+    return windows(sources, start, end) + [np.broadcast_to(each, (*np.shape(start), each.size)) for each in numbers]
 
 
 def forces(robot: Robot, controller: Source, external: Source, sampled: bool) -> ca.Function:
-    """Return the acting forces: (t, q, v, [tau], [external], [windows], [parameters]) -> tau, and external if any.
+    """Return the acting forces: (t, q, v, [tau], [external], [windows], [gains], [parameters]) -> tau, [external], ....
 
+    If a traced controller has limits, its forces without limits, the added forces and the limits follow.
     Forces that are traced, or zero, are not inputs. If ``sampled`` is true, the controller is sampled at its own rate,
     so its force is always an input. A source with samples needs its window. The results are (nv x 1) and (L x 6).
     """
@@ -56,28 +64,38 @@ def forces(robot: Robot, controller: Source, external: Source, sampled: bool) ->
         parts[name] = []
         if source.window is not None and source.function is not None and not (sampled and source is controller):
             parts[name] = [ca.SX.sym(name, *source.function.size_in(3))]
+    own = parameters(controller, external, sampled)
+    numbers = {name: [ca.SX.sym(name, each.shape[-1])] for name, each in own.items()}
     holds_tau, holds_external = held_inputs(controller, external, sampled)
     if holds_tau:
         inputs["tau"] = tau
     elif controller.function is None:
         tau = ca.SX.zeros(robot.nv, 1)
     else:
-        tau = controller.function(t, q, v, *parts["window"])
+        tau = controller.function(t, q, v, *parts["window"], *numbers.get("gains", []))
+    added = None if controller.added is None else controller.added(t, q, v)
+    parts_of_tau = {}
     if controller.limit is not None:
+        if controller.function is not None and not holds_tau:
+            parts_of_tau = {"drive_tau": tau, "added_tau": ca.SX.zeros(robot.nv, 1) if added is None else added}
+            parts_of_tau["limit"] = ca.SX(controller.limit)
         tau = saturated_force(tau, controller.limit)
-    if controller.added is not None:
-        tau = tau + controller.added(t, q, v)
-    acting = {"acting_tau": tau}
+    acting = {"acting_tau": tau if added is None else tau + added}
     if holds_external:
         inputs["external"] = acting["acting_external"] = wrenches
     elif external.function is not None:
         acting["acting_external"] = external.function(t, q, v, *parts["external_window"])
     if external.added is not None:
         acting["acting_external"] = acting.get("acting_external", 0) + external.added(t, q, v)
-    inputs |= {name: part[0] for name, part in parts.items() if part}
-    if external.parameters:
-        inputs["parameters"] = ca.SX.sym("parameters", len(external.parameters))
+    acting |= parts_of_tau
+    inputs |= {name: part[0] for name, part in (parts | numbers).items() if part}
     return ca.Function("forces", list(inputs.values()), list(acting.values()), list(inputs), list(acting))
+
+
+def acted(acting: ca.Function, arguments: list[ca.SX]) -> list[ca.SX]:
+    """Return the acting generalised forces and, if there are any, the external wrenches."""
+    found = dict(zip(acting.name_out(), acting.call(arguments), strict=True))
+    return [found[name] for name in ("acting_tau", "acting_external") if name in found]
 
 
 def acceleration(
@@ -94,7 +112,7 @@ def acceleration(
     same positions and velocities.
     """
     t, q, v, *rest = symbols(acting)
-    inputs, arguments = dict(zip(acting.name_in(), [t, q, v, *rest], strict=True)), acting.call([t, q, v, *rest])
+    inputs, arguments = dict(zip(acting.name_in(), [t, q, v, *rest], strict=True)), acted(acting, [t, q, v, *rest])
     external = arguments[1] if len(arguments) > 1 else None
     if prescribed is not None:
         inputs["given"] = ca.SX.sym("given", 3, robot.nv)
@@ -170,7 +188,7 @@ def closed(
     traced = [each.function for each in free if each.function is not None]
     added = [each.added for each in (controller, external) if each.added is not None]
     label = f"{name} {holds} {[each.function is not None for each in free]} {[each.name() for each in added]}"
-    label += " saturated" * (controller.limit is not None)
+    label += "" if controller.limit is None else f" saturated {controller.limit.tolist()}"
     return compiled(robot, label, [*traced, *added], make, single)
 
 
@@ -197,7 +215,7 @@ def compiled(
         known |= {"y": (ny,), "y_rate": (ny,), "y_jacobian": (ny, ny)}
         sizes = dict(zip(signature.names_in, signature.sizes_in, strict=True))
         known |= {name: sizes[name] for name in ("window", "external_window") if name in sizes}
-        known |= {"parameters": sizes["parameters"][:1]} if "parameters" in sizes else {}
+        known |= {name: sizes[name][:1] for name in ("gains", "parameters") if name in sizes}
         known |= {f"bar_{name}": shape for name, shape in known.items()}
         inputs, outputs = ([known[each] for each in names] for names in (signature.names_in, signature.names_out))
         return inputs, outputs

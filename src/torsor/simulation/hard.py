@@ -1,8 +1,9 @@
 """Hard contact: a velocity-impulse step with the Coulomb cone, solved by projected Gauss-Seidel in one kernel.
 
-A step of length h first goes to (q*, v*), its end state without contact (``free_motion``, of order 2); forces change
-the velocities by w. Impulses p are then added. They are computed at (q*, v*) from the mass matrix M, the distances
-between shapes, and the velocities u = J v of the contact points (3 each: normal n and two tangents):
+A step of length h first goes to (q*, v*), its end state without contact (``free_motion``); forces change the velocities
+by w. Impulses p are then added. They are computed at (q*, v*) from the mass matrix M (with the impedance of implicit
+forces), the distances between shapes, and the velocities u = J v of the contact points (3 each: normal n and two
+tangents):
 
     v+ = v* + M^-1 J^T p
     0 <= p_n   complementary to   u_n+ + p_n / (h k (h + r)) + d >= 0,          d = x / (h + r), or x / h if x > 0
@@ -16,6 +17,7 @@ shapes against w, contribute half:
 
     q+ = q* + h M^-1 J^T (p - p_w / 2)          J w + G p_w = 0 where shapes touch
 
+(stiff coordinates of ``free_motion`` follow all impulses, and their part of J w is not in x),
 so that impacts cause no penetration, resting bodies do not move, and all other motion is of order 2. Impulses dissipate
 the energy p^T G p / 2, in addition to the energy lost in friction and spring. The rest of the step changes the energy
 by errors of order h^2 in flight, and of order h if velocity products accelerate touching points;
@@ -33,20 +35,20 @@ fixed sequence of operations, for batches and for a single motion.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import casadi as ca
 
 from torsor.base.errors import ModelError
-from torsor.dynamics import Body, Tree, lean
+from torsor.dynamics import Tree, lean
 from torsor.dynamics.loops.factors import Squares
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.kinematics import symmetric
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact, ContactState
-from torsor.simulation.dynamics import acceleration, step_function, step_inputs
+from torsor.simulation.dynamics import step_function
+from torsor.simulation.free_motion import FreeMotion, free_motion, turned
 from torsor.simulation.methods import STEPS
-from torsor.spatial import cross
 
 # The mobility of the contact points: G = J M^-1 J^T, in the form that takes fewer operations.
 
@@ -212,74 +214,6 @@ def _on_disc(x: ca.SX, y: ca.SX, radius: ca.SX) -> tuple[ca.SX, ca.SX]:
     return scale * x, scale * y
 
 
-# The motion in a step without contact: order 2, symplectic where forces do not depend on velocities.
-#
-# With the acceleration a(t, q, v) and local coordinates about q (``chart``),
-#
-#     q_m = q + h/2 v,  v_m = v + h/2 a(t, q, v),  w = h a(t + h/2, q_m, v_m),  v* = v + w,  q* = q + h (v + w/2)
-#
-# which is the Störmer-Verlet method with velocity products at a predicted velocity. The linear velocity of a free
-# body is in its own axes. It is added in the axes at the start and rotated afterwards, so that a spinning body keeps
-# its momentum to rounding.
-
-
-class FreeMotion(NamedTuple):
-    """A step without contact: ``inputs`` by name, its end (q, v), and the ``change`` of v in the axes at the end."""
-
-    inputs: dict[str, ca.SX]
-    q: ca.SX
-    v: ca.SX
-    change: ca.SX
-
-
-def free_motion(robot: Robot, acting: ca.Function) -> FreeMotion:
-    """Return a step of length h without contact, as expressions of t, q, v, [tau], [external] and h."""
-    inputs = step_inputs(acting)
-    t, q, v, *held, h = inputs.values()
-    tree, accelerated = Tree.of(robot), acceleration(robot, acting)
-    half = h / 2 * v
-    middle = robot.function("chart")(q, half)
-    v_middle = turned(tree, q, middle, v + h / 2 * _in_space(tree, v, accelerated(t, q, v, *held)))
-    change = h * _in_space(tree, v_middle, accelerated(t + h / 2, middle, v_middle, *held))
-    change = turned(tree, middle, q, change)
-    mean = v + change / 2
-    end = robot.function("chart")(q, h * robot.function("chart_rate")(half, mean))
-    for body in free_bodies(tree):
-        origin = slice(body.q.start, body.q.start + 3)
-        end[origin] = q[origin] + h * (_axes(body, q) @ mean[_linear(body)])
-    return FreeMotion(inputs, end, turned(tree, q, end, v + change), turned(tree, q, end, change))
-
-
-def free_bodies(tree: Tree) -> list[Body]:
-    """Return the bodies on free joints."""
-    return [body for body in tree.bodies if body.joint.type == "free"]
-
-
-def turned(tree: Tree, start: ca.SX, end: ca.SX, v: ca.SX) -> ca.SX:
-    """Return velocities v at the positions ``start`` with linear velocities of free bodies in their axes at ``end``."""
-    v = ca.SX(v)
-    for body in free_bodies(tree):
-        v[_linear(body)] = _axes(body, end).T @ (_axes(body, start) @ v[_linear(body)])
-    return v
-
-
-def _in_space(tree: Tree, v: ca.SX, a: ca.SX) -> ca.SX:
-    """Return accelerations in which free bodies have the acceleration of their origin, not component rates."""
-    a = ca.SX(a)
-    for body in free_bodies(tree):
-        a[_linear(body)] += cross(v[body.v.start : body.v.start + 3], v[_linear(body)])
-    return a
-
-
-def _linear(body: Body) -> slice:
-    return slice(body.v.start + 3, body.v.start + 6)
-
-
-def _axes(body: Body, q: ca.SX) -> ca.SX:
-    """Return the rotation matrix of a free body."""
-    return ca.SX(body.joint.kind.transform(body.position(q), body.joint.pitch)[0])
-
-
 def tangents(normal: ca.SX) -> ca.SX:
     """Return two unit vectors (3 x 2) perpendicular to a unit vector and to each other (Duff et al. 2017)."""
     x, y, z = ca.vertsplit(normal)
@@ -317,20 +251,29 @@ def hard_wrenches(robot: Robot, acting: ca.Function, contact: Contact) -> ca.Fun
 
 def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> tuple[FreeMotion, ca.SX, ca.SX, ca.SX, ca.SX]:
     """Return a step without contact, changes of v and q by impulses, wrenches (L x 6), and the residual (m/s)."""
-    free = free_motion(robot, acting)
+    free = free_motion(robot, acting, is_contact=True)
     h, velocity = free.inputs["h"], ca.SX.sym("velocity", robot.nv)
     state = ContactState(Tree.of(robot), contact.touches(robot), free.q, velocity)
     frames = [ca.horzcat(each.normal, tangents(each.normal)) for each in state.points]
     points = [frame.T @ each.velocity for frame, each in zip(frames, state.points, strict=True)]
     J = ca.jacobian(ca.vertcat(*points), velocity)
-    mobility = Mobility(mass_matrix(lean(Tree.of(robot)), free.q), J)
-    u, change = J @ free.v, J @ free.change
-    distance = ca.vertcat(*(each.distance for each in state.points)) - h * u[::3] + h / 2 * change[::3]
+    M = mass_matrix(lean(Tree.of(robot)), free.q)
+    for place, value in free.impedance.items():
+        for i, j in {place, place[::-1]}:
+            M[i, j] += value
+    mobility = Mobility(M, J)
+    late = ca.SX(free.change)  # the part of w that the positions follow by half
+    for k in free.stiff:
+        late[k] = 0
+    u, change, late = J @ free.v, J @ free.change, J @ late
+    distance = ca.vertcat(*(each.distance for each in state.points)) - h * u[::3] + h / 2 * late[::3]
     links = Counter(tuple(side.link for side in each.touch) for each in state.points)
     rounds = ROUNDS if max(links.values()) > 1 else 0  # a single point has no load to share
     inputs = free.inputs.get("parameters")
     parameters = contact.parameters if inputs is None else ca.vertsplit(inputs)
     p, held, residual = impulses(contact, parameters, mobility, u, distance, change, h, rounds)
     kicks = mobility.kicks(ca.horzcat(p, p - held / 2))
+    for k in free.stiff:
+        kicks[k, 1] = kicks[k, 0]
     forces = [frame @ part / h for frame, part in zip(frames, ca.vertsplit(p, 3), strict=True)]
     return free, kicks[:, 0], h * kicks[:, 1], state.wrenches(forces), residual

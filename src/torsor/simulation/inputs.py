@@ -37,8 +37,9 @@ class Source(NamedTuple):
 
     ``added`` is a function of (t, q, v) whose forces also act: contact or stop forces. ``limit`` (nv,) are
     the maximum forces of the controller's drives. With a ``window``, the function has a fourth input: the
-    result of ``window(start, end)`` for the time of a step. ``parameters`` are numbers of hard contact that are inputs
-    of the step, so that one kernel serves all of them.
+    result of ``window(start, end)`` for the time of a step. ``parameters`` are numbers that are inputs of the step, so
+    that one kernel serves all of them: of hard contact (n), or (..., n) of the drives of a controller
+    (``control.drives``), which its function takes as its last input.
     """
 
     array: Array | None = None
@@ -47,7 +48,7 @@ class Source(NamedTuple):
     added: ca.Function | None = None
     limit: Array | None = None
     window: Window | None = None
-    parameters: tuple[float, ...] = ()
+    parameters: Array | tuple[float, ...] = ()
 
     @classmethod
     def of(cls, robot: Robot, given: Any, what: str, core: Shape, duration: float, step: float) -> "Source":
@@ -60,15 +61,19 @@ class Source(NamedTuple):
         active = _active(robot) if what == "controller" else []
         if is_sampled(given, core):
             return cls._of_samples(robot, given, what, core, active, duration, step)
-        function = casadi_function(given)
+        gains = getattr(given, "gains", None)
+        function = casadi_function(given if gains is None else given.law)
         if function is not None:
             size = (core[0], core[1] if len(core) > 1 else 1)
             if active and function.n_out() == 1 and function.size_out(0) == (len(active), 1):
                 inputs = [ca.MX.sym(f"i{k}", *function.size_in(k)) for k in range(function.n_in())]
                 whole = ca.DM.eye(robot.nv)[:, active] @ function.call(inputs)[0]
                 function = ca.Function(function.name(), inputs, [whole])
-            window = getattr(given, "window", None)
-            return cls(function=traced(robot, function, what, size, window is not None), window=window)
+            window, sizes = getattr(given, "window", None), 0 if gains is None else gains.shape[-1]
+            function = traced(robot, function, what, size, window is not None, sizes)
+            if gains is None:
+                return cls(function=function, window=window)
+            return cls(function=function, window=window, parameters=gains, limit=given.limit)
         if callable(given):
             return cls(call=_checked(given, robot, what, core, active))
         if active and np.shape(given)[-1:] == (len(active),):
@@ -136,19 +141,22 @@ def is_sampled(given: Any, core: Shape) -> bool:
 
 
 def traced(
-    robot: Robot, function: ca.Function, what: str, size: tuple[int, int], has_window: bool = False
+    robot: Robot, function: ca.Function, what: str, size: tuple[int, int], has_window: bool = False, gains: int = 0
 ) -> ca.Function:
-    """Return a CasADi function of (t, q, v), expanded into scalar operations; raise ModelError for wrong sizes."""
+    """Return a CasADi function of (t, q, v), expanded into scalar operations; raise ModelError for wrong sizes.
+
+    A window and a number of ``gains`` may follow as further inputs.
+    """
     inputs = [function.size_in(k) for k in range(function.n_in())]
     outputs = [function.size_out(k) for k in range(function.n_out())]
     wanted = [(1, 1), (robot.nq, 1), (robot.nv, 1)]
-    if inputs[: 3 if has_window else None] != wanted or outputs != [size]:
+    if inputs[: 3 if has_window or gains else None] != wanted or outputs != [size]:
         found = f"{what} {function.name()} takes {inputs} and returns {outputs}"
         missing = "window" in function.name_in() and not has_window
         fix = "pass the controller itself, which contains the samples" if missing else ""
         allowed = f"(t, q, v) of sizes {wanted} -> one of size {size}"
         raise ModelError(found, where=robot.name, allowed=allowed, fix=fix)
-    names = ["t", "q", "v", *["window"] * has_window]
+    names = ["t", "q", "v", *["window"] * has_window, *["gains"] * bool(gains)]
     symbols = [ca.SX.sym(name, *each) for name, each in zip(names, inputs, strict=True)]
     try:
         scalar = function if function.is_a("SXFunction") else function.expand()

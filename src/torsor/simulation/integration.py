@@ -143,7 +143,7 @@ class Recorder:
 
         kernel = dynamics.closed(robot, f"hard contact {contact.key(robot, inputs=True)}", sources, make)
         h = setup.settings.steps[0][2]
-        wrenches, residual = kernel(times, q, v, *held, *dynamics.windows(sources, times, times + h), np.array(h))
+        wrenches, residual = kernel(times, q, v, *held, *dynamics.further(sources, times, times + h), np.array(h))
         return wrenches, residual
 
 
@@ -173,7 +173,7 @@ def run_marching(setup: Setup, kernel: Kernel, recorder: Recorder, every: int, b
             t: Array = start + h * np.arange(first, first + steps, dtype=float)
             given = [np.broadcast_to(each, (steps, *each.shape)) for each in held]
             times, length = (np.broadcast_to(each, (steps, count)) for each in (t[:, None], h))
-            parts = dynamics.windows(setup.sources, t, t + h)
+            parts = dynamics.further(setup.sources, t, t + h)
             parts = [np.broadcast_to(each[:, None], (steps, count, *each.shape[1:])) for each in parts]
             inputs = [times, q[:steps], v[:steps], *given, *parts, length]
             repeat(kernel, inputs, [q[1 : steps + 1], v[1 : steps + 1]])
@@ -243,7 +243,7 @@ def run_adaptive(setup: Setup, recorder: Recorder, times: Array, detector: Event
 
     def inputs(t: float, y: Array) -> list[Any]:
         q = normalised(robot, y[:nq]) if calls else y[:nq]
-        given = dynamics.windows(setup.sources, t, t) + ([] if prescribed is None else [prescribed.at(t)])
+        given = dynamics.further(setup.sources, t, t) + ([] if prescribed is None else [prescribed.at(t)])
         return [np.array(t), y, *(each for each in forces(t, q, y[nq:]) if each is not None), *given]
 
     def begin(start: float, y: Array, end: float) -> Any:
@@ -370,7 +370,7 @@ def run_fixed(setup: Setup, every: int, recorder: Recorder, detector: EventDetec
             if done % every == 0:
                 recorder.add(t, q, v, tau, external)
             forces = [each for each in (tau, external) if each is not None]
-            parts = dynamics.windows(setup.sources, t, t + h)
+            parts = dynamics.further(setup.sources, t, t + h)
             try:
                 q_next, v_next = step(np.array(t), q, v, *forces, *parts, length)
             except SimulationError:

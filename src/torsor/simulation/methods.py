@@ -11,7 +11,8 @@ from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.recursions.implicit_steps import GAMMA, Forces
 from torsor.mechanism.friction import jumps
 from torsor.robot.robot import Robot
-from torsor.simulation.dynamics import acceleration, imposed, step_function, step_inputs, symbols
+from torsor.simulation.dynamics import acceleration, acted, imposed, step_function, step_inputs, symbols
+from torsor.simulation.free_motion import free_motion
 from torsor.simulation.inputs import Prescribed
 
 # Time of each stage as a fraction of the step, and its weight in the sum.
@@ -88,10 +89,7 @@ def sdirk(
     both stages. See ``dynamics/recursions/implicit_steps.py`` for the equations. Robots with loops raise ModelError.
     """
     _check(robot, "sdirk", prescribed)
-    if choice is not None:
-        fix = 'use `method="implicit"` or "adaptive"'
-        found = "is 'sdirk', which does not support closed loops"
-        raise ModelError(found, argument="method", value="sdirk", where=robot.name, fix=fix)
+    _check_tree(robot, "sdirk", choice, prescribed)
     inputs = step_inputs(acting)
     t, q, v, *held, h = inputs.values()
     stages = _forces_at(acting, t + GAMMA * h, held), _forces_at(acting, t + 1.0 * h, held)
@@ -99,22 +97,42 @@ def sdirk(
     return step_function("sdirk", robot, inputs, q_next, v_next, choice)
 
 
+def linearly_implicit(
+    robot: Robot, acting: ca.Function, choice: ClosureChoice | None = None, prescribed: Prescribed | None = None
+) -> ca.Function:
+    """Return step(t, q, v, [tau], [external], h) -> (q, v), one step of length h (s) with implicit drives.
+
+    Springs, friction and drives of any stiffness are stable, without iterations; they have order 1, and all other
+    forces order 2. See ``free_motion`` for the equations. Robots with loops raise ModelError.
+    """
+    _check_tree(robot, "linearly_implicit", choice, prescribed)
+    free = free_motion(robot, acting)
+    return step_function("linearly_implicit", robot, free.inputs, free.q, free.v, None)
+
+
 def _forces_at(acting: ca.Function, t: ca.SX, held: list[ca.SX]) -> Forces:
     """Return the acting forces at a time, as a function of (q, v) -> tau and external wrenches."""
 
     def at(q: ca.SX, v: ca.SX) -> tuple[ca.SX, ca.SX | None]:
-        tau, *external = acting.call([t, q, v, *held])
+        tau, *external = acted(acting, [t, q, v, *held])
         return tau, external[0] if external else None
 
     return at
 
 
+def _check_tree(robot: Robot, method: str, choice: ClosureChoice | None, prescribed: Prescribed | None) -> None:
+    """Raise ModelError for prescribed motion and closed loops."""
+    fix, found = 'use `method="rk4"` or "adaptive"', f"is {method!r}, which does not support "
+    if prescribed is not None:
+        raise ModelError(f"{found}prescribed motion", argument="method", value=method, where=robot.name, fix=fix)
+    if choice is not None:
+        fix = 'use `method="implicit"` or "adaptive"'
+        raise ModelError(f"{found}closed loops", argument="method", value=method, where=robot.name, fix=fix)
+
+
 def _check(robot: Robot, method: str, prescribed: Prescribed | None) -> None:
     """Raise ModelError for prescribed motion and for discontinuous friction, for which Newton's method fails."""
-    if prescribed is not None:
-        fix = 'use `method="rk4"` or "adaptive"'
-        found = f"is {method!r}, which does not support prescribed motion"
-        raise ModelError(found, argument="method", value=method, where=robot.name, fix=fix)
+    _check_tree(robot, method, None, prescribed)
     for joint in robot.joints:
         motor = joint.motor
         rough = {joint.name: jumps(joint).any(), f"{joint.name}/motor": motor and motor.coulomb and not motor.smooth}
@@ -129,6 +147,7 @@ STEPS: dict[str, Callable[[Robot, ca.Function, ClosureChoice | None, Prescribed 
     "rk4": runge_kutta,
     "implicit": implicit_midpoint,
     "sdirk": sdirk,
+    "linearly_implicit": linearly_implicit,
 }
 """Fixed-step methods by name. Each takes a robot, the acting forces (t, q, v, ...) -> tau, [external], the equations
 that keep loops closed (None without loops) and prescribed motion (or None), and returns its step.

@@ -15,7 +15,7 @@ from torsor.base.archive import Archive, as_bytes, reading_archive, register_res
 from torsor.base.arrays import Array
 from torsor.base.checks import one_of, positive, whole_number
 from torsor.base.documents import plain
-from torsor.base.errors import ModelError
+from torsor.base.errors import ModelError, warn
 from torsor.base.figures import checked_what
 from torsor.base.result import Result
 from torsor.base.summary import Summary
@@ -27,11 +27,12 @@ from torsor.robot.archived import archived_robot, robot_text
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact, added_contact, check_start
 from torsor.simulation.dynamics import compiled, forces, symbols, windows
+from torsor.simulation.dynamics import parameters as parameters_of
 from torsor.simulation.files import Samples, check, columns
 from torsor.simulation.hard import contact_step
 from torsor.simulation.inputs import Source, casadi_function, is_sampled, traced, words
 from torsor.simulation.methods import STEPS
-from torsor.simulation.setup import WHOLE, check_rollouts
+from torsor.simulation.setup import FASTEST, WHOLE, check_rollouts, method_of
 from torsor.simulation.trajectory import plot, summary
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ class Rollout(Result):
     """Motions of a ``robot``: ``q`` (..., T, nq) and ``v`` (..., T, nv) at ``times`` (T,), in s.
 
     ``q`` and ``v`` are CuPy arrays if the robot computes on the GPU; in files and pickles they are NumPy arrays.
-    Nothing is checked: a diverging motion contains NaN or infinity. ``settings`` contains the method and the steps.
+    A motion diverges if a state is not finite or a speed exceeds that of light (3e8); its velocities are NaN from that
+    step on, and ``diverged`` is true. ``settings`` contains the method and the steps.
 
     Example:
         >>> from torsor.simulation import rollout
@@ -65,8 +67,22 @@ class Rollout(Result):
 
     kind = "rollout"
 
+    @property
+    def diverged(self) -> Any:
+        """Whether each motion has diverged (...), on the device of ``q``; ``rollout`` warns of such motions.
+
+        Example:
+            >>> from torsor.simulation import rollout
+            >>> rollout(torsor.library.two_link(), np.zeros((3, 2)), np.ones(2), 0.01).diverged
+            array([False, False, False])
+        """
+        finite = (np.isfinite(each[..., -1, :]).all(axis=-1) for each in (self.q, self.v))
+        return ~(next(finite) & next(finite))
+
     def vjp(self, q_bar: Any = None, v_bar: Any = None) -> tuple[Any, ...]:
         """Return the gradients of a cost with respect to q0 (..., nq), v0 (..., nv), and constant forces or wrenches.
+
+        The last gradient is that of the ``gains`` of drives (``control.drives``), if there are any.
 
         ``q_bar`` (..., T, nq) and ``v_bar`` (..., T, nv) are the derivatives of the cost with respect to all samples,
         zero if they are not given. Gradients of positions are with respect to their components. Each rollout has its
@@ -112,7 +128,9 @@ class Rollout(Result):
 
     def __repr__(self) -> str:
         batch = "".join(f"{n} x " for n in self.q.shape[:-2])
-        return f"<Rollout of {self.robot.name!r}: {batch}{len(self)} samples, {self.times[-1]:.6g} s>"
+        lost = int(self.diverged.sum())
+        ending = f", {lost} diverged" * bool(lost)
+        return f"<Rollout of {self.robot.name!r}: {batch}{len(self)} samples, {self.times[-1]:.6g} s{ending}>"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the pickled state: NumPy arrays, without compiled gradients."""
@@ -161,6 +179,7 @@ class Rollout(Result):
         found = summary(self._samples())
         rows = [row[:2] for row in found.rows]  # a rollout has no forces
         facts = {name: text for name, text in found.facts.items() if name != "status"}
+        facts["diverged"] = f"{int(self.diverged.sum())} of {self.diverged.size}"
         return Summary(f"Rollout of {self.robot.name}", facts, found.head[:2], rows)
 
 
@@ -188,14 +207,15 @@ def rollout(
 ) -> Rollout:
     """Return motions of ``duration`` (s) with fixed steps, from ``q0`` (..., nq) and ``v0`` (..., nv), which broadcast.
 
-    Unlike ``simulate``, this function neither checks nor copies its results: on the GPU (``robot.to(device="cuda")``),
-    all states stay there, and no step waits for the previous one. ``controller`` defines the generalised forces (nv),
-    and ``external`` defines the wrenches (L, 6). Each is a constant array with the leading axes of the initial state,
-    samples (times, values), or a ``casadi.Function`` of (t, q, v), which is compiled into the step. ``contact`` (see
-    ``simulate``) is included in the gradients of ``Rollout.vjp``. Shapes that overlap at the start raise an error,
-    except on the GPU. ``stop`` is a ``casadi.Function`` of (t, q, v) that returns one number: a rollout stops once that
-    number is negative. ``method`` is "rk4", "implicit" or "sdirk" as in ``simulate``; steps are no longer than ``step``
-    (s). Every ``record``-th state and the last state are returned. Robots with loops raise ModelError.
+    Unlike ``simulate``, this function does not copy its results: on the GPU (``robot.to(device="cuda")``), all states
+    stay there, and no step waits for the previous one. ``controller`` defines the generalised forces (nv), and
+    ``external`` defines the wrenches (L, 6). Each is a constant array with the leading axes of the initial state,
+    samples (times, values), or a ``casadi.Function`` of (t, q, v), which is compiled into the step. ``controller`` may
+    also be ``control.drives``, whose gains may have leading axes too. ``contact`` (see ``simulate``) is included in the
+    gradients of ``Rollout.vjp``. Shapes that overlap at the start raise an error, except on the GPU. ``stop`` is a
+    ``casadi.Function`` of (t, q, v) that returns one number: a rollout stops once that number is negative. ``method``
+    is a method of ``simulate`` except "adaptive"; steps are no longer than ``step`` (s). Every ``record``-th state and
+    the last state are returned. A warning states how many motions diverged. Robots with loops raise ModelError.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -215,20 +235,22 @@ def rollout(
     halt = None if stop is None else traced(robot, stop, "stop", (1, 1))
     added, parameters = added_contact(robot, contact), () if contact is None else contact.parameters
     wrenches = wrenches._replace(added=added, parameters=parameters)
+    method = method_of(method, law, contact)
     sources = law, wrenches, False
     acting = [each for each in (law.function, wrenches.function, wrenches.added, halt) if each is not None]
     given = (tau, loads, law.function, wrenches.function, wrenches.added, halt)
-    label = f"rollout {method} {[each is not None for each in given]}"
+    label = f"rollout {method} {[each is not None for each in given]} {law.limit}"
     if contact is not None and contact.kind == "hard":
         label += f" hard {contact.key(robot, inputs=True)}"
 
     def make() -> ca.Function:
         function = contact_step(robot, method, forces(robot, law, wrenches, False), contact)
-        if halt is None:
-            return function
         inputs = symbols(function)
-        going = halt(*inputs[:3]) >= 0  # rollouts with a negative value stay at their states
-        ends = [ca.if_else(going, end, start) for end, start in zip(function.call(inputs), inputs[1:3], strict=True)]
+        q_next, v_next = function.call(inputs)
+        ends = [q_next, ca.if_else(ca.sumsqr(v_next) < FASTEST**2, v_next, ca.SX.nan(robot.nv, 1))]
+        if halt is not None:
+            going = halt(*inputs[:3]) >= 0  # rollouts with a negative value stay at their states
+            ends = [ca.if_else(going, end, start) for end, start in zip(ends, inputs[1:3], strict=True)]
         return ca.Function(function.name(), inputs, ends, function.name_in(), function.name_out())
 
     kernel = compiled(robot, label, acting, make)
@@ -247,6 +269,9 @@ def rollout(
     for name, array, axes in (("controller", tau, 1), ("external", loads, 2)):
         if array is not None:
             check_rollouts(robot, name, tuple(array.shape), axes, batch)
+    numbers = {name: xp.asarray(each, dtype) for name, each in parameters_of(*sources).items()}
+    if "gains" in numbers:
+        check_rollouts(robot, "controller", tuple(numbers["gains"].shape), 1, batch)
     parts = [xp.asarray(each, dtype) for each in windows(sources, instants[:-1], instants[1:])]
     samples = [k for k in range(count + 1) if k % record == 0 or k == count]
     states = [xp.empty((len(samples), *batch, size), dtype) for size in (robot.nq, robot.nv)]
@@ -256,7 +281,7 @@ def rollout(
     here, at = [whole[0] for whole in states], {k: j for j, k in enumerate(samples)}
     for k in range(count):
         there = [whole[at[k + 1]] for whole in states] if k + 1 in at else spare[k % 2]
-        kernel(t[k], *here, *held, *(part[k] for part in parts), h, out=tuple(there))
+        kernel(t[k], *here, *held, *(part[k] for part in parts), *numbers.values(), h, out=tuple(there))
         here = there
 
     def pull(q_bar: Any, v_bar: Any) -> tuple[Any, ...]:
@@ -268,12 +293,15 @@ def rollout(
             for each, whole in zip((q_bar, v_bar), states, strict=True)
         ]
         bars = [each[-1] for each in given]
-        own = (each.shape[each.ndim - core :] for each, core in zip(held, cores[2:], strict=True))
+        own = [each.shape[each.ndim - core :] for each, core in zip(held, cores[2:], strict=True)]
+        own += [each.shape[-1:] for name, each in numbers.items() if name == "gains"]
         total = [xp.zeros((*batch, *shape), dtype) for shape in own]
         for k in reversed(range(count)):
-            _, *found, _ = back(t[k], *(whole[k] for whole in states), *held, *(part[k] for part in parts), h, *bars)
+            inputs = *(whole[k] for whole in states), *held, *(part[k] for part in parts), *numbers.values()
+            _, *found, _ = back(t[k], *inputs, h, *bars)
             bars = [each + bar[k] for each, bar in zip(found[:2], given, strict=True)]
-            total = [each + more for each, more in zip(total, found[2:], strict=False)]  # not of windows
+            del found[2 + len(held) : 2 + len(held) + len(parts)]  # of windows
+            total = [each + more for each, more in zip(total, found[2:], strict=False)]  # not of contact parameters
         return (*bars, *total)
 
     times: Array = np.array(instants[samples], dtype=float)
@@ -281,7 +309,12 @@ def rollout(
     settings = {"method": method, "step": step, "duration": duration, "record": record}
     settings["controller"] = words(controller, "controller", "force")
     settings["external"] = words(external, "wrenches", "wrenches")
-    return Rollout(times, q, v, pull, robot, settings)
+    run = Rollout(times, q, v, pull, robot, settings)
+    lost = int(run.diverged.sum())
+    if lost:
+        fix = "use a smaller step, or control.drives for stiff drives; `diverged` marks these motions"
+        warn(f"{lost} of {max(1, math.prod(batch))} motions diverged", where=where, fix=fix)
+    return run
 
 
 def _source(

@@ -171,6 +171,11 @@ class Setup:
         h = 0.0 if settings.method == "adaptive" else settings.steps[0][2]
         held = settings.control_period is not None  # the controller is then evaluated once per period, as requested
         law = Source.of(robot, controller, "controller", (robot.nv,), settings.duration, 0.0 if held else h)
+        if np.ndim(law.parameters) > 1:
+            fix = "use torsor.simulation.rollout, or the same gains for all"
+            raise ModelError("the gains of drives differ", argument="controller", where=where, fix=fix)
+        if not held and prescribed is None:
+            settings = replace(settings, method=method_of(settings.method, law, contact))
         wrenches = Source.of(robot, external, "external", (len(robot.links), 6), settings.duration, h)
         added, parameters = added_contact(robot, contact), () if contact is None else contact.parameters
         wrenches = wrenches._replace(added=added, parameters=parameters)
@@ -196,7 +201,8 @@ class Setup:
         }
         if contact is not None:
             compliant = contact.kind == "compliant"
-            check_start(robot, contact, q, settings.step if compliant and settings.method == "rk4" else None)
+            explicit = compliant and settings.method in ("rk4", "linearly_implicit")
+            check_start(robot, contact, q, settings.step if explicit else None)
             about["contact"] = contact.about
             if not compliant:
                 other = "" if settings.method == "rk4" else f'method "{settings.method}"'
@@ -206,8 +212,10 @@ class Setup:
                     raise ModelError(f"hard contact does not support {found}", where=where, fix=fix)
                 about["method"] = "hard"
         if limits is not None:
-            limits = check_limits(robot, limits, q, settings.step if settings.method == "rk4" else None)
-            law = law._replace(added=limits.function(robot), limit=limits.effort(robot))
+            explicit = settings.method == "rk4" and about.get("method") != "hard"
+            limits = check_limits(robot, limits, q, settings.step if explicit else None)
+            most = [each for each in (law.limit, limits.effort(robot)) if each is not None]
+            law = law._replace(added=limits.function(robot), limit=np.min(most, axis=0) if most else None)
             about["limits"] = asdict(limits)
             if motion is not None:
                 found = "is not supported with `prescribed`"
@@ -217,6 +225,12 @@ class Setup:
         if robot.loops:
             q, v = project_start(robot, setup.choices, q, v)
         return replace(setup, q=q, v=v)
+
+
+def method_of(method: str, controller: Source, contact: Contact | None) -> str:
+    """Return the fixed-step method: drives (``control.drives``) replace "rk4", which would be explicit."""
+    is_hard = contact is not None and contact.kind == "hard"  # its step is always implicit
+    return "linearly_implicit" if len(controller.parameters) and method == "rk4" and not is_hard else method
 
 
 def check_rollouts(robot: Robot, name: str, shape: tuple[int, ...], axes: int, batch: tuple[int, ...]) -> None:
@@ -284,12 +298,13 @@ def divergence(setup: Setup, t: float, v: Array) -> SimulationError | None:
             found += ": the prescribed motion may be out of their reach"
     others = None if method == "adaptive" else '`method="adaptive"`'  # which chooses its own step
     if method == "rk4" and setup.prescribed is None:
-        others = '`method="implicit"` or "adaptive"'
+        others = '`method="linearly_implicit"`, "implicit" or "adaptive"'
     if setup.hard is not None:
         others = "weaker gains and stops"
     finer = "" if others is None else f"a step below {setup.settings.step:g} s, or {others}; or "
     if setup.controller.call is not None and others is not None:
-        finer += "a CasADi controller, since the force of a Python controller is constant during the step; or "
+        finer += "a CasADi controller (control.drives for PD laws), since the force of a Python controller is constant "
+        finer += "during the step; or "
     return SimulationError(found, where=where, fix=f"{finer}check forces, gains and inertias")
 
 
@@ -320,4 +335,5 @@ def traced_law(robot: Robot, source: Source) -> Callable[[Any, Array, Array], Ar
     function, window = source.function, source.window
     assert function is not None
     kernel = compiled(robot, function.name_out(0), (function,), lambda: function)
-    return lambda t, q, v: np.asarray(kernel(t, q, v, *([] if window is None else [window(t, t)])))
+    gains = [np.asarray(source.parameters)] if len(source.parameters) else []
+    return lambda t, q, v: np.asarray(kernel(t, q, v, *([] if window is None else [window(t, t)]), *gains))

@@ -20,7 +20,7 @@ class BearingLoads(NamedTuple):
     """Bearing loads (..., L) of the joints: forces in N, and moments in N·m about each joint point.
 
     ``axial`` is the signed force along the joint axis, ``radial`` the magnitude of the force normal to it, and
-    ``tilting`` the magnitude of the moment normal to it. For joints without an axis (spherical, free), the whole force
+    ``tilting`` the magnitude of the moment normal to it. For joints without an axis (spherical, free), the total force
     is radial.
 
     Example:

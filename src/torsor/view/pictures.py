@@ -48,12 +48,12 @@ def draw(
     elevation: float = 20.0,
     azimuth: float = -50.0,
 ) -> Any:
-    """Return a figure of a robot in the posture ``q`` (nq,), by default home; with ``path``, save it too.
+    """Return a figure of a robot in the posture ``q`` (nq,), by default home, and save it to ``path`` if given.
 
     ``path`` is a .png, .svg or .pdf file. A motion (trajectory, motion, stride, identification) is drawn at five
-    instants. The posture at the last one is the most opaque and has arrows for ground reaction forces (green) and
-    external forces (red). A force equal to the weight is drawn as a third of the robot's size. Links are drawn as in
-    the viewer; meshes need trimesh (extra ``view``). ``elevation`` and ``azimuth`` are the camera angles, in degrees.
+    instants. The last posture is the most opaque, and has arrows for ground reaction forces (green) and external forces
+    (red). The arrow of a force equal to the weight is as long as a third of the robot's size. Links are drawn as in the
+    viewer; meshes require trimesh (extra ``view``). ``elevation`` and ``azimuth`` are the camera angles in degrees.
 
     Example:
         >>> figure = draw(torsor.library.two_link(), [0.3, 0.6])
@@ -121,7 +121,7 @@ def animate(
 
 
 def has_meshes() -> bool:
-    """Return whether meshes can be read; without trimesh, rods are drawn in their place."""
+    """Return whether meshes can be read. Without trimesh, rods are drawn instead."""
     return find_spec("trimesh") is not None
 
 
@@ -135,7 +135,7 @@ def _frames(line: Timeline, rate: float) -> tuple[Array, NDArray[np.int64]]:
 
 
 class Drawing:
-    """Three-dimensional axes at a ``place`` of a figure, large enough for a robot in the postures (K, nq)."""
+    """Three-dimensional axes at a ``place`` in a figure, large enough for a robot in the postures (K, nq)."""
 
     def __init__(
         self, figure: Any, scene: Scene, postures: Array, triangles: int, angles: tuple[float, float], place: Any = 111
@@ -213,8 +213,8 @@ ANGLES = 20.0, -50.0  # elevation and azimuth of the camera, in degrees
 def plot_motion(robot: Robot, times: ArrayLike, q: ArrayLike, v: ArrayLike, a: ArrayLike, path: str | Path) -> None:
     """Save a figure of a motion with robot postures, drive forces and joint reactions.
 
-    ``times`` is (T,), ``q`` (T, nq), ``v`` and ``a`` (T, nv). Each joint has its own colour. Dotted lines mark the
-    force jumps of Coulomb friction, where a joint velocity changes sign.
+    ``times`` is (T,), ``q`` (T, nq), ``v`` and ``a`` (T, nv). Each joint has a colour. Dotted lines mark the jumps of
+    Coulomb friction when a joint velocity changes sign.
     """
     times, q, v = (np.asarray(values, dtype=float) for values in (times, q, v))
     tau, wrenches = robot.inverse_dynamics(q, v, a), robot.joint_wrenches(q, v, a)

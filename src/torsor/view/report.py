@@ -29,11 +29,11 @@ def write_report(
     figures: Iterable[Any] = (),
     q: Array | None = None,
 ) -> Path:
-    """Write a report on a robot or a result: tables, figures, bearing loads, and the motion in 3D.
+    """Write a report on a robot or a result, with tables, figures, bearing loads and the motion in 3D.
 
-    ``what`` is a robot (shown with sliders; bearing loads are those at rest in the posture ``q``), a trajectory, a
-    motion, or an identification. ``tables`` and ``figures`` (matplotlib) precede those that every report contains.
-    Bearing loads are those of the tree joints; they include ground and loop forces if the result has them.
+    ``what`` is a robot, a trajectory, a motion or an identification. A robot has sliders, and its bearing loads are
+    those at rest in the posture ``q``. ``tables`` and ``figures`` (matplotlib) precede those that every report
+    contains. Bearing loads are those of the tree joints, and include ground and loop forces if the result has them.
 
     Example:
         >>> import tempfile

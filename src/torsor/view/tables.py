@@ -97,7 +97,7 @@ def state_table(robot: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Table
 
 
 def counted(robot: Robot | ParallelRobot) -> tuple[str, ...]:
-    """Return the algorithms that ``count_table`` lists: for a closed mechanism, those that close its loops."""
+    """Return the algorithms that ``count_table`` lists. For a mechanism with loops, they are those of closed loops."""
     if isinstance(robot, ParallelRobot):
         return COUNTED_PARALLEL
     if not robot.loops:
@@ -106,7 +106,7 @@ def counted(robot: Robot | ParallelRobot) -> tuple[str, ...]:
 
 
 def count_table(robot: Robot | ParallelRobot) -> Table:
-    """Return the scalar operation counts of the traced algorithms for one state; closed mechanisms have their own."""
+    """Return the scalar operation counts of the traced algorithms for one state; mechanisms with loops have others."""
     table = titled_table("Operations for one state", "algorithm", "multiplications", "additions", "sin/cos", "other")
     for name in counted(robot):
         table.add_row(name, *(str(number) for number in robot.operation_count(name)))
@@ -114,7 +114,7 @@ def count_table(robot: Robot | ParallelRobot) -> Table:
 
 
 def motion_table(trajectory: "Trajectory") -> Table:
-    """Return a summary of one rollout: duration, energy change, maximum speed, and loop-closure error."""
+    """Return a summary of one rollout: duration, energy change, maximum speed and loop-closure error."""
     table = titled_table(f"Motion of {escape(trajectory.robot.name)}", "what", "value")
     energy, speeds = trajectory.energy, np.abs(trajectory.v).max(axis=0, initial=0.0)
     rows = {

@@ -20,9 +20,9 @@ from torsor.motion.declaration import Argument, NamedProblem
 
 
 class Option:
-    """An option of some predictions: its flag, and further arguments of ``ArgumentParser.add_argument``.
+    """An option of some predictions: its flag, and settings for ``ArgumentParser.add_argument``.
 
-    Options with the same flag are the same option. Without the option, its value is None.
+    Options with the same flag are equal. If an option is not given, its value is None.
     """
 
     def __init__(self, flag: str, **settings: Any) -> None:
@@ -55,11 +55,11 @@ class Report:
 
 
 def plain_report(result: MotionResult, given: Mapping[str, Any] | None = None) -> Report:
-    """Return the report of any motion: its plot."""
+    """Return the report of a motion, which has only a plot."""
     return Report(result.plot)
 
 
-# Solves a problem with the given options of a prediction and the settings of ``MotionProblem.solve``.
+# Function that solves a problem with the given options of a prediction and the settings of ``MotionProblem.solve``.
 Search = Callable[[MotionProblem, Mapping[str, Any], Mapping[str, Any]], tuple[MotionResult, Report]]
 
 

@@ -13,7 +13,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import by_name, number, whole_number
 from torsor.base.errors import ModelError
 from torsor.compiler import compile
-from torsor.control.drives import check_rigid, check_vector_space
+from torsor.control.partition import check_rigid, check_vector_space
 from torsor.control.scaling.path_dynamics import Samples
 from torsor.control.scaling.window import MIN_INTERVALS, PARTS_PER_CHECK, Window, kernels, solution
 from torsor.robot.robot import Robot

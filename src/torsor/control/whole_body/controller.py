@@ -12,7 +12,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import flag, indices_of, instance_of, number, positive, rows, table, vectors
 from torsor.base.errors import ModelError
 from torsor.compiler import AnyKernel, compile
-from torsor.control.drives import check_quaternions, check_rigid, check_tree
+from torsor.control.partition import check_quaternions, check_rigid, check_tree
 from torsor.control.whole_body import program as qp
 from torsor.control.whole_body import tasks as kinds_of_contact
 from torsor.control.whole_body.tasks import Task

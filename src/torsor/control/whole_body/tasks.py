@@ -17,7 +17,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import direction, frozen_pose, name_of, number, positive, real_array, whole_number
 from torsor.base.errors import ModelError
 from torsor.control.controller import Law, Reference, law_function
-from torsor.control.drives import check_quaternions
+from torsor.control.partition import check_quaternions
 from torsor.mechanism.loops import CUTS
 from torsor.robot.robot import Robot
 from torsor.spatial import axis_frame, cross, make_pose, skew

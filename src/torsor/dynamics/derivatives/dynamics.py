@@ -1,27 +1,27 @@
-"""Derivatives of forces and joint reactions with respect to q, v and a: one pass, with columns propagated to the root.
+"""Derivatives of forces and joint reactions with respect to q, v and a, in one pass from the tips to the root.
 
-A small displacement of joint k moves the composite that it carries, as one rigid body, relative to the parent. With the
-parent's twist V and its rate A (-g for the base), in the frame of body k, and V_k the twist of body k,
+A small displacement of joint k moves its composite (all bodies that it carries) as one rigid body relative to the
+parent. Let V be the parent's twist, A its rate (-g for the base), and V_k the twist of body k, all in its frame:
 
     P1 = V x S,   P2 = A x S + V x P1        change of twist and of its rate, with q
     P3 = V x S + V_k x S                     change of the rate of twist, with v
 
-and for the composite of joint k (inertia I, velocity products B, wrench F) the wrench changes by
+The wrench of the composite (inertia I, velocity products B, wrench F) changes by
 
     dq: I P2 + 2 B P1 + S x* F       dv: I P3 + 2 B S       da: I S
 
-(Singh, Russell and Wensing 2022; S x* F because F rotates with the body). These changes are transformed to every joint
-j above k as wrenches, and their projections onto S_j are the columns of k. Conversely, the derivatives of the force of
-joint k with respect to a joint j above it are
+(Singh, Russell and Wensing 2022; the term S x* F arises because F rotates with the body). These changes are transformed
+as wrenches to every joint j above k, and their projections onto S_j are the columns of k. Conversely, the derivatives
+of the force of joint k with respect to a joint j above it are
 
     dq: P2_j . I S + P1_j . 2 B^T S       dv: P3_j . I S + S_j . 2 B^T S       da: S_j . I S
 
-with I S and 2 B^T S transformed likewise. A rotor with spin momentum h is a joint without a body: h replaces I S, and w
-x h replaces both 2 B S and 2 B^T S. If S depends on q, its derivatives are added to P1, P2 and P3.
+with I S and 2 B^T S transformed in the same way. A rotor with spin momentum h is a joint without a body: h replaces I
+S, and w x h replaces both 2 B S and 2 B^T S. If S depends on q, its derivatives are added to P1, P2 and P3.
 
-External wrenches are constant in their links, or in the world. If they are constant in the world, they rotate relative
-to the link, which changes the wrench through joint k by E S, with Y = sum of f x^T + [n] over the loads of its
-composite (x from its origin) and E w = (tr(Y) w - Y w, w x f). E has the form of B, and is transformed with it.
+External wrenches are constant in their links or in the world. Wrenches that are constant in the world rotate relative
+to the link, which changes the wrench through joint k by E S. With Y = sum of f x^T + [n] over the loads of its
+composite (x from its origin), E w = (tr(Y) w - Y w, w x f). E has the form of B and is transformed with it.
 """
 
 from collections.abc import Callable
@@ -44,8 +44,8 @@ from torsor.spatial import ad, cross, skew
 # Derivatives by CasADi, for trees with flexible links.
 #
 # The analytical recursions of this package are for rigid bodies. The inertia of a body with assumed modes depends on q,
-# so its traced forces are differentiated. Positions with quaternions change along ``integrate``: the components of q
-# change by E(q) per step (``configuration.steps``).
+# so its traced forces are differentiated by CasADi. Derivatives with respect to q are along ``integrate``: the
+# components of q change by E(q) per step (``configuration.steps``).
 
 Rule = Callable[..., ca.SX]  # (tree, q, v, a, external) -> forces (nv x 1) or reactions (L x 6)
 Three = tuple[ca.SX, ...]  # derivatives with respect to q, v and a (or tau)
@@ -59,7 +59,7 @@ def _traced(tree: Tree, rule: Rule, q: ca.SX, v: ca.SX, a: ca.SX, loads: "Loads"
     if external is not None and loads.in_world:
         external = _turned(tree, start, at["q"], external, at.get("points"))
     result = rule(tree, at["q"], at["v"], at["a"], external)
-    result = ca.densify(ca.vec(result.T) if result.size2() > 1 else result)  # a matrix with a row for each link by rows
+    result = ca.densify(ca.vec(result.T) if result.size2() > 1 else result)  # link by link, if there is a row per link
     by_q = ca.jacobian(result, at["q"]) @ steps(tree, at["q"])
     derivatives = [ca.substitute(item, start, at["q"]) for item in (by_q, *(ca.jacobian(result, at[x]) for x in "va"))]
     results: Any = ca.Function("derivatives", list(at.values()), derivatives)(*(arguments[name] for name in at))
@@ -67,7 +67,7 @@ def _traced(tree: Tree, rule: Rule, q: ca.SX, v: ca.SX, a: ca.SX, loads: "Loads"
 
 
 def _turned(tree: Tree, start: ca.SX, q: ca.SX, external: ca.SX, points: ca.SX | None) -> ca.SX:
-    """Return, in link axes at q, the wrenches (L x 6) given at ``start`` that are constant in the world."""
+    """Return, in link axes at q, the wrenches (L x 6) given in link axes at ``start`` and constant in the world."""
     before, after = (world_poses(tree, moves(tree, item)) for item in (start, q))
     rows = [ca.SX(0, 6)]
     for i, body in enumerate(tree.bodies):
@@ -81,7 +81,7 @@ def _turned(tree: Tree, start: ca.SX, q: ca.SX, external: ca.SX, points: ca.SX |
 
 
 class Loads(NamedTuple):
-    """External wrenches (L x 6). If ``in_world``, they are constant in world axes and act at ``points`` (L x 3)."""
+    """External wrenches (L x 6); if ``in_world`` is True, they are constant in world axes, at ``points`` (L x 3)."""
 
     external: ca.SX | None = None
     in_world: bool = False
@@ -90,7 +90,7 @@ class Loads(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """The composite of a joint as one body: its inertia, twice D and P, and the contribution of loads."""
+    """The composite of a joint as one body: inertia, velocity products (2 D, 2 P) and loads."""
 
     composite: Composite
     D: ca.SX
@@ -106,7 +106,7 @@ class Carried:
         return times_B(*self.load, X) if self.load else ca.SX.zeros(*X.shape)
 
     def times_E_T(self, X: ca.SX) -> ca.SX:
-        """Return E^T X, pure moments."""
+        """Return E^T X, which are pure moments."""
         return times_B_T(*self.load, X) if self.load else ca.SX.zeros(*X.shape)
 
 
@@ -124,7 +124,7 @@ class Change(NamedTuple):
     P3: ca.SX
 
     def wrenches(self, carried: Carried) -> Three:
-        """Return dq, dv and da of the composite's wrench, without the rotation S x* F of the wrench."""
+        """Return dq, dv and da of the composite's wrench, without the term S x* F for its rotation."""
         by_q = carried.times_I(self.P2) + times_B(carried.D, carried.P, self.P1) + carried.times_E(self.S)
         return by_q, carried.times_I(self.P3) + times_B(carried.D, carried.P, self.S), carried.times_I(self.S)
 
@@ -145,25 +145,25 @@ def _parts(X: ca.SX, count: int) -> list[ca.SX]:
 
 @dataclass(frozen=True, eq=False)
 class _Propagated:
-    """Wrenches that are propagated to the root in one product: a column (6 x 1) of each kind per coordinate."""
+    """Wrenches that one product propagates towards the root: a column (6 x 1) of each kind per coordinate."""
 
     coordinates: list[tuple[int, float]]
     kinds: tuple[ca.SX, ...]
 
     def beside(self, other: "_Propagated") -> "_Propagated":
-        """Return the wrenches of both, side by side."""
+        """Return the columns of both objects side by side."""
         both = zip(self.kinds, other.kinds, strict=True)
         return _Propagated(self.coordinates + other.coordinates, tuple(ca.horzcat(mine, its) for mine, its in both))
 
     def up(self, move: Move) -> "_Propagated":
-        """Return the same in the frame of the parent."""
+        """Return the wrenches in the parent's frame."""
         X = ca.horzcat(*self.kinds)
         moved = ca.vertcat(*move.up_wrench(X[:3, :], X[3:, :]))
         return _Propagated(self.coordinates, tuple(_parts(moved, len(self.kinds))))
 
 
 class Setting:
-    """The quantities at a state from which the derivatives are computed."""
+    """Quantities at one state from which the derivatives are computed."""
 
     def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, loads: Loads):
         external = loads.external
@@ -185,7 +185,7 @@ class Setting:
             R, moment, force = sx(body.link[:3, :3]), loads.external[i, :3].T, loads.external[i, 3:].T
             point = ca.SX.zeros(3, 1) if loads.points is None else loads.points[i, :].T
             f.append(R @ force)
-            x = sx(body.link[:3, 3]) + R @ point  # where the force acts; the remaining moment is a couple
+            x = sx(body.link[:3, 3]) + R @ point  # point of application; the remaining moment is a couple
             Y.append(skew(R @ (moment - cross(point, force))) + f[-1] @ x.T)
         return list(zip(*composite.carried_by_each(self.tree, self.moved, Y, f), strict=True))
 
@@ -204,19 +204,19 @@ class Setting:
         return Change(move.S, P1, P2, P3)
 
     def columns(self, k: int) -> Three:
-        """Return dq, dv and da of the wrench through joint k due to its own coordinates, for the joints above it."""
+        """Return dq, dv and da, with respect to joint k, of its wrench as seen by the joints above it."""
         by_q, by_v, by_a = self.change[k].wrenches(self.carried[k])
         return by_q + carry(self.moved[k].S, *self.wrench[k]), by_v, by_a
 
     def rotor_columns(self, k: int, rotor: Rotor) -> Three:
-        """Return the derivatives of ``columns`` for a rotor on body k; those with respect to its angle are zero."""
+        """Return the columns (see ``columns``) of a rotor on body k; those for its angle are zero."""
         spins = ca.SX.zeros(3, 1), cross(self.motion[k].w, sx(rotor.h)), sx(rotor.h)
         return tuple(ca.vertcat(spin, ca.SX.zeros(3, 1)) for spin in spins)
 
     def below(
         self, joint: Callable[[int], tuple[ca.SX, ...]], rotor: Callable[[int, Rotor], tuple[ca.SX, ...]]
     ) -> list[_Propagated]:
-        """Return, for each body, the columns of all joints below it and of its rotors, from the two given functions."""
+        """Return, for each body, the columns of all joints below it and of its rotors, from two functions."""
         bodies, count = self.tree.bodies, len(joint(0)) if self.tree.bodies else 0
         arrived = [_Propagated([], (ca.SX(6, 0),) * count) for _ in bodies]
         for k in reversed(range(len(bodies))):
@@ -241,13 +241,13 @@ def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loa
 
     def of_rotor(k: int, rotor: Rotor) -> tuple[ca.SX, ...]:
         none, by_v, by_a = at.rotor_columns(k, rotor)
-        return none, by_v, by_a, by_v, none  # its angle and the loads have no effect on it
+        return none, by_v, by_a, by_v, none  # independent of the rotor angle and the loads
 
     result = Entries(tree), Entries(tree), Entries(tree)
     for k, (body, below) in enumerate(zip(tree.bodies, at.below(of_joint, of_rotor), strict=True)):
         S, item, carried, (n, f) = at.moved[k].S, at.change[k], at.carried[k], at.wrench[k]
         by_q, by_v, u, b, e = below.kinds
-        # Derivatives of the joint's force with respect to the coordinates below, and of their forces with respect to
+        # Derivatives of the joint's force with respect to the coordinates below it, and of their forces with respect to
         # the joint's coordinates.
         force = S.T @ by_q, S.T @ by_v, S.T @ u
         by_upper = u.T @ item.P2 + b.T @ item.P1 + e.T @ S, u.T @ item.P3 + b.T @ S, u.T @ S
@@ -275,7 +275,7 @@ def joint_wrench_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: 
     at = Setting(tree, q, v, a, Loads(**loads))
     none = ca.SX(6, 0)
     rows: tuple[list[ca.SX], ...] = [ca.SX(0, tree.nv)], [ca.SX(0, tree.nv)], [ca.SX(0, tree.nv)]
-    seen: list[tuple[list[tuple[int, float]], Change]] = []  # the changes of all joints up to each body
+    seen: list[tuple[list[tuple[int, float]], Change]] = []  # changes due to all joints between base and each body
     for k, (body, below) in enumerate(zip(tree.bodies, at.below(at.columns, at.rotor_columns), strict=True)):
         before, change = seen[body.parent] if body.parent >= 0 else ([], Change(none, none, none, none))
         seen.append((before + coordinates(body), change.down(at.moved[k]).beside(at.change[k])))
@@ -290,7 +290,7 @@ def joint_wrench_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: 
 # Derivatives of forward and hybrid dynamics.
 #
 # Hybrid dynamics solves tau = ID(q, v, a) for the accelerations x of the coordinates driven by force (f) and the forces
-# of the other coordinates (o). With d(ID) taken at constant x, the differentials obey
+# of the other coordinates (o). With d(ID) at constant x, the differentials satisfy
 #
 #     M_ff dx = d(tau_f) - d(ID_f)        d(tau_o) = d(ID_o) + M_of dx
 #
@@ -307,7 +307,7 @@ def hybrid_dynamics_derivatives(
 ) -> Three:
     """Return the derivatives of each unknown a or tau with respect to q, v and the given a or tau, each nv x nv."""
     a, _ = hybrid_dynamics(tree, q, v, a, tau, forced, Loads(**loads).external)
-    # Common subexpressions are eliminated here, because the solution below is long and adds none.
+    # Common subexpressions are eliminated before the long solution below, which adds none.
     dq, dv, M = ca.cse(list(inverse_dynamics_derivatives(tree, q, v, a, **loads)))
     if not forced:
         return dq, dv, M

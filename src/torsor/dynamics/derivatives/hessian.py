@@ -1,13 +1,13 @@
-"""The second derivatives of weight . tau with respect to q, v and a: one pass, with covectors propagated to the root.
+"""Second derivatives of weight . tau with respect to q, v and a, in one pass that propagates covectors to the root.
 
-The weight is a virtual velocity, at which each body has a virtual twist W: L = weight . tau is the virtual power of the
+The weight is a virtual velocity that gives each body a virtual twist W. L = weight . tau is the virtual power of the
 inertial forces. A displacement of joint j changes the twists W and V of the bodies that it carries, and the rate A of
 V, by
 
     q: W_ x S, P1, P2        v: 0, S, P3        a: 0, 0, S          (W_ of the parent; P1, P2, P3 of ``derivatives``)
 
-For the composite that joint k carries (wrench F, inertia I, velocity products B of V and B_W of W, H = sum of I W and G
-= sum of 2 B^T W), dL is W_ x S . F + P1 . G + P2 . H for q, S . G + P3 . H for v and S . H for a. A joint j above k
+Let joint k carry a composite with wrench F, inertia I, velocity products B of V and B_W of W, H = sum of I W and G =
+sum of 2 B^T W. Then dL is W_ x S . F + P1 . G + P2 . H for q, S . G + P3 . H for v, and S . H for a. A joint j above k
 changes all of these except S. Since 2 B(X)^T W = -2 B(W)^T X, the second derivatives are the products of these changes
 of W, V and A with the covectors
 
@@ -15,10 +15,10 @@ of W, V and A with the covectors
     v: I P3 + 2 B S,             -2 B_W^T S
     a: I S
 
-which are transformed from k towards the root like wrenches; the covectors of V are pure moments. For j = k they also
-hold for the blocks (v, q) and (a, q) and, symmetrised, for (q, q) (second derivatives along ``integrate``) and (v, v).
-A rotor with spin momentum h is a joint without a body: v: w x h, h x W; a: h. Joints with a variable S are split into
-simple ones first.
+which are transformed like wrenches from k towards the root. The covectors of V are pure moments. The products are also
+valid for j = k in the blocks (v, q) and (a, q) and, after symmetrisation, in (q, q) (second derivatives along
+``integrate``) and (v, v). A rotor with spin momentum h is a joint without a body: v: w x h, h x W; a: h. Joints with a
+variable S are first split into simple ones.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ from torsor.spatial import ad, cross, make_pose
 
 
 class _Virtual:
-    """A state and a virtual velocity, and the covectors that follow from them."""
+    """Covectors at a state and a virtual velocity."""
 
     def __init__(self, at: Setting, v: ca.SX, weight: ca.SX):
         tree, self.at = at.tree, at
@@ -47,7 +47,7 @@ class _Virtual:
         above = [self.twist[body.parent] if body.parent >= 0 else ca.SX.zeros(6, 1) for body in tree.bodies]
         self.change = [ad(move.down_twist(W)) @ move.S for move, W in zip(at.moved, above, strict=True)]  # W_ x S
         self.D, self.P = momentum_composites(tree, at.moved, self.twist, weight)
-        self.G = list[ca.SX]()  # moments of the composite of each joint, tips to root
+        self.G = list[ca.SX]()  # moments of each joint's composite, tips to root
         for k, (D, P) in enumerate(zip(*body_momenta(tree, at.twist, v, scale=2), strict=True)):
             spin = tree.bodies[k].spin(weight)
             self.G.append(times_B_T(D, P, self.twist[k])[:3] + cross(at.twist[k][:3], spin))
@@ -62,7 +62,7 @@ class _Virtual:
         W_by_q, W_by_v, W_by_a = self.at.columns(k)
         turned = carry(S, self.G[k], ca.SX.zeros(3, 1))
         V_by_q = turned + times_B_T(real.D, real.P, W) - times_B_T(D, P, 2 * self.at.change[k].P1)
-        H = ca.vertcat(D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1])  # and P, its linear part
+        H = ca.vertcat(D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1])  # P is the linear part
         A_by_q = carry(S, H, P) + real.times_I(W)
         return W_by_q, V_by_q, A_by_q, W_by_v, -times_B_T(D, P, 2 * S), W_by_a
 
@@ -113,7 +113,7 @@ def inverse_dynamics_hessian(
 
 
 def _traced(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, weight: ca.SX, external: ca.SX | None) -> ca.SX:
-    """Return the same Hessian, computed by CasADi, for flexible links."""
+    """Return the Hessian for a tree with flexible links, by CasADi's differentiation."""
     inputs = [item for item in (q, v, a, weight, external) if item is not None]
     at = [ca.SX.sym(f"x{k}", *value.shape) for k, value in enumerate(inputs)]
     (x, v, a, weight, *load), step = at, ca.SX.sym("step", tree.nv)
@@ -123,14 +123,14 @@ def _traced(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, weight: ca.SX, external: c
 
 
 def _symmetric(block: ca.SX) -> ca.SX:
-    """Return the symmetric part; only one triangle is computed."""
+    """Return the symmetric part of ``block``, computing only one triangle."""
     return ca.triu2symm(ca.triu(block + block.T) / 2) if block.size1() > 1 else block
 
 
 def _simple(tree: Tree, external: ca.SX | None) -> tuple[Tree, ca.SX | None]:
-    """Return the tree with a constant S in every joint, and the external wrenches (L x 6) on its links.
+    """Return an equivalent tree whose joints have a constant S, and the external wrenches (L x 6) on its links.
 
-    Joints with a variable S are split into simple ones in series, with massless links. The coordinates are unchanged.
+    Joints with a variable S are split into simple joints in series, with massless links. The coordinates are unchanged.
     """
     bodies: list[Body] = []
     last: list[int] = []  # the new index of each body

@@ -1,15 +1,15 @@
 """Derivatives of the velocity, acceleration and jerk of a link or frame with respect to q, v, a and j.
 
-With the twist V of the body before joint k and its rate A, in the frame of the body that the joint moves, and the twist
-(w, v) of the place, the joint contributes the columns
+Let V be the twist of the body before joint k and A its rate, in the frame of the body that the joint moves, and (w, v)
+the twist of the place. The joint contributes the columns
 
     of the twist of the place    dq: P1 = V x S                              dv: S
     of its rate                  dq: A x S + V x P1 - (w, v) x P1            dv: (2 V + S v_k - (w, v)) x S
 
-transformed to the place as twists: seen from the place, a displacement of the joint moves the body before it in the
-opposite direction. If S depends on q, the derivatives of S v and of S a + S' v are added. The acceleration of the
-origin is the linear part of the rate plus w x v. With its change, the subtracted term (w, v) x (dw, dv) becomes (w x
-dw, 2 v x dw). Components are in the axes of the place, which move with q, like those of ``velocity`` and
+which are transformed to the place as twists: relative to the place, a displacement of the joint moves the body before
+it in the opposite direction. If S depends on q, the derivatives of S v and of S a + S' v are added. The acceleration of
+the origin is the linear part of the rate plus w x v. Including its change, the subtracted term (w, v) x (dw, dv)
+becomes (w x dw, 2 v x dw). Components are in the place's axes, which move with q, as in ``velocity`` and
 ``acceleration``. In base axes, which do not move, x becomes R x, whose change is R (dx + J_omega dq x x). See Barman
 2020, chapter III, and Singh, Russell and Wensing 2022.
 """
@@ -66,10 +66,10 @@ def _changes(
 def _in_base_axes(
     tree: Tree, q: ca.SX, place: Place, point: ca.SX | None, axes: str, J: ca.SX, rates: list[ca.SX]
 ) -> Callable[..., ca.SX]:
-    """Return a function that maps changes (6 x nv) of the rates of a place from its own axes to base axes.
+    """Return a function that maps changes (6 x nv) of a place's rates from its own axes to base axes.
 
-    ``rates`` are the twist and its rates in the place's own axes. Its arguments are the changes of the rates, and
-    whether they are with respect to q, which rotates and shifts the place by its Jacobian J.
+    ``rates`` are the twist and its rates in the place's own axes. The function takes the changes of the rates, and a
+    flag for changes with respect to q, which also move the place by its Jacobian J.
     """
     body = body_in_base(tree, moves(tree, q), place.link)
     R_place, p = place_in_body(tree, place, point)

@@ -1,1 +1,1 @@
-"""Symbolic closed loops: closure equations, constrained dynamics, multipliers, wrenches in cut joints."""
+"""Symbolic closed loops: closure equations, constrained dynamics, multipliers, and wrenches in cut joints."""

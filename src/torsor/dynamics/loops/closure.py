@@ -1,12 +1,13 @@
 """Loop-closure equations: residual, Jacobian, and the velocity terms of the second derivative (drift).
 
-For each loop the pose of frame b relative to frame a follows from the joints between them, up to their common ancestor.
-The kind of loop determines which of its entries are zero (``mechanism.loops``). With phi(q) = 0 for closed loops,
+For each loop, the pose of frame b relative to frame a follows from the joints between them, up to their common
+ancestor. The kind of loop determines which entries of the pose are zero (``mechanism.loops``). If phi(q) = 0 for closed
+loops, then
 
     phi' = A(q) v        phi'' = A(q) a + drift(q, v)
 
-Rolling wheels (``mechanism.loops.Wheel``) also have pure velocity equations, A(q) v = 0, which are not the derivative
-of any phi(q). The rows of A and drift for these equations are defined as above, and their entries in phi are 0.
+Rolling wheels (``mechanism.loops.Wheel``) also have pure velocity equations, A(q) v = 0, which are not the derivatives
+of any phi(q). Their rows of A and drift are defined as above, and their entries in phi are 0.
 
 See Khalil 2010, section 2.2, eqs. 3-5; here each kind of cut joint has the smallest possible number of equations.
 """
@@ -33,17 +34,17 @@ from torsor.spatial import ad, cross, skew
 #
 #     V = sum of u_k = J_k v_k        A = V' = sum of J_k a_k + C_k x u_k
 #
-# with C_k the twist that moves the columns of joint k. Joints between b and the common ancestor of both frames move
-# their own columns (C_k includes u_k); those between a and the common ancestor, which the chain passes from child to
-# parent, do not, and have the opposite sign. With Z_j the part of V that joint j moves (that after it) and Y_j = V -
+# where C_k is the twist that moves the columns of joint k. Joints between b and the common ancestor of both frames move
+# their own columns (C_k includes u_k). Joints between a and the common ancestor, which the chain passes from child to
+# parent, do not, and have the opposite sign. With Z_j the part of V after joint j, which the joint moves, and Y_j = V -
 # Z_j the rest,
 #
 #     dJ_k = J_j x J_k  (for columns that it moves)        dV/dq_j = J_j x Z_j
 #     dA/dq_j = J_j x (part of A that it moves) - (J_j x Y_j) x Z_j        dA/dv_j = C_j x J_j + J_j x Z_j
 #
-# The equations of a cut joint are functions r(R, p) of the pose of b relative to a, whose change with a twist is dR =
-# [w] R, dp = v + w x (p - p_now): their derivatives are small and come from CasADi. A wheel has no such functions of
-# its slip, but the matrix W(R, p) of r' = W V all the same.
+# The equations of a cut joint are functions r(R, p) of the pose of b relative to a, which changes along a twist by dR =
+# [w] R, dp = v + w x (p - p_now). Their derivatives are small and come from CasADi. The slip of a wheel is not the
+# derivative of such a function, but it also has a matrix W(R, p) with r' = W V.
 
 Pose = tuple[ca.SX, ca.SX]
 Rates = tuple[ca.SX, ...]  # Jacobians (rows x nv) of the first rate r' in q, and of the second rate r'' in q and in v
@@ -51,15 +52,15 @@ Rates = tuple[ca.SX, ...]  # Jacobians (rows x nv) of the first rate r' in q, an
 
 @dataclass(frozen=True, eq=False)
 class _Link:
-    """A joint of the chain, with columns J (6 x n); ``toward_b``: whether it is between b and the common ancestor."""
+    """A joint of the chain with columns J (6 x n); ``toward_b`` is True between the common ancestor and b."""
 
     body: Body
     move: Move
-    pose: Pose  # of the moved body, in the axes of a, relative to the origin of b
+    pose: Pose  # pose of the moved body, in the axes of a, relative to the origin of b
     toward_b: bool
 
     def seen(self, S: ca.SX) -> ca.SX:
-        """Return twists (6 rows) of the joint's motion in the axes of a, from those in the moved body's frame."""
+        """Return twists S (6 rows) of the joint's motion, given in the moved body's frame, in the axes of a."""
         R, p = self.pose
         w = R @ S[:3, :]
         columns: ca.SX = ca.vertcat(w, R @ S[3:, :] + skew(p) @ w)
@@ -67,7 +68,7 @@ class _Link:
 
     @property
     def turns_itself(self) -> bool:
-        """Whether its columns move with it; a single column is not changed by its own motion."""
+        """Whether the joint moves its own columns; a single column is not changed by its own motion."""
         return self.toward_b and self.move.S.size2() > 1
 
     @cached_property
@@ -84,10 +85,10 @@ class Chain:
         if isinstance(loop, Wheel):
             self._rules = _rules("slips", loop.kind, loop.radius, loop.roller)
         else:
-            self._rules = _rules("error" if exact else "rows", loop.kind, float(loop.kind == "rod"))  # of any length
+            self._rules = _rules("error" if exact else "rows", loop.kind, float(loop.kind == "rod"))  # for any length
         up, down = _between(tree, cut)
         R, p = place_in_body(tree, cut.a)
-        R, p = R.T, -R.T @ p  # of the body that carries a, relative to a
+        R, p = R.T, -R.T @ p  # pose of the body that carries a, relative to a
         poses = list[Pose]()
         for k in up:
             poses.append((R, p))
@@ -106,7 +107,7 @@ class Chain:
 
     @cached_property
     def _gather(self) -> ca.SX:
-        """The matrix that maps columns of the joints to coordinates (columns x nv)."""
+        """Matrix (columns x nv) that maps joint columns to coordinates."""
         return onto_coordinates([coordinate for link in self.links for coordinate in coordinates(link.body)], self.nv)
 
     @cached_property
@@ -129,18 +130,18 @@ class Chain:
         return ca.vertcat(wrench[:3] + cross(self.pose[1], wrench[3:]), wrench[3:])
 
     def at_b(self, wrench: ca.SX) -> ca.SX:
-        """Return a wrench, given at frame a, at frame b in its axes."""
+        """Return a wrench, given at frame a, at frame b in the axes of b."""
         R, p = self.pose
         return ca.vertcat(R.T @ (wrench[:3] - cross(p, wrench[3:])), R.T @ wrench[3:])
 
     def wrench_changes(self, forces: ca.SX, dq: ca.SX, changes: ca.SX) -> ca.SX:
-        """Return the changes (6 x k) of the wrench at frame a for steps dq (nv x k) and changes of forces."""
+        """Return the changes (6 x k) of the wrench at frame a due to steps dq (nv x k) and force changes."""
         twists = self.J @ (self._gather @ dq)
         seen = self._rules[3](*self.pose, forces) @ twists + self._W.T @ changes
         return ca.SX(ca.vertcat(seen[:3, :] + skew(self.pose[1]) @ seen[3:, :], seen[3:, :]))
 
     def changes_at_b(self, wrench: ca.SX, dq: ca.SX, changes: ca.SX) -> ca.SX:
-        """Return the changes of the wrench at frame b in its axes, from its changes (6 x k) at frame a."""
+        """Return the changes of the wrench at frame b in the axes of b, from its changes (6 x k) at frame a."""
         (R, p), twists = self.pose, self.J @ (self._gather @ dq)
         w, step, f = twists[:3, :], twists[3:, :], wrench[3:]
         moment = changes[:3, :] - skew(p) @ changes[3:, :] + skew(f) @ step
@@ -176,7 +177,7 @@ class Chain:
             kept, carried = (before, after) if link.turns_itself else (after, before)
             Z = V[-1] - V[kept]
             turned, carried_columns = -ad(Z) @ J, ad(V[carried]) @ J
-            shift = ad(V[kept]) @ J if J.size2() > 1 else carried_columns  # a single column does not move itself
+            shift = ad(V[kept]) @ J if J.size2() > 1 else carried_columns  # a single column is not moved by its joint
             by_q = -ad(A[-1] - A[kept]) @ J - ad(Z) @ shift
             by_v = carried_columns + turned
             if link.move.varies:
@@ -235,18 +236,19 @@ Rules = tuple[ca.Function, ca.Function, ca.Function, ca.Function]
 
 @cache
 def _rules(of: str, kind: str, size: float, roller: float = 0.0) -> Rules:
-    """Return functions of the ``slips`` of a wheel, or of the ``error`` or the ``rows`` of a loop.
+    """Return functions for the ``slips`` of a wheel, or for the ``error`` or the ``rows`` of a loop.
 
-    They take the pose (R, p), and V, A or forces, and return W; r''; the derivatives of r' with respect to the pose, of
-    r'' with respect to the pose and V, and of W^T forces with respect to the pose. Pose derivatives are along twists.
+    They take the pose (R, p), and V, A or forces. They return W, r'', and the derivatives of r' with respect to the
+    pose, of r'' with respect to the pose and V, and of W^T forces with respect to the pose. Pose derivatives are along
+    twists.
     """
     R, p, V, A = ca.SX.sym("R", 3, 3), ca.SX.sym("p", 3), ca.SX.sym("V", 6), ca.SX.sym("A", 6)
-    step = ca.SX.sym("step", 3)  # of the origin of b from its present position: evaluated at zero
+    step = ca.SX.sym("step", 3)  # displacement of the origin of b from its current position; evaluated at zero
     at = ca.vertcat(ca.vec(R), step)
     turns = [ca.vec(skew(sx(axis)) @ R) for axis in ([1, 0, 0], [0, 1, 0], [0, 0, 1])]
     along = ca.vertcat(ca.horzcat(*turns, ca.SX(9, 3)), ca.horzcat(-skew(step), ca.SX.eye(3)))
     if of == "slips":
-        at_b = ca.vertcat(ca.SX.eye(6)[:3, :], along[9:, :])  # from the twist at the present origin of b
+        at_b = ca.vertcat(ca.SX.eye(6)[:3, :], along[9:, :])  # from the twist at the current origin of b
         W = Wheel("any", "b", kind, size, roller).slips(R) @ at_b
     else:
         loop = Loop("any", "a", "b", kind, size)
@@ -270,7 +272,7 @@ def _rules(of: str, kind: str, size: float, roller: float = 0.0) -> Rules:
     )
 
 
-# The closure equation of a coupling: a sum of polynomials of coordinates, and its derivatives.
+# The closure equation of a coupling, which is a sum of polynomials in the coordinates, and its derivatives.
 #
 # With phi = sum of p_k(q_k) - offset,
 #
@@ -278,7 +280,7 @@ def _rules(of: str, kind: str, size: float, roller: float = 0.0) -> Rules:
 
 
 class Coupled:
-    """The equation of a coupling at positions q, with the functions of a ``Chain``."""
+    """The equation of a coupling at positions q, with the same methods as a ``Chain``."""
 
     count = 1
 
@@ -293,7 +295,7 @@ class Coupled:
         return sum(values, start=ca.SX(-self._offset))
 
     def _row(self, order: int, v: ca.SX | None = None, power: int = 0) -> ca.SX:
-        """Return the derivatives of this order of each polynomial, times a power of v, as a row (1 x nv)."""
+        """Return the derivatives of the polynomials, of the given order, times a power of v, as a row (1 x nv)."""
         row = ca.SX(1, self._nv)
         for x, j, powers in self._terms:
             if powers[order]:
@@ -321,7 +323,7 @@ class Coupled:
 
 
 def _derivatives(coefficients: tuple[float, ...]) -> list[list[float]]:
-    """Return the coefficients of 1, x, ... of a polynomial with no constant term and its first three derivatives."""
+    """Return the coefficients (of 1, x, ...) of a polynomial without a constant term and of its three derivatives."""
     result = [[0.0, *coefficients]]
     for _ in range(3):
         result.append([power * c for power, c in enumerate(result[-1])][1:])
@@ -344,7 +346,7 @@ def characteristic_scales(tree: Tree, length: float) -> tuple[Array, Array]:
         velocities[body.v] = np.where(turns, 1.0, length)
         if body.q.stop - body.q.start == len(turns):
             positions[body.q] = velocities[body.v]
-        else:  # a point before a quaternion, or a quaternion alone
+        else:  # a point and a quaternion, or a quaternion alone
             positions[body.q] = [*[length] * (body.q.stop - body.q.start - 4), *[1.0] * 4]
     return positions, velocities
 
@@ -372,9 +374,9 @@ def velocity_rows(tree: Tree) -> list[int]:
 
 
 class Closures:
-    """The closure equations at positions q: their Jacobian A, second time derivative, and their derivatives.
+    """The closure equations at positions q: their Jacobian A, drift and derivatives.
 
-    They are valid if the loops are closed. If ``exact``, A is the Jacobian of ``closure_error`` everywhere.
+    They are valid if the loops are closed. If ``exact`` is True, A is the Jacobian of ``closure_error`` everywhere.
     """
 
     def __init__(self, tree: Tree, q: ca.SX, exact: bool = False):
@@ -414,19 +416,19 @@ class Closures:
         return [item.wrench(force) for item, force in self._cut(forces)]
 
     def wrench_changes(self, forces: ca.SX, dq: ca.SX, changes: ca.SX) -> list[ca.SX]:
-        """Return the changes (6 x k each) of ``wrenches`` for steps dq (nv x k) and changes of the forces (c x k)."""
+        """Return the changes (6 x k each) of ``wrenches`` due to steps dq (nv x k) and force ``changes`` (c x k)."""
         parts = zip(self._cut(forces), self._cut(changes), strict=True)
         return [item.wrench_changes(force, dq, change) for (item, force), (_, change) in parts]
 
     def _shared(self, forces: ca.SX) -> Iterator[tuple[Chain | Coupled, ca.SX]]:
-        """Yield each closure with its rows of the forces."""
+        """Yield each loop or coupling with its rows of ``forces``."""
         first = 0
         for part in self._parts:
             yield part, forces[first : first + part.count, :]
             first += part.count
 
     def _cut(self, forces: ca.SX) -> Iterator[tuple[Chain, ca.SX]]:
-        """Yield each chain with its rows of the forces."""
+        """Yield each chain with its rows of ``forces``."""
         return ((item, force) for item, force in self._shared(forces) if isinstance(item, Chain))
 
 
@@ -436,5 +438,5 @@ def closure_jacobian(tree: Tree, q: ca.SX) -> ca.SX:
 
 
 def closure_rate(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return A v (c x 1): the rates of phi, and the slips of wheels."""
+    """Return A v (c x 1): the rate of phi, and the slips of wheels."""
     return closure_jacobian(tree, q) @ v

@@ -1,7 +1,7 @@
 """Dynamics with closed loops, in the active (driven) coordinates.
 
-A maximal independent subset of the closure equations A v = 0 is chosen, with one dependent coordinate (d) per equation.
-The independent coordinates x determine the motion:
+From the closure equations A v = 0, a maximal independent subset is chosen, with one dependent coordinate (d) per
+equation. The independent coordinates x determine the motion:
 
     v = G x,   G = [1; -A_d^-1 A_x]             a = G x' + g,   g = [0; -A_d^-1 drift]
 
@@ -9,10 +9,9 @@ Constraint forces do no work along G, so the projected inverse dynamics of the t
 
     G^T ID(q, v, a) = G_a^T tau_a        M_c x' + H_c = G_a^T tau_a,   M_c = G^T M G,   H_c = G^T ID(q, v, g)
 
-(Khalil 2010, eqs. 55-58). With redundant actuation, the solution with the smallest tau^T share^-1 tau is chosen, where
-``share`` holds the weights of the drives. The forces in the cut joints are the Lagrange multipliers of A. A single
-column of motion or force is computed with A_d itself, without G: G^T maps forces of the dependent coordinates by -A_x^T
-A_d^-T.
+(Khalil 2010, eqs. 55-58). If the actuation is redundant, the solution minimises tau^T share^-1 tau, where ``share``
+contains the drive weights. The forces in the cut joints are the Lagrange multipliers of A. A single column of motion or
+force is computed with A_d directly, without forming G: G^T maps forces of the dependent coordinates by -A_x^T A_d^-T.
 """
 
 from collections.abc import Iterator
@@ -33,12 +32,12 @@ from torsor.spatial import skew
 
 
 class ClosureChoice(NamedTuple):
-    """The chosen closure equations (``rows``), the independent coordinates, and the active (driven) ones.
+    """The chosen closure equations (``rows``), the independent coordinates, and the active (driven) coordinates.
 
     ``coupled`` is True if the drive weights form a matrix. ``units`` (c) and ``length`` (m) are the scales of closure
-    errors and of coordinate steps. For dynamics with multipliers no coordinates are independent; ``scales`` then holds
-    the diagonal entry of A M^-1 A^T for each chosen equation, at a configuration far from singularities. ``between``
-    holds the remaining equations between active coordinates, which are then redundantly driven.
+    errors and of coordinate steps. For dynamics with multipliers, no coordinates are chosen as independent, and
+    ``scales`` contains the diagonal of A M^-1 A^T for the chosen equations at a configuration far from singularities.
+    ``between`` are the remaining equations, which relate active coordinates; these are then redundantly driven.
     """
 
     rows: tuple[int, ...]
@@ -52,7 +51,7 @@ class ClosureChoice(NamedTuple):
 
 
 class Linkage:
-    """A mechanism with closed loops at positions q: the motion of its dependent coordinates."""
+    """The motion of the dependent coordinates of a mechanism with closed loops at positions q."""
 
     def __init__(self, tree: Tree, q: ca.SX, choice: ClosureChoice):
         self.tree, self.q, self.choice = tree, q, choice
@@ -66,16 +65,16 @@ class Linkage:
 
     @cached_property
     def G(self) -> ca.SX:
-        """The matrix G of v = G x, from the independent to all coordinates (nv)."""
+        """Matrix G (nv x m) of v = G x, from the independent to all coordinates."""
         return self.complete(ca.SX.eye(len(self.independent)), self._A_x)
 
     @cached_property
     def G_active(self) -> ca.SX:
-        """The rows of G for the active coordinates."""
+        """Rows of G for the active coordinates."""
         return self.G[self.active, :]
 
     def complete(self, independent: ca.SX, right: ca.SX) -> ca.SX:
-        """Return X (nv x k) with given independent rows, and A_d X_d = -right for the chosen equations."""
+        """Return X (nv x k) with the given ``independent`` rows, and A_d X_d = -right for the chosen equations."""
         whole = ca.SX(self.tree.nv, independent.size2())
         whole[self.independent, :] = independent
         whole[self.dependent, :] = -self.factors.solve(right)
@@ -98,7 +97,7 @@ class Linkage:
     def velocities(self, v_active: ca.SX) -> ca.SX:
         """Return v (nv x 1) of all coordinates."""
         x = self.among_active(v_active)
-        return ca.densify(self.complete(x, self._A_x @ x))  # dense, also if a coordinate cannot move
+        return ca.densify(self.complete(x, self._A_x @ x))  # dense even if a coordinate cannot move
 
     def drift(self, v: ca.SX) -> ca.SX:
         """Return phi'' of the chosen equations at zero acceleration."""
@@ -114,11 +113,11 @@ class Linkage:
         return self.factors.solve_transposed(force[self.dependent, :])
 
     def balance(self, tau: ca.SX, share: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return the forces of the active coordinates and the multipliers that are equivalent to tau (nv x 1)."""
+        """Return the active forces and the multipliers that together are equivalent to tau (nv x 1)."""
         passed = self.multipliers(tau)
         needed = tau[self.independent] - self._A_x.T @ passed  # G^T tau
         active_forces = Sharing(self, share).forces(needed)
-        if self.is_redundant:  # only then are dependent coordinates driven
+        if self.is_redundant:  # otherwise dependent coordinates are not driven
             passed = self.multipliers(tau - self.driven(active_forces))
         return active_forces, passed
 
@@ -127,7 +126,7 @@ class Linkage:
         return placed(self.tree.nv, self.active, tau_active)
 
     def all_rows(self, kept: ca.SX) -> ca.SX:
-        """Return values for all equations from values for the chosen ones; redundant equations get zero."""
+        """Return values for all equations from values for the chosen ones, with zeros for redundant equations."""
         return placed(self.closures.A.size1(), self.rows, kept)
 
 
@@ -142,7 +141,7 @@ class Sharing:
             self._factors = Squares(symmetric(linkage.G_active.T @ self._spread))
 
     def levels(self, force: ca.SX) -> ca.SX:
-        """Return y (m x k)."""
+        """Return y (m x k) for ``force`` (m x k)."""
         return self._factors.solve(force)
 
     def forces(self, force: ca.SX) -> ca.SX:
@@ -159,7 +158,7 @@ class Sharing:
 
 
 class Driven:
-    """A linkage in motion: v, a, tau of all coordinates, the drive forces ``given`` and the loop forces ``passed``."""
+    """A moving linkage: v, a and tau of all coordinates, the drive forces ``given`` and the loop forces ``passed``."""
 
     def __init__(self, linkage: Linkage, v_active: ca.SX, a_active: ca.SX, share: ca.SX, external: Load):
         self.linkage = linkage
@@ -214,23 +213,23 @@ def projected_mass(linkage: Linkage, M: ca.SX) -> ca.SX:
 def loop_forces(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, external: Load = None
 ) -> ca.SX:
-    """Return the multipliers (c x 1) of the closure equations: the forces of a on b in each cut joint."""
+    """Return the multipliers (c x 1) of the closure equations: the forces that a exerts on b in each cut joint."""
     return Driven(Linkage(tree, q, choice), v_active, a_active, share, external).multipliers
 
 
-# Newton steps of the assembly of closed loops, and measures of closure and of the distance from singularity.
+# Newton steps for assembling closed loops, and measures of the closure error and the distance from a singularity.
 #
-# With the independent coordinates fixed, Newton's step of the dependent ones is -A_d^-1 phi (Khalil 2010, eqs. 3-4).
-# Errors are relative to the size of the mechanism, so that tolerances do not depend on it.
+# With fixed independent coordinates, the Newton step of the dependent ones is -A_d^-1 phi (Khalil 2010, eqs. 3-4).
+# Errors are relative to the size of the mechanism, so tolerances do not depend on it.
 
-MAX_STEP = 1.0  # step of any coordinate, in rad or mechanism sizes
+MAX_STEP = 1.0  # largest step of a coordinate, in rad or mechanism sizes
 
 
 def closure_trial(tree: Tree, q: ca.SX, dv: ca.SX, choice: ClosureChoice) -> ca.SX:
     """Return an assembly trial (nq + nv + 2): the positions after the step dv, the next Newton step, error and side.
 
-    The side is the independence of the columns of A_d, with the sign of its determinant, which changes at a
-    singularity. All results are in one column, so that the assembly calls one function per step.
+    The side measures the independence of the columns of A_d. It has the sign of the determinant of A_d, which changes
+    at a singularity. All results are in one column, so that assembly calls one function per step.
     """
     there = integrate(tree, q, dv)
     error, rows = closure_error(tree, there), list(choice.rows)
@@ -243,10 +242,10 @@ def closure_trial(tree: Tree, q: ca.SX, dv: ca.SX, choice: ClosureChoice) -> ca.
 
 
 def closure_state(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
-    """Return the closure residual, the distance from singularity and the residual of redundant equations (3 x 1).
+    """Return the closure residual, the distance from a singularity and the rate of redundant equations (3 x 1).
 
     The second is 0 where dependent coordinates can move while the independent ones are fixed. The third is the rate of
-    the dropped equations for motions that satisfy the chosen ones: 0 if they are redundant.
+    the dropped equations for motions that satisfy the chosen ones, which is 0 if they are redundant.
     """
     linkage, units = Linkage(tree, q, choice), ca.SX(choice.units)
     unseen = ca.SX(0)
@@ -257,10 +256,10 @@ def closure_state(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
     return ca.vertcat(ca.norm_2(closure_error(tree, q) / units), linkage.factors.independence(), unseen)
 
 
-# Wrenches with closed loops: in the cut joints, and in the joints of the tree.
+# Wrenches in the cut joints and in the tree joints of a mechanism with closed loops.
 #
-# The multipliers of the equations of a cut joint are generalised forces. Together they are a wrench that frame a exerts
-# on frame b, with the opposite wrench on a; both act on the tree as external loads.
+# The multipliers of a cut joint's equations are generalised forces. Together they form the wrench that frame a exerts
+# on frame b. This wrench and its opposite on a act on the tree as external loads.
 
 
 def loop_wrenches(
@@ -274,7 +273,7 @@ def loop_wrenches(
 def constrained_joint_wrenches(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, external: Load = None
 ) -> ca.SX:
-    """Return the wrench that each parent exerts on its link with closed loops, at its origin in link axes (L x 6)."""
+    """Return the wrench (L x 6) that each parent exerts on its link with closed loops, at its origin in link axes."""
     driven = Driven(Linkage(tree, q, choice), v_active, a_active, share, external)
     closures = driven.linkage.closures
     total = loads(tree, closures, closures.wrenches(driven.multipliers), external)
@@ -288,7 +287,7 @@ def loop_loads(tree: Tree, q: ca.SX, multipliers: ca.SX) -> ca.SX:
 
 
 def ends(tree: Tree, closures: Closures) -> Iterator[tuple[Place, Place, Chain]]:
-    """Yield the two places of each cut joint, and the chain between them."""
+    """Yield both places of each cut joint, and the chain between them."""
     cuts = (closure for closure in tree.closures if isinstance(closure, Cut))
     for cut, chain in zip(cuts, closures.chains, strict=True):
         yield cut.a, cut.b, chain
@@ -305,40 +304,41 @@ def loads(tree: Tree, closures: Closures, wrenches: list[ca.SX], external: Load)
 
 
 def on_link(place: Place, wrenches: ca.SX) -> ca.SX:
-    """Return wrenches (6 x k), given at a place, at the origin of its link in the link's axes."""
+    """Return wrenches (6 x k), given at a place, at the origin of its link in link axes."""
     R, p = ca.SX(place.pose[:3, :3]), ca.SX(place.pose[:3, 3])
     f = R @ wrenches[3:, :]
     return ca.vertcat(R @ wrenches[:3, :] + skew(p) @ f, f)
 
 
-# Dynamics with closed loops in all coordinates, with Lagrange multipliers, and the projection onto closed loops.
+# Dynamics with closed loops in all coordinates, with Lagrange multipliers, and projection of states onto closed loops.
 #
-# With the chosen independent equations of closure, phi(q) = 0 and A v = 0, the loops exert forces along A^T:
+# For the chosen independent closure equations, phi(q) = 0 and A v = 0, the loops exert forces along A^T:
 #
 #     M a + h = tau + A^T lambda        A a = -drift - 2 r A v - r^2 phi        h = C v + g + friction - J^T external
 #
-# (closure: Khalil 2010, section 2.2; index 1: its equations are those of the accelerations). With M = L D L^T,
+# (Khalil 2010, section 2.2; the index is 1, because closure is enforced for accelerations). With M = L D L^T,
 # Z = L^-1 A^T, u = L^-1 (tau - h) and G = A M^-1 A^T = Z^T D^-1 Z,
 #
 #     a = L^-T D^-1 (u + Z lambda),   lambda = -G^-1 (Z^T D^-1 u + drift + ...)
 #
-# L has the pattern of the tree, and Z has rows only where a joint moves a loop: M^-1 A^T, which is full, is not formed.
+# L has the sparsity of the tree, and Z has nonzero rows only for joints that move a loop. The dense matrix M^-1 A^T is
+# not formed.
 #
-# No coordinates are chosen as dependent or active: it is enough that the rows of A are independent, also where a choice
-# of dependent coordinates would be singular. The rate r (1/s) stabilises the loops against errors of the integrator
-# (Baumgarte); without it, closed loops stay closed up to these errors. With the same Z and G a state is projected onto
-# closed loops: to the nearest one in the norm of the mass matrix.
+# No coordinates are chosen as dependent or active. It is enough that the rows of A are independent, even where a choice
+# of dependent coordinates would be singular. The rate r (1/s) stabilises the loops against integration errors
+# (Baumgarte); without it, closed loops remain closed up to these errors. The same Z and G project a state onto the
+# nearest closed configuration in the norm of the mass matrix.
 #
-# Where the motion of the active coordinates is given and all others are free of force, the active coordinates are
-# equations too: with their rows S, [A; S] a = [-drift; a_active], and their multipliers are the forces of the drives.
-# Equations that relate active coordinates to each other, such as the gear between two fingers, are left out: their
-# multipliers shift force from one drive to another, and the smallest forces of the drives are chosen.
+# If the motion of the active coordinates is given and no force acts on the others, the active coordinates become
+# additional equations: with their rows S, [A; S] a = [-drift; a_active], and their multipliers are the drive forces.
+# Equations that relate active coordinates to each other, such as a gear between two fingers, are omitted. Their
+# multipliers would shift force from one drive to another, so the smallest drive forces are chosen.
 
-# The error e of an integrator is at most 1e-5. One Newton step leaves about e^2, a second with the same matrix e^3.
+# Integration errors e are at most 1e-5. One Newton step reduces e to about e^2, a second with the same matrix to e^3.
 CORRECTIONS = 2
-# Closure residual, relative to the size of the mechanism, up to which loops count as closed.
+# Largest closure residual of a closed loop, relative to the size of the mechanism.
 CLOSURE_TOLERANCE = 1e-10
-# A margin above this does not vanish within one step of a reasonable length.
+# Margin above which equations do not become singular within one step of reasonable length.
 SAFE_MARGIN = 0.1
 
 
@@ -354,12 +354,12 @@ class _WithMultipliers:
         self.Z = ca.vertcat(ca.SX(0, self.A.size1()), *self.mass.forth(self.A[:, self.mass.order].T))
         self.r = 1 / self.mass.D
         self.factors = Squares(symmetric(self.Z.T @ (ca.diag(self.r) @ self.Z)))
-        # The part of each row that is independent of those before it, relative to its size at a regular configuration.
+        # Part of each row that is independent of the previous rows, relative to its size at a regular configuration.
         independent = self.factors.D / ca.SX(list(choice.scales)) if choice.scales else ca.SX.ones(1, 1)
         self.margin = ca.sqrt(ca.fmax(0, ca.mmin(independent)))
 
     def project(self, x: ca.SX, rate: ca.SX) -> ca.SX:
-        """Return y nearest to x (nv x 1) in the norm of M with A y = A x - ``rate``; active coordinates are kept."""
+        """Return y nearest to x (nv x 1) in the norm of M with A y = A x - ``rate``; active entries are kept."""
         kept = ca.SX.zeros(self.A.size1() - len(self.rows), 1)
         return x - self.spread(self.Z @ self.factors.solve(ca.vertcat(rate, kept)))
 
@@ -369,22 +369,22 @@ class _WithMultipliers:
         return self.mass.placed(self.mass.back(rows, 1))
 
     def free(self, force: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return u = L^-1 force (nv x 1), in the order of elimination, and A M^-1 force: rates without multipliers."""
+        """Return u = L^-1 force (nv x 1), in the order of elimination, and A M^-1 force, the unconstrained rates."""
         u = ca.vertcat(ca.SX(0, 1), *self.mass.forth(force[self.mass.order, :]))
         return u, self.Z.T @ (u * self.r)
 
     def drift(self, v: ca.SX) -> ca.SX:
         """Return phi'' of the chosen equations at zero acceleration."""
-        return self.closures.drift(v)[self.rows] if self.rows else ca.SX(0, 1)  # a number has no empty part
+        return self.closures.drift(v)[self.rows] if self.rows else ca.SX(0, 1)  # indexing a scalar with [] fails
 
     def result(self, value: ca.SX, margin: bool) -> ca.SX:
-        """Return a result, with the margin below it if requested, so that one function returns both."""
+        """Return ``value``, with the margin stacked below it if requested, so that one function returns both."""
         return ca.vertcat(value, self.margin) if margin else value
 
     def accelerations(
         self, v: ca.SX, tau: ca.SX, external: Load, rate: float | ca.SX = 0.0, a_active: ca.SX | None = None
     ) -> tuple[ca.SX, ca.SX]:
-        """Return a (nv x 1) and the negative multipliers of the chosen rows, then of active coordinates."""
+        """Return a (nv x 1), and the negative multipliers of the chosen rows, then of the active coordinates."""
         tree, q = self.tree, self.q
         u, free = self.free(tau - inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), external))
         drift, A = self.drift(v), self.A[: len(self.rows), :]
@@ -408,7 +408,7 @@ def closed_forward_dynamics(
 ) -> ca.SX:
     """Return a (nv x 1) with closed loops; ``rate`` (1/s) is the rate of Baumgarte stabilisation.
 
-    If the choice has active coordinates, their accelerations are ``a_active``.
+    If ``choice`` has active coordinates, their accelerations are ``a_active``.
     """
     system = _WithMultipliers(tree, q, choice)
     return system.result(system.accelerations(v, tau, external, rate, a_active)[0], margin)
@@ -426,11 +426,11 @@ def closed_inverse_dynamics(
 
 
 def _shared(system: _WithMultipliers, choice: ClosureChoice, forces: ca.SX) -> ca.SX:
-    """Return the smallest forces (N x 1) of redundant drives that have the effect of ``forces``."""
+    """Return the smallest forces (N x 1) of redundant drives with the same effect as ``forces``."""
     A, active = system.closures.A, list(choice.active)
     passive = [k for k in range(system.tree.nv) if k not in choice.active]
     chosen, between = A[system.rows, :], A[list(choice.between), :]
-    # Without the passive coordinates, these equations are B v_active = 0, and drives with forces B^T x have no effect.
+    # After eliminating passive coordinates, these equations are B v_active = 0, so drive forces B^T x have no effect.
     by_chosen = Columns(chosen[:, passive].T).solve(between[:, passive].T)
     B = ca.densify(between[:, active] - by_chosen.T @ chosen[:, active])
     return forces - B.T @ Squares(symmetric(B @ B.T)).solve(B @ forces)
@@ -439,7 +439,7 @@ def _shared(system: _WithMultipliers, choice: ClosureChoice, forces: ca.SX) -> c
 def closed_loop_forces(
     tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, choice: ClosureChoice, external: Load = None, margin: bool = False
 ) -> ca.SX:
-    """Return lambda (c x 1) of M a + h = tau + A^T lambda for all closure equations, 0 for redundant ones."""
+    """Return lambda (c x 1) of M a + h = tau + A^T lambda for all closure equations, with 0 for redundant ones."""
     system = _WithMultipliers(tree, q, choice)
     kept = -system.accelerations(v, tau, external)[1]
     return system.result(placed(system.closures.A.size1(), system.rows, kept), margin)
@@ -452,7 +452,7 @@ def closed_velocities(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice, mar
 
 
 def closure_margin(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
-    """Return the distance of the chosen equations from dependence: the smallest independent part of a row.
+    """Return the margin by which the chosen equations are independent: the smallest independent part of a row.
 
     Lengths are measured in the norm of M^-1, relative to a regular configuration, so units do not matter.
     """
@@ -460,7 +460,7 @@ def closure_margin(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
 
 
 def closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return the nearest (q, v) with closed loops (v is NaN on failure), its margin, and the remaining closure rate."""
+    """Return the nearest (q, v) with closed loops (v is NaN on failure), its margin, and the residual closure rate."""
     system = _WithMultipliers(tree, q, choice)
     still = ca.SX.zeros(tree.nv, 1)
     for _ in range(CORRECTIONS):
@@ -477,10 +477,11 @@ def closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple
 def projected_end(
     tree: Tree, q: ca.SX, q_next: ca.SX, v_next: ca.SX, choice: ClosureChoice
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Return the state (q, v) at the end of a step from q, projected so that the loops are closed, and its margin.
+    """Return the state (q, v) at the end of a step from q, projected onto closed loops, and its margin.
 
     The margin is negative if it would vanish within the next step at the current rate. If the step is too long,
-    positions whose loops cannot be closed become NaN, and so do velocities that open loops or make wheels slip.
+    positions become NaN if the loops cannot be closed, and velocities become NaN if they open loops or make wheels
+    slip.
     """
     before = closure_margin(tree, q, choice)
     q_next, v_next, after, rate = closed_state(tree, q_next, v_next, choice)

@@ -1,17 +1,17 @@
-"""Derivatives of motion and forces with closed loops, with respect to the independent coordinates.
+"""Derivatives of the motion and forces of closed mechanisms with respect to the independent coordinates.
 
-Small changes of the independent coordinates x move all coordinates by dq = G dx. For given independent rows, the
-differentials of the closure equations A v = 0 and phi'' = A a + drift = 0 are
+A small change dx of the independent coordinates moves all coordinates by dq = G dx. For given independent rows, the
+differentials of the closure equations A v = 0 and phi'' = A a + drift = 0 satisfy
 
     A dv = -(d(A v)/dq) dq        A da = -(d phi''/dq) dq - (d phi''/dv) dv
 
-and in every coordinate the inverse dynamics of the tree balances drives and loops, ID = B tau + A^T lambda, so that
+In every coordinate, the inverse dynamics of the tree balances drives and loops, ID = B tau + A^T lambda, so
 
     G_a^T d(tau) = G^T (d(ID)/dq dq - d(A^T lambda)/dq dq + d(ID)/dv dv + M da)         lambda constant
 
-since the change of lambda does no work along G; G itself need not be differentiated. The dependent rows of the same
-balance determine the changes of lambda. With constant tau and unknown changes of x'', this is forward dynamics. With
-redundant actuation, tau = share G_a y changes with G_a too: d(G_a) y is dv at the velocity G y.
+because the change of lambda does no work along G. G itself need not be differentiated. The dependent rows of the same
+balance determine the changes of lambda. With constant tau and unknown changes of x'', the balance describes forward
+dynamics. If the actuation is redundant, tau = share G_a y also changes with G_a: d(G_a) y is dv at the velocity G y.
 """
 
 from dataclasses import dataclass
@@ -45,18 +45,18 @@ class MotionDerivatives:
 
     @cached_property
     def v_by_q(self) -> ca.SX:
-        """Derivative of v with respect to x; the derivative with respect to x' is G."""
+        """Derivative (nv x m) of v with respect to x; the derivative with respect to x' is G."""
         return self.linkage.following(self._rate_derivatives[0] @ self.linkage.G)
 
     @cached_property
     def a_by_q(self) -> ca.SX:
-        """Derivative of a with respect to x."""
+        """Derivative (nv x m) of a with respect to x."""
         _, by_q, by_v = self._rate_derivatives
         return self.linkage.following(by_q @ self.linkage.G + by_v @ self.v_by_q)
 
     @cached_property
     def a_by_v(self) -> ca.SX:
-        """Derivative of a with respect to x'; the derivative with respect to x'' is G."""
+        """Derivative (nv x m) of a with respect to x'; the derivative with respect to x'' is G."""
         return self.linkage.following(self._rate_derivatives[2] @ self.linkage.G)
 
 
@@ -73,7 +73,7 @@ class Balance:
     def of_motion(
         cls, tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, **loads: Any
     ) -> "Balance":
-        """Return the balance for a given motion of the active coordinates."""
+        """Return the balance for a motion of the active coordinates."""
         driven = Driven(Linkage(tree, q, choice), v_active, a_active, share, Loads(**loads).external)
         return cls(MotionDerivatives(driven.linkage, driven.v, driven.a), driven.tau, driven.passed, **loads)
 
@@ -84,7 +84,7 @@ class Balance:
         return by_q, self.dv @ G + self.M @ motion.a_by_v, self.M @ G
 
     def projected(self) -> Three:
-        """Return G^T times ``changes`` (m x m each), multiplied from the left first, which takes fewer operations."""
+        """Return G^T times ``changes`` (m x m each); multiplying from the left takes fewer operations."""
         G, motion = self.linkage.G, self.motion
         MG_T, dv = (self.M @ G).T, G.T @ self.dv
         by_q = G.T @ (self.dq @ G) + dv @ motion.v_by_q + MG_T @ motion.a_by_q
@@ -102,7 +102,7 @@ class Balance:
     def passed_changes(self, share: ca.SX) -> Three:
         """Return the derivatives of the multipliers of the chosen equations (rows x m each)."""
         linkage, changes = self.linkage, self.changes()
-        if linkage.is_redundant:  # only then are dependent coordinates driven
+        if linkage.is_redundant:  # otherwise dependent coordinates are not driven
             drive_changes = map(linkage.driven, self.drives(share, tuple(linkage.G.T @ change for change in changes)))
             changes = tuple(change - drive for change, drive in zip(changes, drive_changes, strict=True))
         return tuple(map(linkage.multipliers, changes))
@@ -129,7 +129,7 @@ def constrained_acceleration_derivatives(
 def constrained_inverse_dynamics_derivatives(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, **loads: Any
 ) -> Three:
-    """Return dq, dv and da (N x N): derivatives of the drive forces with respect to active coordinates and rates."""
+    """Return dq, dv and da of the drive forces with respect to the active coordinates and their rates (N x N each)."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, **loads)
     return tuple(map(balance.linkage.by_active, balance.drives(share, balance.projected())))
 
@@ -159,17 +159,17 @@ def loop_force_derivatives(
 ) -> Three:
     """Return the derivatives (c x N each) of the multipliers.
 
-    The variables are the active positions, velocities and accelerations.
+    They are taken with respect to the active positions, velocities and accelerations.
     """
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, **loads)
     linkage = balance.linkage
     return tuple(linkage.all_rows(linkage.by_active(passed_change)) for passed_change in balance.passed_changes(share))
 
 
-# Derivatives of the wrenches in cut joints, and in the joints of the tree with closed loops.
+# Derivatives of the wrenches in the cut joints and tree joints of a mechanism with closed loops.
 #
-# The wrench of a cut joint changes with its multipliers, and at constant multipliers with the pose of b relative to a.
-# On the tree it is an external load: its changes are propagated to the root and added to those from the motion.
+# The wrench in a cut joint depends on its multipliers and on the pose of b relative to a. It acts on the tree as an
+# external load, so its changes are propagated to the root and added to those due to the motion.
 
 
 class _Wrenches:
@@ -181,11 +181,11 @@ class _Wrenches:
         self.found = self.closures.wrenches(forces)
         changes = [self.linkage.all_rows(passed_change) for passed_change in balance.passed_changes(share)]
         none = ca.SX(*self.linkage.G.shape)
-        self.dq = self.linkage.G, none, none  # positions depend on the coordinates alone
+        self.dq = self.linkage.G, none, none  # positions do not depend on rates
         self.changes = [self.closures.wrench_changes(forces, *item) for item in zip(self.dq, changes, strict=True)]
 
     def on_bodies(self, kind: int) -> list[ca.SX | None]:
-        """Return the derivatives (6 x m) of the loads on each link, at its origin in its axes; None without loads."""
+        """Return the derivatives (6 x m) of the load on each link, at its origin in link axes; None without a load."""
         tree = self.linkage.tree
         total: list[ca.SX | None] = [None] * len(tree.bodies)
         parts = zip(constrained.ends(tree, self.closures), self.found, self.changes[kind], strict=True)

@@ -1,14 +1,14 @@
-"""Matrix factorisations without pivoting, because a fixed sequence of operations cannot choose pivots.
+"""Matrix factorisations without pivoting: a traced sequence of operations is fixed and cannot choose pivots.
 
-``Columns`` is a QR factorisation of any matrix by modified Gram-Schmidt, which needs no pivots; ``Squares`` is the L D
-L^T factorisation of a positive definite matrix. Both keep structural zeros.
+``Columns`` is a QR factorisation of any matrix by modified Gram-Schmidt, and ``Squares`` is the L D L^T factorisation
+of a positive definite matrix. Neither needs pivots, and both keep structural zeros.
 """
 
 import casadi as ca
 
 
 def placed(count: int, places: list[int], rows: ca.SX) -> ca.SX:
-    """Return a matrix with ``count`` rows: the given rows at their places, and structural zeros elsewhere."""
+    """Return a matrix with ``count`` rows that has ``rows`` at ``places`` and structural zeros elsewhere."""
     whole = ca.SX(count, rows.size2())
     whole[places, :] = rows
     return whole
@@ -17,8 +17,8 @@ def placed(count: int, places: list[int], rows: ca.SX) -> ca.SX:
 class Columns:
     """A = Q R with orthonormal columns Q (n x m, m <= n) and R upper triangular.
 
-    The columns of Q are eliminated from the right-hand side one by one, as from A, so the solution is backward
-    stable although Q loses orthogonality (Bjorck 1967). The same holds, in reverse order, for A^T.
+    The columns of Q are eliminated from the right-hand side one by one, as they are from A, so the solution is backward
+    stable although Q loses orthogonality (Bjorck 1967). In reverse order, this also applies to A^T.
     """
 
     def __init__(self, A: ca.SX):
@@ -84,8 +84,8 @@ def _back(R: ca.SX, Y: list[ca.SX], width: int) -> ca.SX:
 def _independence(R: ca.SX) -> ca.SX:
     """Return the independence of the columns of Q R, from 0 (dependent) to 1 (orthogonal).
 
-    Each column has a fraction of its length that is orthogonal to the columns before it. The result is the inverse of
-    the root mean square of the inverse fractions. Unlike their minimum, it propagates NaN.
+    For each column, the component orthogonal to the previous columns is a fraction of its length. The result is the
+    inverse of the root mean square of the inverse fractions. Unlike the smallest fraction, it propagates NaN.
     """
     n, total = R.size2(), ca.SX(0)
     for j in range(n):
@@ -103,7 +103,7 @@ class Squares:
     def __init__(self, M: ca.SX, order: list[int] | None = None):
         self.order = list(range(M.size1())) if order is None else order
         ordered = M[self.order, self.order]
-        self.D, self.L_T = ca.ldl(ordered, False)[:2] if self.order else (ca.SX(0, 1), ordered)  # L^T without its ones
+        self.D, self.L_T = ca.ldl(ordered, False)[:2] if self.order else (ca.SX(0, 1), ordered)  # L^T without diagonal
         above, right_of = self.L_T.sparsity().get_triplet()
         self._pairs = list(zip(above, right_of, strict=True))  # column by column
 
@@ -115,7 +115,7 @@ class Squares:
         return list(rows)
 
     def back(self, rows: list[ca.SX], width: int) -> ca.SX:
-        """Return L^-T times rows, in the order of elimination; shorter rows are padded with zeros."""
+        """Return L^-T times ``rows``, in the order of elimination; shorter rows are padded with zeros."""
         for i, j in reversed(self._pairs):
             rows[i] = rows[i] - self.L_T[i, j] * rows[j][:, : rows[i].size2()]
         padded = (ca.horzcat(row, ca.SX(1, width - row.size2())) for row in rows)
@@ -127,11 +127,11 @@ class Squares:
         return self.placed(self.back(rows, right.size2()))
 
     def placed(self, rows: ca.SX) -> ca.SX:
-        """Return rows in their original order, from the order of elimination."""
+        """Return ``rows``, which are in the order of elimination, in their original order."""
         return placed(rows.size1(), self.order, rows)
 
     def inverse(self) -> ca.SX:
-        """Return M^-1 in the order of elimination; one triangle is computed, because each row needs only later rows."""
+        """Return M^-1 in the order of elimination; each row depends only on later rows, so one triangle is computed."""
         rows = [row / self.D[k] for k, row in enumerate(self.forth(ca.densify(ca.SX.eye(len(self.order)))))]
         triangle = self.back([row[:, : k + 1] for k, row in enumerate(rows)], len(rows))
         return ca.SX(ca.tril2symm(triangle))

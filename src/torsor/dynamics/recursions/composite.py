@@ -1,22 +1,24 @@
 """Composite bodies, tips to root: mass matrix and Coriolis matrix.
 
-The composite of joint k is the subtree that the joint carries, as one rigid body. Its pseudo-inertia is transformed to
-the parent's frame by
+The composite of joint k is the subtree that the joint carries, taken as one rigid body. Its pseudo-inertia is
+transformed to the parent's frame by
 
     Sigma' = R Sigma R^T + p h^T + h p^T,  h = R ms + m p / 2;    ms' = R ms + m p
 
-and a motion of joint k alone produces the momentum F = I S_k, whose projection onto each joint above is an entry of M:
+A motion of joint k alone produces the momentum F = I S_k, whose projection onto each joint above is an entry of M:
 
     M_jk = S_j^T F    (Walker and Orin 1982; Featherstone's composite-rigid-body algorithm)
 
-The Coriolis matrix needs one more composite. A body with twist (w, v) has the linear momentum P = m v + w x ms and
-D = integral of (v + w x r) r^T dm = v ms^T + [w] Sigma; they are transformed by P' = R P, D' = R D R^T + P' p^T. With
+The Coriolis matrix needs a second kind of composite. A body with twist (w, v) has the linear momentum P = m v + w x ms
+and D = integral of (v + w x r) r^T dm = v ms^T + [w] Sigma. They are transformed by P' = R P and D' = R D R^T + P' p^T.
+With
 
     B = [[tr(D) - D, 0], [-[P], 0]]        C_jk = S_j^T (I S'_k + B S_k),   C_kj = S'_j^T I S_k + S_j^T B^T S_k
 
-C v are the velocity forces and M' - 2 C is skew-symmetric (B as in Echeandia and Wensing 2021, for a rigid body).
+C v are the velocity-dependent forces, and M' - 2 C is skew-symmetric (B as in Echeandia and Wensing 2021, for a rigid
+body).
 
-A rotor adds the momentum h to its body for a unit rate of its coordinate r; h is transformed like any momentum:
+A rotor adds the momentum h to its body at a unit rate of its coordinate r. h is transformed like any momentum:
 
     M_jr = S_j^T (h, 0)      C_rj = S'_j^T (h, 0) + S_j^T (w x h, 0) / 2,   C_jr = S_j^T (w x h, 0) / 2
 
@@ -39,7 +41,7 @@ Coordinates = list[tuple[int, float]]
 
 @dataclass(frozen=True, eq=False)
 class Composite:
-    """The subtree of a joint as one rigid body: second moments, first moments and mass, in the joint frame."""
+    """The subtree of a joint as one rigid body: second moments, first moments and mass in the joint frame."""
 
     Sigma: ca.SX
     ms: ca.SX
@@ -55,7 +57,7 @@ class Composite:
         ms = move.up(self.ms)
         h = ms + 0.5 * self.m * move.p
         outer = h @ move.p.T
-        # One triangle is computed and mirrored; computing the other would only repeat the operations.
+        # One triangle is computed and mirrored, because the other would repeat the operations.
         Sigma = ca.triu2symm(ca.triu(move.up_tensor(self.Sigma) + outer + outer.T))
         return Composite(Sigma, ms + self.m * move.p, self.m)
 
@@ -78,7 +80,7 @@ def summed(tree: Tree, moved: list[Move], total: list[Composite]) -> list[Compos
 
 
 def climb(tree: Tree, moved: list[Move], k: int, *wrench: ca.SX) -> Iterator[tuple[int, ca.SX]]:
-    """Yield wrenches (n, f) on body k as 6-row columns in the frame of body k and of each body above it."""
+    """Yield wrenches (n, f) on body k as columns (6 rows), in the frame of body k and of each body above it."""
     n, f = wrench
     while True:
         yield k, ca.vertcat(n, f)
@@ -90,7 +92,7 @@ def climb(tree: Tree, moved: list[Move], k: int, *wrench: ca.SX) -> Iterator[tup
 
 
 class Entries:
-    """Blocks of a matrix between joints or rotors, summed into the rows and columns of their coordinates."""
+    """Accumulator of matrix blocks between joints or rotors, by the rows and columns of their coordinates."""
 
     def __init__(self, tree: Tree):
         self._tree = tree
@@ -101,7 +103,7 @@ class Entries:
         self.add_block(coordinates(row), coordinates(column), block)
 
     def add_block(self, rows: Coordinates, columns: Coordinates, block: ca.SX) -> None:
-        """Add the block between several coordinates, each given with the ratio of its joint."""
+        """Add the block between several coordinates, each paired with the ratio of its joint."""
         values = iter(ca.vertsplit(ca.vec(ca.densify(block))) if block.numel() else [])
         for j, j_ratio in columns:
             for i, i_ratio in rows:
@@ -109,7 +111,7 @@ class Entries:
                 self.add_at(i, j, value if ratio == 1 else ratio * value)
 
     def add_both(self, row: Body | Rotor, column: Body | Rotor, block: ca.SX) -> None:
-        """Add the block and its transpose."""
+        """Add the block, and its transpose at the transposed place."""
         self.add(row, column, block)
         self.add(column, row, block.T)
 
@@ -119,7 +121,7 @@ class Entries:
         self._values[row, column] = value if before is None else before + value
 
     def matrix(self) -> ca.SX:
-        """Return the matrix (nv x nv); entries without any block are structural zeros."""
+        """Return the matrix (nv x nv); entries without a block are structural zeros."""
         n = self._tree.nv
         keys = sorted(self._values, key=lambda key: (key[1], key[0]))
         sparsity = ca.Sparsity.triplet(n, n, [i for i, _ in keys], [j for _, j in keys])
@@ -127,7 +129,7 @@ class Entries:
 
 
 def coordinates(owner: Body | Rotor) -> Coordinates:
-    """Return the coordinates of a joint or rotor, each with the ratio of the joint."""
+    """Return the coordinates of a joint or rotor, each paired with the ratio of the joint."""
     if isinstance(owner, Rotor):
         return [(owner.v, 1.0)]
     return [(k, owner.joint.ratio) for k in range(owner.v.start, owner.v.stop)]
@@ -167,7 +169,7 @@ def mass_matrix(tree: Tree, q: ca.SX) -> ca.SX:
 
 
 def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return C(q, v) (nv x nv): C v are the velocity forces without friction, and M' - 2 C is skew-symmetric."""
+    """Return C(q, v) (nv x nv), where C v are the velocity forces without friction and M' - 2 C is skew-symmetric."""
     if tree.bends:
         return _flexible_coriolis_matrix(tree, q, v)
     moved, bodies = moves(tree, q), tree.bodies
@@ -195,10 +197,10 @@ def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
 
 
 def _flexible_coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return the same for flexible links, differentiated by CasADi.
+    """Return the Coriolis matrix of a tree with flexible links, using CasADi's derivatives of M.
 
-    It is that of the Levi-Civita connection of the metric M in the fields e_k of unit velocities, whose Lie brackets
-    are those of the joints' groups (Koszul's formula):
+    It is the matrix of the Levi-Civita connection of the metric M in the fields e_k of unit velocities, whose Lie
+    brackets are those of the joints' groups (Koszul's formula):
 
         2 C_ij = v(M_ij) + sum of v_k (e_j(M_ik) - e_i(M_jk)) + (M ad_v)_ij - (M ad_v)_ji - [e_j, e_i] . M v
     """
@@ -214,7 +216,7 @@ def _flexible_coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
 
 
 def _brackets(tree: Tree, x: ca.SX) -> ca.SX:
-    """Return ad_x (nv x nv): Lie brackets of velocities; only rotations and poses do not commute."""
+    """Return ad_x (nv x nv), the Lie brackets of velocities; only those of rotations and poses are not zero."""
     result = ca.SX(tree.nv, tree.nv)
     for body in tree.bodies:
         if body.joint.type == "spherical":
@@ -231,7 +233,7 @@ def times_B(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
 
 
 def times_B_T(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
-    """Return B^T X, pure moments."""
+    """Return B^T X for twists X (6 x m), which are pure moments."""
     moment: ca.SX = rotational_inertia(D).T @ X[:3, :] + skew(P) @ X[3:, :]
     return ca.vertcat(moment, ca.SX.zeros(*moment.shape))
 
@@ -244,7 +246,7 @@ def momentum_composites(
 
 
 def body_momenta(tree: Tree, twist: list[ca.SX], rates: ca.SX, scale: float = 1.0) -> tuple[list[ca.SX], list[ca.SX]]:
-    """Return ``scale`` times D and P of each body alone; scaling the constants takes no operations."""
+    """Return ``scale`` times D and P of each single body; scaling the constants takes no operations."""
     D, P = [], []
     for body, V in zip(tree.bodies, twist, strict=True):
         w, v, P_body = V[:3], V[3:], scale * sx(body.P)
@@ -255,7 +257,7 @@ def body_momenta(tree: Tree, twist: list[ca.SX], rates: ca.SX, scale: float = 1.
 
 
 def carried_by_each(tree: Tree, moved: list[Move], D: list[ca.SX], P: list[ca.SX]) -> tuple[list[ca.SX], list[ca.SX]]:
-    """Return, for the composite of each joint, the sums of vectors P and of their products D with positions."""
+    """Return the sums of P and D over the composite of each joint, where D is the product of P with position."""
     for i in reversed(range(len(D))):
         parent = tree.bodies[i].parent
         if parent >= 0:

@@ -1,4 +1,4 @@
-"""The configuration space: steps, differences and charts, joint by joint. Motor angles are plain numbers."""
+"""Steps, differences and charts of the configuration space, joint by joint; motor angles are plain numbers."""
 
 import casadi as ca
 
@@ -12,13 +12,13 @@ def integrate(tree: Tree, q: ca.SX, dv: ca.SX) -> ca.SX:
 
 
 def steps(tree: Tree, q: ca.SX) -> ca.SX:
-    """Return E (nq x nv), the derivative of position components with respect to a step along ``integrate``, at zero."""
+    """Return E (nq x nv), the derivative of the components of q with respect to a step along ``integrate``, at zero."""
     u = ca.SX.sym("u", tree.nv)
     return ca.substitute(ca.jacobian(integrate(tree, q, u), u), u, ca.SX.zeros(tree.nv, 1))
 
 
 def difference(tree: Tree, q: ca.SX, q_end: ca.SX) -> ca.SX:
-    """Return the constant velocity (nv x 1) that leads from q to q_end in one unit of time."""
+    """Return the constant velocity (nv x 1) that moves q to q_end in one unit of time."""
     parts = [body.joint.kind.difference(q[body.q], q_end[body.q]) for body in tree.bodies if not body.joint.follows]
     return ca.vertcat(ca.SX.zeros(0, 1), *parts, *(q_end[i] - q[i] for i, _ in tree.motors))
 

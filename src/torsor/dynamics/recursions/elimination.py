@@ -1,13 +1,13 @@
-"""Elimination of unknown accelerations from the tips to the root: articulated bodies (``hybrid`` has the equations).
+"""Articulated bodies: elimination of unknown accelerations from the tips to the root (equations in ``hybrid``).
 
-A joint with several coordinates is eliminated one coordinate at a time, with the same result as all at once. A
-coordinate that acts on several bodies (a motor on another link, joints with a common coordinate) is eliminated at their
-common ancestor. There are two shortcuts for flexible links:
+A joint with several coordinates is eliminated one coordinate at a time, which gives the same result as eliminating them
+together. A coordinate that acts on several bodies (a motor on another link, joints with a common coordinate) is
+eliminated at their common ancestor. There are two shortcuts for flexible links:
 
-- the modes of a link that carries nothing have a constant mass matrix, so they are eliminated at once, without
-  divisions, and terms that cancel are known beforehand (``Shape.condensed``);
-- if few coordinates move a body on a flexible link, its motion is expressed in them, which takes fewer operations
-  than transforming its inertia from body to body.
+- The modes of a link that carries nothing have a constant mass matrix. They are eliminated together, without divisions,
+  and terms that cancel are known beforehand (``Shape.condensed``).
+- If few coordinates move a body on a flexible link, its motion is expressed in these coordinates, which takes fewer
+  operations than transforming its inertia from body to body.
 """
 
 from collections.abc import Set
@@ -24,12 +24,12 @@ from torsor.dynamics.trees.modal import Modal, Shape
 from torsor.dynamics.trees.tree import Body, Tree
 from torsor.spatial import skew
 
-# The inertia of articulated bodies, by blocks: what remains of it when coordinates are eliminated, and other axes.
+# The inertia of articulated bodies by blocks: elimination of coordinates, and changes of axes.
 
 
 @dataclass(frozen=True, eq=False)
 class Articulated:
-    """A symmetric 6 x 6 inertia by blocks: moment = A wd + B a, force = B^T wd + C a, about the body's origin."""
+    """A symmetric 6 x 6 inertia in blocks: moment = A wd + B a, force = B^T wd + C a, about the body's origin."""
 
     A: ca.SX
     B: ca.SX
@@ -51,7 +51,7 @@ class Articulated:
         return ca.vertcat(self.A @ S[:3] + self.B @ S[3:], self.B.T @ S[:3] + self.C @ S[3:])
 
     def without(self, U: ca.SX, inverse: ca.SX, axis: int | None) -> "Articulated":
-        """Return I - U U^T / D, from 1 / D. If D is an entry of I, its row and column become exact zeros."""
+        """Return I - U U^T / D, where ``inverse`` is 1 / D. If D is an entry of I, its row and column become zero."""
         w, v = U[:3], U[3:]
         scaled_w, scaled_v = w * inverse, v * inverse
         A, B, C = self.A - mirror(w @ scaled_w.T), self.B - scaled_w @ v.T, self.C - mirror(v @ scaled_v.T)
@@ -77,19 +77,19 @@ class Articulated:
 
 
 def mirror(matrix: ca.SX) -> ca.SX:
-    """Return a symmetric matrix whose lower triangle is copied from the upper one, at no cost in operations."""
+    """Return a symmetric matrix with its lower triangle copied from the upper one, which takes no operations."""
     return ca.triu2symm(ca.triu(ca.densify(matrix)))
 
 
-# Maximum number of coordinates for this substitution, and how many of them may be those of ordinary joints: beyond
-# that, transforming the inertia takes fewer operations (counted on arms with beams and on rods).
+# Maximum number of coordinates for this substitution, and maximum number of those that belong to ordinary joints.
+# Beyond these limits, transforming the inertia takes fewer operations (counted for arms with beams, and for rods).
 FEW, FEW_RIGID = 7, 1
 
 Stiffness = dict[tuple[int, int], ca.SX]
 
 
 class _Pivot(NamedTuple):
-    """An eliminated coordinate: x = (u - U . A - sum of c x over those eliminated later) / D; ``inverse`` is 1 / D."""
+    """An eliminated coordinate: x = (u - U . A - sum of c x over coordinates eliminated later) * ``inverse``."""
 
     k: int
     U: ca.SX
@@ -115,12 +115,12 @@ class _Step(NamedTuple):
 
 
 class Elimination:
-    """The equations of the unknown accelerations x, as a quadratic form in them and the acceleration A of each body.
+    """The equations of the unknown accelerations x, as a quadratic form in x and the acceleration A of each body.
 
-    The form is A^T I A / 2 + p . A + sum of x U . A + sum of D x x / 2 - sum of u x, and the motion minimises it. A
-    coordinate is eliminated at the lowest common ancestor of the bodies that it acts on; until then it is pending, and
-    its U is transformed from body to body. Most coordinates act on one joint and are eliminated there. Coordinates of
-    motors on other links, and coordinates of several joints, are pending longer.
+    The motion minimises A^T I A / 2 + p . A + sum of x U . A + sum of D x x / 2 - sum of u x. A coordinate is
+    eliminated at the lowest common ancestor of the bodies that it acts on. Until then it is pending, and its U is
+    transformed from body to body. Most coordinates act on one joint and are eliminated there. Coordinates of motors on
+    other links, and coordinates of several joints, are pending longer.
     """
 
     def __init__(self, tree: Tree, moved: list[Move], unknown: Set[int], stiffness: Stiffness):
@@ -139,15 +139,15 @@ class Elimination:
         self.inertia = [Articulated.of(move.body, alone) for move, alone in zip(moved, self.alone, strict=True)]
         self.u: dict[int, ca.SX] = {}
         self.force = [ca.SX.zeros(6, 1) for _ in tree.bodies]
-        self.pending: list[dict[int, ca.SX]] = [{} for _ in tree.bodies]  # U of the coordinates pending at a body
+        self.pending: list[dict[int, ca.SX]] = [{} for _ in tree.bodies]  # U of the coordinates pending at each body
         self.late: list[list[_Step]] = [[] for _ in tree.bodies]  # motions that are substituted in the parent's axes
         self.columns: dict[int, dict[int, ca.SX]] = {}
-        self.motions: dict[int, dict[int, ca.SX]] = {}  # of bodies that few coordinates move: S of all of them
+        self.motions: dict[int, dict[int, ca.SX]] = {}  # S of all coordinates of bodies that few coordinates move
         self.done: list[list[_Pivot | _Step | _Shape]] = [[] for _ in tree.bodies]
         self.last: list[_Pivot] = []  # coordinates that are eliminated at the ground
 
     def solve(self, residual: dict[int, ca.SX], wrenches: dict[int, ca.SX]) -> tuple[dict[int, ca.SX], ca.SX]:
-        """Return the unknown x, and M x of the known coordinates; both omit the ``wrenches`` (6 x 1) on bodies."""
+        """Return the unknown x, and M x of the known coordinates, without the ``wrenches`` (6 x 1) on bodies."""
         self.u = dict(residual)
         for j, wrench in wrenches.items():
             self.force[j] = wrench
@@ -208,7 +208,7 @@ class Elimination:
         pending[k] = pending.get(k, ca.SX.zeros(6, 1)) + IS
 
     def _inward(self) -> None:
-        """Eliminate, from the tips to the root."""
+        """Eliminate all unknown coordinates, from the tips to the root."""
         for j in reversed(range(len(self.tree.bodies))):
             body, pending = self.tree.bodies[j], self.pending[j]
             coordinates = _own(body)
@@ -222,7 +222,7 @@ class Elimination:
             for rotor in self.moved[j].body.rotors:
                 if rotor.v in self.D and rotor.v not in self.condensed:
                     pending[rotor.v] = pending.get(rotor.v, ca.SX.zeros(6, 1)) + ca.vertcat(*rotor.momentum)
-            # Next to the ground, few coordinates are eliminated last, without the motion of the body.
+            # Next to the ground, few coordinates are eliminated last, without using the motion of the body.
             last = body.parent < 0 and j in self.few and len({*pending, *coordinates}) <= FEW
             for k in [k for k in pending if self.ends[k] == j and k not in coordinates and not last]:
                 self._eliminate(j, k)
@@ -247,7 +247,7 @@ class Elimination:
             self.last.append(self._pivot(k, ca.SX.zeros(6, 1), {}))
 
     def _columns(self, j: int, coordinates: set[int]) -> dict[int, ca.SX]:
-        """Return the motion (6 x 1) of body j for a unit of each unknown coordinate above it and of ``coordinates``."""
+        """Return the motion (6 x 1) of body j for a unit of each of ``coordinates`` and of the unknowns above it."""
         body, move = self.tree.bodies[j], self.moved[j]
         if body.parent >= 0 and body.parent not in self.columns:
             self.columns[body.parent] = self._columns(body.parent, set(_own(self.tree.bodies[body.parent])))
@@ -263,7 +263,7 @@ class Elimination:
         pending = {k: move.up_both(U) for k, U in self.pending[j].items()}
         for index, k in enumerate(_own(body)):
             if k in later:
-                # Nothing below depends on this coordinate: its U is computed in the parent's axes, and not transformed.
+                # Nothing below depends on this coordinate, so its U is computed in the parent's axes directly.
                 self.late[j].append(_Step(k, body.joint.ratio * move.S[:, index]))
                 self._substitute(k, body.joint.ratio * move.S_before[:, index], inertia, force, pending)
         self.force[parent] = self.force[parent] + move.shifted(force)
@@ -293,7 +293,7 @@ class Elimination:
                 A = A + step.S * result[step.k]
             if j in self.motions:
                 A = sum((Z * result[k] for k, Z in self.motions[j].items()), start=ca.SX.zeros(6, 1))
-            # With the joint's own unknowns eliminated, this is the wrench through the joint.
+            # After eliminating the joint's own unknowns, this is the wrench through the joint.
             wrench = self.inertia[j].times(A) + self.force[j]
             for k, U in self.pending[j].items():
                 wrench = wrench + U * result[k]
@@ -317,12 +317,12 @@ class Elimination:
 
 
 def _own(part: Body | Modal) -> range:
-    """Return the coordinates of the joint of a body, or of the modes of a flexible link."""
+    """Return the coordinates of a body's joint, or of a flexible link's modes."""
     return range(part.v.start, part.v.stop)
 
 
 def _weightless(tree: Tree) -> set[int]:
-    """Return the bodies that have no inertia and carry none."""
+    """Return the indices of the bodies that neither have nor carry inertia."""
     heavy = [bool(body.modal or body.rotors or isinstance(body.P, ca.SX) or np.any(body.P)) for body in tree.bodies]
     for j in reversed(range(len(heavy))):
         if heavy[j] and tree.bodies[j].parent >= 0:
@@ -331,7 +331,7 @@ def _weightless(tree: Tree) -> set[int]:
 
 
 def _ends(bodies: list[Body], unknown: Set[int], stiffness: Stiffness) -> dict[int, int]:
-    """Return for each unknown coordinate the lowest common ancestor of the bodies it acts on, -1 for the ground."""
+    """Return the lowest common ancestor of the bodies that each unknown coordinate acts on, or -1 for the ground."""
     acts_on: dict[int, set[int]] = {k: set() for k in unknown}
     for j, body in enumerate(bodies):
         for k in (*_own(body), *(rotor.v for rotor in body.rotors)):
@@ -349,7 +349,7 @@ def _ends(bodies: list[Body], unknown: Set[int], stiffness: Stiffness) -> dict[i
 
 
 def _axis(S: ca.SX) -> int | None:
-    """Return the entry that is 1 if S is a unit vector."""
+    """Return the index of the nonzero entry if S is a coordinate unit vector, otherwise None."""
     if not S.is_constant():
         return None
     numbers = np.asarray(ca.DM(S).full()).ravel()

@@ -1,25 +1,26 @@
 """One step of the implicit midpoint rule on the configuration group: symplectic, of order 2, stable for any stiffness.
 
-The step goes from the positions q to chart(q, h w), with a mean rate w of the local coordinates. Its discrete action is
-h times the Lagrangian L at the midpoint u = h w / 2, where the velocity is v(u, w). Varying both ends of each step
-(Marsden and West 2001; on groups, Kobilarov and Marsden 2011) gives, with
+The step moves the positions q to chart(q, h w), with a mean rate w of the local coordinates. Its discrete action is h
+times the Lagrangian L at the midpoint u = h w / 2, where the velocity is v(u, w). Let mu = M v be the momentum at the
+midpoint, and Q = dL/dq + F all forces there, including forces F that are not part of L. Varying both ends of each step
+(Marsden and West 2001; on groups, Kobilarov and Marsden 2011) gives
 
-    mu = M v,  Q = dL/dq + F          the momentum, and all forces (those of L and others F), at the midpoint
     e = v_w^T (mu + h/2 Q) + h/2 v_u^T mu
     mu1 = B(h w)^T e                                     the momentum at the end
-    mu0 = C(h w)^T mu1 - h C(u)^T Q                      the momentum at the start: solved for w
+    mu0 = C(h w)^T mu1 - h C(u)^T Q                      the momentum at the start, which is solved for w
 
 where B(u) maps velocities to rates of u (``chart_rate``), and C(u) transforms a velocity at the start to the point u
-(``chart_carry``). Without Q the momentum at the end is the momentum at the start in another frame: the momentum of a
-floating robot is conserved up to rounding for every step. w is found by Newton's method with the matrix M + h^2/4 K +
-h/2 D, where K and D are the Jacobians of springs, dampers and friction; the elimination of ``hybrid`` solves the linear
-equations. Other forces that depend on the state have Jacobians too, and then the matrix is full. If Newton's method
-does not converge, the velocities are NaN.
+(``chart_carry``). If Q is zero, both momenta are the same vector in different frames, so every step conserves the
+momentum of a floating robot up to rounding. Newton's method solves for w with the matrix M + h^2/4 K + h/2 D, where K
+and D are the Jacobians of springs, dampers and friction. The linear equations are solved by the elimination of
+``hybrid``. If other forces depend on the state, their Jacobians are included and the matrix is dense. If Newton's
+method does not converge, the velocities are NaN.
 
-Loops exert impulses at both ends of the step: at the start along A^T, with multipliers that close them at the end,
-phi(q1) = 0, and at the end with multipliers for which A v = 0 (RATTLE, Andersen 1983, here for the midpoint rule). This
-is variational too: energy does not drift. The velocity equations of wheels hold at the midpoint instead (A v = 0), with
-impulses at both ends as well (the discrete principle of Lagrange and d'Alembert, Cortes and Martinez 2001).
+Loops exert impulses along A^T at both ends of the step. At the start, the multipliers are such that the loops are
+closed at the end, phi(q1) = 0; at the end, they are such that A v = 0 (RATTLE, Andersen 1983, applied to the midpoint
+rule). This scheme is also variational, so energy does not drift. The velocity equations of wheels, A v = 0, are
+satisfied at the midpoint instead, also with impulses at both ends (the discrete Lagrange-d'Alembert principle, Cortes
+and Martinez 2001).
 """
 
 import math
@@ -42,17 +43,17 @@ from torsor.dynamics.trees.tree import Tree
 
 Forces = Callable[[ca.SX, ca.SX], tuple[ca.SX, ca.SX | None]]
 
-# Each iteration reduces the error by about the relative change of the mass matrix within a step, down to rounding.
-# Steep friction takes longer: first with secants from rest (chords), which always converge, then with tangents.
+# Each iteration reduces the error by a factor of about the relative change of the mass matrix within a step.
+# Steep friction needs more iterations: first with secants from rest (chords), which always converge, then tangents.
 EVALUATIONS, EVALUATIONS_WITH_FRICTION, CHORDS = 7, 16, 8
-# Residual of the equations relative to momenta and impulses.
+# Largest residual of the equations, relative to momenta and impulses.
 RESIDUAL_TOLERANCE = 1e-6
 
 
 def midpoint_step(
     tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: Forces, choice: ClosureChoice | None = None
 ) -> tuple[ca.SX, ca.SX]:
-    """Return (q, v) after a step of length h (s); ``forces`` holds tau and the external wrenches at the midpoint.
+    """Return (q, v) after a step of length h (s); ``forces`` returns tau and external wrenches at the midpoint.
 
     If ``choice`` is given, the loops are closed at q, and v must be projected by ``closed_state``.
     """
@@ -83,7 +84,7 @@ def midpoint_step(
         mu1, start = _ends(tree, w, h, inertial_force(tree, q_mid, v_mid), Q)
         residual, scale = mu0 - start, ca.norm_1(mu0) + ca.norm_1(start) + ca.fabs(h) * ca.norm_1(Q)
         if loops is not None:
-            residual = residual + loops.A_T @ loops.multipliers  # the impulse at the start
+            residual = residual + loops.A_T @ loops.multipliers  # impulse at the start
         if k < evaluations - 1:
             passive_terms = passive_jacobians(tree, q_mid, v_mid, chord=k < CHORDS)
             solve = newton_solver(tree, near, passive_terms, outer, h / 2)
@@ -106,8 +107,8 @@ def newton_solver(
 ) -> Callable[[ca.SX], ca.SX]:
     """Return the function that solves (M + h^2 K + h D) x = residual, with M at q.
 
-    ``passive_terms`` are the entries of K and D of springs and friction (``passive_jacobians``), ``outer`` the
-    Jacobians of other forces (``outer_jacobians``). Without ``outer``, the elimination of ``hybrid`` is used.
+    ``passive_terms`` are the entries of K and D due to springs and friction (``passive_jacobians``), and ``outer`` are
+    the Jacobians of other forces (``outer_jacobians``). If ``outer`` is None, the elimination of ``hybrid`` is used.
     """
     stiffness = {key: h**2 * K + h * D for key, (K, D) in passive_terms.items()}
     if outer is None:
@@ -120,7 +121,7 @@ def newton_solver(
 
 
 class _Loops:
-    """The loops in the equations of the step: an impulse at its start that closes them at its end."""
+    """The loops in the equations of the step: an impulse at the start that closes the loops at the end."""
 
     def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, choice: ClosureChoice):
         self.tree, self.q, self.h, self.rows = tree, q, h, list(choice.rows)
@@ -129,10 +130,10 @@ class _Loops:
         self._velocities = velocity_rows(tree)
         w = ca.SX.sym("w", tree.nv)
         by_w = ca.jacobian(self.error(w), w)
-        self.jacobian = ca.substitute(by_w, w, v)  # derivative of the error at the expected end
+        self.jacobian = ca.substitute(by_w, w, v)  # derivative of the error at the predicted end
 
     def error(self, w: ca.SX) -> ca.SX:
-        """Return the closure error after a step with the mean rate w; for wheels, their slip at its midpoint."""
+        """Return the closure error after a step with the mean rate w, and the slip of wheels at its midpoint."""
         error = closure_error(self.tree, chart(self.tree, self.q, self.h * w))
         if self._velocities:
             u = self.h / 2 * w
@@ -141,7 +142,7 @@ class _Loops:
         return error[self.rows]
 
     def closing(self, w: ca.SX, change: ca.SX, solve: Callable[[ca.SX], ca.SX]) -> ca.SX:
-        """Return the change of w that also closes the loops, from the unconstrained one, and update the multipliers."""
+        """Return ``change`` (of w) corrected so that the loops close, and update the multipliers."""
         X = ca.horzcat(*(solve(column) for column in ca.horzsplit(self.A_T)))
         more = -Columns(self.jacobian @ X).solve(self.error(w) + self.jacobian @ change)
         self.multipliers = self.multipliers + more
@@ -149,7 +150,7 @@ class _Loops:
 
 
 def outer_jacobians(tree: Tree, q: ca.SX, v: ca.SX, forces: Forces) -> tuple[ca.SX, ca.SX] | None:
-    """Return the negative derivatives of tau and external wrenches with respect to q and v, or None if all are zero."""
+    """Return the negative derivatives of tau and external wrenches with respect to q and v; None if all are zero."""
     here, s, x = ca.SX.sym("q", tree.nq), ca.SX.sym("s", tree.nv), ca.SX.sym("x", tree.nv)
     moved = chart(tree, here, s)
     tau, external = forces(moved, x)
@@ -183,7 +184,7 @@ def _solve(tree: Tree, q: ca.SX, residual: ca.SX, stiffness: Stiffness) -> ca.SX
 
 # One step of a diagonally implicit Runge-Kutta method of order 2 that is L-stable: stiff motion is damped.
 #
-# Both stages have the same coefficient g = 1 - 1/sqrt(2) on the diagonal, and the second one is the end of the step
+# Both stages have the same diagonal coefficient g = 1 - 1/sqrt(2), and the second stage is the end of the step
 # (Alexander 1977):
 #
 #      g  |  g
@@ -194,9 +195,9 @@ def _solve(tree: Tree, q: ca.SX, residual: ca.SX, stiffness: Stiffness) -> ca.SX
 #
 #     tau - inverse_dynamics(chart(q, u), v, k) = 0,    u = u0 + h g u',    v = v0 + h g k
 #
-# with the matrix M + (h g)^2 K + h g D of ``midpoint``. The amplification of a mode with an infinite eigenvalue is 0,
-# where that of the midpoint rule is -1: a stiff damped spring comes to rest within a few steps. In return energy is not
-# conserved: undamped oscillations that the step does not resolve are damped too.
+# with the matrix M + (h g)^2 K + h g D, as for the midpoint rule. The amplification of a mode with an infinite
+# eigenvalue is 0 instead of -1, so a stiff damped spring comes to rest within a few steps. However, energy is not
+# conserved: undamped oscillations that the step does not resolve are also damped.
 
 GAMMA = 1 - 1 / math.sqrt(2)
 
@@ -204,7 +205,7 @@ GAMMA = 1 - 1 / math.sqrt(2)
 def sdirk_step(tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: tuple[Forces, Forces]) -> tuple[ca.SX, ca.SX]:
     """Return (q, v) after a step of length h (s); v is NaN if Newton's method does not converge.
 
-    ``forces`` holds tau and the external wrenches at the times of the two stages, g h and h after the start.
+    ``forces`` are two functions that return tau and external wrenches at the two stages, g h and h after the start.
     """
     if not tree.nv:
         return q, v
@@ -219,7 +220,7 @@ def sdirk_step(tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: tuple[Forces, F
 def _stage(
     tree: Tree, q: ca.SX, begin: tuple[ca.SX, ca.SX], h: ca.SX, forces: Forces
 ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return u, u' and v' of a stage that begins at (u0, v0), and whether its equations are solved."""
+    """Return u, u' and v' of a stage that begins at (u0, v0), and whether its equations were solved."""
     (u0, v0), g = begin, GAMMA * h
     with_friction = {k for item in tree.passives if item.coulomb or item.model for k in item.v}
     evaluations = EVALUATIONS_WITH_FRICTION if with_friction else EVALUATIONS

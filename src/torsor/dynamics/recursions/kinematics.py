@@ -1,4 +1,4 @@
-"""The outward pass, root to tips: the motion of each body. Every algorithm that needs it calls ``motions``.
+"""The outward pass, root to tips: the motion of each body. All algorithms that need it call ``motions``.
 
     omega_j  = R^T omega_i + omega_J                                       (i = parent, R = iRj, p = origin of j in i)
     omega'_j = R^T omega'_i + omega'_J + (R^T omega_i) x omega_J
@@ -6,8 +6,8 @@
     a_j      = R^T (a_i + U_i p) + a_J + 2 (R^T omega_i) x v_J + omega_J x v_J
 
 with the joint's own twist (omega_J, v_J) = S v and its rate (omega'_J, a_J) = S a + S' v in the moved axes. ``a`` is
-the acceleration of the origin that an accelerometer there would measure; the base has a_0 = -g, so that gravity acts on
-all bodies. See Luh, Walker and Paul 1980, and Khalil 2010, eqs. 18-21; U is due to Khalil and Kleinfinger.
+the acceleration that an accelerometer at the origin would measure. The base has a_0 = -g, so that gravity acts on all
+bodies. See Luh, Walker and Paul 1980, and Khalil 2010, eqs. 18-21; U is due to Khalil and Kleinfinger.
 """
 
 from collections.abc import Iterator
@@ -21,20 +21,20 @@ from torsor.spatial import cross, skew
 
 
 def sx(value: Any) -> ca.SX:
-    """Return numbers or symbols as a dense CasADi SX, so that zeros and ones are folded."""
+    """Return numbers or symbols as a dense CasADi SX, so that operations with zeros and ones are simplified."""
     return ca.densify(ca.SX(value))
 
 
 def symmetric(A: ca.SX) -> ca.SX:
-    """Return a symmetric A with its lower triangle copied to the upper one, which avoids computing both."""
+    """Return a symmetric matrix A with its upper triangle copied from the lower one, so that it is computed once."""
     return ca.SX(ca.tril2symm(ca.tril(A)))
 
 
 class Move:
-    """The transform of a joint (a constant rotation, then its own), its motion subspace S, and the body itself at q.
+    """The transform of a joint (a constant rotation, then the joint rotation), its motion subspace S, and the body.
 
-    The two rotations are applied in sequence: the constant one is often a permutation, which takes no operations, and
-    the joint rotation usually changes only two components.
+    The two rotations are applied in sequence, because the constant one is often a permutation, which takes no
+    operations, and the joint rotation usually changes only two components.
     """
 
     def __init__(self, body: Body, q: ca.SX):
@@ -44,7 +44,7 @@ class Move:
         self._placement_T, self._joint_T = self._placement.T, self._joint.T
         self.p = sx(body.T[:3, 3]) + self._placement @ sx(p)
         self.S = sx(kind.subspace(position, pitch))
-        self.varies = not self.S.is_constant()  # with the joint's positions
+        self.varies = not self.S.is_constant()  # S varies with the joint's positions
         self.body = body.at(q)
         self._kind, self._position, self._pitch = kind, position, pitch
 
@@ -90,13 +90,13 @@ class Move:
             return [self.S]
         q, x = ca.SX.sym("q", self._kind.nq), [ca.SX.sym(f"x{k}", self._kind.nv) for k in range(len(rates))]
         result = [ca.vec(sx(self._kind.subspace(q, self._pitch)))]
-        for _ in rates[1:]:  # if S varies, the velocities are the rates of the positions
+        for _ in rates[1:]:  # valid because the velocities are the rates of the positions if S varies
             result.append(ca.jtimes(result[-1], ca.vertcat(q, *x[:-1]), ca.vertcat(*x)))
         here = ca.vertcat(q, *x), ca.vertcat(self._position, *rates)
         return [ca.reshape(ca.substitute(item, *here), self.S.shape) for item in result]
 
     def turning(self, wrench: ca.SX) -> ca.SX:
-        """Return the derivative of S^T wrench with respect to the positions (nv x nv), for a constant wrench."""
+        """Return the derivative (nv x nv) of S^T wrench with respect to the positions, for a constant wrench."""
         q = ca.SX.sym("q", self._kind.nq)
         derivative = ca.jacobian(self._kind.subspace(q, self._pitch).T @ wrench, q)
         return ca.substitute(derivative, q, self._position)
@@ -108,26 +108,26 @@ class Move:
         return ca.vertcat(self._placement @ before[:3, :], self._placement @ before[3:, :])
 
     def up_both(self, X: ca.SX) -> ca.SX:
-        """Return wrenches or twists (6 rows) in the parent's axes, about the body's origin."""
+        """Return wrenches or twists X (6 rows) in the parent's axes, still about the body's origin."""
         return ca.vertcat(self.up(X[:3, :]), self.up(X[3:, :]))
 
     def shifted(self, wrench: ca.SX) -> ca.SX:
-        """Return wrenches (6 rows) in the parent's axes at its origin, from wrenches at the body's origin."""
+        """Return wrenches (6 rows) at the parent's origin from those at the body's origin, in the parent's axes."""
         return ca.vertcat(wrench[:3, :] + skew(self.p) @ wrench[3:, :], wrench[3:, :])
 
     def up_wrench(self, n: ca.SX, f: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return wrenches at the parent's origin in its axes: each column of n is a moment about the body's origin."""
+        """Return wrenches at the parent's origin in its axes, from (n, f) at the body's origin in the body's axes."""
         f = self.up(f)
         return self.up(n) + skew(self.p) @ f, f
 
 
 def _rotate_tensor(R: ca.SX, D: ca.SX) -> ca.SX:
-    """Return R D R^T; for a coordinate axis this takes 11 operations (trace and skew part of its plane are kept)."""
+    """Return R D R^T, in 11 operations if R rotates about a coordinate axis (trace and skew part are invariant)."""
     # A half turn about a line orthogonal to the axis has the same zeros, but reverses the axis.
     others = {0: (1, 2), 1: (2, 0), 2: (0, 1)}
     stays = (k for k, ij in others.items() if all(R[k, i].is_zero() and R[i, k].is_zero() for i in ij))
     axis = next((k for k in stays if R[k, k].is_one()), None)
-    if axis is None or (R.is_constant() and set(np.abs(ca.DM(R).full()).ravel()) <= {0.0, 1.0}):  # or a permutation
+    if axis is None or (R.is_constant() and set(np.abs(ca.DM(R).full()).ravel()) <= {0.0, 1.0}):  # a permutation
         return R @ (R @ D.T).T
     x, y, z = (axis + 1) % 3, (axis + 2) % 3, axis
     c, s = R[x, x], R[y, x]
@@ -149,14 +149,14 @@ class Motion(NamedTuple):
 
 
 def moves(tree: Tree, q: ca.SX) -> list[Move]:
-    """Return the move of each body."""
+    """Return the ``Move`` of each body."""
     return [Move(body, q) for body in tree.bodies]
 
 
 def motions(
     tree: Tree, moved: list[Move], v: ca.SX | None, a: ca.SX | None, gravity: ca.SX | None = None
 ) -> list[Motion]:
-    """Return the motion of each body, root to tips; None means zero. With gravity, the base accelerates by -g."""
+    """Return the motion of each body, root to tips; None means zero. Gravity is an acceleration -g of the base."""
     zero = ca.SX.zeros(3, 1)
     ground = Motion(zero, zero, zero if gravity is None else -gravity, ca.SX.zeros(3, 3))
     motion: list[Motion] = []

@@ -1,17 +1,18 @@
-"""The momentum of the whole robot about its centre of mass, as a linear function of the velocities: h = A(q) v.
+"""Momentum of the robot about its centre of mass, as a linear function of the velocities: h = A(q) v.
 
-At a unit rate of joint k the subtree that it carries, one rigid body (``composite``), has the momentum F = I S_k; the
-column of A is that momentum in base axes about the centre of mass c. With the rates of S_k and I relative to the base,
+At a unit rate of joint k, the subtree that it carries (one rigid body, see ``composite``) has the momentum F = I S_k.
+Column k of A is this momentum in base axes about the centre of mass c. With the rates of S_k and I relative to the
+base,
 
     F' = I S'_k + I' S_k,    S'_k = V_k x S_k + dS_k/dt
 
 The rate I' of a body with twist (w, v) has the second moments D + D^T, D = v ms^T + [w] Sigma, the first moments
-m v + w x ms and no mass, and is transformed and summed like I itself. About a point that moves with c', the angular
+m v + w x ms and no mass. It is transformed and summed like I. Because the reference point moves with c', the angular
 rows of A' also contain -c' x (linear rows of A). A rotor has the column R h, whose rate is R (w x h).
 
-The momentum A v equals ``momentum``: rotors are included, but their armature is not, because the model does
-not define the axis of the spin that it represents. The velocity terms of the momentum's rate, A' v, are the sum of the
-bodies' inertial wrenches at zero acceleration. See Orin and Goswami 2008, and Wensing and Orin 2016.
+The momentum A v equals ``momentum``. Rotors are included, but armature is not, because the model does not define the
+spin axis that it represents. The velocity-dependent part A' v of the momentum's rate is the sum of the bodies' inertial
+wrenches at zero acceleration. See Orin and Goswami 2008, and Wensing and Orin 2016.
 """
 
 import casadi as ca
@@ -35,20 +36,20 @@ from torsor.spatial import ad, cross, rotational_inertia, skew
 
 
 def _momentum(body: Body, V: ca.SX, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return a body's momentum (angular about its origin, linear) at the twist V, with rotors at ``rates`` (nv x 1)."""
+    """Return a body's momentum (angular about its origin, linear) at the twist V and the rotor ``rates`` (nv x 1)."""
     J, ms, m = body.J, body.ms, body.mass
     (w, v), (h, b) = (V[:3], V[3:]), body.momenta(rates)
     return J @ w + cross(ms, v) + h, m * v + cross(w, ms) + b
 
 
 def twice_kinetic_energy(body: Body, V: ca.SX, v: ca.SX) -> ca.SX:
-    """Return omega . h + v . p (J) of a body with the twist V, its rotors spinning at the rates v (nv x 1)."""
-    # The coupling of spin and body rotation counts twice: in the energy of the body and in that of the rotor.
+    """Return omega . h + v . p (J) of a body with the twist V, whose rotors spin at the rates v (nv x 1)."""
+    # The coupling of spin and body rotation is counted twice: in the energy of the body and in that of the rotor.
     return ca.dot(V, ca.vertcat(*_momentum(body, V, 2 * v)))
 
 
 def kinetic_energy(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return v^T M v / 2 (J): the sum over the bodies, and the energy of the rotors' spin."""
+    """Return v^T M v / 2 (J): the energy of all bodies, including rotor spin."""
     moved = moves(tree, q)
     bodies = zip(moved, twists(tree, moved, v), strict=True)
     spin = ca.dot(v, tree.armature_times(v))
@@ -56,7 +57,7 @@ def kinetic_energy(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
 
 
 def _body_first_moment(body: Body, pose: tuple[ca.SX, ca.SX]) -> ca.SX:
-    """Return mass times position of a body at the pose (R, p), in base axes."""
+    """Return the mass times centre of mass (3 x 1) of a body at the pose (R, p), in base axes."""
     R, p = pose
     return R @ body.ms + body.mass * p
 
@@ -67,7 +68,7 @@ def body_gravity_energy(body: Body, pose: tuple[ca.SX, ca.SX], gravity: Array) -
 
 
 def _first_moment(tree: Tree, q: ca.SX) -> ca.SX:
-    """Return the sum of mass times position over the bodies, in base axes."""
+    """Return the sum of mass times centre of mass (3 x 1) over the bodies, in base axes."""
     moved = moves(tree, q)
     bodies = zip(moved, world_poses(tree, moved), strict=True)
     return sum((_body_first_moment(move.body, pose) for move, pose in bodies), start=ca.SX.zeros(3, 1))
@@ -110,7 +111,7 @@ Pose = tuple[ca.SX, ca.SX]
 
 
 def _whole(tree: Tree, moved: list[Move], composites_of: list[Composite]) -> Composite:
-    """Return all moving links as one rigid body in base axes, about the base's origin."""
+    """Return all moving links as one rigid body in base axes, about the base origin."""
     total = Composite(ca.SX.zeros(3, 3), ca.SX.zeros(3, 1), 0.0)
     for body, move, composite in zip(tree.bodies, moved, composites_of, strict=True):
         if body.parent < 0:
@@ -119,19 +120,19 @@ def _whole(tree: Tree, moved: list[Move], composites_of: list[Composite]) -> Com
 
 
 def _centre(whole: Composite) -> ca.SX:
-    """Return the centre of mass, or the base origin if massless: momentum is then the same about every point."""
+    """Return the centre of mass (3 x 1), or the base origin if there is no mass to define one."""
     return ca.SX.zeros(3, 1) if ca.SX(whole.m).is_zero() else whole.ms / whole.m
 
 
 def _about(pose: Pose, centre: ca.SX, F: ca.SX) -> ca.SX:
-    """Return momenta (columns of six rows) of a body in base axes about a point, from those in its own frame."""
+    """Return a body's momenta F (6 rows), given in its own frame, in base axes about the point ``centre``."""
     R, p = pose
     f = R @ F[3:, :]
     return ca.vertcat(R @ F[:3, :] + skew(p - centre) @ f, f)
 
 
 def _columns(tree: Tree, q: ca.SX) -> tuple[list[ca.SX], ca.SX, list[Move], list[Composite], list[Pose], ca.SX]:
-    """Return blocks of A, their map to coordinates, and the moves, composites, poses and centre that they come from."""
+    """Return blocks of A, their map to coordinates, and the moves, composites, poses and centre of mass."""
     moved = moves(tree, q)
     item, poses = composites(tree, moved), world_poses(tree, moved)
     centre = _centre(_whole(tree, moved, item))
@@ -146,19 +147,19 @@ def _columns(tree: Tree, q: ca.SX) -> tuple[list[ca.SX], ca.SX, list[Move], list
 
 
 def centroidal_momentum_matrix(tree: Tree, q: ca.SX) -> ca.SX:
-    """Return A (6 x nv): A v is the momentum, angular about the centre of mass and then linear, in base axes."""
+    """Return A (6 x nv), where A v is the momentum (angular about the centre of mass, then linear) in base axes."""
     parts, gather, *_ = _columns(tree, q)
     return ca.densify(ca.horzcat(*parts) @ gather)
 
 
 def centroidal_momentum_matrix_rate(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     """Return A' (6 x nv), the rate of A at the velocities v."""
-    if tree.bends:  # the inertia of its bodies changes with q
+    if tree.bends:  # the inertia of its bodies depends on q
         A = centroidal_momentum_matrix(tree, q)
         return ca.reshape(ca.jtimes(ca.vec(ca.densify(A)), q, steps(tree, q) @ v), A.shape)
     columns, gather, moved, item, poses, centre = _columns(tree, q)
     twist = twists(tree, moved, v)
-    rates = []  # of the inertia of each body, as the base sees it, in the body's axes
+    rates = []  # rates of each body's inertia relative to the base, in the body's axes
     for body, V in ((move.body, V) for move, V in zip(moved, twist, strict=True)):
         D = V[3:] @ body.ms.T + skew(V[:3]) @ body.Sigma
         ms_rate = body.mass * V[3:] + cross(V[:3], body.ms)
@@ -183,7 +184,7 @@ def centroidal_momentum_matrix_rate(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
 
 
 def _momentum_rate(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX | None) -> ca.SX:
-    """Return the rate of the momentum (6 x 1): the wrench about the centre of mass, in base axes, without gravity."""
+    """Return the rate (6 x 1) of the momentum, in base axes, which is the wrench about the centre of mass."""
     moved = moves(tree, q)
     wrench, total = wrenches(tree, moved, motions(tree, moved, v, a), v, a, None), ca.SX.zeros(6, 1)
     for body, move, (n, f) in zip(tree.bodies, moved, wrench, strict=True):
@@ -207,13 +208,13 @@ def composite_inertia(tree: Tree, q: ca.SX) -> ca.SX:
 
 
 def _over_mass(tree: Tree, momentum: ca.SX) -> ca.SX:
-    """Return linear momentum or its rates divided by the mass; NaN without mass."""
+    """Return linear momentum or its rates divided by the mass, or NaN if there is no mass."""
     mass = total_mass(tree)
     return ca.SX.nan(*momentum.shape) if mass.is_zero() else momentum / mass
 
 
 def center_of_mass_jacobian(tree: Tree, q: ca.SX) -> ca.SX:
-    """Return J (3 x nv): J v is the velocity of the centre of mass in base axes."""
+    """Return J (3 x nv), where J v is the velocity of the centre of mass in base axes."""
     return _over_mass(tree, centroidal_momentum_matrix(tree, q)[3:, :])
 
 

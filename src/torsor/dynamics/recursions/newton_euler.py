@@ -1,13 +1,13 @@
-"""The inward pass, tips to root: the wrenches and forces of a motion, for inverse dynamics and joint reactions.
+"""The inward pass, tips to root: wrenches and forces of a motion, for inverse dynamics and joint reactions.
 
     f_j = m a + U ms          - external force  + sum over children of R f_k
     n_j = axial(U Sigma) + ms x a - external moment + sum over children of (R n_k + p x R f_k)
     tau_j = S^T (n_j, f_j) + Ia a + springs(q) + friction(v)
 
 A rotor on body j adds the rate of its spin momentum to n_j, and h . omega'_j to the force of its own coordinate. A mode
-of a flexible link does the same, and adds a linear momentum and the rates of its inertia (``trees.modal``). f_j, n_j is
-the wrench that the parent exerts on body j at its origin. See Khalil 2010, eqs. 22-31. The pseudo-inertia (m, ms,
-Sigma) about the origin takes fewer operations than the inertia about the centre of mass.
+of a flexible link also adds a linear momentum and the rates of its inertia (``trees.modal``). (n_j, f_j) is the wrench
+that the parent exerts on body j at its origin. See Khalil 2010, eqs. 22-31. The pseudo-inertia (m, ms, Sigma) about the
+origin takes fewer operations than the inertia about the centre of mass.
 """
 
 from collections.abc import Iterator, Set
@@ -22,7 +22,7 @@ from torsor.dynamics.trees.tree import Body, Tree
 from torsor.spatial import cross, moment, skew
 
 Load = ca.SX | None  # external wrenches (L x 6) on the links
-Rate = ca.SX | None  # v or a (nv x 1); None for zero
+Rate = ca.SX | None  # v or a (nv x 1); None means zero
 Wrench = tuple[ca.SX, ca.SX]  # (n, f)
 
 
@@ -44,7 +44,7 @@ def body_wrench(body: Body, motion: Motion, v: Rate, a: Rate) -> Wrench:
 def wrenches(
     tree: Tree, moved: list[Move], motion: list[Motion], v: Rate, a: Rate, external: Load, cuts: Set[int] = frozenset()
 ) -> list[Wrench]:
-    """Return (n, f) that each parent exerts on its body at its origin; bodies in ``cuts`` do not load their parents."""
+    """Return (n, f) that each parent exerts on its body, at the body's origin; ``cuts`` do not load their parents."""
     wrench = [body_wrench(move.body, m, v, a) for move, m in zip(moved, motion, strict=True)]
     for i in reversed(range(len(wrench))):
         n, f = wrench[i]
@@ -60,7 +60,7 @@ def wrenches(
 
 
 def to_body(body: Body, wrench: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return (n, f) in the body's frame from wrenches (6 x k) given in the user's link frame."""
+    """Return (n, f) in the body's frame from wrenches (6 x k) in the user's link frame."""
     R, p = sx(body.link[:3, :3]), sx(skew(body.link[:3, 3]))
     f = R @ wrench[3:, :]
     return R @ wrench[:3, :] + p @ f, f
@@ -75,7 +75,7 @@ def to_link(body: Body, n: ca.SX, f: ca.SX) -> ca.SX:
 def _project(
     tree: Tree, moved: list[Move], wrench: list[Wrench], motion: list[Motion], v: Rate, cuts: Set[int] = frozenset()
 ) -> ca.SX:
-    """Return the forces S^T (n, f) of each coordinate, plus h . omega' of its rotors, and those of modes."""
+    """Return the forces S^T (n, f) of the joints, including h . omega' of rotors, and the forces of modes."""
 
     def forces() -> Iterator[tuple[int, ca.SX]]:
         for i, (move, (n, f), m) in enumerate(zip(moved, wrench, motion, strict=True)):
@@ -101,7 +101,7 @@ def _forces(tree: Tree, q: ca.SX, v: Rate, a: Rate, external: Load = None) -> ca
 
 
 def inertial_force(tree: Tree, q: ca.SX, a: ca.SX) -> ca.SX:
-    """Return M(q) a (nv x 1), or the generalised momentum if a velocity is passed instead of a."""
+    """Return M(q) a (nv x 1); for a velocity in place of a, this is the generalised momentum."""
     return _forces(replace(tree, gravity=np.zeros(3)), q, None, a) + tree.armature_times(a)
 
 

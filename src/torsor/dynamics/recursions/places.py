@@ -1,10 +1,10 @@
 """Kinematics of links and frames: poses, velocities, accelerations, Jacobians and their rates.
 
-A place is a pose in the axes of a link. Joint k above it contributes the column Ad S_k of the Jacobian, as seen by an
-observer: the place itself ("local"), a frame that follows one of its points without rotating ("aligned"), or the base
-("world"). The rate of that column is ad(V) Ad S_k + Ad S'_k, with V the twist of body k relative to the observer.
-V is a sum of columns times their velocities: minus the columns after k for the place, and the columns up to k for
-the base. The frame that follows the point rotates with the base and translates with the place.
+A place is a link or frame, given by a pose in the axes of a link. Joint k above it contributes the column Ad S_k of the
+Jacobian relative to an observer: the place itself ("local"), a frame that follows one of its points without rotating
+("aligned"), or the base ("world"). The rate of this column is ad(V) Ad S_k + Ad S'_k, where V is the twist of body k
+relative to the observer. V is the sum of columns times velocities: the negative of those after k for the place, and
+those up to k for the base. The "aligned" frame rotates with the base and translates with the place.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,14 +23,14 @@ from torsor.dynamics.trees.tree import Body, Tree
 from torsor.mechanism import Place
 from torsor.spatial import ad, cross, skew
 
-# In which axes, and of which point, the motion of a place is given.
+# Axes and reference points for the motion of a place.
 #
-#     local     the place's own axes; rates of its origin, or of a point that is fixed to it
+#     local     the place's own axes; rates of its origin, or of a point fixed to it
 #     aligned   base axes; rates of the same point
 #     world     base axes; the twist at the origin of the base, (omega, x' - omega x x) for any point x of the place
 #
-# The linear part of the twist at the base's origin is not the velocity of the place. Its rates in time are those of its
-# components: with the rates of x in base axes, Leibniz' rule gives
+# The linear part of the twist at the base origin is not the velocity of the place. Its time derivatives are those of
+# its components. With the derivatives of x in base axes, the Leibniz rule gives
 #
 #     (x' - omega x x)^(m) = x^(m+1) - sum over k of binomial(m, k) omega^(k) x x^(m-k)
 
@@ -38,14 +38,14 @@ AXES = ("local", "aligned", "world")
 
 
 def place_in_body(tree: Tree, place: Place, point: ca.SX | None = None) -> tuple[ca.SX, ca.SX]:
-    """Return (R, p) of a place in its body's frame (or base axes); p is its origin, or a point (3 x 1) in its axes."""
+    """Return (R, p) of a place in its body's frame (or base axes), where p is its origin or ``point`` (3 x 1)."""
     T = tree.bodies[place.link].link @ place.pose if place.link >= 0 else place.pose
     R, p = sx(T[:3, :3]), sx(T[:3, 3])
     return R, p if point is None else p + R @ point
 
 
 def place_in_base(tree: Tree, bodies: Sequence[tuple[ca.SX, ca.SX]], place: Place) -> tuple[ca.SX, ca.SX]:
-    """Return (R, p) of a place in base axes, from those of the bodies' frames."""
+    """Return (R, p) of a place in base axes, from (R, p) of the bodies' frames."""
     R, p = place_in_body(tree, place)
     if place.link < 0:
         return R, p
@@ -54,7 +54,7 @@ def place_in_base(tree: Tree, bodies: Sequence[tuple[ca.SX, ca.SX]], place: Plac
 
 
 def bodies_above(tree: Tree, link: int) -> list[int]:
-    """Return the indices of a body and its ancestors, from the body to the root."""
+    """Return the indices of a link's body and its ancestors, from the body to the root."""
     result = list[int]()
     while link >= 0:
         result.append(link)
@@ -71,7 +71,7 @@ def body_in_base(tree: Tree, moved: list[Move], link: int) -> tuple[ca.SX, ca.SX
 
 
 def spatial_rate(w: Sequence[ca.SX], x: Sequence[ca.SX]) -> ca.SX:
-    """Return a rate (6 x 1) of the twist at the base's origin, from omega and its rates, and x with one more rate."""
+    """Return a rate (6 x 1) of the twist at the base origin, from the rates w of omega and one more rate of x."""
     m = len(w) - 1
     turned = sum((comb(m, k) * cross(w[k], x[m - k]) for k in range(m + 1)), start=ca.SX.zeros(3, 1))
     return ca.vertcat(w[m], x[m + 1] - turned)
@@ -86,10 +86,10 @@ def in_axes(
     angular: Sequence[ca.SX],
     linear: Sequence[ca.SX],
 ) -> ca.SX:
-    """Return the last of the rates of a place (6 x 1) in the requested axes.
+    """Return the highest rate (6 x 1) of a place in the requested axes.
 
-    ``angular`` are omega and its rates, ``linear`` the velocity of the point and its rates, all in body axes. Only the
-    twist at the base origin needs more than the last rates.
+    ``angular`` are omega and its rates, and ``linear`` are the velocity of the point and its rates, all in body axes.
+    Only the twist at the base origin depends on more than the highest rates.
     """
     R, p = place_in_body(tree, place, point)
     if axes == "local":
@@ -122,7 +122,7 @@ def pose(tree: Tree, q: ca.SX, place: Place) -> ca.SX:
 
 
 def seen(tree: Tree, places: list[Place], rate: Callable[[int, ca.SX], tuple[ca.SX, ca.SX]]) -> ca.SX:
-    """Return (angular, linear) rates of places in their own axes (places x 6), from the rates of body points."""
+    """Return (angular, linear) rates of places (places x 6) in their own axes; ``rate`` computes those of points."""
     rows = [ca.SX.zeros(0, 6)]
     for place in places:
         R, p = place_in_body(tree, place)
@@ -138,7 +138,7 @@ def velocities(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
 
 
 def twist_at(twist: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return (omega, velocity of the point p) of a body with the given twist, in its axes."""
+    """Return (omega, velocity of the point p) of a body with the given twist, in the body's axes."""
     return twist[:3], twist[3:] + cross(twist[:3], p)
 
 
@@ -160,7 +160,7 @@ def accelerations(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
 def acceleration(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, place: Place, axes: str = "local", point: ca.SX | None = None
 ) -> ca.SX:
-    """Return (omega', acceleration of the point) of a place (6 x 1), without gravity ("world": the twist's rate)."""
+    """Return (omega', acceleration of the point) of a place (6 x 1), or the rate of the twist for "world" axes."""
     if place.link < 0:
         return ca.SX.zeros(6, 1)
     moved, p = moves(tree, q), place_in_body(tree, place, point)[1]
@@ -172,7 +172,7 @@ def acceleration(
 
 
 class JointAbove(NamedTuple):
-    """A joint above a place, with the pose (R, p) of the place in the joint's body, or of that body for an observer."""
+    """A joint above a place, with the pose (R, p) of the place in the joint's body, or of the body for an observer."""
 
     body: Body
     move: Move
@@ -182,7 +182,7 @@ class JointAbove(NamedTuple):
 
     def seen(self, X: ca.SX) -> ca.SX:
         """Return twists of the body (columns) as seen from the place or the observer."""
-        if self.local:  # the shift comes first, because columns of joints have many zeros
+        if self.local:  # shift before rotating, because joint columns have many zeros
             return ca.vertcat(self.R.T @ X[:3, :], self.R.T @ (X[3:, :] - skew(self.p) @ X[:3, :]))
         w = self.R @ X[:3, :]
         return ca.vertcat(w, self.R @ X[3:, :] + skew(self.p) @ w)
@@ -213,7 +213,7 @@ def _jacobians(
     """Return the Jacobian of a place and, given v, its rate (both 6 x nv)."""
     above = joints_above(tree, moves(tree, q), place, axes, point)
     columns = [entry.seen(entry.move.S) for entry in above]
-    # Structural zeros where no joint is above.
+    # Columns of joints that are not above the place are structural zeros.
     J = _gathered(tree, above, columns)
     if v is None:
         return J, J
@@ -233,7 +233,7 @@ def _jacobians(
 
 
 def _gathered(tree: Tree, above: list[JointAbove], columns: list[ca.SX]) -> ca.SX:
-    """Return the columns of joints as columns of coordinates (6 x nv)."""
+    """Return joint columns as coordinate columns (6 x nv)."""
     result = [ca.SX(6, 1)] * tree.nv
     for item, block in zip(above, columns, strict=True):
         for c, index in enumerate(range(item.body.v.start, item.body.v.stop)):
@@ -242,7 +242,7 @@ def _gathered(tree: Tree, above: list[JointAbove], columns: list[ca.SX]) -> ca.S
 
 
 def jacobian(tree: Tree, q: ca.SX, place: Place, axes: str = "local", point: ca.SX | None = None) -> ca.SX:
-    """Return J (6 x nv): J v is the twist of the place."""
+    """Return J (6 x nv), where J v is the twist of the place."""
     return _jacobians(tree, q, None, place, axes, point)[0]
 
 
@@ -253,25 +253,25 @@ def jacobian_rate(
     return _jacobians(tree, q, v, place, axes, point)[1]
 
 
-# The robot as its link or frame feels it: manipulability, Cartesian mass matrix and motions that leave it at rest.
+# Task-space quantities: manipulability, Cartesian mass matrix, and motions that leave a link or frame at rest.
 #
-# With the rows J of the Jacobian that count, and a weight W of the coordinates (the mass matrix M, or 1),
+# With the selected rows J of the Jacobian, and a weight W of the coordinates (the mass matrix M, or 1),
 #
 #     manipulability       sqrt(det(J J^T)), the product of the singular values of J      (Yoshikawa 1985)
 #     Cartesian mass       (J M^-1 J^T)^-1                                                (Khatib 1987)
 #     null space           N = 1 - W^-1 J^T (J W^-1 J^T)^-1 J,   J N = 0
 #
-# All of them come from orthonormal columns Q of L^-1 J^T, W = L L^T: the products J W^-1 J^T, which square the
-# condition number, are not inverted for the null space. Rows that depend on the ones before are left out there.
+# All follow from orthonormal columns Q of L^-1 J^T, where W = L L^T. For the null space, the product J W^-1 J^T is not
+# inverted, because its condition number is that of J squared. Rows that depend on previous ones are omitted there.
 
-# A row counts as dependent if its part orthogonal to the others is shorter than this fraction of it.
+# A row is dependent if its part orthogonal to the previous rows is shorter than this fraction of its length.
 DEPENDENCE_TOLERANCE = 1e-9
-ROUNDING = 1e-14  # the same for the gradient, which is right next to a singularity: that part is rounding error
+ROUNDING = 1e-14  # the same for the gradient, which remains correct until this part is rounding error
 PARTS = {"all": slice(0, 6), "angular": slice(0, 3), "linear": slice(3, 6)}
 
 
 def _orthonormal(A: ca.SX, tolerance: float = DEPENDENCE_TOLERANCE) -> tuple[list[ca.SX], list[ca.SX]]:
-    """Return orthonormal columns that span A's column space, zero for dependent ones, and their original lengths."""
+    """Return orthonormal columns that span the columns of A (zero for dependent columns), and their lengths."""
     units, lengths = list[ca.SX](), list[ca.SX]()
     for column in ca.horzsplit(ca.densify(A)):
         rest = column
@@ -279,7 +279,7 @@ def _orthonormal(A: ca.SX, tolerance: float = DEPENDENCE_TOLERANCE) -> tuple[lis
             for unit in units:
                 rest = rest - unit * ca.dot(unit, rest)
         length, before = ca.norm_2(rest), ca.norm_2(column)
-        dependent = length <= tolerance * before  # false for NaN, which must not become zero
+        dependent = length <= tolerance * before  # false for NaN, so that NaN does not become zero
         units.append(ca.if_else(dependent, 0, rest / ca.if_else(dependent, 1, length)))
         lengths.append(length)
     return units, lengths
@@ -290,13 +290,13 @@ def _rows(tree: Tree, q: ca.SX, place: Place, axes: str, rows: str, point: ca.SX
 
 
 def _independent(tree: Tree, q: ca.SX, place: Place, rows: str, point: ca.SX | None) -> ca.SX:
-    """Return J^T, or J if it has fewer columns than rows: the matrix whose columns can be independent."""
+    """Return J^T, or J if it has fewer columns than rows, so that the columns can be independent."""
     J = _rows(tree, q, place, "local", rows, point)
     return J.T if J.size1() <= J.size2() else J
 
 
 def manipulability(tree: Tree, q: ca.SX, place: Place, rows: str = "all", point: ca.SX | None = None) -> ca.SX:
-    """Return the product of the singular values of the Jacobian's rows, or of its columns if these are fewer."""
+    """Return the product of the singular values of the selected rows J of the Jacobian."""
     product = ca.SX(1)
     for length in _orthonormal(_independent(tree, q, place, rows, point))[1]:
         product = product * length
@@ -317,7 +317,7 @@ def manipulability_gradient(tree: Tree, q: ca.SX, place: Place, rows: str = "all
 
 
 def _adjugate(R: ca.SX, lengths: list[ca.SX]) -> ca.SX:
-    """Return det(R) R^-1 of an upper triangular matrix with the diagonal ``lengths``, without divisions."""
+    """Return det(R) R^-1 for an upper triangular matrix R with the diagonal ``lengths``, without divisions."""
     n, result = len(lengths), ca.SX.zeros(len(lengths), len(lengths))
 
     def product(first: int, last: int) -> ca.SX:
@@ -354,7 +354,7 @@ def cartesian_mass_matrix(
 
 
 def null_space(tree: Tree, q: ca.SX, place: Place, rows: str = "all", point: ca.SX | None = None) -> ca.SX:
-    """Return N (nv x nv) weighted by the mass matrix: the dynamically consistent projector, with J M^-1 N^T = 0."""
+    """Return the dynamically consistent projector N (nv x nv), weighted by the mass matrix: J M^-1 N^T = 0."""
     M, factors, Y = _scaled(tree, q, _rows(tree, q, place, "local", rows, point))
     Q = ca.horzcat(ca.SX(tree.nv, 0), *_orthonormal(Y)[0])
     scaled = [row / ca.sqrt(factors.D[k]) for k, row in enumerate(ca.vertsplit(Q))]
@@ -363,7 +363,7 @@ def null_space(tree: Tree, q: ca.SX, place: Place, rows: str = "all", point: ca.
 
 
 def kinematic_null_space(tree: Tree, q: ca.SX, place: Place, rows: str = "all", point: ca.SX | None = None) -> ca.SX:
-    """Return N (nv x nv) without weights: the orthogonal projector onto the null space of J."""
+    """Return the orthogonal projector N (nv x nv) onto the null space of J."""
     J = _rows(tree, q, place, "local", rows, point)
     Q = ca.horzcat(ca.SX(tree.nv, 0), *_orthonormal(J.T)[0])
     return ca.densify(ca.SX.eye(tree.nv) - Q @ Q.T)

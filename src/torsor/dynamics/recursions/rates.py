@@ -1,14 +1,14 @@
-"""Time derivatives of forces, of any order: inverse dynamics over components and their time derivatives.
+"""Time derivatives of forces, of any order: inverse dynamics of components and their time derivatives.
 
-Every x is a jet x, x', x'', ... of its components, so products obey the Leibniz rule. Between the frames of a joint,
-with w_J the joint's own angular velocity in the axes of the child, the rates are
+Every quantity is a jet x, x', x'', ... of its components, so products obey the Leibniz rule. Between the frames of a
+joint, with the joint's own angular velocity w_J in the axes of the child, the rates are
 
     down:  (R^T x)' = R^T x' - w_J x (R^T x)              up:  (R x)' = R (x' + w_J x x)
 
-and the rest is inverse dynamics (``kinematics``, ``newton_euler``), with U' = [w''] + [w'][w] + [w][w'] and so on. The
-wrench of a body and its rate then cost the same. Order 1 corresponds to Guarino Lo Bianco 2009, eqs. 3-21, for trees
-and every joint type, with rotors, springs, friction and loads; order 0 would be inverse dynamics itself. The inertia of
-a body with assumed modes depends on q, so CasADi differentiates its traced forces.
+The rest is inverse dynamics (``kinematics``, ``newton_euler``), with U' = [w''] + [w'][w] + [w][w'] and so on. The
+wrench of a body and its rate then take the same number of operations. Order 1 generalises Guarino Lo Bianco 2009, eqs.
+3-21, to trees and every joint type, with rotors, springs, friction and loads; order 0 would be inverse dynamics itself.
+The inertia of a body with assumed modes depends on q, so CasADi differentiates its traced forces.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,8 +40,8 @@ def _product(times: Callable[[Any, Any], ca.SX], x: Sequence[Any], y: Sequence[A
 class _U:
     """A rate of U = [w'] + [w][w].
 
-    In the rates of the diagonal of [w][w] every product occurs twice. The diagonal is stored separately and halved, and
-    the factor 2 is applied to the vectors that U multiplies: all constant but the displacement of a prismatic joint.
+    In the rates of the diagonal of [w][w], every product occurs twice. The diagonal is halved and stored separately,
+    and the factor 2 is applied to the vectors that U multiplies, which are constant except for prismatic displacements.
     """
 
     def __init__(self, w: Jet, m: int):
@@ -63,11 +63,11 @@ class _U:
 
 
 class _Turning:
-    """The transform of jets through a joint, up and down."""
+    """The transform of jets between the frames of a joint."""
 
     def __init__(self, move: Move, w: Jet):
         self.move, self.w = move, w
-        # In parent axes, w_J has other rates from the second on.
+        # In parent axes, the second and higher rates of w_J differ.
         self._seen = w[:1] + self._rates_in_parent(w[1:]) if len(w) > 1 else w
 
     def _rates_in_parent(self, jet: Jet) -> Jet:
@@ -88,7 +88,7 @@ class _Turning:
         levels = [[self.move.down(x) for x in jet]]
         for level in range(1, len(jet)):
             levels.append([])
-            for total in range(level, len(jet)):  # one more rate relative to the child, x' - w_J x x
+            for total in range(level, len(jet)):  # the next rate relative to the child, x' - w_J x x
                 result = levels[0][total]
                 for k in range(total):  # vectors are summed before the cross product
                     below = range(min(level, total - k))
@@ -99,13 +99,13 @@ class _Turning:
 
 
 class _Recursion:
-    """The outward and inward recursion; ``rates`` are v, a, j, ...: two more than the order."""
+    """The outward and inward recursions; ``rates`` are v, a, j, ..., two more than the order."""
 
     def __init__(self, tree: Tree, q: ca.SX, rates: Sequence[ca.SX]):
         self.tree, self.moved, self.rates = tree, moves(tree, q), rates
         self.orders = range(len(rates) - 1)
         self.w, self.a, self.S = list[Jet](), list[Jet](), list[Jet]()
-        self.p = list[Jet]()  # of the body's origin in the parent's axes
+        self.p = list[Jet]()  # jets of the body's origin in the parent's axes
         self.U, self.joints = list[list[_U]](), list[_Turning]()
         none = [ca.SX.zeros(3, 1)] * len(rates)
         still = none, [-sx(tree.gravity), *none[2:]], [_U(none, m) for m in self.orders]
@@ -136,7 +136,7 @@ class _Recursion:
         self.p.append(p)
 
     def wrenches(self, external: Sequence[ca.SX]) -> list[tuple[Jet, Jet]]:
-        """Return jets of (n, f) that each parent exerts on its body, tips to root; ``external`` is a jet of loads."""
+        """Return jets of (n, f) that parents exert on their bodies, tips to root; ``external`` is a jet of loads."""
         wrench = [self._inertial(i, body) for i, body in enumerate(self.tree.bodies)]
         for i in reversed(range(len(wrench))):
             body, (n, f) = self.tree.bodies[i], wrench[i]
@@ -203,7 +203,7 @@ def _load_rates(rates: Sequence[ca.SX], external: Load, external_rate: Load) -> 
 def _traced(
     tree: Tree, rule: Callable[..., ca.SX], q: ca.SX, rates: Sequence[ca.SX], external: Sequence[ca.SX]
 ) -> tuple[ca.SX, ...]:
-    """Return a result and its rates, traced by CasADi; ``rates`` are v, a, j, ..., ``external`` loads and rates."""
+    """Return a result and its rates from CasADi; ``rates`` are v, a, j, ..., ``external`` are loads and their rates."""
     x, load = ca.SX.sym("q", tree.nq), [ca.SX.sym("load", *item.shape) for item in external]
     y = [ca.SX.sym("rate", tree.nv) for _ in rates]
     state = ca.vertcat(x, *y[:-1], *map(ca.vec, load[:-1]))
@@ -218,9 +218,9 @@ def _traced(
 def force_rate(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX, external: Load = None, external_rate: Load = None, **more: ca.SX
 ) -> tuple[ca.SX, ...]:
-    """Return tau and its time derivatives (nv x 1 each): one for each of j and the derivatives in ``more``.
+    """Return tau and its time derivatives (nv x 1 each), one for j and one for each derivative in ``more``.
 
-    ``external_rate`` holds the rates of the components of ``external`` in link axes.
+    ``external_rate`` contains the rates of the components of ``external`` in link axes.
     """
     rates = [v, a, j, *more.values()]
     loads = _load_rates(rates, external, external_rate)
@@ -248,7 +248,7 @@ def joint_wrench_rates(
 
 
 class _Jerks:
-    """The rates of points of the bodies up to the jerk, relative to the base, in the axes of their bodies."""
+    """The rates of body points up to the jerk, relative to the base, in the axes of their bodies."""
 
     def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX):
         self.recursion = _Recursion(replace(tree, gravity=np.zeros(3)), q, [v, a, j])

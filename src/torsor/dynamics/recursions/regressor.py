@@ -1,10 +1,10 @@
-"""Regressors: matrices that map the parameters linearly to inverse dynamics, energy and power.
+"""Regressors: matrices that map the parameters linearly to forces, energy and power.
 
-A link has ten inertial parameters, about its origin in its own axes: m, m c, and J. The wrench of each parameter at
-unit value is a column of the Newton-Euler equations, and is transformed to the joints above like any other. Each rotor
-inertia and friction parameter has a column. Springs and motors are not among the parameters; their forces are added.
-See Khalil 2010, section 3.1, and Khalil and Dombre 2002. The energy of each parameter at unit value is its column of
-the energy regressor (Gautier and Khalil 1988), and force times velocity is its column of the power regressor.
+A link has ten inertial parameters, about its origin in its own axes: m, m c, and J. The wrench due to a unit value of
+each parameter is a column of the Newton-Euler equations and is transformed to the joints above like any wrench. Each
+rotor inertia and friction parameter also has a column. Forces of springs and motors do not depend on the parameters.
+See Khalil 2010, section 3.1, and Khalil and Dombre 2002. The columns of the energy regressor are the energies due to
+unit values (Gautier and Khalil 1988), and those of the power regressor are forces times velocities.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ from torsor.spatial import (
 )
 
 INERTIAL = ("m", "mx", "my", "mz", "Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz")
-"""The inertial parameters of a link: mass, first moments, moments of inertia about its origin."""
+"""Inertial parameters of a link: mass, first moments, and moments of inertia about its origin."""
 
 
 def parameter_basis() -> list[Array]:
@@ -48,12 +48,12 @@ def parameter_basis() -> list[Array]:
 
 
 def _parts(body: Body) -> Iterator[Body]:
-    """Yield, for each inertial parameter of a link, a body with only that parameter, at unit value, without rotors."""
+    """Yield one body without rotors per inertial parameter, in which only that parameter is nonzero and equal to 1."""
     return (replace(body, P=move_pseudo_inertia(body.link, unit), rotors=()) for unit in parameter_basis())
 
 
 def regressor(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
-    """Return Y (nv x p) with tau = Y pi, pi as in ``parameters``, without the forces of springs and motors."""
+    """Return Y (nv x p) with tau = Y pi, without the forces of springs and motors; for pi see ``parameters``."""
     _refuse_modes(tree)
     moved = moves(tree, q)
     motion = motions(tree, moved, v, a, sx(tree.gravity))
@@ -88,12 +88,12 @@ def _refuse_modes(tree: Tree) -> None:
 
 
 def power_regressor(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
-    """Return y (p x 1) with v . tau = y . pi: the rate of the energy plus the dissipation of friction, in W."""
+    """Return y (p x 1) with v . tau = y . pi, the rate of energy plus the power dissipated by friction, in W."""
     return regressor(tree, q, v, a).T @ v
 
 
 def energy_regressor(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return h (p x 1) with kinetic energy + gravity energy = h . pi, in J; zero for friction."""
+    """Return h (p x 1) with kinetic energy + gravity energy = h . pi, in J; entries for friction are zero."""
     _refuse_modes(tree)
     moved = moves(tree, q)
     columns: list[ca.SX] = []
@@ -124,41 +124,41 @@ def parameters(mechanism: Mechanism) -> Array:
 
 
 def parameter_names(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return the names of the parameters in their order: "link2.mx", "joint3.coulomb"."""
+    """Return the parameter names in order, such as "link2.mx" or "joint3.coulomb"."""
     links = [f"{link.name}.{item}" for link in mechanism.links for item in INERTIAL]
     drives = ("rotor_inertia", "coulomb", "viscous")
     return (*links, *(f"{v}.{drive}" for joint in mechanism.joints for v in joint.velocity_names for drive in drives))
 
 
-# Changes of the parameters that do not change any force: Khalil's rules for regrouping inertial parameters.
+# Parameter changes that do not change any force: Khalil's rules for regrouping inertial parameters.
 #
 # Inertia of a link that is equivalent to inertia of its parent (``invisible`` of the kind of joint) can be moved to the
-# parent. Near the base there are more rules, since links there have restricted motions. With u the only direction about
-# which a link rotates, and the pseudo-inertia [[Sigma, ms], [ms, m]] of a link in its joint frame:
+# parent. More rules apply near the base, where the motions of links are restricted. Let u be the only direction about
+# which a link rotates, and [[Sigma, ms], [ms, m]] the pseudo-inertia of the link in its joint frame:
 #
 # - If a link never rotates, only its mass is identifiable.
 # - If it rotates about u only, J_uu = tr(Sigma) - Sigma_uu and the part of ms normal to u are identifiable.
 # - If it slides along u, after rotations about u only, its ms can be moved to its parent.
 # - If it rotates about one fixed line, parallel to gravity, its ms is not identifiable.
-# - A rotor inertia is equivalent to inertia of its own link about the joint's axis if all rotations before are about
-#   one direction orthogonal to that axis, and to mass of the link if no joint is before it and gravity has no component
-#   along the joint.
-# - If no joint before rotates, three equal rotors of a ball joint are equivalent to the inertia of a ball.
-# - Rotor inertia and friction of joints of one coordinate can be added.
+# - A rotor inertia is equivalent to inertia of its own link about the joint's axis if all previous rotations are about
+#   one direction orthogonal to that axis. It is equivalent to mass of the link if there is no previous joint and
+#   gravity has no component along the joint.
+# - If no previous joint rotates, three equal rotors of a ball joint are equivalent to the inertia of a ball.
+# - Rotor inertias and friction of joints that share a coordinate can be added.
 #
-# Khalil and Bennis 1995; Gautier and Khalil 1990 (Khalil 2010, section 2, refers to them). The rules hold for every
-# robot. They are complete for usual ones: ``robot.inertial.base`` checks them by a numerical rank.
+# See Khalil and Bennis 1995, and Gautier and Khalil 1990 (cited in Khalil 2010, section 2). The rules are valid for
+# every robot and complete for usual ones; ``robot.inertial.base`` checks completeness by a numerical rank.
 
-PARALLEL_TOLERANCE = 1e-9  # sine of an angle that counts as zero
+PARALLEL_TOLERANCE = 1e-9  # sine of an angle below which directions are parallel
 
 
 @dataclass(frozen=True, eq=False)
 class _PossibleMotion:
-    """The possible motions of a body: axes of rotation and translation of the joints from the base to it, at rest.
+    """The possible motions of a body: the axes of the joints between the base and the body, at zero positions.
 
-    ``turns`` and ``slides`` (3 x any) are those of its own joint in base axes, ``..._before`` those of the joints
-    before it; ``points`` (3 x any) are the origins of the rotating joints on the path, ``pose`` (4 x 4) is that of the
-    body.
+    ``turns`` and ``slides`` (3 x any) are the rotation and translation axes of its own joint in base axes, and
+    ``..._before`` are those of the joints before it. ``points`` (3 x any) are the origins of the rotating joints on the
+    path, and ``pose`` (4 x 4) is the pose of the body.
     """
 
     pose: Array
@@ -170,12 +170,12 @@ class _PossibleMotion:
 
     @cached_property
     def u(self) -> Array | None:
-        """The only direction of rotation of the body, in base axes, or None if there is none or more than one."""
+        """The direction, in base axes, of all rotations of the body, or None if there is none or more than one."""
         return _common(np.column_stack([self.turns_before, self.turns]))
 
 
 def _common(directions: Array) -> Array | None:
-    """Return the unit vector to which all directions (3 x any) are parallel, or None if there is none."""
+    """Return a unit vector parallel to all directions (3 x any), or None if there is none."""
     lengths = np.linalg.norm(directions, axis=0)
     if not lengths.size:
         return None
@@ -190,27 +190,27 @@ def _along(u: Array, vectors: Array) -> bool:
 
 
 class _Row:
-    """Vectors of parameter changes (p,): of the inertia of a link, or of rotor inertia and friction of a joint."""
+    """Parameter changes (p,): of the inertia of a link, or of the rotor inertia and friction of a joint."""
 
     def __init__(self, tree: Tree):
         self.tree = tree
         self.starts = np.cumsum([10 * len(tree.bodies), *(3 * body.joint.nv for body in tree.bodies)])
 
     def link(self, i: int, P: Array) -> Array:
-        """Return the change of a body's pseudo-inertia by P (4 x 4), in its own axes."""
+        """Return the change (p,) of a body's pseudo-inertia by P (4 x 4), in the body's axes."""
         row = np.zeros(self.starts[-1])
         row[10 * i : 10 * i + 10] = inertial(move_pseudo_inertia(inverse_pose(self.tree.bodies[i].link), P))
         return row
 
     def drive(self, i: int, k: int, what: int = 0) -> Array:
-        """Return a unit change of rotor inertia (0), Coulomb (1) or viscous friction (2) of a joint's velocity."""
+        """Return a unit change (p,) of rotor inertia (0), Coulomb friction (1) or viscous friction (2)."""
         row = np.zeros(self.starts[-1])
         row[self.starts[i] + 3 * k + what] = 1.0
         return row
 
 
 def regroupings(tree: Tree) -> Array:
-    """Return changes of the parameters (r x p), ordered as in ``regressor.parameters``, that change no force."""
+    """Return parameter changes (r x p) that do not change any force, in the order of ``parameters``."""
     bent = next((body.joint.name for body in tree.bodies if body.joint.flexible is not None), None)
     if bent is not None:
         message = f"the regrouping rules are for rigid links, but joint {bent!r} is flexible"
@@ -241,7 +241,7 @@ def _possible_motions(tree: Tree) -> list[_PossibleMotion]:
 
 
 def _second(R: Array, Sigma: Array) -> Array:
-    """Return the pseudo-inertia of the second moments Sigma (3 x 3) in the axes that are the columns of R."""
+    """Return the pseudo-inertia with the second moments Sigma (3 x 3) in the axes given by the columns of R."""
     P = np.zeros((4, 4))
     P[:3, :3] = R @ Sigma @ R.T
     return P
@@ -261,7 +261,7 @@ def _without_effect(motion: _PossibleMotion, gravity: Array) -> Iterator[Array]:
     u = motion.u
     if u is None:
         return
-    R = axis_frame(motion.pose[:3, :3].T @ u)  # whose third axis is u, in the axes of the body
+    R = axis_frame(motion.pose[:3, :3].T @ u)  # third axis: u in the body's axes
     for i, j in ((2, 2), (0, 2), (1, 2), (0, 1)):
         Sigma = np.zeros((3, 3))
         Sigma[i, j] = Sigma[j, i] = 1.0
@@ -295,7 +295,7 @@ def _rotors(tree: Tree, row: _Row, motions: list[_PossibleMotion]) -> list[Array
     result = []
     for i, (body, motion) in enumerate(zip(tree.bodies, motions, strict=True)):
         S = np.array(body.joint.kind.subspace(body.joint.kind.neutral, body.joint.pitch), dtype=float)
-        if motion.turns.shape[1] > 1:  # of several rotors, only three equal ones are equivalent to a link, a ball
+        if motion.turns.shape[1] > 1:  # several rotors are equivalent to a body only if there are three equal ones
             if not motion.turns_before.size:
                 rotors = sum(row.drive(i, int(k)) for k in np.flatnonzero(S[:3].any(axis=0)))
                 result.append(row.link(i, _second(np.eye(3), np.eye(3) / 2)) - rotors)
@@ -314,7 +314,7 @@ def _rotors(tree: Tree, row: _Row, motions: list[_PossibleMotion]) -> list[Array
 
 
 def _of_one_coordinate(tree: Tree, row: _Row) -> list[Array]:
-    """Return the changes that move rotor inertia and friction from following joints to their leaders."""
+    """Return the changes that move rotor inertia and friction from following joints to those that they follow."""
     leaders = {body.v.start: i for i, body in reversed(list(enumerate(tree.bodies)))}
     result = []
     for i, body in enumerate(tree.bodies):

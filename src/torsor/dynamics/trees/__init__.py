@@ -1,1 +1,1 @@
-"""The tree of the recursions: bodies in joint frames, simplified trees, and numbers replaced by symbols."""
+"""Trees for the recursions: bodies in joint frames, simplified trees, and numbers replaced by symbols."""

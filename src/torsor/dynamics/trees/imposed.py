@@ -1,11 +1,11 @@
-"""Parameters of the mechanism that are inputs: their symbols replace the values in the tree.
+"""Mechanism parameters that are inputs: their symbols replace the values in the tree.
 
 Masses do not move frames, so a lean tree remains valid: the difference from the nominal pseudo-inertia of a body is
-added in its frame of the tree. The pose of a joint in its parent follows from the frames of the user's links,
+added in its frame in the tree. The pose of a joint in its parent follows from the frames of the user's links,
 
     T = L_parent placement L^-1 Rz(-turn)        L: pose of the link's frame in the body's frame
 
-which also holds in a lean tree if no inertia was regrouped through that pose (``SymbolicFrames``).
+which also applies to a lean tree if no inertia was regrouped through that pose (``SymbolicFrames``).
 """
 
 from collections.abc import Sequence
@@ -42,12 +42,12 @@ class _Values:
         self.given: dict[Number, ca.SX] = {}
         for k, item in enumerate(free):
             for number, coefficient in item.coefficients:
-                # For a number with one coefficient of 1 this is exactly p[k].
+                # For a number with a single coefficient of 1, this is exactly p[k].
                 before = self.given.get(number, ca.SX(read_number(mechanism, number)))
                 self.given[number] = (before - coefficient * item.value) + coefficient * p[k]
 
     def has(self, part: str, index: int, *fields: str) -> bool:
-        """Return whether any of these fields depends on a free parameter."""
+        """Return whether any of the ``fields`` depends on a free parameter."""
         return any(n.part == part and n.index == index and n.field in fields for n in self.given)
 
     def vector(self, part: str, index: int, field: str, length: int) -> ca.SX:
@@ -57,9 +57,9 @@ class _Values:
 
 
 def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX, plain: bool = False) -> Tree:
-    """Return the tree of a mechanism, lean or not, with p (k x 1) instead of the values of the free parameters.
+    """Return the tree of a mechanism, lean or not, with p (k x 1) in place of the values of the free parameters.
 
-    If ``plain`` (for a tree that is not lean), p replaces the numbers directly, not as a difference from them.
+    If ``plain`` is True (for a tree that is not lean), p replaces the numbers directly, not as a difference from them.
     """
     values, symbolic = _Values(mechanism, free, p), touched(mechanism, free)
     bodies = list(tree.bodies)
@@ -71,7 +71,7 @@ def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX, pla
         R = sx(mechanism.joints[i].frame[:3, :3])
         bodies[i] = replace(bodies[i], link=_pose(R.T, -R.T @ values.vector("joints", i, "point", 3)))
     for i in range(len(bodies)):
-        if plain or i in symbolic.frames:  # no inertia was regrouped into or out of it
+        if plain or i in symbolic.frames:  # no inertia was regrouped into or out of the body
             bodies[i] = replace(bodies[i], P=_congruence(bodies[i].link, _pseudo_inertia(values, i)))
         elif values.has("links", i, "mass", "com", "inertia"):
             change = _pseudo_inertia(values, i) - sx(pseudo_inertia(*mechanism.links[i].body))
@@ -99,7 +99,7 @@ def _congruence(T: ca.SX, P: ca.SX) -> ca.SX:
 
 
 def _joint_pose(values: _Values, i: int, body: Body, above: ca.SX, plain: bool, frames: bool) -> ca.SX:
-    """Return T of a body of a lean or ``plain`` tree; ``frames``: whether the frames of some joints are inputs."""
+    """Return T of a body in a lean or ``plain`` tree; ``frames`` is True if the frames of some joints are inputs."""
     joint, origin = values.mechanism.joints[i], values.vector("joints", i, "origin", 3)
     turns, T, link = values.has("joints", i, "turn"), sx(body.T), sx(body.link)
     if not plain and not frames and not turns:  # only the origin is an input
@@ -120,7 +120,7 @@ def _pose(R: ca.SX, p: ca.SX) -> ca.SX:
 
 
 def _drives(tree: Tree, values: _Values) -> tuple[ca.SX, tuple[Passive, ...]]:
-    """Return the armature and the passive forces, with the differences of the free numbers of the drives added."""
+    """Return the armature and the passive forces, including the changes due to free parameters of the drives."""
     armature, passives = sx(tree.armature), list(tree.passives)
     for number, value in values.given.items():
         if number.part != "joints" or number.field in _POSES:

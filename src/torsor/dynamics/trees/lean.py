@@ -2,16 +2,16 @@
 
 Four exact transformations leave generalised forces and the mass matrix unchanged:
 
-- a joint frame may be shifted along its axis (a prismatic one in any direction), so its origin is moved to the point
-  nearest to the parent's origin, which makes components of the placement zero;
-- inertia that is equivalent to inertia of the parent is moved to the parent, from the tips to the root (Khalil's
-  regrouping), which makes three of ten inertial parameters zero at a revolute joint and six at a prismatic one;
-- the frame of a revolute joint may be rotated about its axis, which makes an oblique placement a rotation about x, as
-  in the modified Denavit-Hartenberg convention, or an inertia simpler;
-- a body that rotates only about its z axis, as in a planar mechanism, has forces that depend only on the sum of its
-  second moments along x and y, which may be divided between them arbitrarily.
+- A joint frame is shifted along its axis (a prismatic one in any direction) to the point nearest to the parent's
+  origin, which makes components of the placement zero.
+- Inertia that is equivalent to inertia of the parent is moved to the parent, from the tips to the root (Khalil's
+  regrouping), which makes three of ten inertial parameters zero at a revolute joint and six at a prismatic one.
+- The frame of a revolute joint is rotated about its axis, which turns an oblique placement into a rotation about x, as
+  in the modified Denavit-Hartenberg convention, or simplifies an inertia.
+- The forces of a body that rotates only about its z axis, as in a planar mechanism, depend only on the sum of its
+  second moments along x and y, which is redistributed between them.
 
-Tracing folds the zeros: docs/contribute/architecture.md states the number of operations saved.
+Tracing removes operations with zeros; docs/contribute/architecture.md states how many operations this saves.
 """
 
 import math
@@ -40,8 +40,8 @@ NOTHING = SymbolicFrames()
 
 
 def lean(tree: Tree, symbolic: SymbolicFrames = NOTHING) -> Tree:
-    """Return an equivalent tree that takes fewer operations; its poses and joint wrenches differ from the robot's."""
-    # The modes of flexible links are in the frame of the body to which they are clamped, which is not moved.
+    """Return an equivalent tree that needs fewer operations; its poses and joint wrenches differ from the robot's."""
+    # Modes of flexible links are in the frame of the body to which they are clamped, which is not moved.
     clamps = frozenset(i for i, body in enumerate(tree.bodies) if body.modal)
     symbolic = SymbolicFrames(symbolic.poses, symbolic.frames | clamps)
     bodies = _align(_regroup(_slide(list(tree.bodies), symbolic), symbolic), symbolic)
@@ -49,7 +49,7 @@ def lean(tree: Tree, symbolic: SymbolicFrames = NOTHING) -> Tree:
 
 
 def _slide(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
-    """Root to tips: shift each joint frame, as its joint allows, to the point nearest to the parent's origin."""
+    """Shift each joint frame, as its joint allows, to the point nearest to the parent's origin, root to tips."""
     slid: list[Body] = []
     shifts: list[Array] = []
     for i, body in enumerate(bodies):
@@ -64,12 +64,12 @@ def _slide(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
 
 
 def _regroup(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
-    """Move the part of each body's inertia that acts like parent inertia to the parent, from the tips to the root."""
+    """Move the part of each body's inertia that is equivalent to parent inertia to the parent, tips to root."""
     P = [body.P for body in bodies]
     for i in reversed(range(len(bodies))):
         parent = bodies[i].parent
         if i in symbolic.poses or (parent >= 0 and bodies[parent].joint.flexible is not None and not P[parent].any()):
-            continue  # the tip of a flexible link without inertia must not get any
+            continue  # the massless tip of a flexible link must remain massless
         invisible = bodies[i].joint.kind.invisible(P[i])
         P[i] = P[i] - invisible
         if bodies[i].parent >= 0:
@@ -78,9 +78,9 @@ def _regroup(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
 
 
 def _align(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
-    """Root to tips: rotate each joint frame about its axis to the angle with the lowest cost.
+    """Rotate each joint frame about its axis to the angle with the lowest cost, root to tips.
 
-    This applies only if the joint rotates about that axis: the angle is then an offset of its coordinate, one addition.
+    This applies only to joints that rotate about the axis: the angle is then an offset of the coordinate, one addition.
     """
     children: dict[int, list[int]] = defaultdict(list)
     for i, body in enumerate(bodies):
@@ -89,20 +89,20 @@ def _align(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
     for i in range(len(bodies)):
         if aligned[i].joint.kind.absorbs_turn and i not in symbolic.frames:
             family = [aligned[i], *(aligned[k] for k in children[i])]
-            # Candidate angles: zero, to the first moment, and to the children's axes and origins.
+            # Candidate angles: zero, and the directions of the first moment and of the children's axes and origins.
             directions = [family[0].P[:2, 3], *(child.T[:2, k] for child in family[1:] for k in (2, 3))]
             angles = [0.0] + [math.atan2(y, x) for x, y in directions if math.hypot(x, y) > ROUNDING]
             options = [_rotate_frame(family, angle) for angle in angles]
-            best = min(options, key=_cost)  # among equal costs the first: angle zero, the original frame
+            best = min(options, key=_cost)  # among equal costs, the first: angle zero, the original frame
             for k, body in zip([i, *children[i]], best, strict=True):
                 aligned[k] = body
     return aligned
 
 
 def _planar(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
-    """Root to tips: for each body that rotates only about its z axis, redistribute the sum of its second moments."""
+    """Redistribute the second moments of each body that rotates only about its z axis, root to tips."""
     z, result = np.array([0.0, 0.0, 1.0]), list(bodies)
-    axes: list[Array | None] = []  # about which each body turns: zero if it does not turn, None if there are several
+    axes: list[Array | None] = []  # rotation axis of each body: zero if it does not rotate, None if there are several
     for i, body in enumerate(bodies):
         above = axes[body.parent] if body.parent >= 0 else np.zeros(3)
         turns = body.joint.kind.turns_about_z
@@ -116,14 +116,14 @@ def _planar(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
         if axis is not None and np.array_equal(np.abs(axis), z):
             P = body.P.copy()
             whole = P[0, 0] + P[1, 1]
-            # Equal halves are the same in all frames rotated about z; if no parent takes it over, it saves a term.
+            # Equal halves do not change if the frame is rotated about z; without a parent, a zero saves a term.
             P[0, 0], P[1, 1] = (whole, 0.0) if body.parent < 0 or body.modal else (whole / 2, whole / 2)
             result[i] = replace(body, P=P, modal=tuple(item.planar() for item in body.modal))
     return result
 
 
 def _rotate_frame(family: list[Body], angle: float) -> list[Body]:
-    """Return a body and its children with the body's frame turned about its axis by an angle."""
+    """Return a body and its children after rotating the body's frame about its axis by an angle."""
     body, *children = family
     turn = make_pose(about_z(angle))
     back = inverse_pose(turn)
@@ -141,7 +141,7 @@ def _rotate_frame(family: list[Body], angle: float) -> list[Body]:
 
 
 def _cost(family: list[Body]) -> int:
-    """Return the approximate number of operations of inverse dynamics due to the frame of a body: inertia and poses."""
+    """Return approximately how many operations of inverse dynamics the frame of a body causes: inertia and poses."""
     body, *children = family
     products_of_inertia = np.count_nonzero(body.P[[0, 0, 1], [1, 2, 2]])
     inertia = 7 * products_of_inertia + 10 * np.count_nonzero(body.P[:3, 3])
@@ -149,7 +149,7 @@ def _cost(family: list[Body]) -> int:
     axes = [axis_frame(c.T[:3, 2]) if c.joint.kind.absorbs_turn else c.T[:3, :3] for c in children]
     poses = [body.T, *(make_pose(R, c.T[:3, 3]) for R, c in zip(axes, children, strict=True))]
     cost = (body.turn != 0) + inertia
-    for T in map(tidy_pose, poses):  # three vectors go down through a pose, two up
+    for T in map(tidy_pose, poses):  # a pose transforms three vectors down and two up
         R, p = T[:3, :3], T[:3, 3]
         products = np.count_nonzero((R != 0) & (np.abs(R) != 1))
         cost += 5 * (products + np.count_nonzero(R) - 3) + 10 * np.count_nonzero(p)

@@ -1,7 +1,7 @@
-"""The inertia of a flexible link by assumed modes: integrals over its nodes, computed once, as polynomials in eta.
+"""The inertia of a flexible link with assumed modes: integrals over its nodes, as polynomials in eta.
 
-A node at r moves to r + Phi eta + eta^T Gamma eta / 2. In the frame of the body that the link is clamped to, the
-kinetic energy to second order in eta and eta' is the energy of a rigid body whose moments depend on eta, with added
+A node at r moves to r + Phi eta + eta^T Gamma eta / 2. In the frame of the body to which the link is clamped, the
+kinetic energy, to second order in eta and eta', is that of a rigid body whose moments depend on eta, with additional
 momenta of the coordinates:
 
     ms(eta)    = ms0 + B eta + eta^T Gamma_m eta / 2           b_k = d(ms)/d(eta_k)          linear momentum of eta'_k
@@ -10,8 +10,8 @@ momenta of the coordinates:
     h_k(eta)   = axial(D_k^T) + s_k                            angular momentum of eta'_k; s_k that of turning nodes
     T = (w, v)^T I(eta) (w, v) / 2 + sum of (w . h_k + v . b_k) eta'_k + sum of m_k eta'_k^2 / 2
 
-Lagrange's equations of this energy (Shabana 2013; in quasi-coordinates, Meirovitch 1991) are the Newton-Euler equations
-of a body with the moments ms(eta) and Sigma(eta), where the rates of the shape add
+Lagrange's equations for this energy (Shabana 2013; in quasi-coordinates, Meirovitch 1991) are the Newton-Euler
+equations of a body with the moments ms(eta) and Sigma(eta), to which the rates of the shape add
 
     n: axial(2 [w] E) + w x s + axial(G)                       E = sum of D_k eta'_k,  s = sum of s_k eta'_k
     f: 2 w x ms' + eta'^T Gamma_m eta'
@@ -43,9 +43,9 @@ _CROSS[[0, 1, 2], [1, 2, 0], [2, 0, 1]], _CROSS[[0, 1, 2], [2, 0, 1], [1, 2, 0]]
 class Modal:
     """The polynomials of a flexible link, in the frame of the body to which it is clamped.
 
-    ``q`` and ``v`` are the coordinates; B (3, n), Gamma (3, n, n), D0 (3, 3, n), D1 (3, 3, n, n) with the pair (k, l)
-    last, s (3, n), c (3, n, n) with the pair (l, k) last, and G (3, n, n): axial(G) as a quadratic form in the rates.
-    ``mass`` (n, n) is the modal mass matrix.
+    ``q`` and ``v`` are the slices of its coordinates. The coefficients are B (3, n), Gamma (3, n, n), D0 (3, 3, n), D1
+    (3, 3, n, n) with the pair (k, l) last, s (3, n), c (3, n, n) with the pair (l, k) last, and G (3, n, n), which is
+    axial(G) as a quadratic form in the rates. ``mass`` (n, n) is the modal mass matrix.
     """
 
     q: slice
@@ -61,7 +61,7 @@ class Modal:
 
     @classmethod
     def of(cls, modes: Modes, clamp: Array, q: slice, v: slice) -> "Modal":
-        """Return the integrals of modes whose clamped end has the pose ``clamp`` (4 x 4) in the body's frame."""
+        """Return the polynomials for modes whose clamped end has the pose ``clamp`` (4 x 4) in the body's frame."""
         R, m = clamp[:3, :3], modes.masses
         r = modes.positions @ R.T + clamp[:3, 3]
         Phi, Gamma = np.einsum("xy,iyk->ixk", R, modes.shapes), np.einsum("xy,iykl->ixkl", R, np.asarray(modes.second))
@@ -73,7 +73,7 @@ class Modal:
         return cls(q, v, **{name: _without_rounding(part) for name, part in parts.items()}, mass=modes.mass_matrix)
 
     def planar(self) -> "Modal":
-        """Return integrals with the same forces for a body that rotates only about its z axis, with fewer terms."""
+        """Return polynomials with fewer terms that give the same forces if the body rotates only about its z axis."""
         D0, D1 = self.D0.copy(), self.D1.copy()
         for D in (D0, D1):
             D[0, 0], D[1, 1] = D[0, 0] + D[1, 1], 0.0
@@ -81,13 +81,13 @@ class Modal:
 
     @cached_property
     def compliance(self) -> Array:
-        """The inverse (n x n) of the modal mass matrix."""
+        """Inverse (n x n) of the modal mass matrix."""
         inverse = np.linalg.inv(self.mass)
         return _without_rounding((inverse + inverse.T) / 2)
 
     @cached_property
     def condensed(self) -> "Condensed":
-        """The polynomials of the inertia of a terminal link, with its modes eliminated: I - U M^-1 U^T."""
+        """Polynomials of the inertia of a terminal link after eliminating its modes: I - U M^-1 U^T."""
         n = self.B.shape[1]
         U0 = np.vstack([self.s + _turning(self.D0), self.B])
         U1 = np.vstack([_turning(self.D1), self.Gamma])  # (6, k, l)
@@ -107,7 +107,7 @@ class Modal:
         return Condensed(U0 @ self.compliance @ U0.T, first, np.logical_not(changes), np.logical_not(curved))
 
     def at(self, eta: ca.SX) -> "Shape":
-        """Return the inertia for a given shape."""
+        """Return the inertia at the shape eta (n x 1)."""
         item = range(self.B.shape[1])
         bent = [_sx(self.Gamma[:, k, :]) @ eta for k in item]
         b = [_sx(self.B[:, k]) + bent[k] for k in item]
@@ -117,7 +117,7 @@ class Modal:
         return Shape(self, eta, b, D, ms, self._second_moments(eta, slopes))
 
     def _second_moments(self, eta: ca.SX, slopes: list[ca.SX]) -> ca.SX:
-        """Return the contribution of a shape to Sigma. ``slopes`` are D_k - D0_k, which contain the diagonal terms."""
+        """Return the contribution of a shape to Sigma; ``slopes`` are D_k - D0_k, which contain the diagonal terms."""
         n, Sigma = len(slopes), ca.SX.zeros(3, 3)
         first, second = self.D0 + self.D0.swapaxes(0, 1), self.D1 + self.D1.swapaxes(0, 1)
         for x, y in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)):
@@ -134,10 +134,11 @@ class Modal:
 
 
 class Condensed(NamedTuple):
-    """The inertia I(eta) - U M^-1 U^T of a link that carries nothing, without its modes; U_k = (h_k, b_k).
+    """The inertia I(eta) - U M^-1 U^T of a link that carries nothing, with its modes eliminated; U_k = (h_k, b_k).
 
-    ``lost`` (6, 6) is U M^-1 U^T at rest, ``first`` (6, 6, n) the derivatives of the difference; ``fixed`` entries of
-    U M^-1 U^T are constant, and ``linear`` entries of the difference are linear in eta: second-order terms cancel.
+    ``lost`` (6, 6) is U M^-1 U^T at eta = 0, and ``first`` (6, 6, n) are the derivatives of the difference. ``fixed``
+    entries of U M^-1 U^T are constant. ``linear`` entries of the difference are linear in eta, because second-order
+    terms cancel.
     """
 
     lost: Array
@@ -159,7 +160,7 @@ class Shape:
 
     @property
     def h(self) -> list[ca.SX]:
-        """Angular momentum (3 x 1) about the origin of the body for a unit rate of each coordinate."""
+        """Angular momentum (3 x 1) about the body's origin for a unit rate of each coordinate."""
         return [_sx(self.modal.s[:, k]) + _turning(D) for k, D in enumerate(self.D)]
 
     @property
@@ -170,8 +171,8 @@ class Shape:
     def condensed(self, body: ca.SX) -> ca.SX:
         """Return the inertia (6 x 6) of a terminal link and its body, with the modes eliminated: I - U M^-1 U^T.
 
-        ``body`` (6 x 6) is the inertia of the body at rest. Entries in which the second-order terms cancel are linear
-        in eta, with known coefficients; the lower triangle of the result is zero.
+        ``body`` (6 x 6) is the inertia of the body at eta = 0. Entries in which the second-order terms cancel are
+        linear in eta, with known coefficients. The lower triangle of the result is zero.
         """
         known, U = self.modal.condensed, self.momenta
         rest = ca.SX.zeros(6, 6)
@@ -187,7 +188,7 @@ class Shape:
         return result
 
     def wrench(self, w: ca.SX, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return the moment and force that the rates eta' of the shape add at the angular velocity w."""
+        """Return the moment and force that the shape rates eta' add at the angular velocity w."""
         item = range(len(self.b))
         E = sum((self.D[k] * rates[k] for k in item), start=ca.SX.zeros(3, 3))
         ms_rate = sum((self.b[k] * rates[k] for k in item), start=ca.SX.zeros(3, 1))
@@ -195,7 +196,7 @@ class Shape:
         return n, cross(2 * w, ms_rate) + _form(self.modal.Gamma, rates)
 
     def forces(self, w: ca.SX, wd: ca.SX, U: ca.SX, a: ca.SX, rates: ca.SX | None) -> list[ca.SX]:
-        """Return the force of each coordinate due to the motion of the body and the rates eta' of the shape."""
+        """Return the force of each coordinate due to the body's motion and the shape rates eta'."""
         result = []
         for k, (b, D) in enumerate(zip(self.b, self.D, strict=True)):
             force = ca.dot(U, D) + ca.dot(_sx(self.modal.s[:, k]), wd) + ca.dot(b, a)
@@ -206,7 +207,7 @@ class Shape:
 
 
 def _turning(A: Any) -> Any:
-    """Return the integral of r x a dm from that of a r^T, in the first two axes of an array, or 3 x 1 of symbols."""
+    """Return the integral of r x a dm from that of a r^T: the first two axes of an array, or a matrix of symbols."""
     parts = A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]
     return ca.vertcat(*parts) if isinstance(A, ca.SX) else np.stack(parts)
 
@@ -225,7 +226,7 @@ def _sx(values: Array) -> ca.SX:
 
 
 def _without_rounding(values: Array) -> Array:
-    """Return numbers with exact zeros for rounding errors, so that tracing folds them."""
+    """Return numbers with exact zeros in place of rounding errors, so that tracing removes them."""
     return np.where(np.abs(values) <= 1e-13 * np.abs(values).max(initial=0.0), 0.0, values)
 
 

@@ -1,7 +1,7 @@
-"""The tree of the recursions: bodies in joint frames, whose z axis is the joint axis.
+"""The tree for the recursions: bodies in joint frames, whose z axis is the joint axis.
 
-It is independent of the convention of the description. A body has a constant pose in its parent's frame, a joint that
-moves it from there, and a pseudo-inertia. Frames of the user's links are stored as poses in the body's frame.
+It is independent of the description's conventions. A body has a constant pose in its parent's frame, a joint that moves
+it from this pose, and a pseudo-inertia. Frames of the user's links are stored as poses in the body's frame.
 """
 
 from collections import defaultdict
@@ -18,7 +18,7 @@ from torsor.mechanism import Coordinate, Coupling, CutJoint, Joint, Mechanism, M
 from torsor.mechanism.flexible import Modes
 from torsor.spatial import inverse_pose, make_pose, move_pseudo_inertia, pseudo_inertia, rotational_inertia
 
-Numbers = Any  # an array, or SX if some of its numbers are inputs (see ``imposed``)
+Numbers = Any  # an array, or SX if some of its entries are inputs (see ``imposed``)
 
 # Entries below this fraction of their neighbours are rounding errors from products of rotations.
 ROUNDING = 4e-15
@@ -26,7 +26,7 @@ ROUNDING = 4e-15
 
 @dataclass(frozen=True, eq=False)
 class Rotor:
-    """A rotor on a body: angular momentum ``h`` (3) per unit rate of ``v``; flexible modes add linear ``b`` (3)."""
+    """A rotor on a body: momentum per unit rate of ``v``, angular ``h`` (3) and, for modes, linear ``b`` (3)."""
 
     v: int
     h: Numbers
@@ -34,14 +34,14 @@ class Rotor:
 
     @property
     def momentum(self) -> tuple[ca.SX, ca.SX]:
-        """(angular, linear) momentum (3 x 1 each) for a unit rate."""
+        """Return the (angular, linear) momentum (3 x 1 each) for a unit rate."""
         h, b = (ca.densify(ca.SX(np.zeros(3) if item is None else item)) for item in (self.h, self.b))
         return h, b
 
 
 @dataclass(frozen=True, eq=False)
 class Passive:
-    """The force K(x) x + D x' + Fs sign(x') along x = offset + sum of c q; ``q`` and ``v`` are indices of q and q'.
+    """A force K(x) x + D x' + Fs sign(x') along x = offset + sum of c q; ``q`` and ``v`` are the indices of q and q'.
 
     ``model`` is the text of an additional friction force, a function of x'.
     """
@@ -66,7 +66,7 @@ class Cut(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """A coupling: the sum of c[0] q[i] + c[1] q[i]^2 + ... over ``terms`` (i, j, c) is ``offset``; q[i]' is v[j]."""
+    """A coupling: the sum of c[0] q[i] + c[1] q[i]^2 + ... over ``terms`` (i, j, c) equals ``offset``; q[i]' = v[j]."""
 
     terms: tuple[tuple[int, int, tuple[float, ...]], ...]
     offset: float
@@ -74,7 +74,7 @@ class Relation(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A link in its joint frame: ``T`` is the pose in the parent's frame at rest, ``P`` the pseudo-inertia (4 x 4)."""
+    """A link in its joint frame: ``T`` is its pose in the parent at zero position, ``P`` its pseudo-inertia (4 x 4)."""
 
     parent: int
     joint: Joint
@@ -83,13 +83,13 @@ class Body:
     T: Numbers
     P: Numbers
     link: Numbers  # pose of the user's link frame in the body's frame
-    turn: float = 0.0  # angle of the joint that T does not include
+    turn: float = 0.0  # joint angle that T does not include
     rotors: tuple[Rotor, ...] = ()
-    modal: tuple[Modal, ...] = ()  # of the flexible links that are clamped to it
-    shapes: tuple[Shape, ...] = ()  # the same at positions q, see ``at``
+    modal: tuple[Modal, ...] = ()  # inertia of the flexible links that are clamped to the body
+    shapes: tuple[Shape, ...] = ()  # their inertia at positions q, see ``at``
 
     def at(self, q: ca.SX) -> "Body":
-        """Return the body with its inertia at the positions q, which varies if it has flexible links."""
+        """Return the body with its inertia at positions q, on which the inertia depends if it has flexible links."""
         if not self.modal:
             return self
         shapes = tuple(item.at(q[item.q]) for item in self.modal)
@@ -131,12 +131,12 @@ class Body:
         return v[self.v] if self.joint.ratio == 1 else self.joint.ratio * v[self.v]
 
     def spin(self, rates: ca.SX) -> ca.SX:
-        """Return the spin momentum (3 x 1) of the rotors on this body, without modes, at the rates (nv x 1)."""
+        """Return the spin momentum (3 x 1) of the rotors on the body, without modes, at ``rates`` (nv x 1)."""
         spinning = (rotor for rotor in self.rotors if rotor.b is None)
         return sum((rotor.momentum[0] * rates[rotor.v] for rotor in spinning), start=ca.SX.zeros(3, 1))
 
     def momenta(self, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return the (angular, linear) momentum (3 x 1 each) of the rotors and modes at the rates of coordinates."""
+        """Return the (angular, linear) momentum (3 x 1 each) of the rotors and modes at ``rates`` (nv x 1)."""
         angular, linear = ca.SX.zeros(3, 1), ca.SX.zeros(3, 1)
         for rotor in self.rotors:
             h, b = rotor.momentum
@@ -148,7 +148,7 @@ class Body:
 class Tree:
     """Bodies, parents before children, with the numbers of coordinates and gravity (m/s^2, in base axes).
 
-    ``armature`` (nv) is the inertia that the spin of rotors adds to each coordinate. Motor coordinates are last.
+    ``armature`` (nv) is the inertia that rotor spin adds to each coordinate. Motor coordinates are last.
     """
 
     bodies: tuple[Body, ...]
@@ -158,7 +158,7 @@ class Tree:
     armature: Numbers
     passives: tuple[Passive, ...]
     closures: tuple[Cut | Relation, ...] = ()
-    coupled: tuple[tuple[int, int, float], ...] = ()  # inertia (i, j, m), i < j, between coordinates: modal masses
+    coupled: tuple[tuple[int, int, float], ...] = ()  # modal masses (i, j, m), i < j, between coordinates
 
     def armature_times(self, a: ca.SX) -> ca.SX:
         """Return the forces (nv x 1) that accelerate the armature and the modal masses of flexible links."""
@@ -202,7 +202,7 @@ class Tree:
 
     @property
     def bends(self) -> bool:
-        """Whether a link has assumed modes: the inertia of its body then depends on q."""
+        """Whether a link has assumed modes, so that the inertia of its body depends on q."""
         return any(body.modal for body in self.bodies)
 
     @property
@@ -219,7 +219,7 @@ class Tree:
 
 
 def _motor_rates(mechanism: Mechanism) -> Iterator[tuple[Joint, Motor, int, float]]:
-    """Yield each joint with a motor, the motor, its index in v and the speed of the rotor for a unit rate."""
+    """Yield each joint with a motor, the motor, its index in v, and its rotor speed for a unit rate."""
     for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
         if joint.motor is not None and joint.is_elastic:
             yield joint, joint.motor, mechanism.motor_coordinates[joint.name].v.start, joint.motor.ratio
@@ -237,7 +237,7 @@ def _rotors(mechanism: Mechanism) -> dict[str, list[Rotor]]:
 
 
 def _modal(mechanism: Mechanism) -> dict[str, list[Modal]]:
-    """Return the flexible links by the link that they are clamped to, in its joint frame."""
+    """Return the flexible links by the link to which they are clamped, in its joint frame."""
     modal: dict[str, list[Modal]] = defaultdict(list)
     frames = {link.name: joint.frame for link, joint in zip(mechanism.links, mechanism.joints, strict=True)}
     for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
@@ -279,10 +279,10 @@ def _passives(mechanism: Mechanism) -> Iterator[Passive]:
 
 
 def _elasticity(joint: Joint, at: Coordinate) -> Iterator[Passive]:
-    """Yield the springs and dampers of a flexible link: together they have its stiffness and damping matrices.
+    """Yield springs and dampers that together have the stiffness and damping matrices of a flexible link.
 
-    The entry K of two coordinates is a spring along their sum; its contribution to the diagonal is subtracted there, so
-    a spring of one coordinate may have a negative stiffness.
+    An off-diagonal entry K is a spring along the sum of two coordinates. Its contribution to the diagonal is subtracted
+    there, so the spring of a single coordinate may have a negative stiffness.
     """
     flexible: Any = joint.flexible
     for name, matrix in (("stiffness", flexible.stiffness_matrix), ("damping", flexible.damping_matrix)):
@@ -308,7 +308,7 @@ def _transmission(joint: Joint, at: Coordinate, motor_at: Coordinate) -> Passive
 
 
 def spring_along(mechanism: Mechanism, index: int) -> Passive:
-    """Return the spring of a joint, or else the one between it and its motor."""
+    """Return the spring of a joint, or the spring between the joint and its motor."""
     joint, at = mechanism.joints[index], mechanism.coordinates[index]
     if joint.spring is not None:
         return _spring(joint, at)

@@ -44,7 +44,7 @@ _MAX_OUTPUT_SHOWN = 600  # compiler output in an error, characters
 
 
 def library_path(identifier: str, fmi: int, where: str) -> str:
-    """Return the library path for this machine in an FMU. FMI 2 does not distinguish processors in linux64."""
+    """Return the library path for this machine in an FMU. In FMI 2, linux64 covers all processors."""
     system, machine = _SYSTEMS.get(sys.platform), _MACHINES.get(platform.machine().lower())
     if system is None or machine is None:
         message = f"FMI does not define a platform name for {sys.platform} on {platform.machine()}"
@@ -71,7 +71,7 @@ def compiler(where: str) -> list[str]:
 
 
 def build_library(program: Sequence[str], folder: Path, texts: Mapping[str, str], where: str) -> bytes:
-    """Return the shared library built from C sources in a folder; ``program`` is the compiler."""
+    """Build a shared library from C sources in a folder with the compiler ``program``, and return its content."""
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="ascii", newline="\n")
     library = folder / "library"
@@ -211,7 +211,7 @@ _LOOPS = f"""<p>Co-simulation closes the loops after each step. In model exchang
 
 
 def _text(text: str) -> str:
-    """Return the text with each character that XML does not allow replaced by a question mark."""
+    """Return the text, in which a question mark replaces each character that XML does not allow."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
@@ -305,9 +305,9 @@ def fmi(
     Inputs are the forces ``tau`` (N m, N). Outputs are the states q and v and the accelerations a. With ``inverse``, q,
     v and a are inputs and tau is the output. ``names`` adds outputs: "joint_wrenches:LINK", "pose:PLACE",
     "velocity:PLACE", "acceleration:PLACE", "center_of_mass", "kinetic_energy", "potential_energy". ``parameters`` are
-    tunable robot parameters, as in ``robot.parametric``. ``external`` names the links with an input wrench. ``q0``
-    (nq,) and ``v0`` (nv,) are the start values, by default the same as for ``simulate``. Co-simulation uses equal RK4
-    steps of at most ``step`` (s), as in ``simulate``; ``step`` is also a parameter.
+    tunable robot parameters, as in ``robot.parametric``. ``external`` contains the links whose external wrenches are
+    inputs. ``q0`` (nq,) and ``v0`` (nv,) are the start values, with the defaults of ``simulate``. Co-simulation uses
+    equal RK4 steps of at most ``step`` (s), as in ``simulate``; ``step`` is also a parameter.
 
     ``version`` is the FMI version, 3 or 2. The file contains the C sources and, unless ``binary`` is False, a library
     for this machine, which requires a C compiler. Directional derivatives are exact. With ``overwrite=False``, an

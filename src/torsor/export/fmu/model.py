@@ -27,10 +27,10 @@ from torsor.simulation.dynamics import position_rate
 
 # Robots with closed loops in an FMU: accelerations, reactions, and projection on the closed loops after a step.
 #
-# The equations are those of ``simulate``: Lagrange multipliers of independent equations of closure, and the projection
-# of the state at the end of each step of co-simulation (``dynamics/loops/constrained.py``). The equations are chosen
-# once, at the state in the file. In model exchange, where the importer integrates, the rate ``closing`` reduces errors
-# of closure (Baumgarte).
+# The equations are those of ``simulate``: Lagrange multipliers of independent closure equations and, in co-simulation,
+# a projection of the state at the end of each step (``dynamics/loops/constrained.py``). The equations are selected
+# once, for the start state in the file. In model exchange, where the importer integrates, closure errors decay at the
+# rate ``closing`` (Baumgarte stabilisation).
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Loops:
         return joint_wrenches(tree, q, v, given["a"], loads)
 
     def closed(self, given: Mapping[str, ca.SX], q: ca.SX, v: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return the nearest closed state (nq + nv) at the end (q, v) of a step, and the margin of the equations."""
+        """Return the closed state (nq + nv) nearest to the end (q, v) of a step, and the margin of the equations."""
         q, v, margin = constrained.projected_end(self._tree(given), given["q"], q, v, self.choice)
         return ca.vertcat(q, v), margin
 
@@ -91,7 +91,7 @@ class Model:
         return Loops(self.robot, self.settings) if self.robot.loops else None
 
     def first(self, *kinds: str) -> int:
-        """Return the first value reference of these kinds, excluding the step; one past the end if there is none."""
+        """Return the first value reference of these kinds, excluding the step, or one past the end if there is none."""
         at = (k for k, each in enumerate(self.variables) if each.kind in kinds and each.name != STEP)
         return next(at, len(self.variables))
 
@@ -109,8 +109,8 @@ class Model:
     def functions(self) -> dict[str, ca.Function]:
         """The C functions: rates(x), outputs(x, rates), tangent(x, d_x), adjoint(x, bar_z) and the charts of q.
 
-        For closed loops there is also closed(x, end): the end state of a step from x, projected onto the closed
-        loops, and a margin.
+        For closed loops, there is also closed(x, end), which returns the end state of a step from x, projected onto
+        the closed loops, and a margin.
         """
         x = ca.SX.sym("x", self.z - self.x)
         rates, functions = self._rates(x), dict[str, ca.Function]()

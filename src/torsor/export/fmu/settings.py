@@ -1,4 +1,4 @@
-"""FMU settings, which are checked before anything is computed."""
+"""Settings of an FMU, which are checked before anything is computed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _XYZ = ("x", "y", "z")
 
 
 class Quantity(NamedTuple):
-    """A quantity: names and units of its components; ``at`` is "link", "place" (a link or frame) or empty."""
+    """A quantity with the names and units of its components. ``at`` is "link", "place" (a link or frame) or empty."""
 
     at: str
     components: tuple[str, ...]
@@ -51,7 +51,7 @@ QUANTITIES = {
 
 
 class Chosen(NamedTuple):
-    """A selected quantity, at a link or frame if it needs one."""
+    """A selected quantity and, if it needs one, its link or frame."""
 
     name: str
     place: str
@@ -71,7 +71,7 @@ class Chosen(NamedTuple):
 
 
 def chosen(mechanism: Mechanism, names: Sequence[str]) -> list[Chosen]:
-    """Return the named quantities, such as "pose:hand"; "joint_wrenches" alone selects all links."""
+    """Return the named quantities, such as "pose:hand". "joint_wrenches" without a link selects all links."""
     quantities: list[Chosen] = []
     for output in several(names):
         name, colon, place = output.partition(":") if isinstance(output, str) else ("", "", "")
@@ -103,8 +103,8 @@ MIN_STEP = 1e-9
 class Settings:
     """The settings of an FMU; see ``torsor.export.fmi``.
 
-    ``outputs`` are the quantities other than q, v, a and tau. ``free`` are the parameters, and ``paths`` are their
-    names. ``external`` contains the indices of links with an input wrench.
+    ``outputs`` contains the quantities other than q, v, a and tau. ``free`` contains the parameters, and ``paths``
+    their names. ``external`` contains the indices of the links whose external wrench is an input.
     """
 
     outputs: tuple[Chosen, ...]

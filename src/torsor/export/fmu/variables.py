@@ -88,12 +88,12 @@ class Variable:
 
     @property
     def initial(self) -> str | None:
-        """The ``initial`` attribute (how the initial value is determined), if the standard requires it."""
+        """The attribute ``initial``, which states how the initial value is determined, if the standard requires it."""
         return {"parameter": "exact", "state": "exact", "rate": "calculated", "output": "calculated"}.get(self.kind)
 
 
 def structured(*parts: str) -> str:
-    """Return a structured name; parts that are not identifiers are quoted, with control characters as {number}."""
+    """Return a structured name. Parts that are not identifiers are quoted, and control characters become {number}."""
 
     def quoted(part: str) -> str:
         return "'" + "".join(_ESCAPES.get(c, c) if c.isprintable() else f"{{{ord(c)}}}" for c in part) + "'"

@@ -1,1 +1,1 @@
-"""Surfaces as triangles: simple shapes, and mesh files with their colours, for viewers and collision shapes."""
+"""Triangle surfaces of simple shapes and of mesh files with colours, for viewers and collision shapes."""

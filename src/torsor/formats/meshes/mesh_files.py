@@ -1,4 +1,4 @@
-"""Mesh files as triangles (trimesh, extra ``view``). Files may be malicious: no referenced file is opened."""
+"""Mesh files as triangles (trimesh, extra ``view``). Files may be malicious, so no referenced file is opened."""
 
 import json
 import os
@@ -23,8 +23,8 @@ from torsor.formats.meshes.triangles import Triangles, fans, joined
 def read_vtp(path: Path) -> Triangles:
     """Return the polygons of a .vtp file as triangles, in the units of the file (m in OpenSim).
 
-    Polygons with more than three corners are split into fans from their first corner. ValueError is raised for strips,
-    lines, arrays that are not ASCII, and other files.
+    Polygons with more than three corners are split into fans from their first corner. Strips, lines, arrays that are
+    not ASCII, and other files raise ValueError.
     """
     root = ET.fromstring(path.read_bytes())
     pieces = root.findall("PolyData/Piece")
@@ -41,7 +41,7 @@ def read_vtp(path: Path) -> Triangles:
 
 
 def _numbers(piece: ET.Element, group: str, name: str | None = None) -> NDArray[np.float64]:
-    """Return the numbers of an array of a group, or of the first one without a name; none if it is missing."""
+    """Return the numbers of a named array in a group, or of the first array; none if it is missing."""
     arrays = piece.findall(f"{group}/DataArray")
     result = next((array for array in arrays if name in (None, array.get("Name"))), None)
     if result is None:
@@ -55,7 +55,7 @@ _MIN_VERTICES = 4  # vertices: MuJoCo rejects fewer
 
 
 def obj_content(surface: Triangles) -> bytes:
-    """Return the bytes of an .obj file in single precision (nine digits); a single triangle gets a fourth vertex."""
+    """Return the bytes of an .obj file in single precision (nine digits). A single triangle gets a fourth vertex."""
     corners = surface.vertices.tolist()
     corners += corners[:1] * (_MIN_VERTICES - len(corners))
     vertices = "".join(f"v {x:.9g} {y:.9g} {z:.9g}\n" for x, y, z in corners)
@@ -78,13 +78,13 @@ class Painted(NamedTuple):
 
 
 class Materials:
-    """The files that a mesh in a folder may refer to: its own materials (.mtl), without their textures."""
+    """The files that a mesh in a folder may refer to: materials (.mtl) in the same folder, without textures."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
 
     def __getitem__(self, name: str) -> bytes:
-        """Return names and colours of a material file; any other file raises FileNotFoundError."""
+        """Return names and colours of a material file. Any other file raises FileNotFoundError."""
         path = (self.folder / name.strip()).resolve()
         if path.suffix.lower() != ".mtl" or path.parent != self.folder or not path.is_file():
             raise FileNotFoundError(name)
@@ -95,7 +95,7 @@ class Materials:
 
 
 def plain_materials(text: str) -> str:
-    """Return the names and diffuse colours of the materials in an .mtl text, with the opacity as the fourth number."""
+    """Return the names and diffuse colours (with opacity) of the materials in an .mtl text."""
     result = dict[str, dict[str, list[str]]]()
     material = dict[str, list[str]]()
     for line in text.splitlines():
@@ -109,7 +109,7 @@ def plain_materials(text: str) -> str:
 
 
 def without_textures(data: bytes) -> bytes:
-    """Return a .glb file whose materials have only colours; its images are not decoded."""
+    """Return a .glb file whose materials have only colours, without decoding its images."""
     length = int.from_bytes(data[12:16], "little")
     header = json.loads(data[20 : 20 + length])
     for name in ("images", "textures", "samplers"):
@@ -124,7 +124,7 @@ def without_textures(data: bytes) -> bytes:
 
 
 def painted(surface: Triangles, look: Any) -> list[Painted]:
-    """Return a surface split by colour, from the ``visual`` of a trimesh mesh; None if it has no colours."""
+    """Return a surface split by colour, from the ``visual`` of a trimesh mesh, or None if it has no colours."""
     if getattr(look, "kind", None) in ("vertex", "face"):
         colors = np.asarray(look.face_colors, dtype=float) / 255
         if colors.shape == (len(surface.faces), 4):
@@ -157,7 +157,7 @@ def _material_color(look: Any) -> Color | None:
 
 
 def _few(colors: Array) -> tuple[Array, NDArray[np.int64]]:
-    """Return a limited number of colours (k, 4) and the index of each of many (m, 4); similar ones are averaged."""
+    """Reduce colours (m, 4) to a limited number (k, 4) by averaging similar ones; return them and the index of each."""
     for levels in LEVELS:
         _, indices = np.unique(np.minimum((colors * levels).astype(int), levels - 1), axis=0, return_inverse=True)
         indices = indices.reshape(-1)
@@ -167,7 +167,7 @@ def _few(colors: Array) -> tuple[Array, NDArray[np.int64]]:
     return np.stack([np.bincount(indices, column) for column in colors.T], axis=-1) / sizes[:, None], indices
 
 
-# The folders in which meshes of a robot file may be: an untrusted file must not refer to arbitrary files.
+# The folders from which a robot file may load meshes: an untrusted file must not refer to arbitrary files.
 GROUPED = ("urdf", "robots", "robot", "xacro", "mjcf", "xml", "model", "models", "description")
 """Usual names of the description folder inside its package: meshes are next to it, in ``../meshes``."""
 MARKS = "package.xml", "model.config"  # of a ROS package and of a Gazebo model
@@ -177,7 +177,7 @@ SEARCH_VARIABLES = "TORSOR_PATH", "ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "GZ_S
 
 
 def own_folders(path: Path) -> tuple[str, ...]:
-    """Return the folders whose meshes a description may use: its own or, if it is in one, its package.
+    """Return the folders whose meshes a description may use: its own folder or, if it is in a package, the package.
 
     If the description is a symbolic link (as in install folders of ROS), the folders of its target are included.
     """
@@ -198,13 +198,13 @@ def is_package(folder: Path) -> bool:
 
 
 def is_inside(path: Path, folders: tuple[str, ...]) -> bool:
-    """Return whether a file is in one of the folders or in one that the user allows, after resolving symbolic links."""
+    """Return whether a file (after resolving symbolic links) is in one of the folders or in one allowed by the user."""
     listed = (os.environ.get(name, "").split(os.pathsep) for name in (*SEARCH_VARIABLES, ALLOWED))
     allowed, real = (name for names in listed for name in names if name), path.resolve()
     return any(real.is_relative_to(Path(folder).resolve()) for folder in (*folders, *allowed))
 
 
-# USD files: stages, opened only from files next to them, and their surfaces.
+# USD files: stages, which may be composed only of files in allowed folders, and their surfaces.
 #
 # A surface in a stage is named like a file: ``robot.usda#/arm/upper/visuals/shell``.
 
@@ -214,7 +214,7 @@ _BINARY = (b"PXR-USDC", b"PK")  # magic bytes of binary stages and archives
 
 
 def import_usd(where: str) -> Any:
-    """Return the package ``pxr`` with the modules in use; if it is missing, the ImportError names the extra."""
+    """Return the package ``pxr`` with the modules in use. If it is missing, the ImportError names the extra."""
     try:
         import pxr
         from pxr import Ar, Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade, Vt  # noqa: F401  # pxr.Usd and so on
@@ -233,9 +233,9 @@ def split_prim(path: Path) -> tuple[Path, str]:
 
 
 def open_stage(pxr: Any, path: Path, search: tuple[str, ...] = ()) -> Any:
-    """Return the stage in a file; references, payloads and sublayers must be files in the robot's folder.
+    """Return the stage in a file. References, payloads and sublayers must be files in the robot's folder.
 
-    Names that do not begin with ``./`` or ``../`` are also looked up in the folders ``search``.
+    Names that do not begin with ``./`` or ``../`` are also searched for in the folders ``search``.
     """
     content = read_limited(path, MAX_USD_BYTES)
     if not content:
@@ -276,7 +276,7 @@ def _line(error: object) -> str:
 
 
 def _check_files(pxr: Any, layer: Any, folders: tuple[str, ...], seen: set[str], path: Path) -> None:
-    """Raise ModelError if a layer is composed with anything but files in these folders; ``seen`` ends cycles."""
+    """Raise ModelError if a layer is composed of anything but files in these folders. ``seen`` breaks cycles."""
     for asset in filter(None, layer.GetCompositionAssetDependencies()):  # an empty one is the layer itself
         result = layer.ComputeAbsolutePath(asset)
         result = str(pxr.Ar.GetResolver().Resolve(result)) or result
@@ -295,8 +295,8 @@ def _check_files(pxr: Any, layer: Any, folders: tuple[str, ...], seen: set[str],
 def read_surface(path: Path, prim: str, folders: tuple[str, ...] = ()) -> list[Painted]:
     """Return the surface of a Mesh prim by colour, in the units and axes of the prim.
 
-    The colours are those of its faces. If the mesh has a single colour, the colour is None here, because the visual
-    stores it. ``folders`` are searched for files that the stage refers to.
+    The colours are those of the faces. For a mesh with a single colour, the colour is None, because the visual stores
+    it. ``folders`` are searched for files that the stage refers to.
     """
     where = f"mesh {path.name}#{prim}"
     if not path.is_file():
@@ -346,11 +346,11 @@ MAX_TRIANGLES = 2_000_000  # triangles of a mesh
 def read_painted(path: str | Path, folders: tuple[str, ...] | None = None) -> tuple[Painted, ...]:
     """Return the triangles of a mesh file (.stl, .obj, .dae, .ply, .glb, .vtp) by colour, in the units of the file.
 
-    ``robot.usda#/arm/shell`` is a mesh in a USD stage. Colours are taken from materials (.dae, .glb, .obj with its .mtl
+    ``robot.usda#/arm/shell`` is a mesh in a USD stage. Colours are taken from materials (.dae, .glb, .obj with an .mtl
     file in the same folder), vertices and faces. Textures and other files that the mesh refers to are not opened.
 
-    ModelError is raised for other file types, devices, files above 256 MiB, files without triangles, and files outside
-    ``folders`` and the folders that the environment allows (ROS_PACKAGE_PATH, TORSOR_MESHES). None allows all folders.
+    Other file types, devices, files above 256 MiB, files without triangles, and files outside ``folders`` and the
+    folders that the environment allows (ROS_PACKAGE_PATH, TORSOR_MESHES) raise ModelError. None allows all folders.
     """
     real, prim = split_prim(Path(path))
     if folders is not None and not is_inside(real, folders):
@@ -368,7 +368,7 @@ def read_mesh(path: str | Path, folders: tuple[str, ...] | None = None) -> Trian
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
-    """Return the time and size of a file, by which changes are detected; None if there is no file."""
+    """Return the time and size of a file, which are used to detect changes, or None if there is no file."""
     try:
         result = path.stat()
     except (OSError, ValueError):

@@ -11,7 +11,7 @@ AROUND = 24  # corners of a circle
 
 
 class Triangles(NamedTuple):
-    """A surface: ``vertices`` (n, 3) in m; ``faces`` (m, 3) of three indices, counterclockwise seen from outside.
+    """A surface with ``vertices`` (n, 3) in m and ``faces`` (m, 3) of indices, counterclockwise seen from outside.
 
     Example:
         >>> box([1.0, 2.0, 3.0]).vertices.shape, sphere(1.0).at(np.eye(4)).faces.shape[1], box([1.0, 2.0, 3.0]).area
@@ -32,7 +32,7 @@ class Triangles(NamedTuple):
         return float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum()) / 2
 
     def scaled(self, factors: ArrayLike) -> "Triangles":
-        """Return the surface scaled along the axes; a mirrored surface keeps its orientation."""
+        """Return the surface scaled along the axes. The orientation of faces is kept if the surface is mirrored."""
         scale = np.broadcast_to(np.asarray(factors, dtype=float), (3,))
         return Triangles(self.vertices * scale, self.faces if np.prod(scale) > 0 else self.faces[:, ::-1])
 
@@ -47,8 +47,8 @@ def joined(surfaces: list[Triangles]) -> Triangles:
 def fans(corners: NDArray[np.int64], counts: NDArray[np.int64], points: int) -> NDArray[np.int64]:
     """Return the triangles (m, 3) of polygons, each a fan from its first corner.
 
-    ``corners`` are the indices of all polygons into ``points`` points, ``counts`` the number of corners of each
-    polygon. ValueError is raised if they are inconsistent.
+    ``corners`` contains the indices of the corners of all polygons among ``points`` points, and ``counts`` contains the
+    number of corners of each polygon. Inconsistent values raise ValueError.
     """
     inside = not corners.size or (corners.min() >= 0 and corners.max() < points)
     if not inside or (counts < 0).any() or counts.sum() != corners.size:
@@ -60,7 +60,7 @@ def fans(corners: NDArray[np.int64], counts: NDArray[np.int64], points: int) -> 
 
 
 def box(sizes: ArrayLike) -> Triangles:
-    """Return a box about the origin with edges ``sizes`` (3,) in m; corners are not shared, so edges are sharp."""
+    """Return a box about the origin with edges ``sizes`` (3,) in m. Corners are not shared, so edges are sharp."""
     square = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
     sides = []
     for axis in range(3):
@@ -71,7 +71,7 @@ def box(sizes: ArrayLike) -> Triangles:
 
 
 def turned(profile: ArrayLike, around: int = AROUND) -> Triangles:
-    """Return the surface of revolution of (radius, z) points (n, 2), bottom to top; a circle has ``around`` corners."""
+    """Return the surface of revolution of (radius, z) points (n, 2), bottom to top; circles have ``around`` corners."""
     points = np.asarray(profile, dtype=float)
     angles = 2 * np.pi * np.arange(around) / around
     rings = points[:, None, :1] * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
@@ -119,6 +119,6 @@ def capsule(radius: float, length: float) -> Triangles:
 
 
 def arrow(length: float, radius: float) -> Triangles:
-    """Return an arrow from the origin along z; its head is a cone of up to a third of its length."""
+    """Return an arrow from the origin along z. Its head is a cone of at most a third of its length."""
     neck = length - min(length / 3, 6 * radius)
     return turned([(0.0, 0.0), (radius, 0.0), (radius, neck), (2.5 * radius, neck), (0.0, length)])

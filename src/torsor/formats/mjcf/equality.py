@@ -1,7 +1,7 @@
-"""MJCF equality constraints: read as loops and couplings, and written from these and from followers.
+"""MJCF equality constraints, which are read as loops and couplings, and written for these and for followers.
 
-They are soft in MuJoCo and exact here. The compiled model contains the quantities that MuJoCo computes in the
-reference pose (``qpos0``): the anchor on the second body, and the relative pose of a weld.
+The constraints are soft in MuJoCo and exact here. The compiled model contains the quantities that MuJoCo computes in
+the reference pose (``qpos0``): the anchor on the second body, and the relative pose of a weld.
 """
 
 import xml.etree.ElementTree as ET
@@ -61,7 +61,7 @@ def read_loop(
 def write_equalities(
     root: ET.Element, bodies: dict[str, ET.Element], mechanism: Mechanism, joints: Sequence[Joint], source: str
 ) -> None:
-    """Add <equality> for loops, couplings and followers among ``joints``, with sites in the ``bodies`` at loop ends."""
+    """Add <equality> for loops, couplings and followers among ``joints``, and sites at loop ends in the ``bodies``."""
     followers = [joint for joint in joints if joint.follows]
     if not (followers or mechanism.loops):
         return
@@ -94,7 +94,7 @@ def write_equalities(
 
 
 def _write_coupling(equality: ET.Element, coupling: Coupling, source: str) -> None:
-    """Add y = c0 + c1 x + ... + c4 x^4; y is the first coordinate without higher powers."""
+    """Add y = c0 + c1 x + ... + c4 x^4, where y is the first coordinate without higher powers."""
     single = [name for name, c in coupling.coefficients.items() if isinstance(c, float)]
     if len(coupling.coefficients) > 2 or not single:
         result = f"coupling {coupling.name!r} has {len(coupling.coefficients)} coordinates"

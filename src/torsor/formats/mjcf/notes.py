@@ -31,7 +31,7 @@ _MAX_DISTANCE = 1e6  # m, distance of a link from its body beyond which digits a
 
 
 class Note(NamedTuple):
-    """The base if it is not ``world``, links that are not bodies (by joint), and meshes with their bodies."""
+    """The base if it is not ``world``, links that are not bodies (by joint), and meshes (with their bodies)."""
 
     base: str = ""
     links: Mapping[str, tuple[str, Array]] = MappingProxyType({})

@@ -1,6 +1,6 @@
-"""Reading MJCF with MuJoCo's own compiler, so that defaults, includes and inferred inertias have MuJoCo's meaning.
+"""Reading MJCF with MuJoCo's compiler, so that defaults, includes and inferred inertias have MuJoCo's meaning.
 
-The compiled model is converted. Its numbers are final: SI units, radians, body frames relative to their parents.
+The compiled model, with SI units, radians and body frames relative to their parents, is then converted.
 """
 
 import os
@@ -42,7 +42,7 @@ def pose_of(position: ArrayLike, wxyz: ArrayLike) -> Array:
     return make_pose(from_quaternion(np.roll(wxyz, -1)), position)
 
 
-# MuJoCo's compiler without data that a mechanism does not need: only meshes that affect a number are read.
+# MuJoCo's compiler is used without data that a mechanism does not need: only meshes that affect a number are read.
 #
 # Reading meshes takes most of the time and memory of compiling. A mesh is needed if it determines an inertia or the
 # size of a fitted shape. Every other mesh becomes an octahedron, so that meshes may be missing. Textures are not read.
@@ -55,9 +55,9 @@ _FACES = np.array([[0, 1, 2], [5, 1, 0], [2, 4, 0], [0, 4, 5], [2, 1, 3], [3, 1,
 
 
 def compile_mjcf(path: Path) -> tuple[Any, Any, Mapping[str, str]]:
-    """Return the module ``mujoco``, the compiled model of a file, and the files of the skipped meshes, by mesh.
+    """Return the module ``mujoco``, the compiled model of a file, and the files of the skipped meshes by mesh name.
 
-    Meshes on which no number depends are replaced by an octahedron.
+    Meshes that affect no number are replaced by octahedra.
     """
     try:
         import mujoco
@@ -85,10 +85,10 @@ def compile_mjcf(path: Path) -> tuple[Any, Any, Mapping[str, str]]:
 
 @contextmanager
 def _warnings_of(mujoco: Any, path: Path) -> Iterator[None]:
-    """Issue MuJoCo's warnings as ModelWarnings; otherwise it writes them to MUJOCO_LOG.TXT in the working folder.
+    """Issue MuJoCo's warnings as ModelWarnings. By default, MuJoCo writes them to MUJOCO_LOG.TXT in the working folder.
 
-    Warnings that end with a time are from its simulation, such as a nearly singular mass matrix. They and those about
-    flexible bodies are irrelevant here and omitted.
+    Warnings that end with a time come from its simulation, such as that about a nearly singular mass matrix. These and
+    warnings about flexible bodies are irrelevant here and are omitted.
     """
     said: list[str] = []
     before = mujoco.get_mju_user_warning()
@@ -105,7 +105,7 @@ def _warnings_of(mujoco: Any, path: Path) -> Iterator[None]:
 
 
 def _without_meshes(mujoco: Any, spec: Any) -> dict[str, str]:
-    """Replace the meshes that determine no number, and return their files by name."""
+    """Replace the meshes that affect no number, and return their files by name."""
     needed = {geom.meshname for geom in spec.geoms if geom.meshname and _needs_mesh(mujoco, spec, geom)}
     needed |= {mesh for skin in spec.skins for mesh in [getattr(skin, "meshname", "")] if mesh}
     files = {}
@@ -148,7 +148,7 @@ def _file(spec: Any, mesh: Any) -> str:
 
 
 def _without_textures(mujoco: Any, spec: Any) -> None:
-    """Replace textures with one pixel: a mechanism has only the colours of materials."""
+    """Replace textures with one pixel, because a mechanism stores only the colours of materials."""
     taken = {texture.name for texture in spec.textures}
     for texture in spec.textures:
         # Only a skybox may have no name; a texture of a file has the name of the file.
@@ -218,7 +218,7 @@ def _single(kinds: Array) -> Any:
 
 
 class _Reader:
-    """The state of converting one compiled model: its arrays and the names of its parts."""
+    """Converter of one compiled model, with its arrays and the names of its parts."""
 
     def __init__(self, path: Path, strict: bool, floating: bool):
         self.path, self.strict, self.floating = path, strict, floating
@@ -263,7 +263,7 @@ class _Reader:
         return body if alone and still and at_origin else 0
 
     def _is_disabled(self, *features: str) -> bool:
-        """Return whether <flag> disables one of these features; not every MuJoCo version has all of them."""
+        """Return whether <flag> disables one of these features. Not every MuJoCo version has all of them."""
         bits = (int(getattr(self.mujoco.mjtDisableBit, f"mjDSBL_{feature}", 0)) for feature in features)
         return any(bit & self.model.opt.disableflags for bit in bits)
 
@@ -292,7 +292,7 @@ class _Reader:
         return float(min(limits))
 
     def _force_limit(self, a: int) -> float:
-        """Return the largest absolute force of an actuator; a motor's force is proportional to its control."""
+        """Return the largest absolute force of an actuator. The force of a motor is proportional to its control."""
         m = self.model
         limits = [np.abs(m.actuator_forcerange[a]).max()] if m.actuator_forcelimited[a] else [np.inf]
         is_motor = (m.actuator_gaintype[a], m.actuator_biastype[a], m.actuator_dyntype[a]) == _MOTOR
@@ -317,7 +317,7 @@ class _Reader:
         return frames, loops, unsupported
 
     def actuated_joints(self) -> list[str]:
-        """Return the names of joints with one degree of freedom that have an actuator, also by a fixed tendon."""
+        """Return the names of joints with one degree of freedom that have an actuator, directly or by fixed tendon."""
         m, pulled = self.model, set[int]()
         for tendon in m.actuator_trnid[m.actuator_trntype == _ON_TENDON, 0]:
             parts = slice(start := int(m.tendon_adr[tendon]), start + int(m.tendon_num[tendon]))
@@ -336,7 +336,7 @@ class _Reader:
         return result
 
     def _positions(self, qpos: Array) -> dict[str, float]:
-        """Return positions by name; quaternions are (w, x, y, z) in MuJoCo."""
+        """Return positions by name, with quaternions converted from MuJoCo's order (w, x, y, z)."""
         m, result = self.model, dict[str, float]()
         for joint, kind, start in zip(self.joints, m.jnt_type, m.jnt_qposadr, strict=True):
             many = {_FREE: (7, _XYZ + _WXYZ), _BALL: (4, _WXYZ)}.get(int(kind))
@@ -376,12 +376,12 @@ class _Reader:
         return left_out_error(lines, self.path.name, self.strict) if lines else None
 
     def _nonzero(self, *names: str) -> Any:
-        """Return a mask of the rows of these arrays that are not all zero; not every version has all arrays."""
+        """Return a mask of the rows of these arrays that are not all zero. Not every MuJoCo version has all arrays."""
         masks = [np.asarray(getattr(self.model, name)) != 0 for name in names if hasattr(self.model, name)]
         return np.any([mask if mask.ndim == 1 else mask.any(axis=1) for mask in masks], axis=0)
 
     def parts(self) -> tuple[list[Link], list[Joint]]:
-        """Return the links and joints; a floating base has a free joint to the one body welded to the world."""
+        """Return the links and joints. A floating base has a free joint to the only body welded to the world."""
         m, joint_names, link_names = self.model, set(self.joints), set(self.bodies)
         floating_body = self._floating_body() if self.floating else -1
         links, joints = [self._link(self.base)], []
@@ -424,7 +424,7 @@ class _Reader:
         raise ModelError(message, where=self.path.name, allowed=allowed, fix=fix)
 
     def _link(self, body: int) -> Link:
-        """Return a body as a link in MuJoCo's body frame; its inertia is given in principal axes."""
+        """Return a body as a link in MuJoCo's body frame. MuJoCo gives the inertia in principal axes."""
         m = self.model
         R = from_quaternion(np.roll(m.body_iquat[body], -1))
         inertia = (R * m.body_inertia[body]) @ R.T
@@ -466,12 +466,12 @@ class _Reader:
             shapes.append(Shape(**result, contype=masks[0], conaffinity=masks[1]))
 
     def excluded(self) -> list[tuple[str, str, str]]:
-        """Return the pairs of bodies in <exclude>; the high bits of its signature are the first body."""
+        """Return the pairs of bodies in <exclude>, whose signature contains the first body in the high bits."""
         numbers = (divmod(int(item), 2**16) for item in self.model.exclude_signature)
         return [(self.bodies[a], self.bodies[b], "excluded") for a, b in numbers if a != b]
 
     def frames(self, taken: set[str]) -> list[Frame]:
-        """Return the sites as frames; bodies and sites may share a name in MuJoCo, links and frames may not."""
+        """Return the sites as frames. In MuJoCo, bodies and sites may share a name; links and frames may not."""
         m, names = self.model, self._names("site", self.model.nsite)
         reserved = taken | set(names)
         names = [claim_name(f"{name}/site", reserved) if name in taken else name for name in names]

@@ -57,7 +57,7 @@ def _has_materials(visual: Visual | Shape) -> bool:
 
 
 def _surfaces(shape: Visual | Shape) -> list[tuple[Triangles, Color | None]]:
-    """Return the surface of a mesh file: one per colour, or a single one if colours do not matter."""
+    """Return the surfaces of a mesh file: one per colour, or a single one if colours are not needed."""
     where = f"mesh {shape.mesh!r}"
     painted = read_painted(shape.path or "", shape.folders)
     by_color: dict[Color | None, list[Triangles]] = {}
@@ -81,9 +81,9 @@ _UNSEEN_REASON = "which MuJoCo does not read; a note for Torsor keeps them"
 
 
 class Geoms:
-    """The geoms of one file; ``unseen`` holds meshes that MuJoCo cannot read, for the note.
+    """The geoms of one file. ``unseen`` contains the meshes that MuJoCo cannot read, which are written to the note.
 
-    ``kept`` holds the names of all collision shapes: a visual with the same name is renamed.
+    ``kept`` contains the names of all collision shapes. A visual with the same name is renamed.
     """
 
     def __init__(self, asset: ET.Element, path: Path, omissions: Omissions, kept: set[str]):
@@ -94,7 +94,7 @@ class Geoms:
         self.unseen: list[dict[str, Any]] = []
 
     def add(self, body: ET.Element, shape: Visual | Shape) -> None:
-        """Add a visual or a collision shape to a body; a visual mesh without a colour gets the colours of its file."""
+        """Add a visual or a collision shape to a body. A visual mesh without a colour gets the colours of its file."""
         color: tuple[float, ...] | None = None
         if isinstance(shape, Shape):
             masks = {"contype": str(shape.contype), "conaffinity": str(shape.conaffinity)}
@@ -123,7 +123,7 @@ class Geoms:
         add_element(body, "geom", name=name, **placed(shape.pose), **look)
 
     def _meshes(self, body: ET.Element, shape: Visual | Shape) -> list[tuple[str, tuple[float, ...] | None]]:
-        """Return names and colours of the meshes of a visual or shape; none, with a note, if MuJoCo cannot read it."""
+        """Return names and colours of the meshes of a visual or shape. If MuJoCo cannot read it, add it to the note."""
         try:
             return list(self._parts(shape))
         except (ModelError, ImportError) as error:
@@ -138,8 +138,8 @@ class Geoms:
         """Return the names of the meshes that show a visual or shape, with the colours of the file, if any.
 
         A file that MuJoCo reads is one mesh. For other types, and for .obj files with materials, a visual without a
-        colour becomes one mesh per colour of its file. ModelError is raised if files are missing or cannot be
-        converted, ImportError without trimesh.
+        colour becomes one mesh per colour of its file. Files that are missing or cannot be converted raise
+        ModelError. If trimesh is missing, ImportError is raised.
         """
         path = Path(shape.path or "")
         if not shape.path or not split_prim(path)[0].is_file():
@@ -153,7 +153,7 @@ class Geoms:
         return [(self._mesh(copy, shape), color) for copy, color in self.copied[key]]
 
     def _mesh(self, path: Path, shape: Visual | Shape) -> str:
-        """Return the name of the mesh of a file at the given scale; its element is added if it is new."""
+        """Return the name of the mesh of a file at the given scale, and add its element if it is new."""
         file = relative_file(self.mesh_names.path, str(path))
         if (file, shape.size) not in self.meshes:
             name = self.meshes[file, shape.size] = unused_name(path.stem, self.meshes.values())
@@ -163,7 +163,7 @@ class Geoms:
 
 
 def placed(T: Array) -> dict[str, Any]:
-    """Return the attributes of a pose; zero positions and identity rotations are not written."""
+    """Return the attributes of a pose. Zero positions and identity rotations are omitted."""
     quat = None if np.array_equal(T[:3, :3], np.eye(3)) else np.roll(to_quaternion(T[:3, :3]), 1)
     return {"pos": T[:3, 3] if T[:3, 3].any() else None, "quat": quat}
 
@@ -179,8 +179,8 @@ def write_mjcf(mechanism: Mechanism, path: str | Path) -> None:
 
     Bodies have the names and frames of the links, and sites those of the frames. The base is a fixed body, or the world
     if its name is ``world``. A massless link that only carries the next joint is not written as a body: its joint
-    becomes the first joint of the next body. Massless links that must be bodies, and principal moments of zero, are
-    written with 1e-14 kg and kg m^2. A planar joint becomes two slides and a hinge with the names of its coordinates,
+    becomes the first joint of the next body. Massless links that must be bodies get 1e-14 kg, and principal moments of
+    zero become 1e-14 kg m^2. A planar joint becomes two slides and a hinge with the names of its coordinates,
     and a helical joint becomes a hinge and a slide. A moving link named ``world`` is renamed.
 
     ``damping`` is the viscous friction plus the damping of the spring. ``frictionloss`` is the Coulomb friction, which
@@ -190,15 +190,15 @@ def write_mjcf(mechanism: Mechanism, path: str | Path) -> None:
 
     Visuals and collision shapes become geoms of groups 2 and 3. Meshes that MuJoCo does not read (.dae, .glb, .ply,
     .stl as text or with more than 200,000 triangles) become .obj files in the folder ``NAME_meshes`` next to the file.
-    For ``read_mjcf``, <custom> holds meshes that are missing or cannot be converted, a base that is not ``world``, and
-    the names of massless links that are not bodies. A ``ModelWarning`` names the properties that are not written.
+    For ``read_mjcf``, <custom> contains meshes that are missing or cannot be converted, a base that is not ``world``,
+    and the names of massless links that are not bodies. A ``ModelWarning`` names the properties that are not written.
     Other loops and elastic joints raise ``ModelError``.
     """
     write_file(path, (".xml", ".mjcf"), _Writer(mechanism, Path(path)).content)
 
 
 class _Writer:
-    """The state of writing one file."""
+    """Writer of one file."""
 
     def __init__(self, mechanism: Mechanism, path: Path):
         self.omissions, self.path, self.source = Omissions(), path, path.name
@@ -251,7 +251,7 @@ class _Writer:
         return self.geoms.mesh_names.finished(self.root, "MJCF")
 
     def _is_supported(self, joint: Joint) -> bool:
-        """Return whether MuJoCo has such a joint; a free joint must be on the world, its position the body pose."""
+        """Return whether MuJoCo supports a joint. A free joint must be on the world, and its position the body pose."""
         if joint.type == "free":
             return joint.parent == self.mechanism.base.name and np.array_equal(joint.placement, np.eye(4))
         return joint.type in _TYPES
@@ -271,7 +271,7 @@ class _Writer:
         self._geoms(base)
 
     def _body(self, link: Link, chain: list[Joint]) -> None:
-        """Add the body of a link with its chain of joints, at its pose with all of them at zero."""
+        """Add the body of a link with its chain of joints, at its pose if all positions are zero."""
         pose, places = np.eye(4), []
         for joint in reversed(chain):  # the pose of each joint's own link in the frame of the body
             places.append(inverse_pose(pose))
@@ -314,7 +314,7 @@ class _Writer:
                 self.geoms.add(self.bodies[link.name], shape)
 
     def _frame(self, frame: Frame) -> None:
-        """Add a site; for a welded link with shapes add a body without joints, unless it is the end of a loop."""
+        """Add a site, or for a welded link with shapes a body without joints, unless it is the end of a loop."""
         around = self.bodies[frame.link]
         if frame.name not in self.welded:
             add_element(around, "site", name=frame.name, **placed(frame.pose))
@@ -326,7 +326,7 @@ class _Writer:
                 self.geoms.add(self.bodies[frame.name], replace(shape, pose=back @ shape.pose))
 
     def _exclusions(self) -> None:
-        """Write allowed collisions; a welded link without shapes is not a body, and touches nothing."""
+        """Write allowed collisions. A welded link without shapes is not a body and cannot collide."""
         contact = add_element(self.root, "contact")
         for a, b, _ in self.mechanism.allowed_collisions:
             if a not in self.bodies or b not in self.bodies:
@@ -340,7 +340,7 @@ class _Writer:
     # Joints
 
     def _joint(self, body: ET.Element, joint: Joint, place: Array) -> None:
-        """Add a joint to a body; ``place`` is the pose of the joint's own link in the frame of the body."""
+        """Add a joint to a body. ``place`` is the pose of the joint's link in the frame of the body."""
         kind, single = _TYPES[joint.type], joint.nv == joint.nq == 1
         settings: dict[str, Any] = {"name": joint.name, "type": kind}
         if kind != "free":
@@ -366,7 +366,7 @@ class _Writer:
         return result
 
     def _passive(self, joint: Joint) -> dict[str, Any]:
-        """Return armature, friction and spring; MuJoCo has one number for all velocities of a joint."""
+        """Return armature, friction and spring. MuJoCo has one number for all velocities of a joint."""
         viscous, coulomb, spring = self.omissions.passive(joint)
         armature, motor = self.omissions.common(joint, "rotor_inertia"), joint.motor
         if motor is not None:
@@ -392,7 +392,7 @@ class _Writer:
                 add_element(actuator, "motor", name=name, joint=name)
 
     def _keyframes(self, joints: dict[str, Joint]) -> None:
-        """Add the postures; MuJoCo stores the positions in the order of the file, with quaternions (w, x, y, z)."""
+        """Add the postures. MuJoCo stores the positions in the order of the file, with quaternions (w, x, y, z)."""
         if not self.mechanism.postures:
             return
         keyframe = add_element(self.root, "keyframe")
@@ -411,6 +411,6 @@ class _Writer:
 
 
 def _fit_one_body(joints: Sequence[Joint], after: Joint) -> bool:
-    """Return whether one body can have these joints and one more: a ball joint must be last, a free joint alone."""
+    """Return whether a body can have these joints and one more: a ball joint must be last, and a free joint alone."""
     ends = any(joint.type in ("free", "spherical") for joint in joints) or after.type == "free"
     return not ends and sum(joint.nv for joint in (*joints, after)) <= _MAX_DOFS

@@ -47,7 +47,7 @@ def _error(message: str, element: ET.Element, **fields: str) -> ModelError:
 
 
 def name_of(element: ET.Element) -> str:
-    """Return the name of an element; raise ModelError if it has none."""
+    """Return the name of an element. Raise ModelError if it has none."""
     name = element.get("name", "")
     if not name:
         raise _error("it has no name", element)
@@ -75,11 +75,11 @@ def numbers_in(element: ET.Element, key: str, count: int | None, missing: tuple[
 
 
 def place_in(element: ET.Element, *keys: str, count: int = 3) -> Array:
-    """Return the translation and orientation (6,) of a frame, each as ``count`` numbers; missing numbers are zero."""
+    """Return the translation and orientation (6,) of a frame, each with ``count`` numbers. Missing numbers are zero."""
     return np.concatenate([numbers_in(element, key, count, (0.0,) * count) for key in keys])
 
 
-# Frames of an .osim file: the body and place of each. Sockets refer to them by paths.
+# Frames of an .osim file, each with its body and place. Sockets refer to frames by paths.
 #
 # A path is absolute ("/bodyset/femur/offset"), or relative to the element with the socket ("offset", "..").
 
@@ -113,7 +113,7 @@ class Frames:
             self._add(item, f"{path}/{item.get('name', '')}", depth + 1)
 
     def of(self, owner: ET.Element) -> tuple[str, Array]:
-        """Return the body of a frame, and its place (6,) on that body; the frame may be a body or the ground itself."""
+        """Return the body of a frame, and its place (6,) on that body. The frame may be a body or the ground itself."""
         if owner.tag != OFFSET:
             return self.paths[owner].rpartition("/")[2], np.zeros(6)
         return self._followed(owner, owner, "socket_parent", [place_in(owner, *_PLACE)])
@@ -190,7 +190,7 @@ def shapes_of(path: Path, model: ET.Element, frames: Frames) -> Iterator[OsimSha
 
 
 def _displayed(path: Path, visible: ET.Element, body: str) -> Iterator[OsimShape]:
-    """Yield the meshes of a body of version 3: its own scale applies in addition to theirs."""
+    """Yield the meshes of a body of version 3, whose scale applies in addition to those of the meshes."""
     outer = numbers_in(visible, "scale_factors", 3, (1.0,) * 3)
     for file in text_of(visible, "geometry_files").split():
         yield OsimShape(Path(file).stem, body, "Mesh", np.ones(3), outer, np.zeros(6), None, file, _found(path, file))
@@ -204,13 +204,13 @@ def _displayed(path: Path, visible: ET.Element, body: str) -> Iterator[OsimShape
 
 
 def _color(element: ET.Element) -> tuple[float, ...]:
-    """Return red, green, blue and opacity, white without them."""
+    """Return red, green, blue and opacity, or opaque white if there are none."""
     color = numbers_in(element, "color", 3, (1.0,) * 3)
     return (*color.tolist(), float(numbers_in(element, "opacity", 1, (1.0,))[0]))
 
 
 def _found(path: Path, file: str) -> str | None:
-    """Return the path of a mesh file: next to the model, in search folders, or in the folder Geometry of these."""
+    """Return the path of a mesh file next to the model, in search folders, or in their subfolders Geometry."""
     for folder in (path.parent, *given_folders()):
         for candidate in (folder / file, folder / _GEOMETRY / file):
             try:
@@ -332,7 +332,7 @@ def _body(element: ET.Element) -> OsimBody:
 
 
 def _name_parts(model: ET.Element) -> None:
-    """Name joints and constraints without a name after their class, and their coordinates after the joint."""
+    """Name unnamed joints and constraints after their class, and unnamed coordinates after their joint."""
     joints = [*model.iterfind("JointSet/objects/*"), *model.iterfind("BodySet/objects/*/Joint/*")]
     for parts in (joints, [*model.iterfind("ConstraintSet/objects/*")]):
         taken = {item.get("name", "") for item in parts}
@@ -346,7 +346,7 @@ def _name_parts(model: ET.Element) -> None:
 
 
 def _joint(element: ET.Element, frames: Frames, body: ET.Element | None = None) -> OsimJoint:
-    """Return a joint of version 4, or one of version 3, which is in the ``body`` that it moves."""
+    """Return a joint of version 4, or a joint of version 3, which is an element of the ``body`` that it moves."""
     if body is None:
         ends = [frames.at(element, f"{role}_frame") for role in ("parent", "child")]
     elif flag_is(element, "reverse"):
@@ -363,7 +363,7 @@ def _joint(element: ET.Element, frames: Frames, body: ET.Element | None = None) 
 
 
 def _loop(element: ET.Element, frames: Frames) -> OsimLoop:
-    """Return a weld or a point that two bodies share; welds of version 4 have frames, all others places on bodies."""
+    """Return a weld or a point that two bodies share. Welds of version 4 have frames; others have places on bodies."""
     if element.find("socket_frame1") is not None:
         ends = [frames.at(element, f"frame{k}") for k in "12"]
     else:
@@ -441,7 +441,7 @@ def _marker(element: ET.Element, frames: Frames) -> OsimMarker:
 
 
 def _by_name(parts: list[Part], path: Path, what: str) -> dict[str, Part]:
-    """Return parts by name; duplicates are renamed as in OpenSim, "back" to "back_0"."""
+    """Return parts by name. Duplicates are renamed as in OpenSim: "back" becomes "back_0"."""
     result: dict[str, Part] = {}
     for part in parts:
         numbers = (f"{part.name}_{k}" for k in count())

@@ -18,7 +18,7 @@ GROUND = "ground"
 class OsimBody(NamedTuple):
     """A body: mass (kg), centre of mass (3,) (m), inertia (3, 3) about it (kg m²), and the scale (3,) of its surface.
 
-    The scale is relative to the generic skeleton along x, y and z, if its surfaces determine it, otherwise 1.
+    The scale is relative to the generic skeleton along x, y and z. It is 1 if the surfaces do not determine it.
     """
 
     name: str
@@ -29,7 +29,7 @@ class OsimBody(NamedTuple):
 
 
 class OsimCoordinate(NamedTuple):
-    """A coordinate of a joint: default value, range (rad or m), whether it is locked or kept in its range."""
+    """A coordinate of a joint: default value, range (rad or m), and whether it is locked or clamped to its range."""
 
     name: str
     default: float
@@ -40,7 +40,7 @@ class OsimCoordinate(NamedTuple):
 
 
 class OsimAxis(NamedTuple):
-    """One of the six motions of a CustomJoint: "rotation1" to "translation3", about or along ``axis`` (3,).
+    """One of the six motions of a CustomJoint, "rotation1" to "translation3", about or along ``axis`` (3,).
 
     The motion is ``scale`` times a ``function`` of ``coordinates`` (usually at most one): "LinearFunction" with
     coefficients (slope, constant), "Constant" (value), "PolynomialFunction" (highest power first), "SimmSpline" or
@@ -59,7 +59,7 @@ class OsimJoint(NamedTuple):
     """A joint of a ``kind`` such as "PinJoint" (about z), between frames on ``parent`` and ``child``.
 
     ``parent_place`` and ``child_place`` (6,) are the places of these frames on the bodies: translation (m), and
-    orientation as three angles (rad) about x, the new y and the new z. ``axes`` are the six motions of a CustomJoint.
+    orientation as three angles (rad) about x, the new y and the new z. ``axes`` contains the motions of a CustomJoint.
     """
 
     name: str
@@ -73,7 +73,7 @@ class OsimJoint(NamedTuple):
 
 
 class OsimMarker(NamedTuple):
-    """A marker on a ``body`` at ``location`` (3,), in m; ``fixed`` markers do not move when a skeleton is scaled."""
+    """A marker on a ``body`` at ``location`` (3,) in m. ``fixed`` markers do not move when a skeleton is scaled."""
 
     name: str
     body: str
@@ -103,9 +103,10 @@ class OsimLoop(NamedTuple):
 class OsimShape(NamedTuple):
     """A surface of a ``body``, of a ``kind`` such as "Mesh" or "Brick", with its ``size`` in m and its ``scale`` (3,).
 
-    ``size`` holds three half edges for a Brick, the radius for a Sphere, the radius and half height for a Cylinder
-    (about y), and three radii for an Ellipsoid. For ``place`` (6,) see ``OsimJoint``. ``color`` is red, green, blue and
-    opacity. ``file`` is the file of a Mesh as named in the model, and ``found`` is its path, or None if it is missing.
+    ``size`` contains three half edges for a Brick, the radius for a Sphere, the radius and half height for a Cylinder
+    (about y), and three radii for an Ellipsoid. ``place`` (6,) is defined as in ``OsimJoint``. ``color`` is red, green,
+    blue and opacity. ``file`` is the file of a Mesh as named in the model, and ``found`` is its path, or None if it is
+    missing.
     """
 
     name: str
@@ -123,9 +124,9 @@ class OsimShape(NamedTuple):
 class OsimModel:
     """A skeleton: ``bodies``, ``joints`` and ``markers`` by name, and ``gravity`` (3,) in m/s².
 
-    ``couplings`` are coordinates that follow others, such as the kneecap coordinates. ``loops`` are constraints between
-    bodies. ``left_out`` holds the names of omitted parts by kind: muscles, contact surfaces, controllers.
-    ``shapes`` are the surfaces of bodies, and ``folders`` the folders that may contain their files.
+    ``couplings`` contains coordinates that follow others, such as those of the kneecap. ``loops`` contains constraints
+    between bodies. ``left_out`` contains the names of omitted parts by kind: muscles, contact surfaces, controllers.
+    ``shapes`` contains the surfaces of bodies, and ``folders`` the folders that may contain their files.
     """
 
     name: str
@@ -184,7 +185,7 @@ def pose_of(place: Array) -> Array:
 
 
 def steps_of(model: OsimModel, joint: OsimJoint) -> list[Step]:
-    """Return the translations and rotations of a joint in order; constant ones use its first coordinate."""
+    """Return the translations and rotations of a joint in order. Constant ones use its first coordinate."""
     if joint.kind == WELD:
         return []
     where = f"{model.source}: joint {joint.name!r}"

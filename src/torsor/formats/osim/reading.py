@@ -1,8 +1,8 @@
-"""Reading OpenSim skeletons as mechanisms without muscles; joints driven by functions of coordinates become cams.
+"""Reading OpenSim skeletons as mechanisms without muscles. Joints driven by functions of coordinates become cams.
 
 The coordinates are the same as in OpenSim. The translations and rotations of a joint become consecutive joints. The
-first of them that is linear in its coordinate owns the coordinate. The others follow it: linearly like other followers,
-or as cams by splines and polynomials (``mechanism.curves``), so that velocity-dependent forces are exact.
+first that is linear in its coordinate has this coordinate. The others follow it, either linearly or as cams defined by
+splines and polynomials (``mechanism.curves``), so velocity-dependent forces are exact.
 """
 
 from pathlib import Path
@@ -87,7 +87,7 @@ def mechanism_of(model: OsimModel, base: str = "fixed", strict: bool = False, sn
 
 
 class _Builder:
-    """The state of building a mechanism: its links, the coordinates that have a joint, and those that follow."""
+    """Builder of a mechanism, with its links, the coordinates that have a joint, and those that follow."""
 
     def __init__(self, model: OsimModel, strict: bool):
         self.model, self.strict, self.coordinates = model, strict, model.coordinates
@@ -138,7 +138,7 @@ class _Builder:
         return result
 
     def _held(self, coordinate: str, leader: str, inner: Curve) -> float | None:
-        """Return the value of a coordinate that is locked or follows a locked one; None if it moves."""
+        """Return the value of a coordinate that is locked or follows a locked one, or None if it moves."""
         if coordinate in self.coordinates and self.coordinates[coordinate].locked:
             return self.coordinates[coordinate].default
         if (leader in self.coordinates and self.coordinates[leader].locked) or _is_constant(inner):
@@ -146,7 +146,7 @@ class _Builder:
         return None
 
     def _leaders(self) -> dict[str, tuple[str, int]]:
-        """Return the step, by joint and number, that owns each coordinate: a linear one, if possible."""
+        """Return, for each coordinate, the joint and number of the step that has it: a linear step, if possible."""
         result = dict[str, tuple[str, int]]()
         for straight in (True, False):
             for name, steps in self.steps.items():
@@ -178,7 +178,7 @@ class _Builder:
         return moving
 
     def _moving(self, step: Step, inner: Curve, leads: bool, name: str) -> Joint:
-        """Return a step as a joint of its own coordinate, or as one that follows it."""
+        """Return a step as the joint that has its coordinate, or as a joint that follows it."""
         coordinate, line = self.coordinates[step.coordinate], _line(step.function, inner)
         settings: dict[str, Any] = {"source": self.model.source, "axis": step.axis}
         if leads:
@@ -194,7 +194,7 @@ class _Builder:
         return Joint(name, step.kind, "", "", ratio=slope, offset=constant, **settings)
 
     def _range(self, coordinate: OsimCoordinate) -> dict[str, float]:
-        """Return the range of a coordinate as limits; ignore a reversed one, with a warning."""
+        """Return the range of a coordinate as limits. A reversed range is ignored with a warning."""
         if coordinate.lower <= coordinate.upper:
             return {"lower": coordinate.lower, "upper": coordinate.upper}
         message = f"lower limit {coordinate.lower:g} is above upper limit {coordinate.upper:g}"

@@ -1,4 +1,4 @@
-"""SDF models: selection of a model in a file, its nested and included models, and all their parts with their scopes."""
+"""SDF models: selection of a model in a file, nested and included models, and their parts with the scopes of names."""
 
 import re
 from dataclasses import dataclass, field
@@ -71,10 +71,10 @@ _ROUNDING = 1e-15  # for products of rotations: smaller entries are 0
 
 @dataclass(eq=False)
 class SdfFrame:
-    """A frame: its ``pose`` in the frame that ``relative_to`` names in ``scope``, or in ``default``.
+    """A frame with its ``pose`` in the frame that ``relative_to`` names in ``scope``, or in ``default``.
 
-    ``kind`` is world, model, link, joint or frame; ``name`` is its full name. ``attached_to`` names the frame with
-    which it moves, if it is not a link. ``placement`` is the frame inside a model to which its pose refers.
+    ``kind`` is world, model, link, joint or frame, and ``name`` is the full name. ``attached_to`` names the frame with
+    which it moves, unless it is a link. ``placement`` is the frame inside a model to which the model's pose refers.
     """
 
     kind: str
@@ -152,7 +152,7 @@ class Scope:
             self.names[name] = frame
 
     def find(self, name: str, where: str) -> SdfFrame:
-        """Return the frame with a name; ``a::b`` is b in the nested model a."""
+        """Return the frame with a name, where ``a::b`` is b in the nested model a."""
         scope, rest = self, name
         while True:
             if rest == MODEL:
@@ -226,7 +226,7 @@ _EARTH = np.array([0.0, 0.0, -9.81])
 
 
 class Part(NamedTuple):
-    """A link, joint or frame of a model: its element, its frame, the scope of its names and the finder of its files."""
+    """A link, joint or frame of a model, with its element, its frame, the scope of names and the finder of files."""
 
     element: Any
     frame: SdfFrame
@@ -241,7 +241,7 @@ class Part(NamedTuple):
 
 @dataclass
 class Model:
-    """The model that is read: its parts in the order of the file, and properties of the world around it."""
+    """The selected model: its parts in the order of the file, and properties of the world around it."""
 
     name: str
     scope: Scope
@@ -258,7 +258,7 @@ class Model:
 def read_model(path: Path, root: Element, wanted: str = "") -> Model:
     """Return the parts of the ``wanted`` model, or of the first one that is not static, and warn about the others.
 
-    ``wanted`` may be a nested model, ``a/b`` or ``a::b``. It is then read alone, at its place in the world.
+    ``wanted`` may be a nested model, ``a/b`` or ``a::b``. Then only this model is read, at its place in the world.
     """
     version = _version(root)
     above = [None, *root.findall(WORLD)]
@@ -307,7 +307,7 @@ def _version(root: Element) -> tuple[int, int]:
 
 
 class _Collector:
-    """The state of collecting the parts of a model: the parts read so far, and the parsed files."""
+    """Collector of the parts of a model, with the parts read so far and the parsed files."""
 
     def __init__(self, path: Path, version: tuple[int, int]):
         self.path, self.version, self.includes = path, version, 0
@@ -316,7 +316,7 @@ class _Collector:
         self.model: Model
 
     def may_move(self, element: Any) -> bool:
-        """Return whether a model of a world can move; an unreadable <include>, such as model://sun, cannot."""
+        """Return whether a model of a world can move. An unreadable <include>, such as model://sun, cannot."""
         model = element
         if element.tag == "include":
             try:
@@ -328,7 +328,7 @@ class _Collector:
     def read(
         self, world: Any, element: Any, root: Element, finder: Finder | None = None, pose: Array | None = None
     ) -> Model:
-        """Return a model; ``pose`` in the world, if it is given, replaces the one in the file."""
+        """Return a model. ``pose`` in the world, if it is given, replaces the one in the file."""
         outside, gravity = Scope(THE_WORLD, self.version), _EARTH
         if world is not None:
             result = world.find("gravity")

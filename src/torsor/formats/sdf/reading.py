@@ -55,9 +55,9 @@ _HARMLESS_TAGS = """sensor plugin light gripper audio audio_sink audio_source pr
 
 
 class Unread:
-    """Omitted elements with their line numbers; one warning names all of them.
+    """Omitted elements with their line numbers. One warning names all of them.
 
-    Their kinds are "acting" (may affect the motion), "harmless" (does not), and "assumed" (defaults of SDF).
+    Their kinds are "acting" (may affect the motion), "harmless" (do not), and "assumed" (defaults of SDF).
     """
 
     def __init__(self, source: str, strict: bool):
@@ -118,7 +118,7 @@ _SIZES: dict[str, tuple[tuple[str, int], ...]] = {
 
 
 class _LinkReader:
-    """The state of reading one link; ``unread`` records omissions."""
+    """Reader of one link. ``unread`` records omissions."""
 
     def __init__(self, part: Part, strict: bool, unread: Unread):
         self.part, self.strict, self.unread = part, strict, unread
@@ -142,7 +142,7 @@ class _LinkReader:
         return at.name if at is not None and at.kind == "frame" and at.carrier() is self.part.frame else ""
 
     def _inertia(self) -> tuple[float, Array, Array]:
-        """Return mass, centre of mass and inertia about it, in link axes; defaults are those of SDF."""
+        """Return mass, centre of mass and inertia about it, in link axes, with the defaults of SDF."""
         inertial = self.part.element.find("inertial")
         if inertial is None:
             self.unread.note("links without <inertial>, 1 kg and 1 kg m^2", self.part.element, "assumed")
@@ -161,7 +161,7 @@ class _LinkReader:
         return number_of(inertial, "mass", 1.0, self.part.owner), T[:3, 3], 0.5 * (inertia + inertia.T)
 
     def _surfaces(self, tag: str, masked: bool = False) -> Iterator[Any]:
-        """Yield the visuals or the collision shapes; unusable ones are omitted, with a warning."""
+        """Yield the visuals or the collision shapes. Unusable ones are omitted with a warning."""
         for element in self.part.element.findall(tag):
             try:
                 result = self._geometry(element, VISUAL_SIZES if tag == "visual" else SHAPE_SIZES)
@@ -177,7 +177,7 @@ class _LinkReader:
                 refuse_or_warn(error, self.strict, f"this {what} is omitted")
 
     def _mask(self, element: Any) -> int:
-        """Return the mask of a shape: 32 bits, the last of which is a sign here."""
+        """Return the mask of a shape, which has 32 bits; the highest is the sign here."""
         text = text_of(element, "surface/contact/collide_bitmask")
         try:
             mask = int(text[:40], 0) if text else ALL_MASKS
@@ -246,7 +246,7 @@ _PARALLEL_TOLERANCE = 1e-6  # largest sine of the angle between an axis of a gea
 
 
 class _JointReader:
-    """The state of reading joints; ``taken`` are the names of links and frames, including those created here."""
+    """Reader of joints. ``taken`` contains the names of links and frames, including those created here."""
 
     def __init__(self, parts: list[Part], strict: bool, unread: Unread, taken: set[str]):
         self.strict, self.unread, self.taken = strict, unread, taken
@@ -264,7 +264,7 @@ class _JointReader:
                 self._gearbox(part)
 
     def _read(self, part: Part) -> None:
-        """Add a joint, or the two joints of one with two axes, or a loop."""
+        """Add a joint, the two joints of a joint with two axes, or a loop."""
         kind, where = part.element.get("type", ""), part.frame.where
         if kind not in _TYPES:
             raise ModelError(f"unknown joint type {kind!r}", value=kind, where=where, allowed=", ".join(_TYPES))
@@ -333,7 +333,7 @@ class _JointReader:
         return relative_pose(child, frame)[:3, :3] @ direction(xyz, where, "axis")
 
     def _pitch(self, part: Part) -> float:
-        """Return the advance of a screw in m/rad; <thread_pitch> is in rad/m, for a left-handed thread."""
+        """Return the advance of a screw in m/rad. <thread_pitch> is in rad/m, for a left-handed thread."""
         if part.element.find("screw_thread_pitch") is None and part.element.find("thread_pitch") is not None:
             turns = number_of(part.element, "thread_pitch", 0.0, part.owner)
             if not turns:
@@ -388,7 +388,7 @@ class _JointReader:
         return {"coordinate": name, "ratio": ratio, "offset": offset - ratio * reference}
 
     def _loop(self, part: Part, kind: str, parent: SdfFrame, child: SdfFrame) -> None:
-        """Add a cut joint between a link and one that already has a parent; its frames have the axes along z."""
+        """Add a cut joint between a link and one that already has a parent. Its axis is the z axis of its frames."""
         name, where = part.frame.name, part.frame.where
         if kind not in _CUTS:
             message = f"a {kind} joint closes a loop at {child.name!r}, which already has a parent joint"
@@ -439,16 +439,16 @@ def read_sdf(
     snap: float = 0.0,
     model: str = "",
 ) -> Mechanism:
-    """Return the mechanism of a model in an SDF file; ``root`` is its root element if it is already parsed.
+    """Return the mechanism of a model in an SDF file. ``root`` is its root element if it is already parsed.
 
     ``model`` names one of several models, by default the first that is not static. Parts of nested models are named
     ``model::part``. A joint with two axes (universal, revolute2) becomes two joints ``name/axis`` and ``name/axis2``. A
     link with a second parent joint closes a loop, a gearbox becomes a coupling, and a <frame> becomes a frame.
 
     The base is ``world`` if joints attach the model to the world, or if its root link is not at the world origin.
-    Otherwise it is the root link, even if that link is welded to the world. With ``base="floating"`` the root link is
-    free, as in Gazebo without a joint to the world. A model with several roots is based on ``world``, to which each
-    root is fixed, or in which each is free. Gravity is taken from the enclosing world, or is (0, 0, -9.81). A
+    Otherwise, it is the root link, even if that link is welded to the world. With ``base="floating"``, the root link is
+    free, as in Gazebo if no joint attaches it to the world. A model with several roots has the base ``world``, in which
+    the roots are either fixed or free. Gravity is taken from the enclosing world; the default is (0, 0, -9.81). A
     ``ModelWarning`` names the elements that are not read.
     """
     root = parse_xml(path, strict) if root is None else root
@@ -477,7 +477,7 @@ def read_sdf(
 def _on_world(
     model: Model, links: list[Link], joints: list[Joint], frames: list[Frame], base: str
 ) -> tuple[list[Link], list[Joint], str]:
-    """Return links and joints with the world as the base, if the file or several roots require it, and ``base``."""
+    """Return links, joints and ``base``, with the world as the base if the file or several roots require it."""
     held = [joint for joint in joints if joint.parent == WORLD]
     on_world = any(frame.link == WORLD for frame in frames)
     children = {joint.child for joint in joints if joint.parent != WORLD}

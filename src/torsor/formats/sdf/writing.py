@@ -1,7 +1,7 @@
 """Writing SDFormat, for Gazebo and ``read_sdf``: the lowest version, at least 1.7, that supports all parts.
 
 The pose of a link is relative to its parent, that of a joint to its child, and that of a shape of a welded link to the
-frame that replaces the link. All poses are those of the mechanism, so that they read back exactly.
+frame that replaces the link. All poses are those of the mechanism, so they are read back exactly.
 """
 
 import math
@@ -49,7 +49,7 @@ def write_sdf(mechanism: Mechanism, path: str | Path) -> None:
 
 
 class _Writer:
-    """The state of writing one file."""
+    """Writer of one file."""
 
     def __init__(self, mechanism: Mechanism, path: Path):
         self.source, self.omissions, self.version = path.name, Omissions(), 7
@@ -182,7 +182,7 @@ class _Writer:
                 add_element(contact, "collide_bitmask").text = str(shape.contype % 2**32)
 
     def _geometry(self, link: ET.Element, tag: str, part: Visual | Shape, names: set[str]) -> ET.Element:
-        """Add a visual or a collision shape; a shape of a link that became a frame is written in that frame."""
+        """Add a visual or a collision shape. A shape of a link that became a frame is written in that frame."""
         element = add_element(link, tag, name=claim_name(part.name or f"{tag}{len(names) + 1}", names))
         welded = part.link if isinstance(part, Shape) and part.link in self.frames else None
         _pose(element, part.pose if welded is None else inverse_pose(self.frames[welded]) @ part.pose, welded)
@@ -257,7 +257,7 @@ class _Writer:
             add_element(element, ROTOR).text = numbers(inertia)
 
     def _loop(self, loop: Loop, poses: dict[str, Array]) -> None:
-        """Add the joint of a loop, which must be closed if positions are zero and the links have these ``poses``."""
+        """Add the joint of a loop, which must be closed at position zero, where the links have these ``poses``."""
         if loop.kind not in _JOINTS:
             raise refused_loop(loop, _JOINTS, self.source, "SDF")
         frames = {frame.name: (frame.link, frame.pose) for frame in self.mechanism.frames}

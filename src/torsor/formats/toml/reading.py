@@ -1,4 +1,4 @@
-"""Reading TOML, the native format: concise if written by hand, exact if written by Torsor (docs/compute/toml.md)."""
+"""Reading TOML, the native format, which is concise if written by hand and exact if written by Torsor."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
@@ -80,7 +80,7 @@ def some(table: Table, *keys: str) -> Table:
 
 
 def entries(kind: str, data: Table, where: str) -> Iterator[tuple[str, Table]]:
-    """Yield (place for messages, checked table) for each table in a list; the place contains its name or number."""
+    """Yield (place for messages, checked table) for each table in a list. The place contains its name or number."""
     for number, entry in enumerate(data.get(f"{kind}s", ()), start=1):
         name = entry.get("name")
         place = f"{where}: {kind} {name!r}" if name and isinstance(name, str) else f"{where}: {kind} {number}"
@@ -88,7 +88,7 @@ def entries(kind: str, data: Table, where: str) -> Iterator[tuple[str, Table]]:
 
 
 def checked(kind: str, data: Table, where: str) -> Table:
-    """Return a table after checking its keys and values; numbers are floats or arrays."""
+    """Return a table after checking its keys and values. Numbers are floats or arrays."""
     known = {key.strip("*"): key.endswith("*") for key in KEYS[kind].split()}
     expected = {key: (_EXPECTED.get(f"{kind}.{key}") or _EXPECTED[key])[1] for key, needed in known.items() if needed}
     check_keys(data, known, where, required=expected)
@@ -96,7 +96,7 @@ def checked(kind: str, data: Table, where: str) -> Table:
 
 
 def _value(kind: str, key: str, value: Any, where: str) -> Any:
-    """Return a value in the type of its key, numbers as a float or an array; raise ModelError otherwise."""
+    """Return a value if it has the type of its key, with numbers as a float or array. Raise ModelError otherwise."""
     expected, allowed = _EXPECTED.get(f"{kind}.{key}") or _EXPECTED.get(key, (type(value), ""))
     if isinstance(expected, list) and type(value) in expected:
         return value
@@ -124,13 +124,13 @@ _OPTIONAL: dict[type[Any], set[str]] = {
 
 
 def flexible_table(flexible: Flexible) -> Table:
-    """Return the table of a flexible joint: the kind of its data and their fields."""
+    """Return the table of a flexible joint: the kind of its data, and the fields of the data."""
     kind = next(name for name, item in _KINDS.items() if type(flexible) is item)
     return {"kind": kind} | {field.name: getattr(flexible, field.name) for field in _fields(type(flexible))}
 
 
 def read_flexible(table: Table, where: str) -> Flexible:
-    """Return the data of a flexible joint; raise ModelError for invalid data."""
+    """Return the data of a flexible joint. Raise ModelError for invalid data."""
     kind = known_word(_KINDS, table.get("kind"), "kind", where)
     known = [field.name for field in _fields(_KINDS[kind])]
     required = [name for name in known if name not in _OPTIONAL.get(_KINDS[kind], {"damping"})]
@@ -161,8 +161,8 @@ LARGEST_FILE = 64_000_000  # bytes; published robots need less than one percent 
 def read_toml(path: Path, base: str = "fixed", strict: bool = True, snap: float = 0.0) -> Mechanism:
     r"""Return the mechanism of a TOML file; docs/compute/toml.md describes the format.
 
-    ``base="floating"`` adds a free joint between the world and the root link. With ``strict=False`` a physically
-    impossible inertia is a warning instead of an error. Angles within ``snap`` of multiples of pi/12 become exact.
+    ``base="floating"`` adds a free joint between the world and the root link. With ``strict=False``, a physically
+    impossible inertia causes a warning instead of an error. Angles within ``snap`` of multiples of pi/12 are rounded.
     """
     reader = _Reader(path.name, strict, own_folders(path))
     return reader.read(read_limited(path, LARGEST_FILE), path.stem, base, snap)
@@ -171,12 +171,12 @@ def read_toml(path: Path, base: str = "fixed", strict: bool = True, snap: float 
 def parse_toml(
     content: bytes, source: str, name: str = "", base: str = "fixed", strict: bool = True, snap: float = 0.0
 ) -> Mechanism:
-    """Return the mechanism in the content of a file; ``source`` is for messages; ``name`` is the default name."""
+    """Return the mechanism in the content of a file. ``source`` is for messages, and ``name`` is the default name."""
     return _Reader(source, strict).read(content, name, base, snap)
 
 
 class _Reader:
-    """The state of reading one file: its name for messages, whether angles are in degrees and checks are strict."""
+    """Reader of one file: its name for messages, and whether angles are in degrees and checks are strict."""
 
     def __init__(self, source: str, strict: bool, folders: tuple[str, ...] = ()) -> None:
         self.source, self.strict, self.degrees, self.folders = source, strict, False, folders
@@ -290,7 +290,7 @@ class _Reader:
         return Joint(placement=self._pose(where, entry), source=self.source, **settings)
 
     def _each(self, where: str, key: str, entry: Table, kind: JointKind) -> Array:
-        """Return the numbers of a joint's key, one per position or velocity, angles in radians."""
+        """Return the numbers of a joint's key, one per position or velocity, with angles in radians."""
         values, turning = np.asarray(entry[key]), _turning(key, kind)
         if values.ndim and values.shape != turning.shape:
             raise error(where, f"{key} has {len(values)} numbers", f"a number, or a row of {len(turning)}")

@@ -1,4 +1,4 @@
-"""Writing TOML: every number with the fewest digits that read back to the same bits. See docs/compute/toml.md."""
+"""Writing TOML, with the fewest digits from which the same numbers are read back. See docs/compute/toml.md."""
 
 import json
 import warnings
@@ -22,7 +22,7 @@ from torsor.spatial import from_rpy, to_rpy
 def write_toml(mechanism: Mechanism, path: str | Path) -> None:
     """Write a mechanism as TOML. The file is replaced atomically: if writing fails, the old file is kept.
 
-    The text is read back first: a file is written only if it yields an equal mechanism.
+    The text is read back first: a file is written only if it gives an equal mechanism.
     """
     write_file(path, (".toml",), lambda: toml_content(mechanism))
     copies, links = MeshCopies(Path(path)), (mechanism.base, *mechanism.links)
@@ -36,7 +36,7 @@ def write_toml(mechanism: Mechanism, path: str | Path) -> None:
 
 
 def toml_content(mechanism: Mechanism) -> bytes:
-    """Return the bytes of a TOML file; raise ModelError if they do not read back to an equal mechanism."""
+    """Return the bytes of a TOML file. Raise ModelError if an equal mechanism cannot be read back from them."""
     tables = _tables(mechanism)
     blocks = (head + "".join(f"{k} = {toml_text(v)}\n" for k, v in table.items()) for head, table in tables)
     content = "\n".join(blocks).encode(errors="replace")  # a lone surrogate in a name will not read back as equal
@@ -103,7 +103,7 @@ def _tables(mechanism: Mechanism) -> Iterator[tuple[str, Table]]:
 
 
 def toml_text(value: Any) -> str:
-    """Return a value as TOML: numbers with the fewest digits that read back the same, matrices one row per line.
+    """Return a value as TOML, with numbers in the fewest digits that are exact and matrices with one row per line.
 
     Example:
         >>> toml_text([1.0, 0.5, 1e-7]), toml_text({"elbow": -2.0}), toml_text(True)
@@ -132,7 +132,7 @@ def _unless(default: Any, **values: Any) -> Table:
 
 
 def _place(T: Array) -> Table:
-    """Return a pose as position and rpy, or as position and rotation matrix if no angles give the same bits."""
+    """Return a pose as position and rpy, or as position and rotation matrix if no angles give the same matrix."""
     R, place = T[:3, :3], _unless(0.0, position=T[:3, 3])
     for digits in (6, 10, 14, 15, 30):  # an angle that was 0.3 in a file comes back as 0.30000000000000004
         rpy = np.array([round(float(angle), digits) + 0.0 for angle in to_rpy(R)])

@@ -36,7 +36,7 @@ _TYPES = ("SPHERICAL", "FIXED", *_CROSSES)
 
 
 def read_closures(path: Path, base: str = "fixed", strict: bool = False, snap: float = 0.0) -> Mechanism:
-    """Return the mechanism of the URDF file next to a YAML file of closures; the extra ``yaml`` is required.
+    """Return the mechanism of the URDF file next to a YAML file of closures. The extra ``yaml`` is required.
 
     The URDF file has the same name with the suffix ``.urdf``, or is the only URDF file in the folder.
     """
@@ -114,7 +114,7 @@ def _with_type(robot: Mechanism, name: str, kind: str, where: str) -> Mechanism:
 
 
 def _with_cross(robot: Mechanism, name: str, axes: str) -> Mechanism:
-    """Return the mechanism with a joint replaced by two: for the axes "XY", ``name_X`` and then ``name_Y``."""
+    """Return the mechanism with a joint replaced by two, which for the axes "XY" are ``name_X`` and ``name_Y``."""
     old, (a, b) = robot.joint(name), (np.eye(3)["XYZ".index(axis)] for axis in axes)
     cross = claim_name(f"{name}_{axes[0]}", {*robot.places})
     first = Joint(f"{name}_{axes[0]}", "continuous", old.parent, cross, old.placement, a, source=old.source)

@@ -45,7 +45,7 @@ _REVOLUTE = ("revolute", "continuous", None)  # the types of a loop joint whose 
 def read_extras(
     root: Element, links: list[Link], joints: list[Joint], strict: bool
 ) -> tuple[list[Frame], list[Loop], list[str]]:
-    """Return Drake's <frame> and <loop_joint> elements; warn about unread elements, or raise ModelError if ``strict``.
+    """Return Drake's <frame> and <loop_joint> elements. Unread elements cause a warning, or an error if ``strict``.
 
     A loop joint is a hinge about ``axis`` between a frame on ``link1`` and one on ``link2``. In a robot
     with loops, the joints of transmissions are active.
@@ -98,7 +98,7 @@ def _loop_frames(element: Any, links: set[str], where: str) -> list[tuple[str, A
 
 
 def _placed(element: Any, links: set[str], where: str) -> tuple[str, Array]:
-    """Return the link of an element, and the pose of its ``xyz`` and ``rpy``; Drake has no <origin> there."""
+    """Return the link of an element, and the pose of its ``xyz`` and ``rpy``. Drake has no <origin> there."""
     link = element.get("link")
     if link not in links:
         raise ModelError(f"its link is {link!r}", value=link, where=where, allowed="a link of this file")
@@ -146,8 +146,8 @@ def with_motors(root: Element, joints: list[Joint], strict: bool = False) -> lis
     """Return the joints with motors from simple transmissions that have a rotor inertia.
 
     The carrier of the motor is the parent link of the joint, and its spin axis the joint axis, unless ``carrier`` and
-    ``axis`` are given. A transmission without rotor inertia has no influence on the motion and is ignored. A
-    transmission with a rotor inertia that drives no joint, or several, causes a warning, or ModelError if ``strict``.
+    ``axis`` are given. A transmission without rotor inertia does not affect the motion and is ignored. A transmission
+    with a rotor inertia that drives no joint or several joints causes a warning, or ModelError if ``strict``.
     """
     result = {joint.name: joint for joint in joints}
     for transmission in root.findall("transmission"):
@@ -218,7 +218,7 @@ _TOLERANCE = 1e-9  # of positions, relative to the size of the capsule
 
 
 def capsule_parts(capsule: Surface, number: int) -> list[Surface]:
-    """Return a capsule as a cylinder and the spheres at its ends; a capsule of length 0 is one sphere.
+    """Return a capsule as a cylinder and the spheres at its ends. A capsule of length 0 is one sphere.
 
     ``number`` makes the names of the parts unique in the link: ``NAME/capsule0``, ``NAME/capsule0/low``.
     """
@@ -232,7 +232,7 @@ def capsule_parts(capsule: Surface, number: int) -> list[Surface]:
 
 
 def joined_capsules(parts: list[Surface]) -> list[Surface]:
-    """Return visuals or shapes with ``capsule_parts`` replaced by capsules; modified parts are kept."""
+    """Return visuals or shapes with ``capsule_parts`` replaced by capsules. Modified parts are kept."""
     result, k = list[Surface](), 0
     while k < len(parts):
         whole = _capsule(parts[k : k + 3])
@@ -275,19 +275,19 @@ _LEFT_OVER = ("xacro:property", "xacro:arg", "xacro:macro")  # definitions that 
 def read_urdf(
     path: Path, base: str = "fixed", strict: bool = False, root: Element | None = None, snap: float = 0.0
 ) -> Mechanism:
-    """Return the mechanism of a URDF file; ``root`` is its root element if it is already parsed.
+    """Return the mechanism of a URDF file. ``root`` is its root element if it is already parsed.
 
     Joints are in depth-first order, children in the order of the file. A ``mimic`` joint follows the coordinate of its
     leader. ``dynamics`` defines viscous and Coulomb friction and a spring (``spring_stiffness``, ``spring_reference``).
     A ``transmission`` with a rotor inertia defines a motor. Fixed joints are merged. Angles within 1e-10 of a multiple
-    of pi/2 are rounded to it, and angles within ``snap`` of a multiple of pi/12 are rounded likewise. Elements without
-    influence on the motion (gazebo, ...) are ignored; a ``ModelWarning`` names other unread ones. Meshes are not read.
+    of pi/2 are rounded to it, and angles within ``snap`` of a multiple of pi/12 are rounded likewise.     Elements that
+    do not affect the motion (gazebo, ...) are ignored. A ``ModelWarning`` names other unread ones. Meshes are not read.
     """
     return _Reader(path, parse_xml(path, strict) if root is None else root, strict).read(base, snap)
 
 
 class _Reader:
-    """The state of reading one file: its path for messages, its root element, its materials and packages."""
+    """Reader of one file, with its path for messages, its root element, its materials and packages."""
 
     def __init__(self, path: Path, root: Element, strict: bool):
         self.path, self.root, self.strict = path, root, strict
@@ -324,7 +324,7 @@ class _Reader:
             raise ModelError("a xacro macro, not plain URDF", where=where_is(self.macro), fix=EXPAND) from None
 
     def _each(self, tag: str, read: Callable[[Any], T]) -> list[T]:
-        """Return the objects that the elements of a tag describe; if strict, collect the faults of all."""
+        """Return the objects described by the elements with a tag. If strict, collect the faults of all elements."""
         result, elements = list[T](), self.root.findall(tag)
         for element in elements:
             try:
@@ -336,7 +336,7 @@ class _Reader:
         return result
 
     def _check_macros(self) -> None:
-        """Reject xacro around links and joints or instead of their numbers; warn of leftovers elsewhere."""
+        """Reject xacro around links and joints or in place of their numbers, and warn about leftovers elsewhere."""
         macros = [element for element in self.root if "xacro" in element.tag and element.tag not in _LEFT_OVER]
         tags = (".//link", ".//joint")
         around = [element for element in macros if any(element.find(tag) is not None for tag in tags)]
@@ -377,7 +377,7 @@ class _Reader:
         return values
 
     def _repaired(self, element: Any, attribute: str, text: str, count: int, owner: str, most: float) -> list[float]:
-        """Return the numbers of a text with surplus zeros or a surplus point, as Bullet does, with a warning."""
+        """Return the numbers in a text with superfluous zeros or points, as Bullet does, and warn."""
         message, where = f"<{element.tag} {attribute}={element.get(attribute)!r}>", where_is(element, owner)
         words = [_SURPLUS_POINT.sub(r"\1", word) for word in text.split()]
         values = floats_in(" ".join(words), len(words), most) or []
@@ -460,7 +460,7 @@ class _Reader:
                     raise error.inside(where_is(visual, owner)) from None
 
     def _shapes(self, element: Any, owner: str) -> Iterator[Shape]:
-        """Yield the collision shapes of a link; warn of an unusable one and omit it."""
+        """Yield the collision shapes of a link. Unusable ones are omitted with a warning."""
         for collision in element.findall("collision"):
             with self._drawn("this collision shape is omitted"):
                 shape, where = self._geometry(collision, owner), where_is(collision, owner)
@@ -593,7 +593,7 @@ _SIZES: dict[str, tuple[tuple[str, int, str | None], ...]] = {
 
 
 def _depth_first(joints: list[Joint]) -> list[Joint]:
-    """Return the joints in depth-first order; joints in a cycle come last, and ``build`` raises the error for them."""
+    """Return the joints in depth-first order. Joints in a cycle, for which ``build`` raises an error, come last."""
     below: dict[str, list[Joint]] = defaultdict(list)
     children = set()
     for joint in joints:

@@ -33,7 +33,7 @@ _NO_LIMIT = sys.float_info.max  # a limit must be a number, and many readers do 
 def write_urdf(mechanism: Mechanism, path: str | Path) -> None:
     """Write a mechanism as URDF. The file is replaced atomically: if writing fails, the old file is kept.
 
-    The file reads back with the same motion of all links and frames; the joints are then in depth-first order. A
+    When the file is read back, all links and frames move in the same way, and the joints are in depth-first order. A
     helical joint becomes a revolute joint and a prismatic joint that mimics it. In <dynamics>, ``damping`` is the
     viscous friction plus the damping of the spring, ``friction`` is the Coulomb friction (N m or N, with sign(v)), and
     ``spring_stiffness`` and ``spring_reference`` define the spring. Motors become transmissions. The ``rotor_inertia``
@@ -48,7 +48,7 @@ def write_urdf(mechanism: Mechanism, path: str | Path) -> None:
 
 
 class _Writer:
-    """The state of writing one file."""
+    """Writer of one file."""
 
     def __init__(self, mechanism: Mechanism, path: Path):
         self.omissions = Omissions()
@@ -175,7 +175,7 @@ class _Writer:
     # Motors
 
     def _motors(self, joints: list[Joint]) -> None:
-        """Add motors and rotor inertias; the rotor inertia of a follower is reflected to its leader."""
+        """Add motors and rotor inertias. The rotor inertia of a follower is reflected to its leader."""
         armature: dict[str, float] = defaultdict(float)
         for joint in joints:
             if joint.nv == 1:
@@ -227,7 +227,7 @@ class _Writer:
 
 
 def _axis_pose(joint: Joint) -> Array:
-    """Return the pose, in the child's axes, of the frame that the URDF joint moves: its origin is on the axis."""
+    """Return the pose, in the child's axes, of the frame that the URDF joint moves, whose origin is on the axis."""
     if joint.type in ("prismatic", "free"):  # the position of a prismatic axis does not matter
         return np.eye(4)
     along = joint.axis * (joint.axis @ joint.point)

@@ -1,7 +1,7 @@
-"""USD joints, which connect two frames that coincide at zero; angles are in degrees.
+"""USD joints, which connect two frames that coincide at zero. Angles are in degrees.
 
-A joint is defined by its free axes; for a PhysicsJoint, these are the axes that no limit locks. Translations come
-first, along the axes of the first frame, then rotations about x, y and z.
+A joint is defined by its free axes, which for a PhysicsJoint are those that no limit locks. Translations along the axes
+of the first frame come first, followed by rotations about x, y and z.
 """
 
 import math
@@ -46,7 +46,7 @@ MUJOCO = ("mjc:damping", "mjc:stiffness")
 
 @dataclass(frozen=True)
 class End:
-    """One side of a joint: the path of the body, or WORLD, and the pose (4 x 4, in m) of the joint's frame on it."""
+    """One end of a joint: the path of the body, or WORLD, and the pose (4 x 4, in m) of the joint's frame on it."""
 
     body: str
     pose: Array
@@ -56,7 +56,7 @@ class End:
 class UsdJoint:
     """A joint of a stage: its prim, its two ends, and its free axes, each with the name of its drive.
 
-    It has the name of its prim until it is assigned to the articulation that is read.
+    It has the name of its prim until it is assigned to the articulation being read.
     """
 
     prim: Any
@@ -113,7 +113,7 @@ def joint_of(scene: Scene, prim: Any) -> UsdJoint | None:
 
 
 def _end(scene: Scene, prim: Any, joint: Any, side: str) -> End:
-    """Return one end of a joint; its frame is given in the axes and scale of its prim."""
+    """Return one end of a joint. Its frame is given in the axes and scale of its prim."""
     targets = getattr(joint, f"GetBody{side}Rel")().GetTargets()
     point = vector_of(getattr(joint, f"GetLocalPos{side}Attr")())
     R = rotation_of(getattr(joint, f"GetLocalRot{side}Attr")())
@@ -179,7 +179,7 @@ def single_joint(scene: Scene, joint: UsdJoint, axis: str, sign: float, name: st
 
 
 def _passive(prim: Any, unit: float, factor: float) -> dict[str, Any]:
-    """Return viscous friction and spring of MuJoCo's attributes; the spring rests where q + ref is springref."""
+    """Return viscous friction and spring from MuJoCo's attributes. The spring is at rest if q + ref is springref."""
     result: dict[str, Any] = {}
     damping, stiffness = (prim.GetAttribute(key) for key in MUJOCO)
     if damping:
@@ -197,12 +197,12 @@ def _engine(prim: Any, default: float, *keys: str) -> float:
 
 
 def _limit(value: float) -> float:
-    """Return a limit; the largest single-precision number means no limit and becomes infinity."""
+    """Return a limit. The largest single-precision number means no limit and becomes infinity."""
     return math.copysign(math.inf, value) if abs(value) >= 3e38 else value
 
 
 def limits_of(scene: Scene, prim: Any, axis: str) -> tuple[float, float]:
-    """Return the limits of a joint axis in stage units; for a locked axis the lower limit is above the upper one."""
+    """Return the limits of a joint axis in stage units. For a locked axis, the lower limit is above the upper one."""
     if prim.GetTypeName() == "PhysicsJoint":
         api = scene.pxr.UsdPhysics.LimitAPI
         limit = api(prim, axis)
@@ -277,7 +277,7 @@ _TURNS = {"rotX", "rotY", "rotZ"}
 
 
 def loop_of(scene: Scene, joint: UsdJoint, names: Mapping[str, str], frames: list[Frame]) -> Loop | None:
-    """Return a joint as a loop, and add the frames that it needs; None if no cut joint has its free axes.
+    """Return a joint as a loop and add the frames that it needs, or return None if no cut joint has its free axes.
 
     ``names`` are the body names by path. Ends that Torsor wrote are links, or are already among the ``frames``.
     """
@@ -301,7 +301,7 @@ def loop_of(scene: Scene, joint: UsdJoint, names: Mapping[str, str], frames: lis
 
 
 def cut_kind(joint: UsdJoint) -> tuple[str | None, str]:
-    """Return the kind of a cut joint with the free axes of a joint, and the axis that is the z axis of its frames."""
+    """Return the kind of the cut joint with the free axes of a joint, and the axis that is the z axis of its frames."""
     free = set(joint.free)
     slides, turns = sorted(free - _TURNS), sorted(free & _TURNS)
     if joint.length is not None or not free or free == _TURNS:

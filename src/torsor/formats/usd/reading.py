@@ -37,9 +37,9 @@ from torsor.spatial import axis_frame, composite, inverse_pose, make_pose, move_
 
 # USD bodies as links: mass properties by the rules of UsdPhysics, surfaces as visuals and collision shapes.
 #
-# A missing mass follows from the density and volume of the collision shapes. The density of the shape has priority over
-# that of the body, and that over the one of its material; the default is water. Missing centre of mass and inertia are
-# those of the shapes with the mass of the body.
+# A missing mass follows from the density and volume of the collision shapes. The density of a shape has priority over
+# that of the body, which has priority over that of the material; the default is that of water. A missing centre of mass
+# or inertia is that of the shapes, scaled to the mass of the body.
 
 WATER = 1000.0  # kg/m^3, the default density
 _AXES = {"X": 0, "Y": 1, "Z": 2}
@@ -75,7 +75,7 @@ def link_of(scene: Scene, prim: Any, name: str) -> Link:
 
 
 def _mass(scene: Scene, prim: Any, place: Place, solids: list[Solid]) -> Solid:
-    """Return mass, centre of mass and inertia about it of a body; ``solids`` are those of its collision shapes."""
+    """Return mass, centre of mass and inertia about it of a body. ``solids`` contains those of its collision shapes."""
     units, data, api = scene.units, own_data(prim), scene.pxr.UsdPhysics.MassAPI(prim)
     own_mass = number_of(api.GetMassAttr()) * units.mass
     center, moments = vector_of(api.GetCenterOfMassAttr(), -np.inf), vector_of(api.GetDiagonalInertiaAttr())
@@ -120,7 +120,7 @@ def _newton_inertia(prim: Any) -> Array | None:
 
 
 def _solid(scene: Scene, body: Any, part: Any, fields: dict[str, Any]) -> list[Solid]:
-    """Return (mass, centre, inertia) of a collision shape with its density, in body axes; none for a plane."""
+    """Return (mass, centre, inertia) of a collision shape with its density, in body axes, or None for a plane."""
     if fields["shape"] == "plane" or "mesh" in own_data(part):
         return []
     if fields["shape"] == "mesh":
@@ -197,7 +197,7 @@ def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, A
 
 
 def _mesh(scene: Scene, part: Any, scale: Array) -> dict[str, Any]:
-    """Return scale, name, path and folders of a mesh: of Torsor's file if it may be read, else of the prim itself."""
+    """Return scale, name, path and folders of a mesh: of Torsor's file if it may be read, otherwise of the prim."""
     data = own_data(part)
     if data.get("mesh"):
         mesh, size = str(data["mesh"]), tuple(float(item) for item in data.get("scale", (1.0, 1.0, 1.0)))
@@ -233,14 +233,14 @@ _BODY_EFFECTS = (
 
 
 def read_usd(path: Path, base: str = "fixed", strict: bool = False, snap: float = 0.0) -> Mechanism:
-    """Return the mechanism of a USD stage (.usda, .usd, .usdc, .usdz); the extra ``usd`` is required.
+    """Return the mechanism of a USD stage (.usda, .usd, .usdc, .usdz). The extra ``usd`` is required.
 
     ``scene.usda#/World/arm`` selects one of several articulations. The links are the bodies, with the poses and names
-    of their prims. The base is the body that a fixed joint attaches to the origin of the stage, otherwise a link
+    of their prims. The base is the body that a fixed joint attaches to the origin of the stage, or otherwise a link
     ``world``. A robot that no joint attaches to the world gets a free joint. ``base="floating"`` releases an attached
-    robot. Masses, lengths and forces are in stage units, angles in degrees, PhysX velocities in degrees per second; all
-    are converted to SI. Joints that are excluded from the articulation, or that close a cycle, become loops. A
-    ``ModelWarning`` names omitted parts; ``strict`` makes it an error.
+    robot. Stage units, angles in degrees and PhysX velocities in degrees per second are converted to SI units and
+    radians. Joints that are excluded from the articulation, or that close a cycle, become loops. A ``ModelWarning``
+    names omitted parts; ``strict`` makes it an error.
     """
     file, prim = split_prim(path)
     try:
@@ -254,7 +254,7 @@ def read_usd(path: Path, base: str = "fixed", strict: bool = False, snap: float 
 
 
 class _Reader:
-    """The state of reading one stage: the bodies of the articulation, and its joints, by path."""
+    """Reader of one stage, with the bodies and joints of the articulation by path."""
 
     def __init__(self, scene: Scene, prim_path: str):
         self.scene = scene
@@ -273,7 +273,7 @@ class _Reader:
         self.stacks = self._stacks() if flag_of(root.GetAttribute("newton:jointsAddMobility"), False) else {}
 
     def _articulation(self, bodies: dict[str, Any], joints: list[UsdJoint], prim_path: str) -> tuple[str, set[str]]:
-        """Return the path of the root and the body paths of the one articulation that is read."""
+        """Return the path of the root and the body paths of the articulation to read."""
         scene, pieces = self.scene, _connected(bodies, joints)
         api = scene.pxr.UsdPhysics.ArticulationRootAPI
         result = dict[str, set[str]]()
@@ -303,9 +303,9 @@ class _Reader:
         raise ModelError(what, where=scene.source, allowed="bodies with joints of UsdPhysics")
 
     def _stacks(self) -> dict[str, list[UsdJoint]]:
-        """Combine joints between the same two bodies into one chain, as Newton does: the first one holds the others.
+        """Combine joints between the same two bodies into one chain, as Newton does. The first joint holds the others.
 
-        The chain goes from the first end of the first joint to its second end; others may have their ends exchanged.
+        The chain goes from the first end of the first joint to its second end. Ends of other joints may be exchanged.
         """
         stacks = dict[frozenset[str], list[UsdJoint]]()
         for joint in (item for item in self.joints if not item.excluded):
@@ -363,7 +363,7 @@ class _Reader:
                 note(key, prim.GetName(), any(_entries(prim, key)))
 
     def _tree(self, base: str) -> dict[str, tuple[UsdJoint | None, str]]:
-        """Return, by body, the joint that moves it and its parent body; a body that nothing holds has no joint."""
+        """Return, by body, the joint that moves it and its parent body. An unconnected body has no joint."""
         if base == "floating":  # bodies that are welded to the world are released
             welds = [item for item in self.joints if not (item.free or item.excluded)]
             held = [weld for weld in welds if WORLD in {end.body for end in weld.ends}]
@@ -406,7 +406,7 @@ class _Reader:
         return Joint(name, "free", self.names[WORLD], self.names[body], placement, source=self.scene.source, **settings)
 
     def _joint(self, joint: UsdJoint, parent: str, child: str) -> tuple[list[Link], list[Joint]]:
-        """Return the massless links and joints of a tree joint: one, or a chain of translations and rotations."""
+        """Return the massless links and joints of a tree joint: one joint, or a chain of translations and rotations."""
         scene, data, ends = self.scene, own_data(joint.prim), (self.names[parent], self.names[child])
         placement, stack = self._placement(joint, parent), self.stacks.get(joint.name, [joint])
         free = {axis for entry in stack for axis in entry.free}
@@ -487,18 +487,18 @@ class _Reader:
 
 
 def _entries(prim: Any, key: str) -> list[Any]:
-    """Return the entries of an attribute: several, one or none."""
+    """Return the entries of an attribute, which may have several values, one or none."""
     value = prim.GetAttribute(key).Get() if prim.HasAttribute(key) else None
     return [] if value is None else list(value) if hasattr(value, "__len__") else [value]
 
 
 def _is_below(path: str, above: str) -> bool:
-    """Return whether a prim is another one or below it."""
+    """Return whether a prim equals another prim or is below it."""
     return path == above or path.startswith(f"{above.rstrip('/')}/")
 
 
 def _connected(bodies: Iterable[str], joints: Iterable[UsdJoint]) -> list[set[str]]:
-    """Return the sets of bodies that joints connect, in stage order; the world connects nothing."""
+    """Return the sets of bodies that joints connect, in stage order. Joints to the world connect no bodies."""
     pieces = {body: {body} for body in bodies}
     for joint in joints:
         a, b = (pieces.get(end.body) for end in joint.ends)

@@ -2,7 +2,7 @@
 
 Most attributes of UsdPhysics have single precision. A number of the schema is read as the shortest decimal that
 rounds to it: 1.3, not 1.2999999523. Exact numbers are stored outside the schema, in the dictionary ``torsor`` of the
-customData of a prim. They are used as long as they agree with the schema, so that a stage may be edited elsewhere.
+customData of a prim. They are used if they agree with the schema, so a stage may be edited by other programs.
 """
 
 import math
@@ -29,7 +29,7 @@ OWN = "torsor"  # the dictionary of customData
 
 
 class Units(NamedTuple):
-    """Metres and kilograms per stage unit; time is in seconds."""
+    """Metres and kilograms per stage unit. Time is in seconds."""
 
     length: float = 1.0
     mass: float = 1.0
@@ -46,14 +46,14 @@ class Units(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The place of a prim: rigid ``pose`` (4 x 4, m) and ``scale`` (3,) along its axes, mirrored if z is negative."""
+    """The place of a prim: rigid ``pose`` (4 x 4, m) and ``scale`` (3,) along its axes, with z < 0 if mirrored."""
 
     pose: Array
     scale: Array
 
 
 def place_of(M: Array, units: Units, where: str, mirrors: bool = False) -> Place:
-    """Return the place of a transform (4 x 4, columns); raise ModelError for shear, and for mirrors unless allowed."""
+    """Return the place of a transform (4 x 4, columns). Raise ModelError for shear, and for mirrors unless allowed."""
     scale = np.linalg.norm(M[:3, :3], axis=0)
     if not np.isfinite(M).all() or not scale.all():
         raise ModelError("its transform is not finite, or has a scale of 0", where=where)
@@ -147,7 +147,7 @@ def agrees(data: Mapping[str, Any], key: str, plain: Any) -> bool:
 
 
 def exact(data: Mapping[str, Any], key: str, plain: Any) -> Any:
-    """Return the exact numbers of a key if they agree with the schema, else the numbers of the schema."""
+    """Return the exact numbers of a key if they agree with the schema, and otherwise the numbers of the schema."""
     if not agrees(data, key, plain):
         return plain
     exact_numbers = np.array(data[key], dtype=float)
@@ -160,7 +160,7 @@ EARTH = 9.81  # m/s^2, if a scene gives none
 
 @dataclass(frozen=True)
 class Scene:
-    """A stage that is being read: its units, its file name for messages, and the ``folders`` of its meshes."""
+    """A stage to read: its units, its file name for messages, and the ``folders`` of its meshes."""
 
     pxr: Any
     stage: Any

@@ -1,7 +1,7 @@
 """Writing UsdPhysics, for ``read_usd`` and for simulators: an articulation with bodies, joints, shapes and a scene.
 
-The attributes of the schema have single precision; the exact numbers are stored outside it (``stage``). Friction, rotor
-inertia, velocity limits and followers are PhysX attributes, because UsdPhysics has none for them.
+The attributes of the schema have single precision. Exact numbers are stored outside the schema (``stage``). Friction,
+rotor inertia, velocity limits and followers are PhysX attributes, because UsdPhysics has none for them.
 """
 
 import json
@@ -48,7 +48,7 @@ class Parts:
         self.taken: dict[str, set[str]] = defaultdict(set)
 
     def define(self, parent: str, name: str, kind: str) -> Any:
-        """Add a prim of a kind; a name that USD does not allow is changed, and the original is stored separately."""
+        """Add a prim of a kind. A name that USD does not allow is changed, and the original is stored separately."""
         plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
         plain = claim_name(plain if re.match(r"[A-Za-z_]", plain) else f"_{plain}", self.taken[parent])
         prim = self.stage.DefinePrim(f"{parent}/{plain}", kind)
@@ -57,7 +57,7 @@ class Parts:
         return prim
 
     def own(self, prim: Any, **values: Any) -> None:
-        """Store exact numbers, texts and dictionaries of them outside the schema of a prim."""
+        """Store exact numbers, texts, and dictionaries of these, outside the schema of a prim."""
         for key, value in values.items():
             if isinstance(value, Mapping):
                 self.own(prim, **{f"{key}:{inner}": entry for inner, entry in value.items()})
@@ -82,7 +82,7 @@ class Parts:
                     raise ModelError(message, where=self.path.name, allowed=allowed, fix="save as .toml")
 
     def quaternion(self, R: Array, kind: Any) -> Any:
-        """Return a rotation as a USD quaternion, real part first."""
+        """Return a rotation as a USD quaternion (real part first)."""
         x, y, z, w = to_quaternion(R).tolist()
         return kind(w, x, y, z)
 
@@ -96,7 +96,7 @@ class Parts:
             ops.AddScaleOp(double).Set(gf.Vec3d(*scale.tolist()))
 
     def surface(self, body: Any, part: Visual | Shape) -> None:
-        """Add a visual or a collision shape of a body; collision shapes are not drawn."""
+        """Add a visual or a collision shape of a body. Collision shapes are not drawn."""
         collides, path = isinstance(part, Shape), str(body.GetPath())
         folder = "collisions" if collides else "visuals"
         if not self.stage.GetPrimAtPath(f"{path}/{folder}"):
@@ -173,7 +173,7 @@ _CUTS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def write_usd(mechanism: Mechanism, path: str | Path) -> None:
-    """Write a mechanism as a USD stage, text (.usda) or binary (.usd, .usdc); the extra ``usd`` is required.
+    """Write a mechanism as a USD stage in text (.usda) or binary (.usd, .usdc). The extra ``usd`` is required.
 
     The file is replaced atomically: if writing fails, the old file is kept. The stage is in metres and kilograms, with
     the bodies at the poses of the links at position zero. Planar and helical joints become chains of joints with
@@ -186,7 +186,7 @@ def write_usd(mechanism: Mechanism, path: str | Path) -> None:
 
 
 class _Writer:
-    """The state of writing one stage."""
+    """Writer of one stage."""
 
     def __init__(self, mechanism: Mechanism, path: Path):
         self.path, self.source, self.omissions = path, path.name, Omissions()
@@ -299,7 +299,7 @@ class _Writer:
         return self.parts.define(path, name, kind)
 
     def _frames(self, prim: Any, parent: str, child: str, before: Array, after: Array) -> None:
-        """Set the bodies of a joint and its frames on them; the parent "" is the world."""
+        """Set the bodies of a joint and its frames on them. The parent "" is the world."""
         gf, joint = self.pxr.Gf, self.pxr.UsdPhysics.Joint(prim)
         if parent in self.paths:
             joint.CreateBody0Rel().SetTargets([self.paths[parent]])

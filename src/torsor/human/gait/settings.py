@@ -43,7 +43,8 @@ WEIGHTS = {"energy": 1.0, "effort": 1.0, "accelerations": 1.0}  # default weight
 CLEARANCE = 0.005  # m: minimum ground clearance of the swing foot without habits
 MAX_POINTS = 100  # control points of a step: a search takes minutes with 30
 MIN_POINTS = 8  # control points of a step, which has a knot at each contact change
-NODE_INTERVALS = 6  # between two knots: with five, the feet exceed their tolerances between the nodes
+NODE_INTERVALS = 7  # between two knots: with six, the feet of some walks exceed their tolerances between the nodes
+LANDING_GAP = 0.0015  # in s: from the last node of a forefoot landing to its end
 HARMONICS = 2  # of the clock: four variables, as many as events between heel strikes
 SECOND_STEP_START = 1e-6  # s of a second step at its first node, which differs from the last node of the first step
 
@@ -53,8 +54,9 @@ class Mesh:
     """Discretisation and tolerances of a walk.
 
     ``points`` is the number of control points per coordinate and step. ``nodes`` is the number of nodes per step, which
-    divide all knot intervals equally, or their times s; the default is six intervals between nodes in each knot
-    interval. ``slack`` (m) is the position tolerance and ``slip`` (m/s) the velocity tolerance of points in stance.
+    divide all knot intervals equally, or their times s. By default there are seven node intervals in each knot
+    interval, and a further node at the end of a forefoot landing. ``slack`` (m) is the position tolerance and ``slip``
+    (m/s) the velocity tolerance of points in stance.
     """
 
     points: int = 10
@@ -76,7 +78,11 @@ class Mesh:
         knots = np.array([0.0, *walk.step_knots(self.points), 1.0])
         intervals = len(knots) - 1
         count = NODE_INTERVALS * intervals + 1 if self.nodes is None else self.nodes
-        return np.interp(np.linspace(0, intervals, count), np.arange(intervals + 1), knots)
+        s = np.interp(np.linspace(0, intervals, count), np.arange(intervals + 1), knots)
+        if self.nodes is not None or walk.step.first_contact == "heel":
+            return s
+        # A forefoot landing ends with the pressure at the ball, where both soles meet.
+        return np.union1d(s, walk.step.flat - LANDING_GAP)
 
     def phase(self, walk: FreeWalk) -> Phase:
         """Return the motion phase of a walk; each step has nodes at its own start and end."""

@@ -151,13 +151,13 @@ def walking(
     unless ``habits`` are given, such as ``Habits()``.
 
     Discretisation: ``points`` control points per coordinate, and ``nodes`` (their number or times s) for each step, by
-    default six intervals between two knots. Points of the feet in stance may move by ``slack`` (m) and at ``slip``
+    default seven intervals between two knots. Points of the feet in stance may move by ``slack`` (m) and at ``slip``
     (m/s).
 
     Example:
         >>> problem = walking()
         >>> problem.program.n, len(problem.model.names)
-        (420, 38)
+        (420, 42)
     """
     settings = WalkSettings(
         body=checked_body(body, "walk"),

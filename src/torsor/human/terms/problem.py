@@ -69,10 +69,6 @@ class Samples(NamedTuple):
         """Return these samples followed by later ones, except the first of these, which equals the last one here."""
         return Samples(*(np.concatenate([a, b[1:]]) for a, b in zip(self, later, strict=True)))
 
-    def part(self, first: int, last: int) -> "Samples":
-        """Return the samples with indices from ``first`` to ``last``, inclusive."""
-        return Samples(*(values[first : last + 1] for values in self))
-
 
 def grounded_term(problem: MotionProblem) -> Grounded:
     """Return a term of a human motion problem that contains the body, its strengths and its support."""

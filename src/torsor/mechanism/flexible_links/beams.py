@@ -1,14 +1,14 @@
 """Modes of a uniform beam from its properties, computed by the Ritz method with polynomials.
 
-The trial functions are x^2 P_j for bending along y and z, and x P_j for torsion, with the Legendre polynomials P_j over
-the length of the beam. They are clamped at x = 0 and free at the tip. The lowest eigenvectors, computed with a load on
-the tip, span the modes. Within this span the modes of the beam alone are orthogonal. Second-order displacements follow
-from strains that are linear in eta: with theta the rotation of a section and kappa = theta' (Magnus expansion to second
-order),
+The trial functions are x^2 P_j for bending along y and z, and x P_j for torsion, where P_j are the Legendre polynomials
+over the length of the beam. They are clamped at x = 0 and free at the tip. The lowest eigenvectors, computed with a
+load on the tip, span the modes. Within this span, the modes of the beam alone are orthogonal. Second-order
+displacements follow from strains that are linear in eta. With the rotation theta of a section and kappa = theta'
+(Magnus expansion to second order),
 
     r2 = integral of ([theta]^2 / 2 + [theta2]) e_x,      theta2 = integral of theta x kappa / 2
 
-whose x component is the shortening -(u_y'^2 + u_z'^2) / 2 of a beam that bends (Kane, Ryan and Banerjee 1987).
+The x component of r2 is the shortening -(u_y'^2 + u_z'^2) / 2 of a bending beam (Kane, Ryan and Banerjee 1987).
 """
 
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ from torsor.base.checks import number, one_of, positive, positive_vector, whole_
 from torsor.base.errors import ModelError
 from torsor.mechanism.flexible import Modes
 
-# Trial functions beyond the number of modes, so that the eigenvalues that are used have converged to rounding.
+# Number of additional trial functions that make the eigenvalues of the modes converge to rounding.
 _EXTRA_TRIALS = 10
-MAX_MODES = 12  # in one direction; beyond it the trial functions lose digits
+MAX_MODES = 12  # maximum number of modes in one direction; with more, the trial functions lose digits
 
 
 def beam(
@@ -44,19 +44,20 @@ def beam(
     """Return the modes of a uniform beam along x that is clamped at its root (Euler-Bernoulli, Saint-Venant).
 
     - ``length`` in m, ``mass`` in kg.
-    - ``bending``: the stiffness EI (N m^2), one number, or one for deflections along y and one along z.
+    - ``bending``: the stiffness EI (N m^2), one number or (along y, along z) for the direction of the deflection.
     - ``modes``: the number of modes, one number for both directions, or (along y, along z), or (along y, along z,
       torsion).
-    - ``torsion`` GJ (N m^2) and ``axial_inertia`` (kg m^2) of the whole beam about its axis, for torsion modes.
+    - ``torsion`` and ``axial_inertia``: the stiffness GJ (N m^2), and the inertia (kg m^2) of the whole beam about its
+      axis, for torsion modes.
     - ``damping``: the damping ratio of every mode.
     - ``tip_mass`` (kg) and ``tip_inertia`` (kg m^2, about y and z): a load at the tip that is part of the beam.
-    - ``carries``: approximate mass and inertia of the bodies that will be attached to the tip. They only select
-      suitable modes, so that fewer are needed.
+    - ``carries``: approximate mass (kg) and inertia (kg m^2) of the bodies that will be attached to the tip. They only
+      affect the choice of modes, so that fewer are needed.
 
-    With ``coordinates="modal"`` the modes are orthogonal, and a coordinate is the largest deflection (m) or angle (rad)
-    of its mode. With "tip" the first two coordinates of a direction are the deflection (m) of the tip and its slope
-    (rad), and the tip does not move in the other modes (Craig and Bampton 1968). Both describe the same motions; "tip"
-    needs fewer operations if the tip carries another link.
+    With ``coordinates="modal"``, modes are orthogonal, and a coordinate is the largest deflection (m) or angle (rad) of
+    its mode. With "tip", the first two coordinates of a direction are the deflection (m) and the slope (rad) of the
+    tip, which does not move in the other modes (Craig and Bampton 1968). Both describe the same motions, but "tip"
+    takes fewer operations if the tip carries another link.
 
     Example:
         >>> modes = beam(length=2.0, mass=1.0, bending=(8.0, 50.0), modes=(2, 1))
@@ -103,7 +104,7 @@ def _given(value: float | None, name: str, where: str) -> float:
 
 
 def mode_counts(modes: Any, single: int, lengths: Sequence[int], allowed: str, where: str) -> list[int]:
-    """Return the numbers of modes, with zeros for omitted ones; a single number is repeated ``single`` times."""
+    """Return the numbers of modes, with zeros for omitted numbers; a single number is repeated ``single`` times."""
     numbers = list(modes) if isinstance(modes, (Sequence, np.ndarray)) and np.ndim(modes) == 1 else [modes] * single
     if len(numbers) not in lengths:
         raise ModelError(argument="modes", value=modes, where=where, allowed=allowed)
@@ -135,11 +136,11 @@ class _Trial:
         self.places = np.append(s, length)
 
     def loaded(self, M: Array, load: tuple[float, float]) -> Array:
-        """Return the mass matrix with a mass and an inertia at the tip."""
+        """Return the mass matrix M plus that of a load (mass, inertia) at the tip."""
         return np.asarray(M + sum(m * np.outer(row, row) for m, row in zip(load, self.tip, strict=True)))
 
     def modes(self, carries: tuple[float, float], at_tip: bool) -> tuple[list[Legendre], Array]:
-        """Return polynomials of the modes, and their stiffness matrix."""
+        """Return the polynomials of the modes, and their stiffness matrix."""
         try:
             return self._modes(carries, at_tip)
         except np.linalg.LinAlgError:
@@ -150,7 +151,7 @@ class _Trial:
         span = _eigenvectors(self.K, self.loaded(self.M, carries))[:, : self.count]
         held = min(self.clamped, self.count) if at_tip else 0
         K, M, C = span.T @ self.K @ span, span.T @ self.M @ span, self.tip[:held] @ span
-        bend = np.linalg.solve(K, C.T)  # static shapes for a unit deflection and a unit slope of the tip
+        bend = np.linalg.solve(K, C.T)  # static shapes for unit deflection and unit slope of the tip
         static = span @ bend @ np.linalg.inv(C @ bend) if held else span[:, :0]
         free = np.linalg.svd(C)[2][held:].T if held else np.eye(self.count)
         normal = span @ free @ _eigenvectors(free.T @ K @ free, free.T @ M @ free)
@@ -177,7 +178,7 @@ class _Field:
     def __init__(self, shape: Legendre, axis: int, turns: bool):
         self.shape, self.axis, self.turns = shape, axis, turns
         none = 0 * shape
-        # A deflection along y turns sections about z, one along z turns them about -y.
+        # A deflection along y rotates sections about z, and one along z rotates them about -y.
         slope = {0: [shape, none, none], 1: [none, none, shape.deriv()], 2: [none, -shape.deriv(), none]}[axis]
         self.theta = slope
         self.kappa = [item.deriv() for item in slope]
@@ -204,7 +205,7 @@ def _modes(
 ) -> Modes:
     """Return the modes at the nodes of a Gauss quadrature that integrates all products exactly, and at the tip.
 
-    ``whole`` holds the mass and axial inertia of the beam, ``tip`` the mass and inertia at its tip.
+    ``whole`` is the (mass, axial inertia) of the beam, and ``tip`` the (mass, inertia) of the load at its tip.
     """
     ratio = number(damping, "beam", "damping", least=0)
     nodes, weights = leggauss(max(field.shape.degree() for field in fields) + 2)
@@ -236,7 +237,7 @@ def _modes(
     if J[0] > J[1] + J[2]:
         allowed = f"{J[1] + J[2]:.3g} at most, because no body of this length and mass has more"
         raise ModelError(f"is {whole[1]:.3g}", argument="axial_inertia", where="beam", allowed=allowed)
-    # The damping matrix with one ratio for all modes: 2 ratio M (M^-1 K)^(1/2).
+    # With the same ratio for all modes, the damping matrix is 2 ratio M (M^-1 K)^(1/2).
     X = _eigenvectors(K, made.mass_matrix)
     D = made.mass_matrix @ X @ np.diag(2 * ratio * made.frequencies) @ X.T @ made.mass_matrix
     D = np.where(np.abs(D) <= 1e-12 * np.abs(D).max(initial=0.0), 0.0, D)

@@ -1,4 +1,4 @@
-"""Robots with flexible links; each function returns a new robot."""
+"""Edits that add flexible links; each function returns a new robot."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ from torsor.mechanism.mechanism import Mechanism, carrier
 from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.spatial import make_pose, move_inertia
 
-# Robots with rods: slender bodies with large deflections and strain modes, such as eel-like and continuum robots.
+# Rods: slender bodies with large deflections and strain modes, as in eel-like and continuum robots.
 
 M = TypeVar("M", bound=Mechanism)
 MAX_SECTIONS = 100
@@ -43,19 +43,19 @@ def with_rod(
     """Return a copy with a uniform rod that is clamped at a link or frame, along its x axis.
 
     - ``length`` in m, ``mass`` in kg.
-    - ``bending``: the stiffness EI (N m^2), one number, or one for bending along y (about z) and one along z (about y).
-    - ``torsion`` is GJ (N m^2), and ``stretch`` is EA (N).
-    - ``modes``: the number of polynomials of each strain: (bending along y, along z, torsion, stretch); the last ones
-      may be omitted.
+    - ``bending``: the stiffness EI (N m^2), one number, or two for bending along y (about z) and along z (about y).
+    - ``torsion``: the stiffness GJ (N m^2). ``stretch``: the stiffness EA (N).
+    - ``modes``: the number of polynomials per strain (bending along y, along z, torsion, stretch); the last numbers may
+      be omitted.
     - ``radius`` (m): radius of a round rod, which determines the inertia of its sections.
     - ``damping`` (s): ratio of damping to stiffness.
     - ``curvature`` (3,), in rad/m: curvature of the rod at rest, about x, y, z.
-    - ``sections``: the number of small bodies at the points of a Gauss quadrature, the links ``name/1`` to ``name/N``;
-      ``name/tip`` is the end.
+    - ``sections``: the number of small bodies at the points of a Gauss quadrature, which are the links ``name/1`` to
+      ``name/N``; the link ``name/tip`` is at the end.
 
-    Coordinates are angles, except that stretch is in m: ``name/y1`` is the angle (rad) by which the whole rod bends
-    about z, ``name/y2`` is the amplitude of a curvature that grows linearly from one end to the other, and so on. The
-    strain is the sum of P_j(s) q_j / length with Legendre polynomials P_j.
+    Coordinates are angles (rad), except that stretch is in m: ``name/y1`` is the angle by which the whole rod bends
+    about z, ``name/y2`` is the amplitude of a curvature that increases linearly from one end to the other, and so on.
+    The strain is the sum of P_j(s) q_j / length with Legendre polynomials P_j.
 
     Example:
         >>> import torsor
@@ -103,17 +103,17 @@ def with_rod(
     return rebuilt(robot, links, joints, list(robot.frames))
 
 
-# Distance from the tip (relative to the length of the link) within which joints and frames are at the tip.
+# Distance from the tip, relative to the length of the link, within which joints and frames are at the tip.
 AT_TIP = 1e-6
 
 
 def with_beam(robot: M, at: str, modes: Modes, name: str = "beam") -> M:
     """Return a copy with a beam that is clamped at a link or frame, along its x axis.
 
-    The joint ``name`` has the modes as coordinates. It moves the new link ``name/end``, which is at the end of the beam
-    but keeps the axes of its root. This link carries ``name/tip``, which rotates with the section at the end. Other
-    links, frames and loads can be attached to the tip. The mass of the beam is added to the link to which it is
-    clamped. A beam on the base gets its own link, ``name``. Modes have no drive: their effort limit is 0.
+    The coordinates of the joint ``name`` are the modes. It moves the new link ``name/end``, which is at the end of the
+    beam with the axes of its root. This link carries ``name/tip``, which rotates with the end section. Other links,
+    frames and loads can be attached to the tip. The mass of the beam is added to the link to which it is clamped. A
+    beam on the base gets its own link, ``name``. Modes have no drive, so their effort limit is 0.
 
     Example:
         >>> import torsor
@@ -146,10 +146,10 @@ def with_beam(robot: M, at: str, modes: Modes, name: str = "beam") -> M:
 
 
 def with_flexible_link(robot: M, link: str, modes: Modes, carried: Sequence[str] | None = None) -> M:
-    """Return a copy in which a moving link bends: modes replace its mass and inertia.
+    """Return a copy in which a moving link is flexible; the modes replace its mass and inertia.
 
-    The link is clamped at its own frame and extends along its x axis. ``carried`` are the names of the joints and
-    frames that move with its tip; by default those at the tip. The joint ``link/modes`` has the modes as coordinates.
+    The link is clamped at its own frame and extends along its x axis. ``carried`` names the joints and frames that move
+    with its tip; by default, they are those at the tip. The coordinates of the joint ``link/modes`` are the modes.
 
     Example:
         >>> import torsor

@@ -1,4 +1,4 @@
-"""Modes from shapes at nodes, such as a finite-element modal analysis."""
+"""Modes from shapes at nodes, such as those of a finite-element modal analysis."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from torsor.mechanism.flexible import Modes
 
 # Largest distance of nodes from a straight line, relative to its length.
 _LINE_TOLERANCE = 1e-9
-# Largest relative change of a natural frequency, due to lumped masses, that causes no warning.
+# Largest relative change of a natural frequency due to lumped masses that does not cause a warning.
 _FREQUENCY = 0.01
 ALLOWED_MODES = "Modes, such as torsor.mechanism.flexible_links.beam(...) returns"
 
@@ -33,9 +33,10 @@ def node_modes(
 ) -> Modes:
     """Return modes from shapes at nodes; ``Modes`` defines the shapes and units of the arrays.
 
-    Pass either ``stiffness``, (n, n) or (n,), or the ``frequencies`` (n,), in rad/s, of the modes. ``damping`` (n,)
-    holds damping ratios. Without ``rotations`` the nodes do not rotate. Nodes in order along a straight line from the
-    clamped end get the second-order displacements of an inextensible line between the nodes; other nodes get none.
+    Pass either ``stiffness``, (n, n) or (n,), or the natural ``frequencies`` (n,) in rad/s. ``damping`` (n,) are
+    damping ratios. Without ``rotations``, the nodes do not rotate. If the nodes are in order along a straight line from
+    the clamped end, they get the second-order displacements of an inextensible line through them; otherwise they get
+    none.
 
     Example:
         >>> x, shapes = np.array([[0.5, 0, 0], [1.0, 0, 0]]), np.zeros((2, 3, 1))
@@ -60,7 +61,7 @@ def node_modes(
     M = Modes(stiffness=1.0, **parts).mass_matrix.diagonal()
     if frequencies is not None:
         stiffness = positive_vector(frequencies, n, source, "frequencies") ** 2 * M
-    made = Modes(stiffness=stiffness, **parts)  # type: ignore[arg-type]  # one of them is given
+    made = Modes(stiffness=stiffness, **parts)  # type: ignore[arg-type]  # checked above
     K = made.stiffness_matrix
     if frequencies is not None:
         natural, expected = made.frequencies, np.sort(np.sqrt(K.diagonal() / M))
@@ -81,17 +82,18 @@ def _shortening(r: Array, Phi: Array) -> Array | None:
         return None
     across = Phi - np.einsum("x,y,iyk->ixk", along, along, Phi)
     bent = np.diff(across, axis=0, prepend=0 * across[:1])
-    held = np.where(steps > 0, steps, np.inf)  # a node at the clamped end
+    held = np.where(steps > 0, steps, np.inf)  # a step is 0 if a node is at the clamped end
     pairs = np.cumsum(np.einsum("ixk,ixl->ikl", bent, bent) / held[:, None, None], axis=0)
     return np.asarray(-np.einsum("x,ikl->ixkl", along, pairs))
 
 
 # Mode files: TOML with one table per mode, or .npz with arrays.
 #
-# A TOML file has ``positions`` ([[x, y, z], ...] m at rest, from the clamped end; the last node is the tip), ``masses``
-# (kg) and, for each mode, a table ``[[mode]]`` with ``frequency`` (rad/s) or ``stiffness``, ``shape`` ([[x, y, z],
-# ...], displacement of each node for a unit coordinate) and optionally ``rotation`` (the same for rotation vectors,
-# rad) and ``damping`` (a ratio). An .npz file has the arrays of ``node_modes`` by name: shapes (N, 3, n) and so on.
+# A TOML file has ``positions`` ([[x, y, z], ...] at rest, in m from the clamped end; the last node is the tip),
+# ``masses`` (kg) and a table ``[[mode]]`` for each mode, with ``frequency`` (rad/s) or ``stiffness``, ``shape`` ([[x,
+# y, z], ...], the displacement of each node for a unit coordinate), and optionally ``rotation`` (rotation vectors in
+# the same form, in rad) and ``damping`` (a ratio). An .npz file has the arrays of ``node_modes`` by name, such as
+# shapes (N, 3, n).
 
 _ARRAYS = ("positions", "masses", "shapes", "rotations", "stiffness", "frequencies", "damping", "inertias")
 _EXACT_FIELDS = (*(name for name in _ARRAYS if name != "frequencies"), "second", "tip_second")
@@ -99,7 +101,7 @@ _MODE = ("frequency", "stiffness", "shape", "rotation", "damping")
 
 
 def read_modes(path: str | Path, modes: int | None = None) -> Modes:
-    """Return the modes of a TOML or .npz file, all or the first ``modes``.
+    """Return all modes in a TOML or .npz file, or the first ``modes`` of them.
 
     Example:
         >>> import tempfile, torsor
@@ -144,7 +146,7 @@ def _count(modes: int | None, held: int, where: str) -> int:
 
 
 def _selected_exact(arrays: dict[str, Any], modes: int | None, where: str) -> Modes:
-    """Return the first modes of a file that ``write_modes`` wrote."""
+    """Return the first modes from the arrays of a file written by ``write_modes``."""
     turns = arrays["turns"]
     if turns.dtype != bool or turns.ndim != 1:
         raise ModelError(f"turns is {turns!r}", value=turns, where=where, allowed="true or false for each mode")
@@ -190,7 +192,7 @@ def _from_toml(file: Path) -> dict[str, Any]:
 
 
 def write_modes(modes: Modes, path: str | Path) -> None:
-    """Write modes to an .npz file with full precision; ``read_modes`` returns equal ones.
+    """Write modes to an .npz file with full precision, from which ``read_modes`` restores equal modes.
 
     Example:
         >>> import tempfile, torsor

@@ -53,7 +53,7 @@ def two_link(points: int = 30) -> Any:
 
 @cache
 def bang_bang() -> Any:
-    """Return the motion with discontinuous torques, which is the true optimum."""
+    """Return the motion with discontinuous torques, which is the exact optimum."""
     return motion.switching(two_link())
 
 
@@ -68,12 +68,12 @@ def _time() -> list[Row]:
     others = "times in the literature (Xiang et al. 2009a, Wang et al. 2005)"
     return [
         number("minimum time T", "0.392", best.T, "s"),
-        number("the same, 30 control points", "0.392", result.T, "s"),
+        number("minimum time T, 30 control points", "0.392", result.T, "s"),
         claim(others, "comparable: 0.393, 0.394 s", words, near),
     ]
 
 
-SPLINE_POINTS = 28  # control points with which the printed time and the printed switching times are found
+SPLINE_POINTS = 28  # control points with which the printed time and the printed switching times are obtained
 OTHER_POINTS = (28, 30, 32, 34, 36)  # all have the printed time
 LATE = (0.2, 0.21), (0.25, 0.27)  # s: "just over 0.2" and "after 0.25"
 
@@ -95,7 +95,7 @@ def _torques() -> Outcome:
         _shift("link 2 returns to the lower bound", "after 0.25 s", 1, second[1]),
         number(f"minimum time with {SPLINE_POINTS} control points", "0.392", spline.T, "s"),
         only(
-            f"numbers of control points that yield both times (of {', '.join(map(str, OTHER_POINTS))})",
+            f"numbers of control points that give both times (tried: {', '.join(map(str, OTHER_POINTS))})",
             ", ".join(matching),
         ),
         claim("torque limits", "±10 N m", f"±{largest:.6g} N m, between nodes", largest < 10 * (1 + 1e-3)),
@@ -138,7 +138,7 @@ def _above(upper: Array, lower: Array) -> tuple[bool, str]:
 
 
 def _with_weight(figure: Any, title: str, result: Any, names: tuple[str, str], norm: Array, heavy: Array) -> None:
-    """Draw norms of joint forces without and with the weight of the links."""
+    """Draw the norms of joint forces with and without the weight of the links."""
     axes = figure.subplots()
     curves(axes, result.times, norm, names)
     for k, column in enumerate(heavy.T):
@@ -156,10 +156,10 @@ def _forces() -> Outcome:
     largest = ", ".join(f"{a:.3g} and {b:.3g} N" for a, b in high)
     (is_above, words), (is_heavy_above, _) = (_above(*each.T) for each in (norm, heavy))
     rows = [
-        claim("pattern of the norm of joint 1", "double peak", f"{count} peaks", count == 2),
-        claim("joint 1 above joint 2 in the peaks", "yes", largest, all(a > b for a, b in high)),
-        claim("both merge near the optimal time", "yes", f"{100 * apart:.1f} % of the peak apart", apart < 0.1),
-        claim("joint 1 above joint 2 before that", "yes", words, is_above, predicted=is_heavy_above),
+        claim("peaks of the force norm of joint 1", "double peak", f"{count} peaks", count == 2),
+        claim("force of joint 1 above that of joint 2 at the peaks", "yes", largest, all(a > b for a, b in high)),
+        claim("both forces merge near the optimal time", "yes", f"{100 * apart:.1f} % of the peak apart", apart < 0.1),
+        claim("force of joint 1 above that of joint 2 before that", "yes", words, is_above, predicted=is_heavy_above),
     ]
     title = "Figure 4.3: norm of the internal joint forces"
     return Outcome(rows, lambda figure: _with_weight(figure, title, result, names, norm, heavy))
@@ -186,7 +186,7 @@ def printed_arm() -> barman.Robot:
 
 
 def _moved_by(best: Any) -> Array:
-    """Return q(T) and q'(T) from q(0) of eq. 4.17, by the torques of a motion and the equations of the thesis."""
+    """Return q(T) and q'(T) for q(0) of eq. 4.17, from the torques of a motion and the equations of the thesis."""
     arm = printed_arm()
 
     def rate(t: float, y: Array, tau: Array) -> Array:
@@ -204,7 +204,7 @@ def _moved_by(best: Any) -> Array:
 # Section 4.2: a slide and a revolute joint
 
 
-ENDS = {  # readings of the four boundary values: (q1, q2) at the start and at the end
+ENDS = {  # interpretations of the four boundary values: (q1, q2) at the start and at the end
     "as printed": ((0.1, 0.6), (QUARTER / 2, -QUARTER / 2)),
     "q1 from 0.1 to 0.6, q2 from π/4 to -π/4": ((0.1, QUARTER / 2), (0.6, -QUARTER / 2)),
     "θ_2 = q_2": ((0.1, 0.6 - QUARTER), (QUARTER / 2, -1.5 * QUARTER)),
@@ -215,7 +215,7 @@ BOUND, WEIGHT = 10.0, 0.01  # N and N m; u
 
 @cache
 def slide(ends: str = "as printed", is_scaled: bool = True, points: int = 5, nodes: int | None = None) -> Any:
-    """Return the motion for one interpretation of the problem; the default yields nearly the printed time.
+    """Return the motion for one interpretation of the problem; the default gives nearly the printed time.
 
     ``is_scaled`` divides force and torque in the objective by their bounds, as in eq. 5.1 of the thesis.
     """
@@ -225,7 +225,7 @@ def slide(ends: str = "as printed", is_scaled: bool = True, points: int = 5, nod
     phase = motion.Phase((0.1, 2.0), points=points, nodes=nodes)
     problem = motion.MotionProblem(library.slide_link(), phase, costs, limits, name="slide-link")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)  # few nodes, as in one of the readings
+        warnings.simplefilter("ignore", ModelWarning)  # few nodes, as in one of the interpretations
         return problem.solve(tolerance=1e-9)
 
 
@@ -243,7 +243,7 @@ def _slide_time() -> Outcome:
         rows.append(only(name, f"{plain} s; scaled effort: {scaled} s"))
     few = {nodes: slide(nodes=nodes).T for nodes in (10, 14, 18, 20)}
     words = ", ".join(f"{T:.4f} s ({nodes})" for nodes, T in few.items())
-    rows.append(only("the first row, with bounds at few times (number in brackets)", words))
+    rows.append(only("as in the first row, with bounds at few times (their number in brackets)", words))
     rows.append(only("objective as printed", f"{slide('as printed', False, 16).objective:.5f}"))
 
     def draw(figure: Any) -> None:
@@ -255,7 +255,7 @@ def _slide_time() -> Outcome:
                 numbers_of_points, times, "o-" if is_scaled else "s--", color=f"C{k // 2}", markersize=4, label=label
             )
         axes.axhline(0.5585, color="k", linewidth=1, label="printed")
-        tidy(axes, "travel time for readings of the problem", "control points", "s", beside=True)
+        tidy(axes, "travel time for interpretations of the problem", "control points", "s", beside=True)
 
     return Outcome(rows, draw, (9.5, 4.2))
 
@@ -286,8 +286,14 @@ def _slide_reactions() -> Outcome:
     (is_above, words), (is_heavy_above, _) = (_above(*each.T) for each in (norm, heavy))
     rows = [
         _duration(),
-        claim("pattern of the norms", "double peak", f"{count[0]} and {count[1]} peaks", min(count) >= 2),
-        claim("revolute below prismatic joint", "yes", words, is_above, predicted=is_heavy_above),
+        claim("peaks of the force norms", "double peak", f"{count[0]} and {count[1]} peaks", min(count) >= 2),
+        claim(
+            "force of the revolute joint below that of the prismatic joint",
+            "yes",
+            words,
+            is_above,
+            predicted=is_heavy_above,
+        ),
     ]
     title = "Figure 4.6: norm of the internal joint forces"
     return Outcome(rows, lambda figure: _with_weight(figure, title, result, names, norm, heavy))
@@ -307,15 +313,15 @@ def _slide_path() -> Outcome:
 
 
 OTHER = (
-    "the thesis does not state the number of control points, the times at which bounds hold, or whether force "
-    "and torque are divided by their bounds, as in eq. 5.1 (scaled effort). No choice tried yields all digits"
+    "the thesis does not state the number of control points, the times at which bounds are enforced, or whether force "
+    "and torque are divided by their bounds, as in eq. 5.1 (scaled effort). No choice tried gives all printed digits"
 )
-BELOW = f"{OTHER}. With link weights normal to the plane, the norms have the printed order"
+BELOW = f"{OTHER}. If gravity acts normal to the plane, the norms are in the printed order"
 SHIFTS = (
-    "the number of control points is not printed, and spline torques need time to switch. With 28 points, they "
-    "reach the lower bound at the printed times"
+    "the number of control points is not printed, and the torques of a spline cannot switch instantaneously. With 28 "
+    "points, they reach the lower bound at the printed times"
 )
-VALLEYS = "with link weights normal to the plane, joint 1 carries more than joint 2 throughout, as printed"
+VALLEYS = "if gravity acts normal to the plane, joint 1 carries more than joint 2 throughout, as printed"
 F, N = Kind.FIGURE, Kind.NUMBER
 SHORT: dict[str, Any] = {"seconds": 1, "first": 2}
 LONG: dict[str, Any] = {"seconds": 2, "first": 4}
@@ -368,7 +374,7 @@ def _sensitivities() -> list[Row]:
     loaded = barman.sensitivities(data, *state, standard().load).tau[1:]
     for k, (name, expected) in enumerate(zip(("q", "q'", "q''"), loaded, strict=True)):
         columns = [_loaded(k, unit) for unit in np.eye(len(data.m))]
-        rows.append(same(f"∂τ/∂{name} with a load, by differences", expected, np.array(columns).T, BY_DIFFERENCES))
+        rows.append(same(f"∂τ/∂{name} with a load (finite differences)", expected, np.array(columns).T, BY_DIFFERENCES))
     return rows
 
 
@@ -395,7 +401,7 @@ CENTRES = {"two_link": (("-0.2", "0"), ("-0.2", "0")), "slide_link": (("0", "-0.
 
 
 def _table(name: str) -> list[Row]:
-    """Compare a printed table (in quarter turns and links) with the parameters of a library robot, from its poses."""
+    """Compare a printed table (in quarter turns and link lengths) with the parameters of a library robot."""
     robot, size = getattr(library, name)(), {"0": 0.0, "L1": LENGTH, "L2": LENGTH, "π/2": QUARTER}
     poses, before, rows = robot.poses(robot.neutral()), np.eye(4), list[Row]()
     for k, row in enumerate(PRINTED[name]):
@@ -432,7 +438,7 @@ def _basis(s: Array, knots: Array, degree: int, order: int = 0) -> Array:
 
 
 def _splines() -> list[Row]:
-    """Compare torques of splines and their derivatives in control points and duration, eqs. 4.13 to 4.15."""
+    """Compare spline torques and their derivatives with respect to control points and duration, eqs. 4.13 to 4.15."""
     problem, arm = two_link_time(points=8), printed_arm()
     program, phase = problem.program, problem.program.layout.phases[0]
     x = problem.guess() + 0.1 * np.random.default_rng(2).normal(size=program.n)

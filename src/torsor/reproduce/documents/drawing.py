@@ -15,7 +15,7 @@ from torsor.robot.robot import Robot
 
 
 def tidy(axes: Any, title: str, x: str = "", y: str = "", beside: bool = False) -> None:
-    """Add a title, labels, a light grid and a legend to a panel; the legend may be next to the panel.
+    """Add a title, labels, a light grid and a legend to a panel. The legend may be next to the panel.
 
     The label "s" of the x axis means time.
     """
@@ -75,7 +75,7 @@ AXES = {"xlabel": "x (m)", "ylabel": "y (m)", "zlabel": "z (m)"}
 
 
 def space(axes: Any, title: str) -> None:
-    """Label a panel in three dimensions, and scale its axes equally, with ticks at equal distances."""
+    """Label the axes of a 3D panel, and scale them equally, with ticks at equal distances."""
     limits = np.array([axes.get_xlim(), axes.get_ylim(), axes.get_zlim()])
     spans = np.ptp(limits, axis=1)
     spans = np.maximum(spans, 0.3 * spans.max())  # a flat body would have no room for labels
@@ -193,7 +193,7 @@ def link_of_a_tree(link: int = 0) -> Outcome:
 
 
 def _arrows(axes: Any, arrows: Sequence[tuple[Array, Array, str, str]], size: float) -> None:
-    """Draw forces (place, force, name, colour), the largest of them ``size`` long."""
+    """Draw forces (place, force, name, colour), scaled so that the largest arrow has the length ``size``."""
     scale = size / max(float(np.linalg.norm(force)) for _, force, *_ in arrows)
     ends = [np.zeros(3)]
     for place, force, name, colour in arrows:

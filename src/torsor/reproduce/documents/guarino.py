@@ -103,7 +103,8 @@ def _recursion() -> list[Row]:
 def _tip_load(robot: Robot, q: Array, v: Array) -> tuple[guarino.Tip, list[Array]]:
     """Return a load at the tip and its rate, in the forms of the paper and of the library.
 
-    The paper's load acts on the environment and its rate is seen at rest; the library's load acts on the robot.
+    The paper's load acts on the environment, and its rate is relative to the base. The library's load acts on the
+    robot.
     """
     R, p = guarino.placement(0.2, 0.5, 0.7, 0.3)
     tip, w = guarino.Tip(R, p, *10 * np.random.default_rng(7).normal(size=(4, 3))), robot.velocities(q, v)[-1, :3]
@@ -144,7 +145,7 @@ def _ends() -> Outcome:
     signal = Signal.joined(np.array([0.0, SECONDS]), [q, none, none])  # at rest, without accelerations
     ours = signal.at(t, 1)[:, 0]
     rows = [only(f"{name} values, used as printed", printed) for name, printed in TABLE_3.items()]
-    rows.append(same("quintic between the ends, at rest without accelerations", move(t)[0], ours))
+    rows.append(same("quintic with zero velocity and acceleration at both ends", move(t)[0], ours))
     # The samples of the library determine the polynomial of degree 5, and thereby its derivatives.
     path = [np.polynomial.Polynomial.fit(t, column, 5) for column in ours.T]
     v, a, j = (np.array([each.deriv(k)(t[[0, -1]]) for each in path]) for k in (1, 2, 3))
@@ -168,7 +169,7 @@ def _ends() -> Outcome:
 def _end_jerk(degree: int) -> float:
     """Return the end jerk of a polynomial from 0 to 1 whose derivatives up to the third are to vanish at both ends.
 
-    The conditions are met in the sense of least squares: exactly, if the polynomial has enough coefficients.
+    The conditions are satisfied in the least-squares sense: exactly, if the polynomial has enough coefficients.
     """
     powers = [np.polynomial.polynomial.polyvander([0.0, 1.0], degree)]
     for k in range(1, 4):  # row: a derivative at an end
@@ -182,18 +183,18 @@ def _end_jerk(degree: int) -> float:
 def _accuracy() -> Outcome:
     largest = {period: differences(period)[1].max(axis=0) for period in PERIODS}
     predicted = float(differences(1e-4, _other_signs())[1][:, 0].max())
-    rows = [number("joint 1, every 1e-4 s", "2.462e-2", float(largest[1e-4][0]), "N m/s", predicted=predicted)]
+    rows = [number("joint 1, time step 1e-4 s", "2.462e-2", float(largest[1e-4][0]), "N m/s", predicted=predicted)]
     choices = _sign_choices()
     values = list(choices.values())
     words = f"{sum(abs(value - 2.462e-2) <= 5e-6 for value in values)} of {len(values)}; all choices give "
     rows.append(
-        only("choices of signs that yield the printed number", f"{words}{min(values):.4g} to {max(values):.4g} N m/s")
+        only("choices of signs that give the printed number", f"{words}{min(values):.4g} to {max(values):.4g} N m/s")
     )
     for period in PERIODS[1:]:
         ratio = largest[period] / largest[period / 10]
         worst = float(np.abs(ratio - 10).max())
         words = f"{ratio.min():.3f} to {ratio.max():.3f} times"
-        rows.append(claim(f"all joints, every {period:g} s", "one order of magnitude more", words, worst < 0.5))
+        rows.append(claim(f"all joints, time step {period:g} s", "one order of magnitude more", words, worst < 0.5))
 
     def draw(figure: Any) -> None:
         rates, late, worst = figure.subplots(1, 3)
@@ -227,8 +228,8 @@ def _other_signs() -> Robot:
 def _sign_choices() -> dict[tuple[int, ...], float]:
     """Return the difference for joint 1 with each choice of the signs of theta_3 and of the centres of mass.
 
-    The choices are signs of theta_3 and of six coordinates; those of link 1 have no influence. The difference is the
-    one at the time at which it is largest with the printed signs.
+    The choices are the signs of theta_3 and of six coordinates; those of link 1 have no influence. The difference is
+    evaluated at the time at which it is largest with the printed signs.
     """
     times, distance = differences(1e-4)
     late = times[np.argmax(distance[:, 0])]
@@ -266,8 +267,8 @@ def _general(n: int, is_modified: bool = True) -> Robot:
 def as_written(n: int, is_general: bool = False) -> OperationCount:
     """Return the operations of (3) to (21) for n revolute joints, with full vectors and matrices.
 
-    The base is at rest and gravity is parallel to the first axis, so that the acceleration of the first link is -g. The
-    load is given in frame N. With ``is_general``, the first axis and the frame of the load are arbitrary.
+    The base is at rest and gravity is parallel to the first axis, so the acceleration of the first link is -g. The load
+    is given in frame N. With ``is_general``, the first axis and the frame of the load are arbitrary.
     """
     rng = np.random.default_rng(n)
     R, p, m, c, inertia = (rng.uniform(2, 3, shape) for shape in ((n, 3, 3), (n, 3), n, (n, 3), (n, 3, 3)))
@@ -340,7 +341,12 @@ def _times() -> Outcome:
     )
     printed, ratio = {"τ and τ'": 5.255e-5, "τ alone": 2.399e-5}, both / alone
     rows = [
-        claim("time of τ and τ' / time of τ", f"{5.255 / 2.399:.2f}", "between 1.3 and 3.3", 1.3 < ratio < 3.3),
+        claim(
+            "time of τ and τ', divided by the time of τ",
+            f"{5.255 / 2.399:.2f}",
+            "between 1.3 and 3.3",
+            1.3 < ratio < 3.3,
+        ),
         claim("suitable for online use", "compatible", "below 1 ms", one < 1e-3),
     ]
 
@@ -357,12 +363,13 @@ def _times() -> Outcome:
 
 
 SIGNS = (
-    "the tables do not fix all signs, and Table II lacks a column (completed from published data). With θ_3 = π/2 and "
-    "the centre of mass of link 4 on the other side, as for α_4 = π/2, the printed value results, perhaps by chance"
+    "the tables do not determine all signs, and a column is missing in Table II (completed from published data). With "
+    "θ_3 = π/2 and the centre of mass of link 4 on the other side, as for α_4 = π/2, the result equals the printed "
+    "value, perhaps by chance"
 )
 QUINTIC = (
-    "no quintic has zero velocity, acceleration and jerk at both ends, but a polynomial of degree 7 does. The jerk "
-    "shown is that of the quintic"
+    "a quintic cannot have zero velocity, acceleration and jerk at both ends, but a polynomial of degree 7 can. The "
+    "jerk in the table is that of the quintic"
 )
 N = Kind.NUMBER
 ITEMS = [

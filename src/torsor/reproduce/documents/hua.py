@@ -124,7 +124,7 @@ def _forward() -> list[Row]:
         same("A, eqs. 34, 35", A, robot.mass_matrix(state[0])),
         same("ζ, eqs. 32, 33", zeta, bias),
         same("accelerations, eq. 36", accelerations, robot.forward_dynamics(*state, forces), 1e-10),
-        same("the same with friction and a load f_e, τ_e at the tip", loaded, ours, 1e-10),
+        same("accelerations with friction and a load f_e, τ_e at the tip", loaded, ours, 1e-10),
     ]
 
 
@@ -178,7 +178,7 @@ def _table() -> list[Row]:
         ours = [links[k].mass, *np.diag(J), J[0, 1], J[0, 2], J[1, 2]]
         rows.append(numbers(f"link {k + 1}: m, Ixx, Iyy, Izz, Ixy, Ixz, Iyz", [mass, *moments], ours, "kg, kg m²"))
     rows.append(numbers("link 1 with two motors of 1 kg: m", ["4.5"], [links[0].mass], "kg"))
-    # Link 1 is its own body and two motors at O_2: what the motors add is known, the rest is the printed inertia.
+    # Link 1 consists of a body and two motors at O_2. The contribution of the motors is known; the rest is printed.
     centre, motors = np.array([0.0, 0.15, 0.0]), np.array([0.0, 0.3, 0.0])
     J = np.asarray(links[0].inertia) - 2 * np.diag([0.006, 0.006, 0.004])
     for mass_, place in ((2.5, centre), (1.0, motors), (1.0, motors)):
@@ -227,7 +227,7 @@ def _joints(case: str, name: str) -> Outcome:
     ]
     if case == "payload":
         weight = ", ".join(f"{error:.5f}" for error in motion.rms[list(LOADS).index("payload as a weight")])
-        rows.append(only("the same with 3 N downwards", f"{weight} rad"))
+        rows.append(only("RMS errors if the payload is a weight of 3 N", f"{weight} rad"))
     return Outcome(rows, draw)
 
 
@@ -294,11 +294,11 @@ def _starts() -> Outcome:
 
 GEOMETRY = (
     "the paper omits joint axes, lengths, centres of mass, gear ratios, gains, initial velocities and the initial "
-    "angle of motor 3. These were chosen, but three gains were fitted to the errors without payload"
+    "angle of motor 3. All were chosen, except for three gains, which were fitted to the errors without payload"
 )
 UNDECIDED = (
-    "initial velocities and gains are not printed. The large initial torque of motor 3 alone suggests the desired "
-    "velocities, but the errors with payload suggest a start from rest"
+    "initial velocities and gains are not printed. Only motor 3 has a large initial torque, which suggests a start "
+    "with the desired velocities, but the errors with payload suggest a start from rest"
 )
 
 

@@ -43,15 +43,15 @@ def _elastic() -> list[Row]:
     Gamma = np.where(ELASTIC > 0, -ELASTIC * BENT, result.Gamma)  # eq. 69
     direct = khalil.direct_dynamics(smooth, q, v, Gamma, tree().wrenches)
     return [
-        same("direct model, section 6.2", direct.qdd, accelerations),
+        same("forward dynamics, section 6.2", direct.qdd, accelerations),
         same("elastic accelerations, eq. 80", result.qdd[soft], accelerations[soft]),
-        same("the same by eq. 71", split, accelerations[soft]),
+        same("elastic accelerations, eq. 71", split, accelerations[soft]),
         same("rigid joint forces, eq. 82", result.Gamma[rigid], forces[rigid], unit="N m, N"),
     ]
 
 
 def _matrices_of_free_base() -> tuple[Array, Array]:
-    """Return (A, H) of eq. 83 from the inverse model, extended to the base (section 7.1, first method)."""
+    """Return (A, H) of eq. 83 from inverse dynamics, extended to the base (section 7.1, first method)."""
     data, _, (q, v, _), fe, me, base, _ = tree()
     n = len(q)
     calm = data._replace(Fs=np.zeros(n), Fv=np.zeros(n))
@@ -149,7 +149,7 @@ def _swim(step: float = 0.005) -> tuple[Robot, Array, Array]:
 
 
 def _drift(path: Array) -> float:
-    """Return the largest distance (m) of the eel's centre of mass from where it began."""
+    """Return the largest distance (m) of the eel's centre of mass from its initial position."""
     centre = _swim()[0].center_of_mass(path)
     return float(np.linalg.norm(centre - centre[0], axis=1).max())
 
@@ -184,7 +184,7 @@ BASE_ITEMS = [
     Item("khalil/elastic", "elastic joints", A, "section 6, eqs. 67 to 82", _elastic),
     Item("khalil/base-matrices", "moving base with A and H", A, "section 7.1, eqs. 83 to 88", _base_matrices),
     Item("khalil/base-inverse", "moving base, inverse dynamics", A, "section 7.2, eqs. 89 to 100", _base_inverse),
-    Item("khalil/base-direct", "moving base, direct dynamics", A, "section 7.3, eqs. 101 to 112", _base_direct),
+    Item("khalil/base-direct", "moving base, forward dynamics", A, "section 7.3, eqs. 101 to 112", _base_direct),
     Item("khalil/eel", "a bending eel", A, "section 7.2, last paragraph", _eel, seconds=4),
 ]
 
@@ -206,7 +206,7 @@ def _rotation(pose: Array) -> Array:
 
 
 class Moved(NamedTuple):
-    """The motion of a body: its angular velocity and acceleration, and the acceleration of its origin minus gravity."""
+    """The motion of a body: angular velocity and acceleration, and acceleration of the origin minus gravity."""
 
     w: Array
     wd: Array
@@ -218,7 +218,7 @@ class Moved(NamedTuple):
 
 
 def _leg_tip(q: Array) -> tuple[Array, Array]:
-    """Return the place of the tip of a leg and J_i (63): a swing about x, a tilt about y, and a stretch along z."""
+    """Return the position of a leg tip and J_i (63). A leg rotates about x, then about y, and extends along z."""
     (s1, c1), (s2, c2), r = *((np.sin(x), np.cos(x)) for x in q[:2]), q[2]
     along = np.array([s2, -s1 * c2, c1 * c2])
     swing, tilt = np.array([0 * s1, -c1 * c2, -s1 * c2]), np.array([c2, s1 * s2, -c1 * s2])
@@ -385,7 +385,11 @@ def _matrices() -> list[Row]:
     accelerations = robot.forward_dynamics(q, v, Gamma, external=tree().external)
     return [
         same(
-            "Γ of the Lagrangian, eq. 6, by differences", _of_lagrangian(data, q, v, a), free, BY_DIFFERENCES, "N m, N"
+            "Γ of the Lagrangian, eq. 6 (finite differences)",
+            _of_lagrangian(data, q, v, a),
+            free,
+            BY_DIFFERENCES,
+            "N m, N",
         ),
         same("A, section 3.3.1", A, robot.mass_matrix(q)),
         same("H, section 3.3.1", H, loads),
@@ -409,7 +413,7 @@ def _direct() -> list[Row]:
 
 
 def _cut_joint() -> list[Row]:
-    """Describe the five-bar in table rows, two for the cut joint, and test the motion of the library."""
+    """Describe the five-bar in table rows, with two for the cut joint, and check the library's motion."""
     bar, rotors = FiveBar(), (0.01, 0.0, 0.02, 0.0)
     columns = zip(bar.tree.antecedent.tolist(), bar.tree.d, bar.robot.links, rotors, strict=True)
     rows = [
@@ -463,7 +467,7 @@ def _five_bar() -> Outcome:
         same("Γ_c, eq. 57", of_tree[bar.ACTIVE] + G[bar.PASSIVE].T @ of_tree[bar.PASSIVE], ours, unit="N m"),
         same("A_c, eq. 58", A_c, A_ours),
         same("H_c, eq. 58", H_c, H_ours, unit="N m"),
-        same("direct model, eq. 58", np.linalg.solve(A_c, ours - H_c), closed.forward_dynamics(q, v, ours)),
+        same("forward dynamics, eq. 58", np.linalg.solve(A_c, ours - H_c), closed.forward_dynamics(q, v, ours)),
     ]
 
     def draw(figure: Any) -> None:
@@ -491,7 +495,7 @@ ITEMS = [
     Item("khalil/frames", "frames of a tree in six parameters", A, "section 2.1, eq. 1", _frames),
     Item("khalil/cut-joint", "closed loops with a cut joint", A, "section 2.2, eqs. 2 to 5", _cut_joint, seconds=1),
     Item("khalil/inverse", "inverse dynamics of a tree", A, "section 3.2, eqs. 9 to 31", _inverse),
-    Item("khalil/matrices", "direct dynamics with A and H", A, "sections 3.1 and 3.3.1, eqs. 6 to 8", _matrices),
-    Item("khalil/direct", "recursive direct dynamics", A, "section 3.3.2, eqs. 32 to 54", _direct),
+    Item("khalil/matrices", "forward dynamics with A and H", A, "sections 3.1 and 3.3.1, eqs. 6 to 8", _matrices),
+    Item("khalil/direct", "recursive forward dynamics", A, "section 3.3.2, eqs. 32 to 54", _direct),
     Item("khalil/five-bar", "closed loops: a five-bar", A, "section 4, eqs. 55 to 58", _five_bar, seconds=2, first=5),
 ]

@@ -33,7 +33,7 @@ def _operators() -> list[Row]:
         same("[a][b] = b aᵀ - (aᵀ b) I", np.outer(b, a) - a @ b * np.eye(3), spatial.skew(a) @ spatial.skew(b)),
         same("[R a] = R [a] Rᵀ", R @ S(a) @ R.T, spatial.skew(R @ a)),
         same("aᵀ[b]c = cᵀ[a]b = bᵀ[c]a", [c @ S(a) @ b, b @ S(c) @ a], 2 * [a @ spatial.cross(b, c)]),
-        same("d/dt Ad_T = Ad_T ad_V, by differences", lie.Ad(T1) @ lie.ad(V), rate, BY_DIFFERENCES),
+        same("d/dt Ad_T = Ad_T ad_V (finite differences)", lie.Ad(T1) @ lie.ad(V), rate, BY_DIFFERENCES),
     ]
 
 
@@ -59,7 +59,7 @@ def _two_link() -> list[Row]:
 
 
 def _robot(data: lie.Robot) -> Robot:
-    """Return the library robot of a chain in screws."""
+    """Return the library robot of a chain described by screws."""
     none = np.zeros((3, 3))
     G = [np.block([[J, none], [none, m * np.eye(3)]]) for m, J in zip(data.m, data.I, strict=True)]
     return from_screws(list(data.M), list(data.S), G, gravity=data.g).to(device="casadi")
@@ -110,7 +110,7 @@ def _expanded() -> list[Row]:
         "θ'_1 θ'_2": cross(x.Rz1, x.b2) + cross(x.z2, cross(x.p, x.Rz1)) + cross(x.z2, x.R @ x.b1),
         "θ'_2²": cross(x.z2, x.b2),
     }
-    # One rate alone, then both: what is left of the product ω × v has both rates.
+    # Set one rate at a time, then both: the remaining part of the product ω × v contains both rates.
     rates = {"θ'_1²": (one, 0.0), "θ'_2²": (0.0, two)}
     alone = {name: robot.velocities(theta, np.array(each))[1] for name, each in rates.items()}
     ours = {name: cross(V[:3], V[3:]) for name, V in alone.items()}
@@ -154,9 +154,9 @@ def _structure() -> list[Row]:
         zero("M - Mᵀ", M - M.T, float(np.abs(M).max())),
         claim("M is positive definite", "yes", f"{positive} of {len(q)} eigenvalues are positive", positive == len(q)),
         same("M θ'' + C θ' + g = τ", lie.compact(data, q, v, a).tau, M @ a + C @ v + robot.gravity_force(q)),
-        same("M' = C + Cᵀ, by differences", C + C.T, rate, BY_DIFFERENCES),
-        zero("symmetric part of M' - 2C, by differences", skew + skew.T, size, BY_DIFFERENCES),
-        zero("θ'ᵀ (M' - 2C) θ', by differences", v @ skew @ v, size, BY_DIFFERENCES),
+        same("M' = C + Cᵀ (finite differences)", C + C.T, rate, BY_DIFFERENCES),
+        zero("symmetric part of M' - 2C (finite differences)", skew + skew.T, size, BY_DIFFERENCES),
+        zero("θ'ᵀ (M' - 2C) θ' (finite differences)", v @ skew @ v, size, BY_DIFFERENCES),
         same("rate of E = ½ θ'ᵀ M θ' + V is θ'ᵀ τ", tau @ v, derivative(energy, 1e-4), BY_DIFFERENCES, "W"),
     ]
 

@@ -40,9 +40,9 @@ def _cosserat(
 ) -> tuple[Array, Array, Array]:
     """Return the acceleration of the head, and the wrench in the sections (steps + 1, 6) at s (steps + 1,).
 
-    It is a Cosserat rod (Boyer, Porez and Khalil 2006) with the inertia ``body`` per length. ``strain`` returns the
-    strain and its two time derivatives. The equations are integrated from the head, for zero and for six unit
-    accelerations of the head. The tail carries no wrench, which determines the acceleration.
+    The eel is a Cosserat rod (Boyer, Porez and Khalil 2006) with the inertia ``body`` per length. ``strain`` returns
+    the strain and its first two time derivatives. The equations are integrated from the head, for zero and for six unit
+    accelerations of the head. The condition that the tail carries no wrench determines the acceleration.
     """
     V, A = twist, np.vstack([np.zeros(6), np.eye(6)]).T
     L = head @ A - (_ad(V).T @ head @ V)[:, None]
@@ -119,7 +119,7 @@ def _continuous_eel() -> Outcome:
 
 
 def _flexible(hub: float = 0.02, length: float = 1.0, mass: float = 1.0, bending: float = 20.0) -> Outcome:
-    """Compare a beam on a hub with Euler and Bernoulli, and its inverse model with eq. 71 (Boyer and Khalil 1998)."""
+    """Compare a beam on a hub with Euler-Bernoulli theory and with eq. 71 (Boyer and Khalil 1998)."""
     ground = build(
         "blade", [Link("ground"), Link("hub", 1.0, inertia=hub * np.eye(3))],
         [Joint("hinge", "revolute", "ground", "hub")], gravity=(0, 0, 0),
@@ -234,7 +234,7 @@ def _hybrid() -> Outcome:
 
 
 def _delta() -> Outcome:
-    """Compare a Delta robot with its Lagrangian: rods of uniform mass between elbows and platform, without the tree."""
+    """Compare a Delta robot with its Lagrangian, which needs no tree: uniform rods between elbows and platform."""
     R, r, arm, rods, payload = 0.2, 0.05, 0.35, 0.8, 0.5
     robot = library.delta(R, r, arm, rods, payload=payload).to(device="casadi")
     p, u, w = ca.SX.sym("p", 3), ca.SX.sym("u", 3), ca.SX.sym("w", 3)
@@ -293,9 +293,9 @@ def _delta() -> Outcome:
 
 
 def _serial(sigma: Sequence[int], tilt: float, general: bool = True) -> tuple[khalil.Robot, Robot]:
-    """Return an arm in both descriptions; ``tilt`` is the angle from the first axis to the vertical.
+    """Return an arm in both descriptions. ``tilt`` is the angle from the first axis to the vertical.
 
-    A ``general`` arm has no zero parameters; other arms have axes at right angles that intersect or are ``d`` apart.
+    A ``general`` arm has no zero parameters. Other arms have axes at right angles, which intersect or are ``d`` apart.
     """
     rng, n = np.random.default_rng(11), len(sigma)
     geometry = rng.uniform(0.3, 1.2, (3, n))

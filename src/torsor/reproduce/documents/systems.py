@@ -28,7 +28,7 @@ PLANAR = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 1.0])  # the reactions (moment, forc
 
 
 def in_six_parameters(robot: Robot, root: int) -> tuple[khalil.Robot, khalil.Base, list[Array]]:
-    """Return the links after ``root`` as a tree, the root as its base, and the rotations from links to frames.
+    """Return the links after ``root`` as a tree, with the root as its base, and the rotations from links to frames.
 
     The root -1 is the base of the robot.
     """
@@ -56,8 +56,8 @@ def moving_base(
 ) -> list[Row]:
     """Return rows that compare a motion of the library with equations 89 to 100.
 
-    ``external`` (L, 6) are the interaction forces on the links. ``held`` selects the reactions of the root's joint that
-    act on the base too; the other reactions must be in balance.
+    ``external`` (L, 6) contains the interaction forces on the links. ``held`` selects the reactions of the root's joint
+    that also act on the base. The other reactions must be in equilibrium.
     """
     data, base, turns = in_six_parameters(robot, root)
     loads = np.zeros((len(robot.links), 6)) if external is None else np.array(external)
@@ -76,7 +76,7 @@ def moving_base(
 
 
 def rolling(robot: Robot, q: Array, v_active: Array, a_active: Array) -> list[Row]:
-    """Return rows of a wheeled robot: eqs. 97 and 100 with the ground forces of its wheels, and the drives' power."""
+    """Return rows for a wheeled robot: eqs. 97 and 100 with the ground forces of its wheels, and the drive power."""
     v, a = robot.closed.accelerations(q, v_active, a_active)
     ground = robot.closed.loop_loads(q, robot.closed.loop_forces(q, v_active, a_active))
     drives = robot.closed.inverse_dynamics(q, v_active, a_active)
@@ -86,7 +86,7 @@ def rolling(robot: Robot, q: Array, v_active: Array, a_active: Array) -> list[Ro
         return np.asarray(robot.kinetic_energy(there, rate) + robot.potential_energy(there))
 
     rows = moving_base(robot, q, v, a, ground, held=PLANAR)
-    return [*rows, same("rate of energy, by differences", derivative(energy, 1e-3), drives @ v_active, 1e-8, "W")]
+    return [*rows, same("rate of energy (finite differences)", derivative(energy, 1e-3), drives @ v_active, 1e-8, "W")]
 
 
 def bones(axes: Any, robot: Robot, q: Array, colour: Any, plane: Sequence[int] = (0, 1, 2), first: int = 0) -> None:
@@ -206,8 +206,14 @@ def _snake() -> Outcome:
     ground = snake.closed.loop_forces(creep.q[k], creep.v[k], creep.tau[k], coordinates="all")
     rows = moving_base(snake, creep.q[k], creep.v[k], a, snake.closed.loop_loads(creep.q[k], ground), held=PLANAR)
     rows += [
-        claim("side slip of the path of each axle", "0", f"{side:.0e} of the speed", bool(side < 2e-3)),
-        same("kinetic energy, and the work done by bending", done, creep.energy[2::2] - creep.energy[0], 1e-3, "J"),
+        claim("lateral slip of each axle along its path", "0", f"{side:.0e} of the speed", bool(side < 2e-3)),
+        same(
+            "kinetic energy, compared with the work done by bending",
+            done,
+            creep.energy[2::2] - creep.energy[0],
+            1e-3,
+            "J",
+        ),
         only("distance travelled by the head in 4 s", f"{np.hypot(*(creep.q[-1, :2] - creep.q[0, :2])):.2f} m"),
     ]
 
@@ -226,7 +232,7 @@ def _snake() -> Outcome:
 
 
 def _flying_robot(spin_inertia: float = 4e-5) -> Robot:
-    """Return a helicopter with four rotors on arms of 0.2 m; its axes are principal, and two moments are equal."""
+    """Return a quadrotor with 0.2 m arms, whose axes are principal axes and which has two equal principal moments."""
     body = Link("body", 1.0, inertia=np.diag([0.008, 0.008, 0.015]))
     rotors = [Link(f"rotor{k}", 0.05, inertia=spin_inertia * np.diag([0.5, 0.5, 1.0])) for k in range(4)]
     joints = []
@@ -259,10 +265,10 @@ def _flying() -> Outcome:
     rows = [
         *moving_base(robot, q, v, a, air),
         same("w' of a gyrostat", turned, a[:3], 1e-10, "rad/s²"),
-        same("lift over mass", [0, 0, lift * (speed**2).sum() / mass], moved, 1e-10, "m/s²"),
-        same("gyroscopic torque of the rotors, -w x h", gyro, inertia @ (a - slow)[:3], 1e-10, "N m"),
+        same("lift divided by mass", [0, 0, lift * (speed**2).sum() / mass], moved, 1e-10, "m/s²"),
+        same("gyroscopic torque of the rotors, -w × h", gyro, inertia @ (a - slow)[:3], 1e-10, "N m"),
     ]
-    # Rotors that all turn one way, in hover: w precesses in the axes of the body at h / I.
+    # In hover with all rotors turning in the same direction, w precesses in body axes at the rate h / I.
     turns, hover = ca.SX.sym("t"), np.sqrt(9.81 * mass / (4 * lift))
     given: dict[str | tuple[str, ...], Any] = {
         f"spin{k}": ca.Function("spin", [turns], [hover * turns]) for k in range(4)
@@ -332,7 +338,7 @@ LEGS = {"fl": 0.0, "fr": np.pi, "hl": np.pi, "hr": 0.0}  # phases of a trot
 
 
 def _trot(robot: Robot) -> Any:
-    """Return the torques of springs that pull the legs along a trot, as a function of (t, q, v)."""
+    """Return the torques of springs that pull the legs through a trot, as a function of (t, q, v)."""
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     goal = list[Any]()
     for phase in LEGS.values():
@@ -362,9 +368,11 @@ def _walking() -> Outcome:
     mean = float(touch[100:, :, 2].sum(axis=1).mean())
     rows = [
         *moving_base(robot, q, v, a, loads),
-        same("rate of momentum, by differences", rate, touch[k].sum(axis=0) + robot.mass * robot.gravity, 1e-7, "N"),
-        only("mean ground force over weight", f"{mean / (robot.mass * 9.81):.3f}"),
-        only("way of the trunk in 2 s", f"{walk.q[-1, 0]:.2f} m"),
+        same(
+            "rate of momentum (finite differences)", rate, touch[k].sum(axis=0) + robot.mass * robot.gravity, 1e-7, "N"
+        ),
+        only("mean ground force divided by weight", f"{mean / (robot.mass * 9.81):.3f}"),
+        only("distance travelled by the trunk in 2 s", f"{walk.q[-1, 0]:.2f} m"),
     ]
 
     def draw(figure: Any) -> None:
@@ -386,7 +394,7 @@ LEAN = 0.6  # rad, of the trunk at the lowest point of a squat
 
 
 def _squat(robot: Robot) -> Any:
-    """Return (q, v, a) of a squat as a function of time: the feet stay flat where they are."""
+    """Return (q, v, a) of a squat, in which the feet stay flat and do not move, as a function of time."""
     t = ca.SX.sym("t")
     deep = ca.sin(np.pi * t / 2) ** 4  # from 0 to 1 and back in 2 s
     q = ca.SX.zeros(robot.nq)
@@ -429,7 +437,7 @@ def _humanoid() -> Outcome:
     weight = robot.mass * robot.gravity
     rate = derivative(momentum, 1e-3) - np.r_[np.cross(robot.center_of_mass(q), weight), weight]
     rows = moving_base(robot, q, v, a, loads, pelvis)
-    rows.append(same("rate of momentum less weight, by differences", rate, whole, 1e-7, "N m, N"))
+    rows.append(same("rate of momentum minus weight (finite differences)", rate, whole, 1e-7, "N m, N"))
     times = np.linspace(0.0, 2.0, 41)
     states = [[each.full().ravel() for each in squat(t)] for t in times]
     resultants = np.array([ground(*state)[1] for state in states])
@@ -465,8 +473,8 @@ RADIUS, PIECES = 0.03 * BODY, 10
 def _water(eel: Robot, motion: Sequence[Any], reactive: bool = True) -> Any:
     """Return the wrenches (L, 6) of water on the links of an eel that swims in the x-y plane.
 
-    They are the drag on a cylinder by Taylor (1952) and the reactive force by Lighthill (1971): a slice with the normal
-    velocity w has the momentum m w, and the wave carries momentum to the tail.
+    They are the drag on a cylinder according to Taylor (1952) and the reactive force according to Lighthill (1971): a
+    slice with the normal velocity w has the momentum m w, and the wave carries momentum to the tail.
     """
     size, friction = BODY / PIECES, WATER * np.sqrt(2 * RADIUS * VISCOSITY)
     m = WATER * np.pi * RADIUS**2 if reactive else 0.0
@@ -501,7 +509,7 @@ def _water(eel: Robot, motion: Sequence[Any], reactive: bool = True) -> Any:
 def _swimming(reactive: bool, cycles: int = 5, steps: int = 60, start: float = 0.98) -> tuple[Robot, Any, Array]:
     """Return an eel, the wrenches of water (q, v, a), and states (x, y, angle, w, v_x, v_y) of its head.
 
-    The joints follow a wave. The acceleration of the head balances all forces (eq. 86), and is integrated.
+    The joints follow a wave. The acceleration of the head follows from the balance of all forces (eq. 86).
     """
     eel, t, X = library.eel(PIECES, BODY / PIECES, RADIUS), ca.SX.sym("t"), ca.SX.sym("X", 6)
     place = np.linspace(0.0, 1.0, PIECES + 1)

@@ -87,7 +87,7 @@ def _steps(theta: float, d: float, a: float, alpha: float) -> list[Array]:
 
 
 def lagrangian(robot: Robot, name: str) -> ca.Function:
-    """Return the Lagrangian formulation for one robot, simplified by the rules of the library."""
+    """Return the Lagrangian formulation for one robot, with the simplifications of the library."""
     data = lagrange.symbolic(lagrange.from_library(robot))
     state = q, v, a = [ca.SX.sym(x, robot.nv) for x in "qva"]
     chain = lagrange.steps(data, q)
@@ -158,7 +158,7 @@ def _less(what: str, work: Work) -> Row:
 
 
 def _growth(name: str, of: Callable[[str, int], Work], lengths: tuple[int, ...]) -> tuple[str, float]:
-    """Return the polynomials in n of multiplications and additions of both formulations, and the largest misfit."""
+    """Return polynomials in n for the multiplications and additions of both formulations, and the largest misfit."""
     degree, words, misfit = 1 if name == FORCES else 2, list[str](), 0.0
     powers = ("n²", "n", "")[2 - degree :]
     for k, title in enumerate(("Newton-Euler", "Lagrangian")):
@@ -213,7 +213,7 @@ def _comparison() -> Outcome:
 
 
 def _times_in_numpy(n: int = 6) -> list[float]:
-    """Return the times (s) of the equations as written, of which NumPy does one small array at a time."""
+    """Return the times (s) of the equations as written, evaluated in NumPy one small array at a time."""
     data, (q, v, a) = standard_chain(n), np.random.default_rng(n).normal(size=(3, n))
     robot, chain = _lagrangian_chain(data, q)
     calls = (

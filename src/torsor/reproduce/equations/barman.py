@@ -3,11 +3,11 @@
 Steps 1 to 10 follow S. Barman, "Recursive Newton-Euler dynamics and sensitivity analysis for dynamic motion
 planning", Oklahoma State University 2020 (equation numbers in comments; a ``Form`` names those evaluated as printed).
 
-Frame j is at the end of link j; joint j moves about or along z_{j-1}. Vectors of link j are in frame j. The centre of
-mass may be anywhere (r_j from O_j), which the thesis's l_j and d_Gj do not allow; g is the acceleration of a falling
-body, so that eq. 3.67 has a minus sign. The thesis, whose g points upwards, writes x_{j,i}, x_{j,i'} and x_{j,i''} for
-the sensitivities of x_j to q_i, q'_i and q''_i; here they are the columns i of x.q, x.qd and x.qdd, and the
-sensitivities to joints after j are zero.
+Frame j is at the end of link j, and joint j moves about or along z_{j-1}. Vectors of link j are in frame j. The centre
+of mass may be anywhere (r_j from O_j), which the thesis's l_j and d_Gj do not allow. Here, g is the acceleration of a
+falling body, so eq. 3.67 has a minus sign; in the thesis, g points upwards. The thesis writes x_{j,i}, x_{j,i'} and
+x_{j,i''} for the sensitivities of x_j to q_i, q'_i and q''_i. Here they are the columns i of x.q, x.qd and x.qdd, and
+the sensitivities to joints after j are zero.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -75,7 +75,7 @@ class Sensitive:
         return Sensitive(self.x + other.x, self.q + other.q, self.qd + other.qd, self.qdd + other.qdd)
 
     def turned(self, R: Matrix, R_own: Callable[[Vector], Matrix]) -> "Sensitive":
-        """Return R x; R depends on one variable only, whose sensitivity column ``R_own`` computes from R_{j,j} x."""
+        """Return R x, where R depends on one variable, whose sensitivity column ``R_own`` computes from R_{j,j} x."""
         return Sensitive(R @ self.x, R @ self.q + R_own(self.x), R @ self.qd, R @ self.qdd)
 
     def at_rest(self) -> "Sensitive":
@@ -84,7 +84,7 @@ class Sensitive:
 
 
 class Parts(NamedTuple):
-    """Values of all links with their sensitivities; the last axis is the variable."""
+    """Values of all links with their sensitivities, whose last axis is the variable."""
 
     x: Any
     q: Any

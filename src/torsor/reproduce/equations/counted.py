@@ -1,4 +1,4 @@
-"""Operation counts of a document's equations as written, by a placeholder for numbers that counts the arithmetic."""
+"""Operation counts of a document's equations as written, obtained with a placeholder for numbers that counts them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,9 +11,9 @@ from torsor.reproduce.equations.form import Vector
 
 
 class Counted:
-    """An unknown number. Operations on it are added to a shared tally (multiplications, additions, sines and cosines).
+    """An unknown number. Operations on it are added to a shared count (multiplications, additions, sines and cosines).
 
-    Products with 0, 1 and -1, sums with 0 and changes of sign are not operations.
+    Products with 0, 1 and -1, sums with 0 and changes of sign are not counted.
     """
 
     def __init__(self, tally: list[int]) -> None:
@@ -52,7 +52,7 @@ class Counted:
 
 
 def count_as_written(equations: Callable[..., Any], *arguments: ArrayLike) -> OperationCount:
-    """Return the operations of a function of arrays; zeros and ones in the arrays are known.
+    """Return the operations of a function of arrays, in which zeros and ones are known.
 
     Example:
         >>> count_as_written(lambda x: np.sin(x[0]) * x + 1, [0.3, 0.4])

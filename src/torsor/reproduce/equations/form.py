@@ -12,7 +12,7 @@ Matrix = NDArray[Any]
 
 
 class Form:
-    """The equations of a document: corrected, except for some that are evaluated as printed."""
+    """The equations of a document, which are corrected except for those to evaluate as printed."""
 
     def __init__(self, printed: Iterable[str] = ()) -> None:
         self.printed = frozenset(printed)

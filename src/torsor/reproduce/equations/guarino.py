@@ -3,7 +3,7 @@
 The notation follows C. Guarino Lo Bianco, "Evaluation of generalized force derivatives by means of a recursive
 Newton-Euler approach", 2009 (equation numbers in comments; a ``Form`` names those evaluated as printed).
 
-Frame i is on the axis of joint i; it is obtained from frame i-1 by Rot(x, alpha) Trans(x, a) Rot(z, theta) Trans(z, d).
+Frame i is on the axis of joint i, and follows from frame i-1 by Rot(x, alpha) Trans(x, a) Rot(z, theta) Trans(z, d).
 Rates of vectors are relative to an inertial frame, expressed in frame i.
 """
 
@@ -40,7 +40,7 @@ def placement(a: float, alpha: float, theta: complex, d: complex) -> tuple[Matri
 def inverse_dynamics(
     robot: Robot, q: Vector, qd: Vector, qdd: Vector, f_tip: ArrayLike | None = None, n_tip: ArrayLike | None = None
 ) -> tuple[Vector, Matrix, Matrix]:
-    """Return (tau, f, n) without rates; link N exerts f_tip, n_tip on its environment, at O_N."""
+    """Return (tau, f, n) without rates. Link N exerts f_tip, n_tip on its environment at O_N."""
     f, n = (np.zeros(3) if tip is None else np.asarray(tip) for tip in (f_tip, n_tip))
     rates = force_rates(robot, q, qd, qdd, np.zeros(len(q)), Tip(np.eye(3), np.zeros(3), f, n, *np.zeros((2, 3))))
     return rates.tau, rates.f, rates.n
@@ -61,7 +61,7 @@ class Tip(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """Joint forces and their rates; link i-1 exerts f_i, n_i on link i at O_i, in frame i."""
+    """Joint forces and their rates. Link i-1 exerts f_i, n_i on link i at O_i, in frame i."""
 
     tau: Vector
     tau_rate: Vector

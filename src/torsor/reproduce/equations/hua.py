@@ -18,7 +18,7 @@ Z = np.array([0.0, 0.0, 1.0])
 
 
 class Robot(NamedTuple):
-    """A chain of N joints; link arrays are in frame i+1, and r is the vector from O_{i-1} to O_i in frame i."""
+    """A chain of N joints. Link arrays are in frame i+1, and r is the vector from O_{i-1} to O_i in frame i."""
 
     Rfix: Matrix  # (N, 3, 3)
     r: Matrix  # (N, 3)

@@ -1,8 +1,8 @@
 """Newton-Euler dynamics of trees in Khalil and Kleinfinger's six parameters: Khalil 2010.
 
 The notation follows W. Khalil, "Dynamic modeling of robots using recursive Newton-Euler techniques", ICINCO 2010
-(equation numbers in comments; a ``Form`` names those evaluated as printed). The module contains the inverse model, the
-direct model by matrices and by recursion, elastic joints, and a moving base.
+(equation numbers in comments; a ``Form`` names those evaluated as printed). The module contains inverse dynamics,
+forward dynamics by matrices and by recursion, elastic joints, and a moving base.
 
 Frame j is on the axis of joint j. Inertial parameters M, MS, J are about O_j, in the axes of frame j. Twists are
 (V, w), wrenches (f, m).
@@ -157,7 +157,7 @@ def base_wrench(
 def direct_model(
     robot: Robot, q: Vector, qd: Vector, fe: Matrix | None = None, me: Matrix | None = None
 ) -> tuple[Matrix, Vector]:
-    """Return (A, H) of Gamma = A qdd + H, (7), column by column from the inverse model (section 3.3.1)."""
+    """Return (A, H) of Gamma = A qdd + H, (7), column by column from inverse dynamics (section 3.3.1)."""
     rest = np.zeros(len(robot.M))
     weightless = robot._replace(g=np.zeros(3))
     columns = [inverse_dynamics(weightless, q, rest, unit)[0] for unit in np.eye(len(rest))]
@@ -274,7 +274,7 @@ def elastic_inverse(
     deflection: Vector,
     form: Form = CORRECTED,
 ) -> Inverse:
-    """Return the inverse model of section 6.3, without friction: joint j is elastic if K_spring_j > 0."""
+    """Return the inverse dynamics of section 6.3, without friction. Joint j is elastic if K_spring_j > 0."""
     step, n, is_elastic = Pass(robot, q, qd, fe, form=form), len(robot.M), K_spring > 0
     J, beta, H = list(step.J), list(step.beta), np.zeros(n)
     K, alpha = [np.zeros((6, 6))] * n, [np.zeros(6)] * n
@@ -307,7 +307,7 @@ def elastic_inverse(
 def moving_base_inverse(
     robot: Robot, q: Vector, qd: Vector, qdd: Vector, fe: Matrix, base: Base, form: Form = CORRECTED
 ) -> Inverse:
-    """Return the inverse model with a free base: (89) to (100). The acceleration of ``base`` is not used."""
+    """Return the inverse dynamics with a free base: (89) to (100). The acceleration of ``base`` is not used."""
     step = Pass(robot, q, qd, fe, base.w, form)
     n = len(robot.M)
     zeta = [step.gamma[j] + step.a[j] * qdd[j] for j in range(n)]  # (89)

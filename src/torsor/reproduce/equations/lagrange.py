@@ -51,7 +51,7 @@ def from_library(robot: LibraryRobot) -> Robot:
 
 
 def symbolic(robot: Robot) -> Robot:
-    """Return the robot with CasADi matrices, whose zeros cost nothing."""
+    """Return the robot with CasADi matrices, in which zeros require no operations."""
     place, Q, J = ([ca.sparsify(ca.SX(each)) for each in matrices] for matrices in (robot.place, robot.Q, robot.J))
     return Robot(robot.parents, robot.revolute, place, Q, J, ca.sparsify(ca.SX(robot.g)).T, ca.SX.eye(4))
 

@@ -3,8 +3,8 @@
 The notation follows the notes "Recursive Newton-Euler Algorithm: Lie Algebra Formulation" (section numbers in
 comments).
 
-Twists are (omega, v), wrenches (n, f); frame {i} is at the centre of mass of link i. Values are real or complex
-(complex step).
+Twists are (omega, v), and wrenches are (n, f). Frame {i} is at the centre of mass of link i. Values are real, or
+complex for complex steps.
 As printed: "4" has T_{i,i+1} instead of T_{i,i-1}, and "6.2" has (R, p)_{i+1,i} instead of (R, p)_{i,i+1}.
 """
 
@@ -81,7 +81,7 @@ def transforms(robot: Robot, theta: Vector, form: Form = CORRECTED) -> tuple[lis
 def compact(
     robot: Robot, theta: Vector, dtheta: Vector, ddtheta: Vector, F_tip: ArrayLike | None = None, form: Form = CORRECTED
 ) -> Motion:
-    """Return the motion in the compact form of section 4; F_tip is the wrench that link n exerts on its environment."""
+    """Return the motion in the compact form of section 4. Link n exerts the wrench F_tip on its environment."""
     n, V, Vd = len(robot.m), [], []
     A, T = transforms(robot, theta, form)
     V_0, Vd_0 = np.zeros(6), np.concatenate([np.zeros(3), -np.asarray(robot.g)])  # 8.3

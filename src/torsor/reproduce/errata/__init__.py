@@ -1,6 +1,6 @@
 """All known errata of the documents, each with the computation that decides it.
 
-``errata.tsv`` contains their class and text, and the module for each document contains the decisions by name. An
+``errata.tsv`` contains their classes and texts, and the module of each document contains the decisions by name. An
 erratum without an independent result is editorial.
 
 Example:

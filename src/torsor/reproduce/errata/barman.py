@@ -28,7 +28,7 @@ def by_complex_steps() -> tuple[Array, ...]:
 
 
 def sensitivities(form: Form) -> tuple[Array, ...]:
-    """Return the same Jacobians from the equations of the document."""
+    """Return the Jacobians of tau, Fp and Tp from the equations of the document."""
     data, _, state, load, _ = standard()
     return tuple(part for each in barman.sensitivities(data, *state, load, form) for part in each[1:])
 

@@ -1,4 +1,4 @@
-"""An erratum: the equation as printed and as corrected, and the computation that decides between them."""
+"""Errata: equations as printed and as corrected, and the computations that decide between both forms."""
 
 import csv
 import math
@@ -102,5 +102,5 @@ def by_place(decision: Callable[[str], Decision], *places: str) -> dict[str, Cal
 
 
 def words(holds: bool, printed_holds: bool) -> Decision:
-    """Return the decision on a true or false statement: an error of 0 or 1."""
+    """Return the decision on a statement, whose error is 0 if it is true and 1 if it is false."""
     return Decision(float(not holds), float(not printed_holds))

@@ -81,7 +81,7 @@ def _base_direct(place: str) -> Decision:
 def _base_at_rest(is_other: bool) -> Decision:
     """Compare betac_0 with the library's wrench on a base without acceleration: H_1 + A_12 qdd.
 
-    As printed, it has the other sign, or belongs to other accelerations of the joints (``is_other``).
+    In the printed form, it has the opposite sign, or belongs to other joint accelerations (``is_other``).
     """
     data, _, (q, v, a), _, _, base, floating = tree()
     state = np.r_[np.zeros(6), 1.0, q], np.r_[base.w, np.zeros(3), v]
@@ -214,7 +214,7 @@ class FiveBar:
         return self._closed(np.zeros((2, 2)), np.eye(2))
 
     def _closed(self, known: Array, rates: Array) -> Array:
-        """Return rates of all joints, with C rates + known = 0 for the loop Jacobian C, from those of the drives."""
+        """Return the rates of all joints from those of the drives: C rates + known = 0 with the loop Jacobian C."""
         C, full = self.loop(self.q), np.zeros((4, *np.shape(rates)[1:]))
         full[self.ACTIVE] = rates
         full[self.PASSIVE] = -np.linalg.solve(C[:, self.PASSIVE], C[:, self.ACTIVE] @ rates + known)

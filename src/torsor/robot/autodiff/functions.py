@@ -1,4 +1,4 @@
-"""Compiled functions with derivatives of any order; each function is compiled on first use."""
+"""Compiled functions with derivatives of any order, each compiled on first use."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -36,7 +36,7 @@ class Node:
             self.kernel = call
 
     def wrapped(self, framework: Any, wrap: Callable[[Any, "Node"], Any]) -> Any:
-        """Return the node as a function of a framework (the module jax or torch); ``wrap`` creates it once."""
+        """Return the node as a function for ``framework`` (the module jax or torch), created once by ``wrap``."""
         name = framework.__name__
         if name not in self._wrapped:
             self._wrapped[name] = wrap(framework, self)
@@ -48,14 +48,14 @@ class Node:
         return compile(self.function, self.dtype, self.device, inputs=self.inputs, outputs=self.outputs)
 
     def call_on(self, stream: int, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Evaluate the function on the GPU, on a stream of another framework, and return a tuple of CuPy arrays."""
+        """Evaluate the function on the GPU, on another framework's stream, and return a tuple of CuPy arrays."""
         kernel: Any = self.kernel
         with foreign_stream(kernel.xp, stream):
             result = kernel(*values)
         return result if isinstance(result, tuple) else (result,)
 
     def __call__(self, *values: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-        """Evaluate in float64. Return a tuple of arrays."""
+        """Evaluate the function in float64 and return a tuple of arrays."""
         result = self.kernel(*(np.asarray(value, dtype=np.float64) for value in values))
         return tuple(map(np.asarray, result if isinstance(result, tuple) else (result,)))
 
@@ -88,21 +88,21 @@ class Node:
 
     @cached_property
     def jacobian(self) -> "Node":
-        """The node that computes the derivative of each output with respect to each input, of shape output + input."""
+        """Node for the derivative, of shape output + input, of each output with respect to each input."""
         inputs, results = self._symbols()
         shapes = [out + input_ for out in self.outputs for input_ in self.inputs]
         return self._derive("jacobian", inputs, jacobians(inputs, results, {}), (self.inputs, shapes))
 
     @cached_property
     def push(self) -> "Node":
-        """The node that maps inputs and their tangents to the tangents of the outputs (Jacobian-vector product)."""
+        """Node that maps inputs and their tangents to the tangents of the outputs (Jacobian-vector product)."""
         inputs, results = self._symbols()
         tangents, changes = pushed(inputs, results, {})
         return self._derive("push", inputs | tangents, changes, (self.inputs * 2, self.outputs))
 
     @cached_property
     def pull(self) -> "Node":
-        """The node that computes the input gradients of the weighted sum of outputs (vector-Jacobian product)."""
+        """Node for the input gradients of a weighted sum of the outputs (vector-Jacobian product)."""
         inputs, results = self._symbols()
         weights, gradients = pulled(inputs, results, {})
         return self._derive("pull", inputs | weights, gradients, (self.inputs + self.outputs, self.inputs))

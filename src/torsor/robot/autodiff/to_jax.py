@@ -17,12 +17,12 @@ def to_jax(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     Inputs are the same as for the method, with any leading axes. Options are the same as for ``robot.derivatives.jvp``:
     ``external=True`` adds external wrenches after the inputs; for ``place``, ``forced`` and ``order`` see
     ``Robot.function``. Derivatives are taken with respect to the components of the positions. Forward and reverse
-    derivatives of any order are derived from the traced function (``jax.custom_jvp``). Results have the dtype of the
+    derivatives of any order are generated from the traced function (``jax.custom_jvp``). Results have the dtype of the
     inputs. The extra ``jax`` is required.
 
     The kernels run on the CPU, in float64, through ``jax.pure_callback``. If the robot is on the GPU
-    (``robot.to(device="cuda")``), they run there, in the robot's dtype, on XLA's stream, and no data is copied to the
-    host. This uses ``jax.experimental.buffer_callback`` and needs JAX 0.6 or newer with GPU arrays.
+    (``robot.to(device="cuda")``), they run on the GPU, in the robot's dtype and on XLA's stream, and no data is copied
+    to the host. This uses ``jax.experimental.buffer_callback``, which requires JAX 0.6 or newer and GPU arrays.
 
     Example:
         >>> import jax
@@ -96,7 +96,7 @@ def _buffer_callback() -> Any:
 
 
 def _times(jnp: Any, J: Any, tangent: Any, core: tuple[int, ...], shape: tuple[int, ...]) -> Any:
-    """Return J times the tangent, both with any batch axes, by operations that JAX can transpose."""
+    """Return J times the tangent, both with any batch axes, using operations that JAX can transpose."""
     batch = J.shape[: J.ndim - len(core) - len(shape)]
     flat = J.reshape(*batch, int(np.prod(shape)), int(np.prod(core)))
     before = tangent.shape[: tangent.ndim - len(core)]

@@ -15,11 +15,11 @@ def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     """Return a robot method as a differentiable function of PyTorch tensors.
 
     For inputs and options see ``to_jax``. The kernels run on the CPU, in float64. If the robot is on the GPU
-    (``robot.to(device="cuda")``), they run there, in the robot's dtype, on PyTorch's current stream, and tensors on
-    that GPU are not copied. Results have the dtype and device of the inputs.
+    (``robot.to(device="cuda")``), they run on the GPU, in the robot's dtype and on PyTorch's current stream, and
+    tensors on that GPU are not copied. Results have the dtype and device of the inputs.
 
-    The function is a ``torch.autograd.Function``, differentiable to any order: ``backward``, ``torch.func.grad``,
-    ``jvp``, ``vmap`` and ``hessian`` work. The extra ``torch`` is required.
+    The function is a ``torch.autograd.Function``, differentiable to any order. It supports ``backward``,
+    ``torch.func.grad``, ``jvp``, ``vmap`` and ``hessian``. The extra ``torch`` is required.
 
     Example:
         >>> import torch
@@ -81,7 +81,7 @@ def _wrap_torch(torch: Any, node: Node) -> Any:
 
         @staticmethod
         def vmap(info: Any, in_dims: Any, *values: Any) -> Any:
-            # The mapped axis goes first; inputs with fewer batch axes get axes of length 1 after it.
+            # The mapped axis comes first; axes of length 1 follow it if an input has fewer batch axes.
             moved = [v if d is None else v.movedim(d, 0) for v, d in zip(values, in_dims, strict=True)]
             cores = [len(core) for core in node.inputs]
             ranks = [m.dim() - c - (d is not None) for m, c, d in zip(moved, cores, in_dims, strict=True)]

@@ -1,4 +1,4 @@
-"""Assembly: positions of all joints that close the loops for given active coordinates."""
+"""Assembly: computes the joint positions that close the loops for given active coordinates."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from torsor.robot.closed_loops.search import (
 )
 
 TRIALS = 10  # perturbed starts in the search for closed positions
-AGREEMENT_TOLERANCE = 1e-9  # tolerance for the agreement of redundant active coordinates
+AGREEMENT_TOLERANCE = 1e-9  # largest disagreement of redundant active coordinates
 
 
 def assemble(closure: LoopClosure, q_active: ArrayLike, guess: Maybe, missing: str) -> Array:
@@ -50,7 +50,7 @@ def closed_positions(closure: LoopClosure, q: ArrayLike) -> Array:
     result = np.empty_like(at)
     for index in np.ndindex(at.shape[:-1]):
         rng = np.random.default_rng(0)
-        for trial in range(TRIALS):  # where bars are in line the Jacobian is singular: start next to it
+        for trial in range(TRIALS):  # if bars are aligned, the Jacobian is singular: start from a perturbed position
             beside = 0.1 * trial * rng.normal(size=nv) * closure.scales[2]
             result[index], error = space.closest(space.integrate(at[index], beside))
             if error <= CLOSURE_TOLERANCE:
@@ -65,7 +65,7 @@ def closed_positions(closure: LoopClosure, q: ArrayLike) -> Array:
 
 
 def _near(closure: LoopClosure, guess: Array) -> Array:
-    """Return closed configurations near the guesses (..., nq), with the same active coordinates where possible."""
+    """Return closed configurations near the guesses (..., nq), with unchanged active coordinates where possible."""
     mechanism = closure.mechanism
     flat = guess.reshape(-1, mechanism.nq)
     result, error, _ = closure.closer.close(flat, np.zeros((len(flat), mechanism.nv)))
@@ -76,7 +76,7 @@ def _near(closure: LoopClosure, guess: Array) -> Array:
 
 
 def _check_displacement(closure: LoopClosure, displacement: Array) -> None:
-    """Raise ModelError if positions are not a configuration or are too far from the guess."""
+    """Raise ModelError if a quaternion is zero or positions are too far from the guess."""
     far = float((np.abs(displacement).max(axis=0, initial=0.0) / closure.scales[2]).max(initial=0.0))
     if not np.isfinite(far):
         raise ModelError("a quaternion in the positions is zero", where=closure.name, allowed="rotations")
@@ -101,7 +101,7 @@ def _check_agreement(closure: LoopClosure, positions: Array, goal: Array, missin
 
 
 def _search_goal(closure: LoopClosure, begin: Array, goal: Array) -> Array:
-    """Return the closed configuration with the active coordinates of the goal, or raise AssemblyError."""
+    """Return the closed configuration with the goal's active coordinates, or raise AssemblyError."""
     places, space, active = closure.active_positions, closure.space, closure.active
 
     def missing(at: Array) -> Array:

@@ -28,8 +28,8 @@ from torsor.robot.method_names import Accessor
 class ClosedDerivatives(Accessor):
     """Derivatives of the methods of ``robot.closed`` with the same names: ``robot.closed.derivatives``.
 
-    They are taken with respect to the active coordinates (columns): dq along the motion of the mechanism, dv with
-    respect to velocities at constant positions, and so on. Columns of redundant active coordinates are zero. External
+    The columns belong to the active coordinates. dq is taken along motions that keep the loops closed, dv at constant
+    positions, and da at constant positions and velocities. Columns of redundant active coordinates are zero. External
     wrenches are fixed in their links, unless ``fixed_in`` selects the world (``robot.derivatives.inverse_dynamics``).
     """
 
@@ -73,12 +73,12 @@ class ClosedDerivatives(Accessor):
     ) -> Three:
         """Return the derivatives (dq, dv, da) of ``closed.inverse_dynamics``, each (..., N, N), one row per force.
 
-        da is the mass matrix G^T M G of the closed mechanism. With constant lambda, and v and a that keep the loops
-        closed,
+        da is the mass matrix G^T M G of the closed mechanism. If lambda is constant, and v and a keep the loops closed,
 
             dtau/dq = G^T [d(ID - A^T lambda)/dq G + d(ID)/dv dv/dq + M da/dq]
 
-        by the recursion of ``robot.derivatives.inverse_dynamics``. For ``share`` see ``closed.inverse_dynamics``.
+        which the recursion of ``robot.derivatives.inverse_dynamics`` computes. For ``share`` see
+        ``closed.inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -103,8 +103,8 @@ class ClosedDerivatives(Accessor):
     ) -> Three:
         """Return the derivatives (dq, dv, dtau) of ``closed.forward_dynamics``, each (..., N, N).
 
-        They are -M_c^-1 dtau/dq, -M_c^-1 dtau/dv and M_c^-1, where M_c is the mass matrix of the closed mechanism and
-        tau its inverse dynamics at the computed acceleration.
+        They are -M_c^-1 dtau/dq, -M_c^-1 dtau/dv and M_c^-1, where M_c is the mass matrix of the closed mechanism, and
+        tau is its inverse dynamics at the computed acceleration.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -192,14 +192,13 @@ class Closed(Accessor):
     ``coordinates`` selects the coordinates of rates and forces, in the methods that have this argument:
 
     - ``"active"`` (the default): rates and forces (..., N) of the active coordinates (``robot.with_active``), which
-      move the others. The equations of the tree are projected onto the motions of the closed mechanism. Every
+      determine the others. The equations of the tree are projected onto the motions of the closed mechanism. Every
       coordinate that moves independently must be active, and the active ones must control the mechanism at q.
-    - ``"all"``: velocities and forces (..., nv) of all coordinates, with A v = 0. The loops are closed by Lagrange
-      multipliers of the closure equations. No coordinate needs to be active, and singular positions of the drives do
-      not matter.
+    - ``"all"``: velocities and forces (..., nv) of all coordinates, with A v = 0. Lagrange multipliers enforce the
+      closure equations. No coordinate needs to be active, and singular positions of the drives do not matter.
 
-    ``active`` holds the names of the active coordinates, ``derivatives`` the derivatives of the methods, and
-    ``closure`` the loop data that are computed once.
+    ``active`` are the names of the active coordinates, ``derivatives`` is the accessor of the derivatives, and
+    ``closure`` contains loop data that are computed once.
 
     Example:
         >>> robot = torsor.library.four_bar()
@@ -232,10 +231,10 @@ class Closed(Accessor):
     def assemble(self, q_active: ArrayLike, guess: Maybe = None, missing: str = "raise", out: Out = None) -> Array:
         """Return positions (..., nq) that close the loops, for given active coordinates (..., N).
 
-        If there are several assembly modes, the one near ``guess`` (..., nq) is selected; the default guess is found
-        automatically. From there, the active coordinates move to their goal in steps, and damped Newton iterations
-        close the loops after each step. If the goal is unreachable, ``AssemblyError`` is raised with the closest
-        reachable coordinates, or NaN is returned if ``missing="nan"``.
+        If there are several assembly modes, the one near ``guess`` (..., nq) is selected; the default guess is a
+        reference configuration that is computed once. From there, the active coordinates move to their goal in steps,
+        and damped Newton iterations close the loops after each step. If the goal is unreachable, ``AssemblyError`` is
+        raised with the closest reachable coordinates, or NaN is returned if ``missing="nan"``.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -247,7 +246,7 @@ class Closed(Accessor):
     def positions(self, q: ArrayLike, out: Out = None) -> Array:
         """Return positions (..., nq) near ``q`` that close the loops, by minimum-norm steps of all coordinates.
 
-        No coordinate needs to be active, and none is fixed, whereas ``assemble`` fixes the active ones.
+        No coordinate needs to be active. Unlike ``assemble``, this method also changes active coordinates.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -260,7 +259,7 @@ class Closed(Accessor):
         """Return the closure errors (..., c): lengths in m, angles as 2 sin(angle/2), couplings in coordinate units.
 
         There is one entry per closure equation: a hinge has five, some of which may be redundant. The entries of a
-        wheel are its height (m), and 0 for its slips, which are velocity equations.
+        wheel are its height above its ground (m) and zeros for its slips, which are velocity equations.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -270,7 +269,7 @@ class Closed(Accessor):
         return self.closure.kernels.call("closure_error", q, out=out)
 
     def jacobian(self, q: ArrayLike, out: Out = None) -> Array:
-        """Return A (..., c, nv): A v is the time derivative of ``error``, and for wheels the slip (m/s).
+        """Return A (..., c, nv), where A v is the time derivative of ``error``, and the slip (m/s) for wheels.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -282,10 +281,11 @@ class Closed(Accessor):
     def mobility(self, q: Maybe = None, output: str | int | None = None, point: bool = False) -> Mobility:
         """Return the mobility at positions q (nq,) that close the loops; the default is a regular configuration.
 
-        ``Mobility`` holds the degrees of freedom, redundant equations, and motions that the active coordinates do not
-        control. If ``output`` is a link or frame, ``Mobility`` also holds the singularities of the first kind (the
-        drives move and the output does not) and of the second kind (the output moves with locked drives). They are
-        velocities (omega, v) in the output's own axes, or velocities of its origin if ``point`` is True.
+        ``Mobility`` contains the degrees of freedom, the redundant equations, and the motions that the active
+        coordinates do not control. If ``output`` is a link or frame, ``Mobility`` also contains the singularities of
+        the first kind (the drives move, but the output does not) and of the second kind (the output moves with locked
+        drives). Output motions are twists (omega, v) in the output's own axes, or velocities of its origin if ``point``
+        is True.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -310,8 +310,8 @@ class Closed(Accessor):
     ) -> list[tuple[tuple[str, ...], float]]:
         """Return minimal sets of coordinates that can drive the mechanism at positions q (nq,), best first.
 
-        Each set has a ``control`` value: the smallest norm of its velocities over all motions of unit norm. It is at
-        most 1; singular sets (0) are omitted.
+        The ``control`` value of a set is the smallest norm of its velocities over all motions of unit norm. It is at
+        most 1; sets with the value 0 are singular and are omitted.
         ``candidates`` are the coordinates that may have a drive (default: all). At most ``most`` sets are returned.
 
         Example:
@@ -326,9 +326,9 @@ class Closed(Accessor):
     def velocities(self, q: ArrayLike, v_active: ArrayLike, coordinates: str = "active", out: Out = None) -> Array:
         """Return velocities (..., nv) of all coordinates that keep the loops closed: A v = 0.
 
-        They are v = G v_active, where ``v_active`` (..., N) holds the velocities of the active coordinates. With
-        ``coordinates="all"``, ``v_active`` holds velocities (..., nv) of all coordinates, and the result is the
-        admissible velocity nearest to it in the norm of the mass matrix: v - M^-1 A^T (A M^-1 A^T)^-1 A v. This is the
+        They are v = G v_active, where ``v_active`` (..., N) are the velocities of the active coordinates. With
+        ``coordinates="all"``, ``v_active`` are velocities v (..., nv) of all coordinates, and the result is the
+        admissible velocity nearest to v in the norm of the mass matrix: v - M^-1 A^T (A M^-1 A^T)^-1 A v. This is the
         velocity after impulsive loop reactions.
 
         Example:
@@ -341,7 +341,7 @@ class Closed(Accessor):
         return constrained(self.closure, "constrained_velocities", (q, v_active), out=out)
 
     def accelerations(self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike, out: Out = None) -> Two:
-        """Return (v, a), each (..., nv), of all coordinates from the active ones: a = G a_active + G' v_active.
+        """Return (v, a), each (..., nv), of all coordinates: v = G v_active and a = G a_active + G' v_active.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -364,16 +364,17 @@ class Closed(Accessor):
     ) -> Array:
         """Return the forces (..., N) of the active coordinates for a motion with closed loops.
 
-        ``q`` (..., nq) are all positions (see ``assemble``); ``v_active`` and ``a_active`` (..., N) are the rates of
-        the active ones. Passive joints have no drive, only their springs and friction. If more coordinates are active
-        than there are degrees of freedom, the forces minimise the sum of tau^2 / ``share`` (..., N), or tau^T share^-1
-        tau for symmetric positive definite matrices (..., N, N). Coordinates that move without a drive, such as a
-        floating base, must be active too: the result is the force that they would require. See Khalil 2010, eqs. 55-57.
+        ``q`` (..., nq) are all positions (see ``assemble``); ``v_active`` and ``a_active`` (..., N) are velocities and
+        accelerations of the active coordinates. Passive joints have springs and friction, but no drive. If there are
+        more active coordinates than degrees of freedom, the forces minimise the sum of tau^2 / ``share`` (..., N), or
+        tau^T share^-1 tau for symmetric positive definite matrices (..., N, N). Coordinates that move without a drive,
+        such as a floating base, must be active too; their result is the force that a drive would have to apply. See
+        Khalil 2010, eqs. 55-57.
 
-        With ``coordinates="all"``, ``v_active`` holds the velocities (..., nv) of all coordinates. Coordinates that are
-        not active are idle: they have no drive and move only under the action of springs, loops and inertia. A floating
-        base, the springs of a leg and rods that spin about their axes then need not be active. If active coordinates
-        depend on each other, such as two fingers on one tendon, the sum of the squared forces is minimal.
+        With ``coordinates="all"``, ``v_active`` are the velocities (..., nv) of all coordinates. Coordinates that are
+        not active are idle: they have no drive, and only springs, loops and inertia move them. A floating base, a
+        spring-loaded leg joint or a rod that spins about its axis then need not be active. If active coordinates depend
+        on each other, such as two fingers on one tendon, the sum of the squared forces is minimal.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -403,7 +404,7 @@ class Closed(Accessor):
         is zero. ``method`` is "projection" onto the motions of the closed mechanism (the default; Khalil 2010, eq. 58),
         or "multipliers", which obtains the same result from the equations of all coordinates.
 
-        With ``coordinates="all"``, ``v_active`` and ``tau_active`` hold velocities and forces (..., nv) of all
+        With ``coordinates="all"``, ``v_active`` and ``tau_active`` are velocities and forces (..., nv) of all
         coordinates, and the result (..., nv) solves M a + C v + g + friction - J^T external = tau + A^T lambda, with A
         a = -A' v (Khalil 2010, eq. 4). A solution exists unless the closure equations lose rank. Without loops, it
         equals ``robot.forward_dynamics``.
@@ -438,11 +439,12 @@ class Closed(Accessor):
     ) -> Array:
         """Return the Lagrange multipliers (..., c) of the closure equations, 0 for redundant ones.
 
-        tau_tree = tau_active + A^T lambda. For an equation that keeps origins coincident, lambda is the force (N) along
-        that axis of frame a; for one that keeps axes parallel, it is a moment (N m); for wheels, the ground force.
+        They satisfy tau_tree = tau_active + A^T lambda. If an equation keeps origins coincident, lambda is the force
+        (N) along an axis of frame a; if it keeps axes parallel, lambda is a moment (N m); for wheels, it is the ground
+        force (N).
 
-        The arguments are the same as for ``inverse_dynamics``. With ``coordinates="all"`` they are the same as for
-        ``forward_dynamics``: ``v_active`` and ``a_active`` hold velocities and **forces** (..., nv) of all coordinates.
+        The arguments are the same as for ``inverse_dynamics``. With ``coordinates="all"``, they are the same as for
+        ``forward_dynamics``: ``v_active`` and ``a_active`` are velocities and **forces** (..., nv) of all coordinates.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -468,8 +470,8 @@ class Closed(Accessor):
         """Return the wrenches in the cut joints (..., l, 6): (moment, force) that frame a exerts on frame b.
 
         They are at the origin of frame a in its axes, one for each of the l loops that are cut joints; couplings have
-        none. Redundant equations (see ``mobility``) carry no load: rigid-body mechanics does not determine the
-        distribution of a load among redundant bearings.
+        none. Redundant equations (see ``mobility``) carry no load, because rigid-body mechanics does not determine how
+        redundant bearings share a load.
 
         Example:
             >>> arm = torsor.library.planar_chain(2, length=1.0, mass=3.0, gravity=(0, -9.81, 0))
@@ -493,9 +495,9 @@ class Closed(Accessor):
     ) -> Array:
         """Return the reactions (..., L, 6) in the tree joints while the loops are closed.
 
-        Each is the wrench that a parent exerts on its link, (moment, force) at the link's origin in link axes, as in
-        ``robot.joint_wrenches``. The tree is loaded by the wrenches in the cut joints (``loop_wrenches``, including
-        redundant equations). The force of a coupling is included in the component along the joint axis.
+        Each is the wrench (moment, force) that a parent exerts on its link, at the link's origin in link axes, as in
+        ``robot.joint_wrenches``. The wrenches in the cut joints (``loop_wrenches``) act on the tree. The force of a
+        coupling is included in the component along the joint axis.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -511,9 +513,10 @@ class Closed(Accessor):
     def loop_loads(self, q: ArrayLike, forces: ArrayLike, out: Out = None) -> Array:
         """Return the wrenches (..., L, 6) that the loops exert on the links, at link origins in link axes (N m, N).
 
-        ``forces`` (..., c) are the multipliers from ``loop_forces``. Applied as external wrenches, they make the cut
-        tree move like the closed mechanism, and ``joint_wrenches`` with ``loops="open"`` returns the bearing loads.
-        Couplings exert no wrench on a link. If equations are redundant, this distribution is one of many possible ones.
+        ``forces`` (..., c) are the multipliers from ``loop_forces``. If the result is applied as external wrenches, the
+        cut tree moves like the closed mechanism, and ``joint_wrenches`` with ``loops="open"`` returns the bearing
+        loads. Couplings exert no wrench on a link. If equations are redundant, the loads can be distributed in other
+        ways too.
 
         Example:
             >>> chain = torsor.library.planar_chain(1).with_frame("tip", "link1", torsor.spatial.make_pose(p=[1, 0, 0]))
@@ -529,7 +532,7 @@ class Closed(Accessor):
         """Return Y (..., N, p) with inverse_dynamics(q, v_active, a_active) = Y @ robot.inertial.values.
 
         It is G^T times the regressor of the tree, where v = G v_active. The arguments are the same as for
-        ``inverse_dynamics``. The number of active coordinates must equal the degrees of freedom. Forces of springs and
+        ``inverse_dynamics``. There must be as many active coordinates as degrees of freedom. Forces of springs and
         motors are not included.
 
         Example:

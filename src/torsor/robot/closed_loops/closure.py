@@ -1,8 +1,8 @@
 """Loop closure: scales, a reference configuration, and independent closure equations.
 
-Closure errors and coordinates are divided by characteristic scales (the size of the mechanism, or 1 rad), so that no
-tolerance depends on units. ``ClosureChoice`` records which closure equations are independent, and which coordinates
-depend on them. It is determined once, numerically, and all closed-loop algorithms are traced with it.
+Closure errors and coordinates are divided by characteristic scales (the size of the mechanism, or 1 rad), so
+tolerances do not depend on units. ``ClosureChoice`` lists the independent closure equations and the coordinates that
+they determine. It is computed once, numerically, and all closed-loop algorithms are traced with it.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -25,7 +25,7 @@ from torsor.robot.closed_loops.search import CLOSURE_TOLERANCE, Closer, Space, o
 from torsor.robot.kernels import RobotKernels
 
 MAX_CLOSURE_ERROR = 1e-6  # largest closure error allowed in a caller's positions, relative to the size of the mechanism
-FAIR_SCORE = 0.2  # a configuration with this fraction of the best score is good enough
+FAIR_SCORE = 0.2  # fraction of the best score at which a configuration is good enough
 TRIALS, MIN_TRIALS = 40, 4  # maximum number of random configurations, and minimum before a closed one is accepted
 MIN_SCALE = 1e-4  # minimum scale of a closure equation, relative to the largest
 MASSLESS_RATIO = 1e-14  # eigenvalues of the mass matrix below this fraction of the largest are rounding errors
@@ -39,7 +39,7 @@ class LoopClosure:
 
     @property
     def axes(self) -> str:
-        """The required alignment of the axes of the loop frames, for messages, or ""."""
+        """Text for messages about how the axes of the loop frames must be aligned, or ""."""
         kinds = {loop.kind for loop in self.mechanism.loops if isinstance(loop, Loop)}
         texts = [": all axes of a weld or prismatic joint point the same way"] * bool(kinds & {"weld", "prismatic"})
         hinges = kinds & {"revolute", "cylindrical", "planar"}
@@ -79,7 +79,7 @@ class LoopClosure:
 
     @cached_property
     def scales(self) -> tuple[Array, Array, Array]:
-        """Scales of equations, q and v; infinite for omitted equations, which are redundant up to rounding."""
+        """Scales of the equations, q and v; infinite for equations omitted as redundant up to rounding."""
         return self._scales_without(self._left_out)
 
     def _scales_without(self, out: Sequence[int]) -> tuple[Array, Array, Array]:
@@ -90,7 +90,7 @@ class LoopClosure:
 
     @cached_property
     def _left_out(self) -> tuple[int, ...]:
-        """Equations that are redundant up to rounding, found once; a warning names their loops."""
+        """Equations that are redundant up to rounding, detected once; a warning names their loops."""
         mechanism, count = self.mechanism, len(self._all_scales[0])
         repeated = couplings_left_out(mechanism.loops, self.name)
         start, units = mechanism.neutral(), self._all_scales[2]
@@ -104,7 +104,7 @@ class LoopClosure:
         return (*repeated, *out)
 
     def _space(self, out: Sequence[int]) -> Space:
-        """Return the configuration space without some equations; rows of velocity equations are 0 in it."""
+        """Return the configuration space without the equations ``out``; rows of velocity equations are 0."""
         call, (rows, _, columns) = self.kernels.exact.call, self._scales_without(out)
         of_positions = np.where(self.velocity_rows, np.inf, rows)[:, None]
         return Space(
@@ -126,7 +126,7 @@ class LoopClosure:
 
     @cached_property
     def closer(self) -> Closer:
-        """The Newton solver that closes batches for given active coordinates."""
+        """Newton solver that closes the loops of a batch for given active coordinates."""
         exact = self.kernels.exact
         return Closer(exact.compiled(exact.request("closure_trial", choice=self.assembly_choice)), *self.scales[1:])
 
@@ -147,7 +147,7 @@ class LoopClosure:
 
     @cached_property
     def active_positions(self) -> list[int]:
-        """Indices of the active coordinates in q: either all or none of a joint with a quaternion."""
+        """Indices of the active coordinates in q; of a joint with a quaternion, all or none must be active."""
         mechanism, result = self.mechanism, list[int]()
         names = mechanism.coordinate_names
         for k in self.active:
@@ -166,7 +166,7 @@ class LoopClosure:
 
     @cached_property
     def reference(self) -> Array:
-        """A configuration (nq,) with closed loops, near the neutral position and far from singularities; found once."""
+        """A configuration (nq,) with closed loops, near neutral and far from singularities, computed once."""
         with one_thread():
             return self._regular()
 
@@ -179,7 +179,7 @@ class LoopClosure:
             q, error = self.space.closest(self.space.integrate(neutral, away))
             nearest = min(nearest, (error, q), key=lambda item: item[0])
             if error <= CLOSURE_TOLERANCE:
-                result.append(q)  # also along its motions: where bars are in line, every projection may fail
+                result.append(q)  # also along its motions: if bars are aligned, every projection may fail
                 motions = null_space(self.space.jacobian(q))
                 along = rng.normal(size=len(motions)) @ motions * step
                 q, error = self.space.closest(self.space.integrate(q, 0.5 * along))
@@ -195,7 +195,7 @@ class LoopClosure:
         return next(q for q, score in zip(result, scores, strict=True) if score >= (*best[:-1], FAIR_SCORE * best[-1]))
 
     def _opened(self, error: float, q: Array) -> str:
-        """Return which loops stay open at positions q (nq,), where the closure ``error`` is smallest."""
+        """Return a description of the loops that stay open at q (nq,), where the closure ``error`` is smallest."""
         sizes = np.nan_to_num(np.abs(self.space.error(q)), nan=np.inf)
         owners = [loop.name for loop in self.mechanism.loops for _ in range(loop.count)]
         wide = [repr(owners[k]) for k in np.argsort(-sizes, kind="stable") if sizes[k] > CLOSURE_TOLERANCE]
@@ -217,7 +217,7 @@ class LoopClosure:
 
     @cached_property
     def assembly_choice(self) -> ClosureChoice:
-        """The choice for assembly, which does not move coordinates that affect no loop, such as a floating base."""
+        """Choice for assembly, which does not move coordinates that affect no loop, such as a floating base."""
         A = self.space.jacobian(self.reference)
         choice = choose(A, self.active)
         self._check_driven(choice, np.flatnonzero(np.abs(A).max(axis=0, initial=0.0) > RANK))
@@ -225,7 +225,7 @@ class LoopClosure:
 
     @cached_property
     def independent_equations(self) -> ClosureChoice:
-        """Closure equations that are independent where the mechanism is not singular, for multipliers."""
+        """Choice for multipliers: closure equations that are independent unless the mechanism is singular."""
         return self.independent_at(self.reference)
 
     def independent_at(self, q: Array) -> ClosureChoice:
@@ -239,19 +239,19 @@ class LoopClosure:
 
     @cached_property
     def driven_equations(self) -> ClosureChoice:
-        """Closure equations, independent for given active coordinates, for multipliers of loops and drives."""
+        """Choice for multipliers of loops and drives: equations that are independent for given active coordinates."""
         return self.driven_equations_at(self.reference)
 
     def driven_equations_at(self, q: Array, scaled_at: Array | None = None) -> ClosureChoice:
         """Return closure equations that are independent at q (nq,) for given active coordinates.
 
-        Their margin is relative to the magnitudes of the equations at q, or at the positions ``scaled_at`` (nq,).
+        Margins are relative to the magnitudes of the equations at q, or at the positions ``scaled_at`` (nq,).
         """
         passive = [k for k in range(self.mechanism.nv) if k not in self.active]
         A = self.scaled_jacobian(q)
         rows = choose(A[:, passive], []).rows
         between: tuple[int, ...] = ()
-        if len(rows) < self.rank(q):  # what the chosen rows leave of the others relates active coordinates
+        if len(rows) < self.rank(q):  # other rows relate active coordinates to each other
             between = choose(A - A @ np.linalg.pinv(A[list(rows)]) @ A[list(rows)], []).rows
         at = q if scaled_at is None else scaled_at
         M = self.kernels.call("mass_matrix", at, loops="open")
@@ -260,7 +260,7 @@ class LoopClosure:
         return self._with_scales(choice._replace(between=between))
 
     def independent_near(self, q: Array) -> ClosureChoice:
-        """Return the initial equations at q (nq,): the general choice, unless there is none or the rank is higher."""
+        """Return the first choice at q (nq,): the general one, unless there is none or the rank is higher."""
         try:
             general = self.independent_equations
         except ModelError:
@@ -276,12 +276,12 @@ class LoopClosure:
         """Return whether the rank differs from the number of chosen equations at some configurations (..., nq)."""
         redundant = [k for k in range(len(self.scales[0])) if k not in choice.rows]
         silent = not np.abs(self.scaled_jacobian(q)[..., redundant, :]).max(initial=0.0) > RANK
-        if silent and choice == vars(self).get("independent_equations"):  # as in a plane: redundant everywhere
+        if silent and choice == vars(self).get("independent_equations"):  # redundant everywhere, as in a planar linkage
             return False
         return bool((self.rank(q) != len(choice.rows)).any())
 
     def margin(self, choice: ClosureChoice, q: ArrayLike) -> Array:
-        """Return the margin (...) of a choice of equations at positions (..., nq): 0 where it loses rank."""
+        """Return the margin (...) of the chosen equations at positions (..., nq); it is 0 where they lose rank."""
         kernels = self.kernels
         return np.asarray(kernels.compiled(kernels.request("closure_margin", choice=choice))(q))
 
@@ -314,7 +314,7 @@ class LoopClosure:
             raise ModelError(message, where=self.name, fix=fix)
 
     def one_closed(self, q: Maybe) -> Array:
-        """Return one configuration (nq,) with closed loops: the given one, or the reference."""
+        """Return one configuration (nq,) with closed loops: ``q``, or the reference if ``q`` is None."""
         nq = self.mechanism.nq
         at = self.reference if q is None else vectors(q, nq, self.name, "q")
         if at.ndim != 1:
@@ -326,7 +326,7 @@ class LoopClosure:
         """Raise ModelError if loops are open at positions (..., nq)."""
         error = self.exact("closure_error", q, numbers)
         size = float(np.linalg.norm(error / self._all_scales[0], axis=-1).max(initial=0.0))
-        if not size <= MAX_CLOSURE_ERROR:  # checks for equations that are redundant up to rounding
+        if not size <= MAX_CLOSURE_ERROR:  # some equations may be redundant up to rounding
             size = float(np.linalg.norm(error / self.scales[0], axis=-1).max(initial=0.0))
         self.check_error(size, error)
 
@@ -339,7 +339,7 @@ class LoopClosure:
             raise ModelError(message, where=self.name, allowed=f"{MAX_CLOSURE_ERROR:g}", fix=fix)
 
     def off_ground(self, error: ArrayLike) -> str:
-        """Return how a wheel violates its ground contact for a closure error (..., c), or ""."""
+        """Return a description of the wheel that violates its ground contact at a closure error (..., c), or ""."""
         for wheel, rows in self._wheels():
             heights = np.asarray(error)[..., rows.start].ravel()
             if np.isnan(heights).any():
@@ -350,7 +350,7 @@ class LoopClosure:
         return ""
 
     def sliding(self, rate: Array) -> str:
-        """Return which wheel slips at the rates (..., c) of the closure equations, or ""."""
+        """Return a description of the wheel that slips at the rates (..., c) of the closure equations, or ""."""
         for wheel, rows in self._wheels():
             slip = float(np.linalg.norm(rate[..., rows], axis=-1).max(initial=0.0))
             if slip > MAX_CLOSURE_ERROR * self.length:

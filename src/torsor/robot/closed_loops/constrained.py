@@ -1,4 +1,4 @@
-"""Closed-loop algorithms with checked inputs: for the active coordinates, or for all coordinates by multipliers.
+"""Closed-loop algorithms with checked inputs, in the active coordinates or (by multipliers) in all coordinates.
 
 The set of independent closure equations may differ between states. Multipliers are first computed with one choice of
 equations for the whole batch. States where that choice nearly loses rank are then recomputed with a better choice.
@@ -30,9 +30,9 @@ from torsor.robot.closed_loops.inputs import (
 from torsor.robot.derivatives import Loads, Three
 from torsor.robot.kernels import Out, Values
 
-# Below this margin another choice of equations is tried. Below SINGULAR the equations are dependent.
+# Below this margin another choice of equations is tried; below SINGULAR_MARGIN the equations are dependent.
 MIN_MARGIN = 0.02
-MAX_CHOICES = 8  # maximum number of choices tried in one call
+MAX_CHOICES = 8  # maximum number of choices per call
 NO_LOADS = Loads()
 
 
@@ -41,8 +41,8 @@ def constrained(
 ) -> Array:
     """Return the result of an algorithm that depends on q and on the rates or forces of the active coordinates.
 
-    ``share`` (..., N) or (..., N, N) holds the weights of redundant drives, for algorithms that take them; the default
-    is 1. Algorithms with several results return a tuple, although the type annotation does not state this.
+    ``share`` (..., N) or (..., N, N) contains the weights of redundant drives, for algorithms that take them; the
+    default is 1. Algorithms with several results return a tuple, although the type annotation does not state this.
     """
     options: dict[str, Any] = {}
     if "share" in ALGORITHMS[name].inputs:
@@ -90,7 +90,7 @@ def active_accelerations(
 def by_multipliers(
     closure: LoopClosure, name: str, q: ArrayLike, *inputs: Maybe, numbers: Numbers = OWN, out: Out = None
 ) -> Array:
-    """Return an algorithm's result (..., n), with closure equations that are independent at each position q."""
+    """Return an algorithm's result (..., n), using closure equations that are independent at each position q."""
     return written(_chosen(closure, name, q, *inputs, numbers=numbers), out, name)
 
 
@@ -131,7 +131,7 @@ def _chosen(closure: LoopClosure, name: str, q: ArrayLike, *inputs: Maybe, numbe
 
 
 def _driven(closure: LoopClosure, at: Array, *values: ArrayLike, numbers: Numbers) -> Array:
-    """Return the forces (..., N) of the active coordinates, if all others have no drive."""
+    """Return the forces (..., N) of the active coordinates; the others have no drive."""
     name, choice = "closed_inverse_dynamics", closure.driven_equations
     result, margin = _with_margin(closure, name, choice, numbers, at, *values)
     check_velocities(closure, at, values[0], numbers)

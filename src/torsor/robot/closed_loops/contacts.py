@@ -1,4 +1,4 @@
-"""Prescribed contacts: places of a robot, each fixed to the ground by a loop."""
+"""Prescribed contacts: links or frames of a robot, each fixed to the ground by a loop."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
@@ -16,11 +16,11 @@ from torsor.spatial import make_pose
 M = TypeVar("M", bound=Mechanism)
 
 CONTACTS = {"point": "spherical", "surface": "weld"}
-"""The contact kinds, and the cut joint of each: 3 or 6 equations."""
+"""Cut joint of each contact kind, with 3 or 6 equations."""
 
 
 def with_contacts(robot: M, kernels: RobotKernels, places: Sequence[str] | Mapping[str, str], q: Maybe, kind: str) -> M:
-    """Return the robot with a loop "PLACE/contact" that fixes each place at its pose for q (nq,), in base axes."""
+    """Return the robot with a loop "PLACE/contact" that fixes each place at its pose for positions q (nq,)."""
     where = f"{robot.name}: with_contacts"
     if isinstance(places, str) or not isinstance(places, Sequence | Mapping) or not places:
         allowed = "link and frame names, or {name: 'point' or 'surface'}"

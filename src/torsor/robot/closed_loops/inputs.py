@@ -14,12 +14,12 @@ from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.closure import MAX_CLOSURE_ERROR, LoopClosure
 from torsor.robot.closed_loops.mobility import RANK, analyse
 
-MIN_SINGULAR_DISTANCE = 1e-5  # minimum distance from singular: below it, forces are mostly rounding error
-MAX_RELATIVE_ERROR = 1e-3  # largest closure error relative to that distance squared: the relative error of forces
-SINGULAR_MARGIN = 1e-7  # margin of closure equations below which they are dependent
+MIN_SINGULAR_DISTANCE = 1e-5  # distance from a singularity below which forces are mostly rounding error
+MAX_RELATIVE_ERROR = 1e-3  # largest closure error over that distance squared, which is the relative error of forces
+SINGULAR_MARGIN = 1e-7  # margin below which closure equations are dependent
 REST_VELOCITY = 1e-6  # rad/s: floor for velocities in the check of the closure rate, which is rounding error below it
 CONTRADICTION = 1e-6  # largest contradiction of the rates of redundant active coordinates, relative to the largest rate
-# These measure how open or singular a position is.
+# Algorithms that measure how open or singular a position is.
 UNCHECKED_ALGORITHMS = {"closure_trial", "closure_state", "closure_margin"}
 
 
@@ -93,7 +93,7 @@ def check_driven(closure: LoopClosure, q: ArrayLike, numbers: Numbers = OWN) -> 
 
 
 def _of_one_state(values: ArrayLike, count: int, batch: tuple[int, ...], index: int) -> Array:
-    """Return the vector (count,) of one state of a batch; the index counts all states."""
+    """Return the vector (count,) of one state of a batch; ``index`` counts the states of the flattened batch."""
     spread = np.broadcast_to(np.asarray(values, dtype=float), (*batch, count))
     return np.asarray(spread[np.unravel_index(index, batch)] if batch else spread)
 

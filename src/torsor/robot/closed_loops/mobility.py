@@ -10,20 +10,20 @@ import numpy as np
 from torsor.base.arrays import Array, Flags
 from torsor.dynamics.loops.constrained import ClosureChoice
 
-# Rank tolerance: singular values below this fraction of the largest are zero. Real mechanisms have 1e-4 and more.
-# Assembly leaves errors of 1e-12, but where assembly modes meet, positions have the square root of that error.
+# Rank tolerance: singular values below this fraction of the largest are zero. In real mechanisms they are 1e-4 or more.
+# Assembly leaves closure errors of 1e-12; where assembly modes meet, position errors are the square root of that.
 RANK = 1e-5
-MAX_SETS_TRIED = 20_000  # up to this many coordinate sets are all tried; for more, a good one is built greedily
+MAX_SETS_TRIED = 20_000  # maximum number of coordinate sets for an exhaustive search; beyond it, a greedy one is used
 
 
 @dataclass(frozen=True, eq=False)
 class Output:
     """Singularities between drives and output at one configuration (see ``Mobility``).
 
-    ``still`` (k, N) holds directions of the active coordinates that do not move the output: a singularity of the first
-    kind, where the output loses directions. ``loose`` (k, 6 or 3) holds velocities of the output with the active
-    coordinates locked: a singularity of the second kind, where it gains directions. ``dof`` is the number of directions
-    in which the output can move.
+    ``still`` (k, N) are directions of the active coordinates that do not move the output: at such a singularity of the
+    first kind, the output loses degrees of freedom. ``loose`` (k, 6 or 3) are velocities of the output with the active
+    coordinates locked: at such a singularity of the second kind, it gains degrees of freedom. ``dof`` is the number of
+    directions in which the output can move.
     """
 
     dof: int
@@ -36,7 +36,7 @@ class Mobility:
     """The possible motions at one configuration.
 
     - ``dof``: the number of degrees of freedom there.
-    - ``redundant``: how many of the closure ``equations`` are redundant.
+    - ``redundant``: the number of closure ``equations`` that are redundant.
     - ``uncontrolled`` (k, nv): motions with the active coordinates locked (a singularity of the second kind, or too few
       drives).
     - ``blocked`` (k, N): directions of the active coordinates in which no motion is possible (too many drives, or the
@@ -47,7 +47,7 @@ class Mobility:
       approaches 0 near a change point, where the mechanism may continue in several directions.
     - ``output``: the singularities of the requested output, or None.
     - ``position_dof``: the number of degrees of freedom of the positions. For example, a car cannot move sideways, but
-      it can reach positions to its side.
+      can reach positions at its side.
     """
 
     dof: int
@@ -62,12 +62,12 @@ class Mobility:
 
     @property
     def is_singular(self) -> bool:
-        """Whether the mechanism can move with the active coordinates locked."""
+        """Whether the mechanism can move while the active coordinates are locked."""
         return len(self.uncontrolled) > 0
 
 
 def null_space(A: Array, scale: float | None = None) -> Array:
-    """Return orthonormal rows that span the null space of A; ``scale`` (default: its norm) scales the tolerance."""
+    """Return orthonormal rows that span the null space of A; the tolerance is relative to ``scale`` (default: norm)."""
     if not A.size:
         return np.eye(A.shape[1])
     _, values, V = np.linalg.svd(A)
@@ -92,7 +92,7 @@ def analyse(
     if J is not None:
         moves = J @ motions.T  # the velocity of the output in each motion
         stills = null_space(moves, 1.0) if dof else np.zeros((0, 0))
-        drives, loose = stills @ seen, (moves @ free.T).T  # with the output at rest; with locked drives
+        drives, loose = stills @ seen, (moves @ free.T).T  # drives with the output at rest; output with locked drives
         moved = np.linalg.norm(drives, axis=1) > RANK
         visible = np.linalg.norm(loose, axis=1) > RANK
         output = Output(dof - len(stills), drives[moved] * units[active], loose[visible])
@@ -105,7 +105,7 @@ def analyse(
 
 
 def _control(motions: Array, active: Sequence[int]) -> float:
-    """Return the smallest motion of the active coordinates over all motions of unit size: 0 at a singularity."""
+    """Return the smallest norm of active velocities over all motions of unit norm; it is 0 at a singularity."""
     if not len(motions):
         return 1.0
     if len(active) < len(motions):
@@ -114,7 +114,7 @@ def _control(motions: Array, active: Sequence[int]) -> float:
 
 
 def quality(A: Array, active: list[int]) -> tuple[bool, int, float]:
-    """Return a score (higher is better) of a configuration, for choosing equations and coordinates.
+    """Return a score (higher is better) of a configuration at which equations and coordinates are chosen.
 
     The criteria are, in this order: whether the numbers of degrees of freedom and active coordinates are equal, the
     rank of A, and the distance from a singularity of the second kind.
@@ -130,7 +130,7 @@ def quality(A: Array, active: list[int]) -> tuple[bool, int, float]:
 def valid_sets(A: Array, candidates: list[int], most: int) -> list[tuple[tuple[int, ...], float]]:
     """Return (coordinates, control) of minimal coordinate sets that control the mechanism, best first.
 
-    The control is the smallest norm of their velocities over all motions of unit norm; it is 0 at a singularity.
+    The control of a set is the smallest norm of its velocities over all motions of unit norm.
     """
     motions = null_space(A)
     dof = len(motions)
@@ -141,7 +141,7 @@ def valid_sets(A: Array, candidates: list[int], most: int) -> list[tuple[tuple[i
 
 
 def _swapped_sets(motions: Array, candidates: list[int]) -> Iterator[tuple[int, ...]]:
-    """Return a set chosen greedily, and all sets that differ from it in one coordinate."""
+    """Yield a set chosen greedily, then all sets that differ from it in one coordinate."""
     rest, best = motions[:, candidates].copy(), list[int]()
     for _ in range(len(motions)):
         k = int(np.argmax(np.linalg.norm(rest, axis=0)))
@@ -157,7 +157,7 @@ def choose(A: Array, active: list[int]) -> ClosureChoice:
     """Return independent equations and coordinates, active ones first, chosen by elimination with pivoting."""
     rank = A.shape[1] - len(null_space(A))
     scale = float(np.linalg.norm(A, 2)) if A.size else 0.0
-    # Dependent coordinates are taken first from the passive ones, then from the active ones.
+    # Passive coordinates are chosen as dependent ones before active coordinates.
     order = [k for k in range(A.shape[1]) if k not in active], list(active)
     rest, dependent = A.copy(), list[int]()
     for group in order:

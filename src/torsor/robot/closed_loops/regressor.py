@@ -3,8 +3,9 @@
     tau_a = G^T Y(q, v, a) pi,   v = G v_a        Y: the regressor of the tree; G: see ``dynamics/loops/constrained.py``
 
 A loop couples the motions of its bodies, so the drives cannot distinguish some parameters that are distinguishable in
-the tree: for example, two of the four planar parameters of the coupler of a four-bar linkage. No known rules find all
-of them, so the base parameters are computed by a QR decomposition of Y over random motions (Khalil and Bennis 1995).
+the tree, for example two of the four planar parameters of a four-bar linkage's coupler. No set of rules is known to
+regroup all of them, so the base parameters are computed by a QR decomposition of Y over random motions (Khalil and
+Bennis 1995).
 """
 
 from collections.abc import Sequence
@@ -24,8 +25,8 @@ from torsor.robot.closed_loops.constrained import constrained
 from torsor.robot.closed_loops.search import CLOSURE_TOLERANCE
 
 CHUNK = 512  # states per batch: the regressor of the tree is large
-STEPS, STEP = 40, 0.25  # number and standard size (rad or mechanism sizes) of random steps
-MIN_REGULARITY = 0.05  # minimum distance from singular of a random configuration, relative to that of the reference
+STEPS, STEP = 40, 0.25  # number and standard deviation (rad or mechanism sizes) of random steps
+MIN_REGULARITY = 0.05  # minimum singularity distance of a random configuration, relative to that of the reference
 HOME = "home"
 OF_DRIVES = (".rotor_inertia", ".coulomb", ".viscous")
 
@@ -62,8 +63,8 @@ def closed_base_parameters(
     """Return the smallest set of parameters that determines the forces of the drives; see ``robot.inertial.base``.
 
     ``measured`` are the drives whose forces are known; the default is all. ``known`` are patterns of known parameters,
-    which take precedence over ``among``. The parameters belong to the assembly mode of ``start`` (nq,); see
-    ``start_posture``. For example, a parallelogram has fewer base parameters than a crossed linkage with the same bars.
+    which take precedence over ``among``. Base parameters depend on the assembly mode, which is that of ``start`` (nq,);
+    see ``start_posture``. A parallelogram has fewer base parameters than a crossed linkage with the same bars.
     """
     mechanism = closure.mechanism
     names = parameter_names(mechanism)
@@ -81,7 +82,7 @@ def closed_base_parameters(
 
 
 def start_posture(closure: LoopClosure) -> Array:
-    """Return the posture (nq,) that selects the default assembly mode: the posture "home", or one found by search."""
+    """Return the posture (nq,) that selects the default assembly mode: "home", or one computed by a search."""
     return closure.mechanism.postures.get(HOME, closure.reference)
 
 

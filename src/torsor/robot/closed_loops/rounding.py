@@ -1,4 +1,4 @@
-"""Closure equations that are redundant up to rounding: they contradict others in the last digits of a file.
+"""Closure equations that are redundant up to rounding: they contradict others only in the last digits of a file.
 
 Couplings are compared by their coefficients; cut joints are tested by closing the loops numerically.
 
@@ -19,15 +19,15 @@ from torsor.robot.closed_loops.search import CLOSURE_TOLERANCE, Space
 
 ROUNDING_TOLERANCE = 1e-4  # largest contradiction, relative to the size of the mechanism: files have 5 digits or more
 COEFFICIENT_TOLERANCE = 1e-12  # coefficients that differ by less, relative to the largest, are equal
-TINY_COEFFICIENT = 1e-300  # no coefficient, without a division by 0
+TINY_COEFFICIENT = 1e-300  # used in place of zero as a divisor
 STARTS = 3  # number of configurations from which loops are closed
-PROBE_STEP = 0.3  # rad or mechanism sizes: motion after which a redundant equation is still as open as before
+PROBE_STEP = 0.3  # rad or mechanism sizes: motion that does not change the error of a redundant equation
 
 
 def rows_left_out(
     space_of: Callable[[list[int]], Space], count: int, start: Array, units: Array
 ) -> tuple[tuple[int, ...], float]:
-    """Return the equations to drop, and their largest error; ``space_of`` builds the space without given rows."""
+    """Return the equations to drop and their largest error; ``space_of(rows)`` is the space without these rows."""
     rng, whole, best = np.random.default_rng(0), space_of([]), (np.inf, start)
     for trial in range(STARTS):
         q, error = whole.closest(whole.integrate(start, 0.1 * trial * rng.normal(size=len(units)) * units))
@@ -48,7 +48,7 @@ def rows_left_out(
     along *= PROBE_STEP / max(float(np.linalg.norm(along)), 1e-300)
     there, left = space.closest(space.integrate(q, along * units))
     apart = np.maximum(*(np.abs(whole.error(at)) for at in (q, there)))
-    # If bars are in line and too short to meet, equations are dependent only there: after a motion they differ.
+    # If bars are aligned and too short to meet, equations are dependent only there: after a motion they differ.
     if left > CLOSURE_TOLERANCE or apart.max() > ROUNDING_TOLERANCE:
         return (), 0.0
     return tuple(k for k in out if apart[k] > CLOSURE_TOLERANCE), float(apart.max())
@@ -57,8 +57,8 @@ def rows_left_out(
 def couplings_left_out(loops: Sequence[Closure], where: str) -> list[int]:
     """Return the coupling equations that repeat others up to rounding, and issue a warning for each.
 
-    Two belts with the ratios 2 and 2.00001 lock each other in theory, but both are meant to be 2. If only the offset of
-    a coupling differs from the others, ModelError is raised, because no position satisfies both.
+    Two belts with ratios 2 and 2.00001 would lock each other, although both ratios are meant to be 2. If two couplings
+    differ only in their offsets, ModelError is raised, because no position satisfies both.
     """
     couplings = [loop for loop in loops if isinstance(loop, Coupling)]
     if len(couplings) < 2:
@@ -78,7 +78,7 @@ def couplings_left_out(loops: Sequence[Closure], where: str) -> list[int]:
         scale = np.where(sizes > 0, sizes, kept_sizes)  # metres or radians
         shares = np.linalg.lstsq((terms[kept] / scale).T, terms[k] / scale, rcond=None)[0]
         apart = float(np.abs((terms[k] - shares @ terms[kept]) / scale).sum())
-        shift = float((offsets[k] - shares @ offsets[kept]) / sizes[sizes > 0].min())  # of the joint that moves most
+        shift = float((offsets[k] - shares @ offsets[kept]) / sizes[sizes > 0].min())  # for the joint that moves most
         if apart > ROUNDING_TOLERANCE or (apart > COEFFICIENT_TOLERANCE and abs(shift) > ROUNDING_TOLERANCE):
             kept.append(k)
             continue

@@ -1,9 +1,9 @@
 """Searches that close loops: continuation in the active coordinates for batches, least squares for single states.
 
-The active coordinates move from a closed configuration to their goal in steps. The steps become shorter near singular
-configurations, so that no singularity is crossed unnoticed. After each step, damped Newton iterations close the loops
-again, for the whole batch at once. For each goal that is not reached, a separate search finds the closed configuration
-whose active coordinates are nearest to the goal.
+The active coordinates move from a closed configuration to their goal in steps, which become shorter near singularities
+so that none is crossed unnoticed. After each step, damped Newton iterations close the loops of the whole batch. For
+each goal that is not reached, a separate search finds the closed configuration whose active coordinates are nearest to
+the goal.
 """
 
 from collections.abc import Callable
@@ -21,47 +21,47 @@ from torsor.base.errors import ModelError
 from torsor.robot.closed_loops.mobility import null_space
 
 # Closure errors relative to the size of the mechanism (2 sin(angle/2) for angles).
-NEWTON_TOLERANCE = 1e-12  # target of the iterations
+NEWTON_TOLERANCE = 1e-12  # error at which the iterations end
 CLOSURE_TOLERANCE = 1e-11  # largest error of an assembled mechanism
-INTERMEDIATE_TOLERANCE = 1e-3  # largest intermediate error, relative to the squared distance from singular
+INTERMEDIATE_TOLERANCE = 1e-3  # largest intermediate error, relative to the squared distance from a singularity
 
 MAX_ITERATIONS = 100  # Newton iterations
 MIN_NEWTON_FRACTION = 0.5**8  # smallest fraction of a Newton step that is tried
 MAX_STRIDES, MAX_STRIDE, MIN_STRIDE = 2000, 0.25, 1e-6  # continuation steps: number, longest, shortest (rad or sizes)
-MAX_STEP_FRACTION = 0.5  # longest step, as a fraction of the distance from singular
+MAX_STEP_FRACTION = 0.5  # longest step, as a fraction of the distance from a singularity
 MIN_REMAINING_FRACTION = 0.4  # minimum fraction of that distance that must remain after a step
 JUMP_LENGTH = 0.6  # rad or sizes: a longer motion in one step is a jump to another assembly mode
-# Minimum distance from singular: below it, forces, which depend on its square, lose half their digits.
+# Distance from a singularity below which forces, which depend on its square, lose half their digits.
 MIN_SINGULAR_DISTANCE = 1e-4
-# Minimum distance of a start from singular: at a dead point positions have errors of 1e-6, the square root of closure
-# errors, so rounding would decide the assembly mode.
+# Minimum distance of a start from a singularity. At a dead point, position errors are 1e-6, the square root of the
+# closure error, so rounding would decide the assembly mode.
 DEAD_POINT_DISTANCE = 1e-5
 DEAD_POINT_OFFSET = 1e-2  # rad or sizes: distance from a dead point at which the search begins
 MAX_SEARCH_STEPS = 200  # of the search for the smallest closure error
 SMALLEST_VALUE = 1e-12  # singular values below this fraction of the largest are rounding errors
-# Below this slope of the error, relative to the steepest possible, a search has ended where loops stay open. Where
-# closure equations lose rank the slope vanishes too, but only with the error.
+# Slope of the error, relative to the steepest possible slope, below which a search has ended with open loops. Where
+# closure equations lose rank, the slope vanishes only together with the error.
 STATIONARY_SLOPE, MIN_STATIONARY_ERROR = 1e-3, 1e-3
-SELECTION_RATIO = 16  # if at most one state in this many is left, only these are computed
+SELECTION_RATIO = 16  # unfinished states are computed separately if they are at most one in this many
 CHUNK = 2048  # number of states that fit into the cache of one core
 
 
 @cache
 def _linear_algebra() -> ThreadpoolController:
-    """Return the control of the threads of NumPy's linear algebra, which takes milliseconds to find."""
+    """Return the thread control of NumPy's linear algebra; the lookup takes milliseconds, so it is cached."""
     return ThreadpoolController()
 
 
 def one_thread() -> AbstractContextManager[object]:
-    """Return a context with one linear-algebra thread, because several threads are slower for small matrices."""
+    """Return a context that limits linear algebra to one thread, which is faster for small matrices."""
     return _linear_algebra().limit(limits=1)  # type: ignore[no-any-return]
 
 
 class AssemblyError(ModelError):
-    """An unreachable request: no closed configuration has the requested active coordinates.
+    """Error for active coordinates that no closed configuration has.
 
-    ``q`` (nq,) is the closed configuration with the nearest active coordinates, ``q_active`` are these coordinates, and
-    ``closing_error`` is the smallest closure error for the requested ones (m, or 2 sin(angle/2)).
+    ``q`` (nq,) is the closed configuration whose active coordinates, ``q_active``, are nearest to the requested ones.
+    ``closing_error`` is the smallest closure error for the requested coordinates (m, or 2 sin(angle/2)).
     """
 
     q: Array
@@ -83,7 +83,7 @@ class _State(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Closer:
-    """A batched Newton solver; ``trial`` is the compiled ``closure_trial``; the units are scales of q and v."""
+    """A batched Newton solver, with the compiled ``closure_trial`` as ``trial``, and the scales of q and v as units."""
 
     trial: Callable[[Array, Array], Array]
     q_units: Array
@@ -94,7 +94,7 @@ class Closer:
         return _State(packed[:, :nq], packed[:, nq:-2], packed[:, -2], packed[:, -1])
 
     def close(self, q: Array, move: Array, until: float | Array = NEWTON_TOLERANCE) -> tuple[Array, Array, Array]:
-        """Return closed positions (batch, nq) near the state after the step ``move``, their errors and their sides."""
+        """Return closed positions (batch, nq) near the state after the step ``move``, with their errors and sides."""
         now, fraction, damped = self._trial(q, move), np.ones(len(q)), False
         for _ in range(MAX_ITERATIONS):
             late = ~(now.open <= until)  # also true for NaN
@@ -124,7 +124,7 @@ class Closer:
         return now.q, now.open, now.side
 
     def side(self, q: Array) -> Array:
-        """Return the sides (batch,) of positions: signed distances from singularities."""
+        """Return the sides (batch,) of positions q, which are signed distances from singularities."""
         return self._trial(q, np.zeros((len(q), len(self.v_units)))).side
 
     def walk(self, begin: Array, side: Array, displacement: Array) -> tuple[Array, Flags]:
@@ -147,7 +147,7 @@ class Closer:
         return np.asarray((np.einsum("ij,ij->i", gone, gone) < JUMP_LENGTH**2) & (beyond * np.sign(side) > least))
 
     def _walk_together(self, q: Array, side: Array, displacement: Array) -> tuple[Array, Flags]:
-        """Return positions after the displacement in equal steps for the batch, and whether they were short enough."""
+        """Return positions after equal steps for the whole batch, and success flags."""
         length = np.abs(displacement / self.v_units).max(axis=-1, initial=0.0)
         count = max(1, int(np.ceil(length.max(initial=0.0) / MAX_STRIDE)))
         move, well = displacement / count, np.ones(len(q), dtype=bool)
@@ -161,7 +161,7 @@ class Closer:
         return q, well & (left <= CLOSURE_TOLERANCE) & (np.abs(side) > MIN_SINGULAR_DISTANCE)
 
     def _walk_separately(self, q: Array, side: Array, displacement: Array) -> tuple[Array, Flags]:
-        """Return positions after the displacement, with one step length per state, and which states arrived."""
+        """Return positions after the displacement, with one step length per state, and success flags."""
         length = np.maximum(np.abs(displacement / self.v_units).max(axis=-1, initial=0.0), MIN_STRIDE**2)
         pace = np.minimum(MAX_STRIDE, MAX_STEP_FRACTION * np.abs(side))
         q, side, done = q.copy(), side.copy(), np.zeros(len(q))
@@ -183,7 +183,7 @@ class Closer:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """The configurations of a mechanism: scaled closure errors, their Jacobian, and steps, one state at a time."""
+    """The configuration space of a mechanism: scaled closure errors, their Jacobian, and steps, for one state."""
 
     error: Callable[[Array], Array]
     jacobian: Callable[[Array], Array]
@@ -191,7 +191,7 @@ class Space:
     units: Array
 
     def closest(self, q: Array, free: list[int] | None = None) -> tuple[Array, float]:
-        """Return positions near q with the smallest closure error, and that error; only ``free`` coordinates move."""
+        """Return positions near q with the smallest closure error, and the error; only ``free`` coordinates move."""
         with one_thread():
             return self._closest(q, np.arange(len(self.units)) if free is None else np.array(free, dtype=int))
 
@@ -228,7 +228,7 @@ class Space:
         return q, float(np.abs(phi).max(initial=0.0))
 
     def approach(self, q: Array, missing: Callable[[Array], Array], active: list[int]) -> tuple[Array, float]:
-        """Return the closed positions nearest to the goal, and their distance; ``missing`` returns the offset."""
+        """Return the closed positions nearest to the goal, and their distance; ``missing(q)`` returns the offset."""
         damping, rest = 1e-3, missing(q)
         motions = null_space(self.jacobian(q))
         if len(motions) and np.linalg.norm(motions[:, active] @ rest) <= DEAD_POINT_OFFSET**2 * np.linalg.norm(rest):

@@ -1,7 +1,7 @@
 """Polynomials in the inputs of a function, in cosines and sines of angles, and in values of other functions.
 
-The operations of a traced function are applied to them exactly, with fractions. sin^2 = 1 - cos^2 is applied
-throughout, so that equal expressions become one polynomial, and terms that cancel are zero. A quotient, root or other
+The operations of a traced function are applied to these polynomials exactly, with fractions. sin^2 is replaced by
+1 - cos^2 throughout, so that equal expressions become the same polynomial and terms cancel. A quotient, root or other
 function of a polynomial is an atom: a generator with a definition.
 """
 
@@ -24,7 +24,7 @@ ROUNDING_RATIO = 1e-14  # coefficients below this fraction of the largest are ro
 
 
 class TooLongError(Exception):
-    """A polynomial with more than MAX_TERMS terms."""
+    """Error for a polynomial with more than MAX_TERMS terms."""
 
 
 class Atom(NamedTuple):
@@ -54,7 +54,7 @@ class Algebra:
         return self.ring.ground_new(sp.QQ(value.numerator, value.denominator))
 
     def run(self, program: Program, leaves: Sequence[Sequence[Polynomial]]) -> list[list[Polynomial]]:
-        """Return the entries of each output for inputs whose entries are the polynomials ``leaves``."""
+        """Return the entries of each output for inputs with the entries ``leaves``."""
         values: list[Polynomial] = []
         for code, arguments, value in program.operations:
             if code == ca.OP_INPUT:
@@ -69,7 +69,7 @@ class Algebra:
         return [[zero if k is None else tidy(values[k]) for k in entries] for entries in program.results]
 
     def operation(self, code: int, *arguments: Polynomial) -> Polynomial:
-        """Return the result of one of CasADi's operations."""
+        """Return the result of the CasADi operation ``code``."""
         rule = _POLYNOMIAL.get(code)
         if rule is not None:
             return rule(self, *arguments)
@@ -84,7 +84,7 @@ class Algebra:
         return self.atom(code, *arguments)
 
     def atom(self, code: int, *arguments: Polynomial) -> Polynomial:
-        """Return the generator that stands for a function of polynomials."""
+        """Return the generator that represents a function of polynomials."""
         atom = Atom(code, arguments)
         if atom not in self._known:
             self._known[atom] = len(self.atoms)
@@ -92,20 +92,20 @@ class Algebra:
         return self.ring.gens[self.first_atom + self._known[atom]]
 
     def times(self, a: Polynomial, b: Polynomial) -> Polynomial:
-        """Return the product."""
+        """Return the product a b, without squares of sines."""
         if len(a) * len(b) > 40 * MAX_TERMS:
             raise TooLongError
         return self.reduced(a * b)
 
     def power(self, a: Polynomial, count: int) -> Polynomial:
-        """Return a power with an exponent of 0 or more."""
+        """Return the power of a polynomial for an exponent of 0 or more."""
         result = self.ring.one
         for _ in range(count):
             result = self.times(result, a)
         return result
 
     def reduced(self, a: Polynomial) -> Polynomial:
-        """Return the polynomial without squares of sines."""
+        """Return the polynomial with squares of sines replaced."""
         for cosine, sine in self.pairs:
             a = self.reduced_at(a, cosine, sine)
         return a
@@ -183,7 +183,7 @@ def tidy(a: Polynomial) -> Polynomial:
 def _quotient(algebra: Algebra, a: PolyElement, b: PolyElement) -> Polynomial:
     if b.is_ground and b:
         return a.mul_ground(1 / b.LC)
-    # A quotient is not multiplied out: a sequence of quotients, as in an elimination, is shorter and clearer.
+    # Quotients are not expanded: a sequence of quotients, as in an elimination, is shorter and clearer.
     return algebra.atom(ca.OP_INV, b) if a == 1 else algebra.atom(ca.OP_DIV, a, b)
 
 

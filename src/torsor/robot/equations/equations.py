@@ -23,8 +23,8 @@ from torsor.robot.equations.readable import Chain, Writer
 from torsor.robot.equations.rules import RULES, Expression, number
 
 FORMS = ("latex", "sympy")
-DIGITS = 6  # of numbers in LaTeX
-MAX_OPERATIONS = 1500  # of a function that is simplified; larger ones take minutes and fill pages
+DIGITS = 6  # significant digits of numbers in LaTeX
+MAX_OPERATIONS = 1500  # largest function that is simplified; larger ones take minutes and fill pages
 MIN_NAMED_OPERATIONS = 4  # operations of a subexpression that gets a name; shorter ones are easier to read inline
 MAX_LINE_OPERATIONS = 14  # operations in one line of an unsimplified equation
 Definitions = dict[Any, Expression]
@@ -32,7 +32,7 @@ Symbols = bool | Sequence[str] | Mapping[str, Any]
 
 
 class _Printer(LatexPrinter):  # type: ignore[misc]
-    """SymPy's printer with a limited number of digits."""
+    """SymPy's LaTeX printer with a limited number of digits."""
 
     def __init__(self, digits: int, symbol_names: Mapping[Any, str]):
         super().__init__({"symbol_names": dict(symbol_names)})
@@ -48,9 +48,9 @@ class _Printer(LatexPrinter):  # type: ignore[misc]
 class Equations:
     """A robot algorithm as SymPy expressions.
 
-    ``results`` has one entry per result of the algorithm: an expression, a column or a matrix. They are expressed in
-    the symbols of the ``inputs`` (q_1, v_1, a_1, ...), of the ``parameters`` (with their values) and of the
-    ``subexpressions``, which are (symbol, expression) pairs in order of evaluation. c_12 is cos(q_1 + q_2), s_1 is
+    ``results`` has one entry per result of the algorithm: an expression, a column or a matrix. The results contain the
+    symbols of the ``inputs`` (q_1, v_1, a_1, ...), of the ``parameters`` (with their values) and of the
+    ``subexpressions``, which are (symbol, expression) pairs in order of evaluation. c_12 is cos(q_1 + q_2), and s_1 is
     sin(q_1).
 
     Example:
@@ -88,11 +88,11 @@ class Equations:
         return value.applyfunc(lambda item: item.xreplace(inline)) if is_matrix else value.xreplace(inline)
 
     def lines(self, digits: int = DIGITS) -> list[tuple[str, str]]:
-        """Return the (left, right) sides of the equations as LaTeX: M_{12} = M_{21} = ..., then of the symbols."""
+        """Return the LaTeX (left, right) sides of the equations for the results, then for the subexpressions."""
         texts = {symbol: self.letters.latex.get(symbol, sp.latex(symbol)) for symbol, _ in self.subexpressions}
         texts = self.letters.latex | texts
         meanings, rows = dict(self.subexpressions), list[tuple[str, Expression]]()
-        waves = {symbol for symbol, meaning in meanings.items() if meaning.func in (sp.cos, sp.sin)}  # of short names
+        waves = {symbol for symbol, meaning in meanings.items() if meaning.func in (sp.cos, sp.sin)}  # with short names
         for name, result in self.results.items():
             shape = self.shapes[name]
             entries: dict[Expression, list[str]] = {}
@@ -101,7 +101,7 @@ class Equations:
                 entries.setdefault(value, []).append(self.letters.result(name, shape, place))
             for value, left in entries.items():
                 meaning = meanings.pop(value, value) if value not in waves else value
-                if meaning is not value:  # the result itself is used by others, where its name stands for it
+                if meaning is not value:  # other results refer to this one by its name
                     texts[value] = left[0]
                 rows.append((" = ".join(left), meaning))
         rows += [(texts[symbol], meaning) for symbol, meaning in meanings.items()]
@@ -206,7 +206,7 @@ def _simplified(
 
 
 def _polynomial(expression: Expression, generator: Mapping[Any, Polynomial], algebra: Algebra) -> Polynomial:
-    """Return a linear expression in parameters as a polynomial."""
+    """Return an expression that is linear in the parameters as a polynomial."""
     total = algebra.ring.zero
     for symbol, factor in expression.as_coefficients_dict().items():
         total += generator[symbol].mul_ground(sp.QQ(sp.Rational(str(factor)).p, sp.Rational(str(factor)).q))
@@ -214,7 +214,7 @@ def _polynomial(expression: Expression, generator: Mapping[Any, Polynomial], alg
 
 
 def chains(robot: Mechanism) -> list[Chain]:
-    """Return chains of consecutive revolute joints with parallel axes, given by the indices of their positions."""
+    """Return chains of consecutive revolute joints with parallel axes, as indices of their positions."""
     result: dict[int, tuple[list[int], list[int]]] = {}  # by the last joint of each chain
     for index, (joint, parent, place) in enumerate(zip(robot.joints, robot.parents, robot.coordinates, strict=True)):
         if not joint.kind.absorbs_turn or joint.ratio != 1:
@@ -227,13 +227,13 @@ def chains(robot: Mechanism) -> list[Chain]:
     return [Chain(tuple(positions), tuple(signs)) for positions, signs in result.values()]
 
 
-# Common subexpressions: which of them get a name, and their order of evaluation.
+# Common subexpressions: the choice of those that get a name, and their order of evaluation.
 
 
 def direct(
     program: Program, inputs: dict[str, list[Any]], letters: Letters, free: Parameters
 ) -> tuple[list[list[Expression]], Definitions]:
-    """Return the entries of each output in the form that is computed, and definitions of repeated expressions."""
+    """Return the entries of each output as they are computed, and definitions of repeated expressions."""
     positions, leaves = inputs.get("q", []), [*inputs.values(), free.expressions]
     used = [item for code, item, _ in program.operations if code not in (ca.OP_INPUT, ca.OP_CONST)]
     uses = Counter(part for some in (*used, *program.results) for part in some)
@@ -288,7 +288,7 @@ def shared(expressions: Sequence[Expression], made: Definitions) -> tuple[list[E
 
 
 def inserted(expressions: Sequence[Expression], made: Definitions, most: int) -> tuple[list[Expression], Definitions]:
-    """Return expressions and definitions; definitions of at most ``most`` operations are inserted."""
+    """Return expressions and definitions after inserting definitions of at most ``most`` operations."""
     kept: Definitions = {}
     inline: dict[Any, Expression] = {}
     for symbol, value in ordered(made, made):
@@ -298,7 +298,7 @@ def inserted(expressions: Sequence[Expression], made: Definitions, most: int) ->
 
 
 def ordered(made: Mapping[Any, Expression], symbols: Iterable[Any]) -> list[tuple[Any, Expression]]:
-    """Return the definitions that symbols need, each after the definitions that it uses."""
+    """Return the definitions that symbols need, ordered so that each definition follows those that it uses."""
     result: dict[Any, Expression] = {}
     waiting = [(symbol, False) for symbol in reversed(list(symbols)) if symbol in made]
     while waiting:

@@ -16,7 +16,7 @@ from torsor.robot.equations.rules import RULES, Expression, number
 
 _AXES, _SIX = "xyz", ("xx", "xy", "xz", "yy", "yz", "zz")
 _PLAIN = {"mass": "m", "rotor_inertia": "I_m", "coulomb": "f_c", "viscous": "f_v", "stiffness": "k"}
-# LaTeX of the inputs of algorithms; others are written with their own name.
+# LaTeX of algorithm inputs; other inputs are written with their names.
 _MOTION = {"v": r"\dot{q}", "a": r"\ddot{q}", "j": r"\dddot{q}", "tau": r"\tau", "q_end": r"q'"}
 _RESULTS = {
     "inverse_dynamics": r"\tau",
@@ -68,7 +68,7 @@ class Letters:
         return results
 
     def wave(self, kind: str, harmonic: Sequence[int]) -> Any:
-        """Return the symbol of the cosine ("c") or sine of an angle: c_23 for q_2 + q_3, c_2m3 for q_2 - q_3."""
+        """Return the symbol of the cosine ("c") or sine ("s") of an angle: c_23 for q_2 + q_3, c_2m3 for q_2 - q_3."""
         parts = [(k, item < 0) for k, item in enumerate(harmonic, start=1) for _ in range(abs(item))]
         comma = any(label > 9 for label, _ in parts)
         text = ("_" if comma else "").join(f"{'m' if minus else ''}{label}" for label, minus in parts)
@@ -76,13 +76,13 @@ class Letters:
         return self.symbol(f"{kind}_{text}", f"{kind}_{{{latex}}}")
 
     def result(self, name: str, shape: tuple[int, ...], place: Sequence[int]) -> str:
-        """Return the LaTeX of an entry of a result."""
+        """Return the LaTeX form of a result's entry."""
         letter = _RESULTS.get(name) or _letter(name)
         return f"{letter}_{{{below([index + 1 for index in place])}}}" if shape else letter
 
 
 def below(place: Sequence[int]) -> str:
-    """Return the indices of an entry: 12, or 1,12 if one of them has two digits."""
+    """Return an entry's indices as text: "12", or "1,12" if an index has two digits."""
     return ("," if any(index > 9 for index in place) else "").join(map(str, place))
 
 
@@ -92,7 +92,7 @@ def _letter(name: str) -> str:
 
 @dataclass
 class Parameters:
-    """Robot parameters that are written as symbols: ``free``, and the expression that replaces each."""
+    """Robot parameters that are written as symbols: ``free``, and the expression for each."""
 
     free: tuple[Free, ...] = ()
     expressions: tuple[Expression, ...] = ()
@@ -102,7 +102,7 @@ class Parameters:
 def parameters(robot: Mechanism, letters: Letters, symbols: bool | Sequence[str] | Mapping[str, Any]) -> Parameters:
     """Return the parameters that are written as symbols.
 
-    They are none, all nonzero ones, or those at the given paths, optionally with given names.
+    ``symbols`` is False for none, True for all nonzero parameters, or a list of paths or {name: path}.
     """
     if symbols is False or symbols is None:
         return Parameters()
@@ -158,7 +158,7 @@ def _letters_of(robot: Mechanism, at: Number) -> tuple[str, str]:
 
 
 def _all(robot: Mechanism, letters: Letters) -> Parameters:
-    """Return all nonzero parameters of a robot. The point of an axis follows from the length of its link."""
+    """Return all nonzero parameters of a robot; axis points are expressed in link lengths."""
     everything = [f"links.{k}.{name}" for k in range(len(robot.links)) for name in ("mass", "com", "inertia")]
     fields = ("origin", "point", "rotor_inertia", "coulomb", "viscous", "stiffness")
     paths = [f"joints.{k}.{name}" for k in range(len(robot.joints)) for name in fields]
@@ -179,7 +179,7 @@ def _all(robot: Mechanism, letters: Letters) -> Parameters:
         if at.part == "gravity" and np.count_nonzero(robot.gravity) == 1:
             symbol, sign = letters.symbol("g"), int(np.sign(free.value))
         elif joint and np.abs(joint.placement[:3, :3] @ joint.point + joint.placement[:3, 3]).max() < 1e-12:
-            # The axis passes through the origin of the parent: the link frame is at its far end.
+            # The axis passes through the parent's origin, because the link frame is at the far end of the link.
             made.append(_axis(robot, at, lengths))
             continue
         else:
@@ -192,7 +192,7 @@ def _all(robot: Mechanism, letters: Letters) -> Parameters:
 
 
 def _shorter(robot: Mechanism, at: Number) -> tuple[str, str]:
-    """Return the letters of a parameter, without the axis if the vector has only one component."""
+    """Return the name and LaTeX of a parameter, without the axis if only one component is nonzero."""
     name, latex = _letters_of(robot, at)
     if at.field in ("com", "origin"):
         owner = robot.links[at.index].com if at.field == "com" else robot.joints[at.index].placement[:3, 3]
@@ -203,7 +203,7 @@ def _shorter(robot: Mechanism, at: Number) -> tuple[str, str]:
 
 
 def _axis(robot: Mechanism, at: Number, lengths: Mapping[tuple[int, int], Any]) -> Expression:
-    """Return a component of the point -R^T l of an axis through the origin of the parent."""
+    """Return a component of the point -R^T l on an axis through the parent's origin."""
     R = robot.joints[at.index].placement[:3, :3]
     rows = [k for k in range(3) if (at.index, k) in lengths and abs(R[k, at.component]) > 1e-14]
     return sp.Add(*(-number(float(R[k, at.component])) * lengths[at.index, k] for k in rows))

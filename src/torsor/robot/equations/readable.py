@@ -1,4 +1,4 @@
-"""Conversion of polynomials to short expressions: sums of angles, collected factors, the shortest of several forms."""
+"""Conversion of polynomials to short expressions, with sums of angles and collected factors."""
 
 import math
 from collections import Counter
@@ -16,8 +16,8 @@ from torsor.robot.equations.rules import RULES, Expression, number
 Monomial = tuple[tuple[Any, int], ...]  # SymPy symbols with their exponents, in the order of their names
 Terms = dict[Monomial, Fraction]
 Harmonic = tuple[int, ...]  # the multiple of each position in an angle
-MAX_FACTORED = 10  # maximum number of terms of a sum that may be a square: those of the square of four terms
-MAX_MULTIPLE = 4  # of the smallest coefficient of a sum, whose common factor is written in front
+MAX_FACTORED = 10  # maximum number of terms in a sum that is tested for being a square: four terms squared have ten
+MAX_MULTIPLE = 4  # largest integer coefficient that may remain if a common factor is written in front of a sum
 MAX_ANGLES = 3  # joints without parallel axes, whose products of cosines are tried as cosines of sums
 
 
@@ -31,8 +31,8 @@ class Chain(NamedTuple):
 class Writer:
     """Writer of an algebra's polynomials as expressions; ``definitions`` are the symbols that it introduced.
 
-    ``chains`` are the parallel joints. ``motion`` holds the symbols by which results are collected (velocities and
-    accelerations). ``letters`` name cosines and sines. ``fractions`` prints 1/2 instead of 0.5.
+    ``chains`` are chains of joints with parallel axes. Results are collected by the symbols in ``motion`` (velocities
+    and accelerations). ``letters`` names cosines and sines. If ``fractions`` is True, 1/2 is printed instead of 0.5.
     """
 
     def __init__(
@@ -60,11 +60,11 @@ class Writer:
         return min(result, key=lambda item: item.count_ops())
 
     def _plain(self, a: Polynomial) -> Terms:
-        """Return the terms in cosines and sines of each angle, without squares of the more frequent one."""
+        """Return the terms in the cosine and sine of each angle, without squares of the more frequent one."""
         return self._terms(self._fewest(a), {})
 
     def _sums(self, a: Polynomial) -> Terms:
-        """Return the terms in absolute angles: cosines and sines of q_1 + q_2 for parallel axes."""
+        """Return the terms in absolute angles, such as cosines and sines of q_1 + q_2 for parallel axes."""
         new: dict[int, Polynomial] = {}
         angles: dict[int, Harmonic] = {}
         gens = self.algebra.ring.gens
@@ -80,7 +80,7 @@ class Writer:
         return self._terms(self._fewest(self.algebra.substituted(a, new)), angles)
 
     def _harmonics(self, a: Polynomial) -> Terms:
-        """Return the terms with products of cosines and sines of parallel joints as cosines and sines of sums."""
+        """Return the terms, with products of parallel joints' cosines and sines as cosines and sines of sums."""
         grouped = [set(chain.positions) for chain in self.chains]
         if not grouped and len(self.algebra.angle) <= MAX_ANGLES:
             grouped = [set(self.algebra.angle)]
@@ -116,7 +116,7 @@ class Writer:
         return {_ordered(dict(self._symbols(monomial, angles))): fraction_of(item) for monomial, item in a.items()}
 
     def _symbols(self, monomial: tuple[int, ...], angles: dict[int, Harmonic]) -> list[tuple[Any, int]]:
-        """Return the symbols of a monomial; ``angles`` are the sums of positions in cosines and sines."""
+        """Return a monomial's symbols; ``angles`` are the sums of positions whose cosines and sines occur."""
         algebra, result = self.algebra, list[tuple[Any, int]]()
         for place, power in enumerate(monomial):
             if not power:
@@ -141,7 +141,7 @@ class Writer:
         return symbol
 
     def _atom(self, k: int) -> tuple[Any, int]:
-        """Return the symbol of an atom and its exponent: a quotient is its denominator to the power -1."""
+        """Return the symbol of an atom and its exponent, which is -1 if the symbol is the denominator of a quotient."""
         if k not in self._atoms:
             code, arguments = self.algebra.atoms[k]
             parts = [self.expression(argument) for argument in arguments]
@@ -153,7 +153,7 @@ class Writer:
         return result
 
     def _collected(self, terms: Terms) -> Expression:
-        """Return the sum of terms, collected by velocities and accelerations, with short factors."""
+        """Return the sum of terms, collected by velocities and accelerations."""
         groups: dict[Monomial, Terms] = {}
         for monomial, value in terms.items():
             moving = tuple(item for item in monomial if item[0] in self.motion)
@@ -163,7 +163,7 @@ class Writer:
         return sp.Add(*(self._times(moving, factor) for moving, factor in groups.items()))
 
     def _nested(self, terms: Terms) -> Expression:
-        """Return a sum of terms with the most frequent symbol factored out, recursively."""
+        """Return a sum of terms, recursively factoring out the most frequent symbol."""
         if len(terms) == 1:
             ((monomial, value),) = terms.items()
             return number(value, self.fractions) * _product(monomial)
@@ -218,17 +218,17 @@ def _product(monomial: Monomial) -> Expression:
 
 
 def _importance(symbol: Any) -> tuple[int, str]:
-    """Return the order in which symbols are factored out: masses and inertias, gravity, lengths, then cosines."""
+    """Return the sort key for factoring out symbols: masses and inertias, gravity, lengths, then cosines."""
     first = symbol.name[0]
     return ("mIg".find(first) if first in "mIg" else 5 if first in "cs" else 4, symbol.name)
 
 
 def _times_wave(waves: dict[tuple[str, Harmonic], Fraction], kind: str, k: int) -> dict[tuple[str, Harmonic], Fraction]:
-    """Return a sum of cosines and sines of angles, times the cosine or sine of position k, as another such sum."""
+    """Return a sum of cosines and sines, multiplied by the cosine or sine of position k, as another such sum."""
     result: dict[tuple[str, Harmonic], Fraction] = {}
     for (letter, angle), value in waves.items():
         for sign in (1, -1):
-            # cos a cos b, cos a sin b, sin a cos b and sin a sin b, as halves of two terms of a + b and a - b
+            # cos a cos b, cos a sin b, sin a cos b and sin a sin b as half sums of two terms in a + b and a - b
             other = tuple(item + sign * (place == k) for place, item in enumerate(angle))
             part = value / 2 * (sign if kind == "s" and letter == "c" else -sign if kind == letter == "s" else 1)
             new = "c" if letter == kind else "s"

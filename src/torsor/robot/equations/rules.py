@@ -1,4 +1,4 @@
-"""Operations of a traced function as SymPy expressions: one rule per CasADi operation."""
+"""Conversion of traced operations to SymPy expressions: one rule per CasADi operation."""
 
 import math
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import casadi as ca
 import sympy as sp
 
 Expression = Any  # SymPy has no types
-ROUNDING = 4e-16  # a float this close to a short number is that number with rounding error
+ROUNDING = 4e-16  # relative distance within which a float is taken to be a short number with rounding error
 
 
 def exact(number: float) -> Fraction:
@@ -20,7 +20,7 @@ def exact(number: float) -> Fraction:
 
 
 def is_true(condition: Expression) -> Expression:
-    """Return 1 where a condition holds and 0 elsewhere, as CasADi's comparisons do."""
+    """Return 1 if a condition is true and 0 otherwise, like CasADi's comparisons."""
     return sp.Piecewise((1, condition), (0, True))
 
 

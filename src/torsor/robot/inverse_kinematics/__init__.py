@@ -1,4 +1,4 @@
-"""Inverse kinematics: postures that meet targets, by search for any robot and in closed form for common arms."""
+"""Inverse kinematics: postures that meet targets, by search for any robot, or in closed form for common arms."""
 
 from torsor.robot.inverse_kinematics.analytic import analytic_inverse_kinematics
 from torsor.robot.inverse_kinematics.result import InverseKinematicsResult, Miss

@@ -1,10 +1,10 @@
-"""All postures, in closed form, of six-axis arms with three axes that meet at one end or three parallel axes.
+"""Closed-form inverse kinematics of six-axis arms with three axes that meet at one end, or three parallel axes.
 
 With the axes in the zero posture, T(q) M^-1 = G = e1 e2 e3 e4 e5 e6 (product of exponentials; M is the pose at zero).
-If the last three axes meet in a point c, e1 e2 e3 moves c to G c, which determines three angles. The other three follow
-from the remaining rotation (Pieper 1968). If axes 2, 3 and 4 are parallel and the last two meet in c, the height of c
-along the parallel axes determines the first angle, their direction the last two, and a triangle the rest. An arm with
-these properties at its first axes is solved from its tool: G^-1 = e6^-1 ... e1^-1.
+If the last three axes meet at a point c, e1 e2 e3 moves c to G c, which determines three angles. The other three follow
+from the remaining rotation (Pieper 1968). If axes 2, 3 and 4 are parallel and the last two meet at c, the height of c
+along the parallel axes determines the first angle, their direction the last two, and a triangle the rest. If the first
+axes have these properties instead, the arm is solved from its tool: G^-1 = e6^-1 ... e1^-1.
 """
 
 import math
@@ -24,11 +24,12 @@ from torsor.robot.inverse_kinematics.targets import Pose, coordinates_of, near_e
 from torsor.robot.robot import Robot, checked_robot
 from torsor.spatial import exp_so3, inverse_pose
 
-# Rotations about given axes that move points and vectors to given places: the building blocks of closed-form solutions.
+# Rotations about given axes that move given points or vectors to given places.
 #
-# They are the subproblems of Paden and Kahan (Murray, Li and Sastry 1994, section 3.3), for axes in any position.
+# These building blocks of closed-form solutions are the Paden-Kahan subproblems (Murray, Li and Sastry 1994, section
+# 3.3), generalised to axes in any position.
 
-# Fractions of the size of the arm, below which numbers are rounding errors.
+# Fractions of the arm's size below which numbers are rounding errors.
 ZERO_TOLERANCE, MISS_TOLERANCE = 1e-9, 1e-6
 
 
@@ -39,16 +40,16 @@ class Axis(NamedTuple):
     o: Array
 
     def turned(self, x: Array, angle: float) -> Array:
-        """Return a point after a rotation about the axis."""
+        """Return the point x (3) after a rotation about the axis."""
         return self.o + rotated(self.w, x - self.o, angle)
 
     def angle(self, start: Array, end: Array) -> float:
-        """Return the angle that rotates one point about the axis to another; 0 for points on the axis."""
+        """Return the angle about the axis that rotates ``start`` to ``end``; 0 for points on the axis."""
         return angle_between(self.w, start - self.o, end - self.o)
 
 
 def rotated(w: Array, x: Array, angle: float) -> Array:
-    """Return a vector after a rotation about the unit vector w (Rodrigues)."""
+    """Return the vector x (3) after a rotation about the unit vector w (Rodrigues' formula)."""
     c, s = math.cos(angle), math.sin(angle)
     return np.asarray(c * x + s * np.cross(w, x) + (1 - c) * (w @ x) * w)
 
@@ -62,7 +63,7 @@ def angle_between(w: Array, start: Array, end: Array) -> float:
 
 
 def sinusoid(a: float, b: float, c: float) -> list[float]:
-    """Return the angles x with a cos x + b sin x = c: two, one, or none; the nearest one if rounding removes both."""
+    """Return the solutions x (two, one or none) of a cos x + b sin x = c; if rounding removes both, the nearest x."""
     size = math.hypot(a, b)
     if size < ZERO_TOLERANCE or abs(c) > size * (1 + MISS_TOLERANCE):
         return []
@@ -71,7 +72,7 @@ def sinusoid(a: float, b: float, c: float) -> list[float]:
 
 
 def with_two_products(w: Array, a: float, v: Array, b: float, length: float) -> list[Array]:
-    """Return the vectors y with w . y = a, v . y = b and a given length, for distinct unit vectors w and v."""
+    """Return the vectors y with w . y = a, v . y = b and the given length, where w and v are distinct unit vectors."""
     cosine = float(w @ v)
     across = np.cross(w, v)
     square = float(across @ across)
@@ -117,7 +118,7 @@ def three_turns(axes: list[Axis], x: Array, p: Array) -> Iterator[tuple[float, f
     third = axes[2]
     offset = x - third.o
     middle = third.o + (offset @ third.w) * third.w
-    u, v = x - middle, np.cross(third.w, x - middle)  # x after a turn: middle + u cos + v sin
+    u, v = x - middle, np.cross(third.w, x - middle)  # x after a rotation: middle + u cos + v sin
     apart = second.o - first.o
     reach = float((p - first.o) @ (p - first.o))
     for angle in _third(first, second, middle, u, v, p, apart, reach):
@@ -130,13 +131,13 @@ def _third(
     first: Axis, second: Axis, middle: Array, u: Array, v: Array, p: Array, apart: Array, reach: float
 ) -> list[float]:
     """Return the angles of the third axis."""
-    if are_parallel(first, second):  # the height along them is that of p
+    if are_parallel(first, second):  # rotations preserve the height along the axes, so it equals that of p
         return sinusoid(float(first.w @ u), float(first.w @ v), float(first.w @ (p - middle)))
     m = middle - second.o
     size = float(m @ m + u @ u), 2 * float(m @ u), 2 * float(m @ v)  # |x - o2|^2 = size . (1, cos, sin)
-    if np.linalg.norm(apart) < ZERO_TOLERANCE:  # they meet: the distance from the meeting point is that of p
+    if np.linalg.norm(apart) < ZERO_TOLERANCE:  # the axes meet, and p has the distance from the meeting point
         return sinusoid(size[1], size[2], reach - size[0])
-    # Skew: y - o1 is linear in (1, cos, sin), and has the length of p - o1.
+    # Skew axes: y - o1 is linear in (1, cos, sin) and has the length of p - o1.
     rows = np.stack([first.w, second.w, 2 * apart])
     right = np.zeros((3, 3))
     right[0, 0] = first.w @ (p - first.o)
@@ -148,8 +149,8 @@ def _third(
 
 
 def _quadric(k: float, c1: float, s1: float, cc: float, cs: float, ss: float) -> list[float]:
-    """Return the angles with k + c1 cos + s1 sin + cc cos^2 + cs cos sin + ss sin^2 = 0, by a quartic in exp(ix)."""
-    # cos = (z + 1/z) / 2, sin = (z - 1/z) / 2i: a polynomial in z, whose roots of length 1 are the angles.
+    """Return the angles with k + c1 cos + s1 sin + cc cos^2 + cs cos sin + ss sin^2 = 0, from a quartic in exp(ix)."""
+    # With cos = (z + 1/z) / 2 and sin = (z - 1/z) / 2i, this is a polynomial in z. Roots with |z| = 1 are the angles.
     second, first = (cc - ss) / 4 - 0.25j * cs, c1 / 2 - 0.5j * s1
     roots = np.roots([second, first, k + (cc + ss) / 2, np.conj(first), np.conj(second)])
     return [float(np.angle(z)) for z in roots if abs(abs(z) - 1) < 1e-4]
@@ -162,7 +163,7 @@ def _between(first: Axis, second: Axis, moved: Array, p: Array, apart: Array) ->
         a, b = float(first.w @ (p - first.o)), float(second.w @ (moved - first.o))
         result = with_two_products(first.w, a, second.w, b, length)
         far = float(np.linalg.norm(moved - second.o))
-        if np.linalg.norm(apart) >= ZERO_TOLERANCE:  # one of the two has the right distance from the second axis
+        if np.linalg.norm(apart) >= ZERO_TOLERANCE:  # one point has the right distance from the second axis
             result = sorted(result, key=lambda y: abs(float(np.linalg.norm(first.o + y - second.o)) - far))[:1]
         return [first.o + y for y in result]
     distance = float(np.linalg.norm(apart))
@@ -181,11 +182,11 @@ def _between(first: Axis, second: Axis, moved: Array, p: Array, apart: Array) ->
     return [foot + side, foot - side]
 
 
-POSE_TOLERANCE = 1e-9  # m, rad: forward-kinematics tolerance for every posture that is returned
-POLISH_STEPS = 20  # Newton steps that remove rounding errors, also near singular postures
+POSE_TOLERANCE = 1e-9  # m, rad: largest pose error of a returned posture, by forward kinematics
+POLISH_STEPS = 20  # Newton steps that remove rounding errors, enough even near singular postures
 POSTURE_TOLERANCE = 1e-6  # rad: postures closer than this are the same
 
-SINGULAR_TRIALS = 3  # random angles, which are never singular unless all are
+SINGULAR_TRIALS = 3  # random postures; they are singular only if the arm is singular everywhere
 
 Angles = tuple[float, ...]
 
@@ -194,11 +195,11 @@ def analytic_inverse_kinematics(robot: Robot, pose: ArrayLike, place: str | int,
     """Return all postures (K, nq) of a six-axis arm in which a link or frame has a given pose, in closed form.
 
     ``pose`` (4 x 4) is the pose of the link or frame ``place`` in base axes. The arm must have six revolute joints.
-    Either the first or the last three axes meet (a spherical wrist), or axes 2, 3 and 4 are parallel and 5 and 6 meet,
-    counted from either end. ModelError is raised otherwise, and for arms that are singular everywhere, such as planar
-    ones, which have either no posture or infinitely many for every pose. Postures that differ by whole turns count as
-    one. Only postures within the joint limits are returned, unless ``limits`` is False. If the wrist is singular, one
-    posture represents the infinitely many that reach the pose. Other coordinates are neutral.
+    Either its first or last three axes must meet (a spherical wrist), or, counted from either end, axes 2, 3 and 4 must
+    be parallel and axes 5 and 6 must meet. ModelError is raised for other arms, and for those that are singular
+    everywhere, such as planar arms, for which a pose has either no posture or infinitely many. Postures that differ by
+    whole turns count as one. Only postures within the joint limits are returned, unless ``limits`` is False. If the
+    wrist is singular, one posture represents the infinitely many that reach the pose. Other coordinates are neutral.
 
     Example:
         >>> arm = torsor.library.ur5()
@@ -229,7 +230,7 @@ def analytic_inverse_kinematics(robot: Robot, pose: ArrayLike, place: str | int,
 
 
 def _arm(robot: Robot, place: str | int, where: str) -> tuple[list[int], list[Axis], Array]:
-    """Return the indices in q of the six angles, their axes at zero, and the pose at zero."""
+    """Return the indices in q of the six angles, and the axes and the pose of the place at zero angles."""
     spot = robot.place(place)
     chain = lineage(robot, spot.link)[::-1]
     joints = [robot.joints[k] for k in chain]
@@ -248,7 +249,7 @@ def _arm(robot: Robot, place: str | int, where: str) -> tuple[list[int], list[Ax
 
 
 def _freedoms(axes: list[Axis], size: float) -> int:
-    """Return the largest rank of the Jacobian at some random angles: less than 6 if the arm is singular everywhere."""
+    """Return the largest rank of the Jacobian at random angles; it is below 6 if the arm is singular everywhere."""
     ranks = []
     for angles in np.random.default_rng(0).uniform(-np.pi, np.pi, (SINGULAR_TRIALS, len(axes))):
         R, p, columns = np.eye(3), np.zeros(3), []
@@ -323,7 +324,7 @@ def _by_parallel_axes(axes: list[Axis], G: Array, wrist: Array) -> Iterator[Angl
 
 
 def _triangle(shoulder: Axis, elbow: Axis, x: Array, there: Array) -> Iterator[tuple[float, float]]:
-    """Yield the angles about two parallel axes that move x to a place in the plane normal to them."""
+    """Yield the angles about two parallel axes that move x to ``there``, in the plane normal to the axes."""
     n = shoulder.w
 
     def flat(vector: Array) -> Array:
@@ -336,7 +337,7 @@ def _triangle(shoulder: Axis, elbow: Axis, x: Array, there: Array) -> Iterator[t
 
 
 def _polished(robot: Robot, q: Array, T: Array, place: str | int) -> Array:
-    """Return the postures whose forward kinematics matches the pose, free of rounding errors."""
+    """Return the postures whose forward kinematics matches the pose T, after removing rounding errors."""
     target = (Pose(place, T),)
     problem = Problem.of(robot, target, limited=False)
     data = np.tile(problem.data(target), (len(q), 1))
@@ -346,7 +347,7 @@ def _polished(robot: Robot, q: Array, T: Array, place: str | int) -> Array:
 
 
 def _distinct(robot: Robot, q: Array, at: list[int], limits: bool) -> Array:
-    """Return each posture once, with angles within the limits if a whole turn leads there, in order."""
+    """Return the distinct postures in order, with angles shifted by whole turns into the limits where possible."""
     q = q.copy()
     q[:, at] = np.angle(np.exp(1j * q[:, at]))
     if limits:

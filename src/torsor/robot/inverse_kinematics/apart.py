@@ -1,8 +1,8 @@
-"""Collision avoidance in inverse kinematics: rows max(0, aim - distance) in addition to the target rows, in every step.
+"""Collision avoidance in inverse kinematics: residuals max(0, aim - distance) in addition to those of the targets.
 
-The squares of these rows are minimised like the squares of the target rows. They are all zero if the clearance is kept
-with a small margin. Distances and their gradients are computed by ``torsor.geometry``, so shapes may be of any kind. If
-no posture meets the targets, the rows get a large weight: the posture then misses the targets and keeps the clearance.
+Their squares are minimised together with those of the targets. They are all zero if the clearance is kept with a small
+margin. ``torsor.geometry`` computes distances and their gradients, so shapes may be of any kind. If no posture meets
+the targets, these residuals get a large weight, so that the posture keeps the clearance and misses the targets.
 """
 
 from dataclasses import dataclass
@@ -19,16 +19,16 @@ from torsor.robot.inverse_kinematics import search
 from torsor.robot.inverse_kinematics.problem import Problem
 from torsor.robot.inverse_kinematics.step import chase_apart
 
-MARGIN = 1e-4  # m: margin by which searches exceed the clearance
-SHAPE_WEIGHTS = (10.0, 1e3, 1e5)  # weights of shapes and hard rows, in sequence, if targets cannot be met
-STALL_CRITERION = 12, 1 - 1e-3  # steps, and the cost ratio above which a search for the least misses has stalled
-DISTANCES_PER_CALL = 1 << 16  # distances that are computed in one call: pairs times states
+MARGIN = 1e-4  # m: distance that searches add to the clearance
+SHAPE_WEIGHTS = (10.0, 1e3, 1e5)  # successive weights of shapes and hard rows if targets cannot be met
+STALL_CRITERION = 12, 1 - 1e-3  # a search has stalled if the cost ratio over this many steps is above this value
+DISTANCES_PER_CALL = 1 << 16  # maximum number of distances (pairs times states) per call
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Apart:
-    """Pairs of shapes kept apart by ``clearance`` (m); free coordinates can move the pairs in ``moving`` (P,)."""
+    """Pairs of shapes kept apart by ``clearance`` (m); ``moving`` (P,) marks pairs that free coordinates move."""
 
     problem: Problem
     model: DistanceModel
@@ -37,14 +37,14 @@ class Apart:
 
     @classmethod
     def of(cls, problem: Problem, clearance: float, pairs: Pairs, where: str) -> "Apart":
-        """Return the pairs of a problem, from names or an allowed collision matrix; None selects all checked pairs."""
+        """Return the pairs for a problem, from names or an allowed collision matrix; None selects all checked pairs."""
         clearance = number(clearance, where, "clearance", least=0.0)
         model = distance_model(problem.robot, pairs, within=clearance + 2 * MARGIN)
         moving = np.asarray(model.depends[:, problem.free].any(axis=1))
         return cls(problem, model, clearance, moving)
 
     def chunks(self, count: int) -> list[slice]:
-        """Return the chunks of ``count`` states that are computed together."""
+        """Return slices of ``count`` states, each of which is computed in one call."""
         size = max(1, DISTANCES_PER_CALL // max(1, len(self.model.pairs)))
         return [slice(first, min(first + size, count)) for first in range(0, count, size)]
 
@@ -74,7 +74,7 @@ class Apart:
             result = self.model(q[some], gradient=True)
             assert result.gradient is not None
             toward = np.einsum("kpn,kn->kp", result.gradient[..., self.problem.free], gradient[some])
-            # A pair at the clearance blocks a posture if a descent of the squared misses brings it nearer.
+            # A pair at the clearance blocks a posture if decreasing the squared errors would bring it closer.
             at = (result.distance <= self.clearance + 2 * MARGIN) & (toward > 0)
             holding[some] = at | (result.distance < self.clearance)
             least[some] = result.distance.min(axis=1, initial=np.inf)
@@ -89,8 +89,8 @@ class ApartRunner(search.Runner):
         self.apart = apart
 
     def ends(self, q: Array, data: Array, patient: bool = False, rivals: search.Rivals = None) -> search.Found:
-        """Return the end points: all searches begin without shapes, and continue with them if they end in collision."""
-        result = super().ends(q, data, patient)  # the first rival that finishes may be in a collision
+        """Return the end points of searches, which begin without shapes and continue with them after a collision."""
+        result = super().ends(q, data, patient)  # no rivals, because the first that finishes may be in collision
         close = self.apart.broken(result.q)
         todo = np.flatnonzero(close & (result.cost <= self.enough))
         result.cost[close] = np.inf
@@ -108,7 +108,7 @@ class ApartRunner(search.Runner):
         return result
 
     def _chased(self, q: Array, data: Array, weight: float, most: int, window: int, progress: float) -> search.Found:
-        """Return the end points of searches with shapes; each stops if its cost falls too slowly (``progress``)."""
+        """Return the end points of searches with shapes; a search stops if its cost falls too slowly (``progress``)."""
         kernel, count = chase_apart(self.problem), len(q)
 
         def step(state: State, _: Indices) -> State:

@@ -21,8 +21,8 @@ from torsor.robot.inverse_kinematics.targets import WHERE, CenterOfMass, Posture
 from torsor.robot.robot import Robot
 
 T = TypeVar("T")
-MAX_RATIO = 1e6  # ratio of two weights above which misses of the lighter one are lost in rounding
-# Kernel inputs and outputs that are one number; all others are vectors.
+MAX_RATIO = 1e6  # ratio of two weights above which errors with the smaller weight are lost in rounding
+# Kernel inputs and outputs that are scalars; all others are vectors.
 SCALARS = ("cost", "damping", "f", "b", "c", "W")
 
 
@@ -30,7 +30,7 @@ SCALARS = ("cost", "damping", "f", "b", "c", "W")
 class Traced:
     """Symbolic residuals at the positions ``x`` (nq x 1): weighted rows r (Jacobian J), and rows c = 0 (Jacobian A).
 
-    Columns are the free coordinates. ``plain`` holds the residuals of all targets without weights, and of closure.
+    Columns are the free coordinates. ``plain`` contains the unweighted residuals of all targets and of loop closure.
     """
 
     x: ca.SX
@@ -45,7 +45,7 @@ class Problem:
     """Targets of a robot without their values, with the robot's loops and, if ``limited``, its joint limits.
 
     ``free`` are the indices in v of the coordinates that move a target; all others keep their positions. ``weighted``
-    is True if not all weights are equal. ``of`` creates one problem per robot and form of targets.
+    is True if the weights differ. ``of`` creates one problem per robot and form of targets.
     """
 
     def __init__(self, robot: Robot, targets: tuple[Target, ...], limited: bool, weighted: bool):
@@ -63,7 +63,7 @@ class Problem:
 
     @classmethod
     def of(cls, robot: Robot, targets: tuple[Target, ...], limited: bool) -> "Problem":
-        """Return the problem of checked targets."""
+        """Return the problem for checked targets."""
         for target in targets:
             target.check(robot)
         weighted = len({weight for item in targets for weight in item.weights().tolist()}) > 1
@@ -76,14 +76,14 @@ class Problem:
 
     @cached_property
     def tree(self) -> Tree:
-        """The tree on which the targets are traced."""
+        """The tree for tracing the targets."""
         tree = Tree.of(self.robot)
         whole = any(isinstance(target, CenterOfMass) for target in self.targets)
         return tree if whole else lean(tree)  # a lean tree has merged inertias
 
     @cached_property
     def _closures(self) -> list[int]:
-        """Rows of loop closure, without the rolling of wheels, which does not limit their positions."""
+        """Rows of loop closure without wheel slip, which does not constrain positions."""
         if not self.robot.loops:
             return []
         tree = Tree.of(self.robot)
@@ -119,7 +119,7 @@ class Problem:
 
     @cached_property
     def box(self) -> tuple[Array, Array]:
-        """The bounds as positions (nq), infinite for positions that do not belong to one free coordinate."""
+        """The bounds in terms of positions (nq); infinite for positions that do not belong to one free coordinate."""
         ends = tuple(np.full(self.robot.nq + 1, sign * np.inf) for sign in (-1, 1))
         for end, bound in zip(ends, self.bounds, strict=True):
             end[self.places_in_q] = bound
@@ -152,7 +152,7 @@ class Problem:
         return np.concatenate([np.broadcast_to(part, (*shape, part.shape[-1])) for part in parts], axis=-1)
 
     def traced(self, x: ca.SX, data: ca.SX, soft: bool) -> Traced:
-        """Return the residuals at positions x; with ``soft``, all rows belong to r and none to c."""
+        """Return the residuals at positions x; if ``soft``, all rows belong to r and none to c."""
         tree, posture, first = self.tree, Posture(self.tree, x), 0
         rows: dict[bool, list[tuple[ca.SX, ca.SX]]] = {False: [], True: []}
         plain = [ca.SX(0, 1)]
@@ -208,7 +208,7 @@ class Problem:
 
     @cached_property
     def check(self) -> Callable[..., tuple[Array, Array]]:
-        """The kernel that maps (q, data) to the unweighted residuals of targets and closure, and the gradient (n)."""
+        """Kernel that maps (q, data) to the unweighted residuals of targets and closure, and the gradient (n)."""
 
         def make() -> ca.Function:
             q, data = ca.SX.sym("q", self.robot.nq), ca.SX.sym("data", self.data_size)
@@ -220,12 +220,12 @@ class Problem:
 
 
 def fast(kernel: AnyKernel) -> Callable[..., Any]:
-    """Return an evaluator of a kernel for valid arrays with one leading axis."""
+    """Return a function that evaluates a kernel, without checks, for valid arrays with one leading axis."""
     return kernel.unchecked if isinstance(kernel, Kernel) else kernel
 
 
 def relative_weights(targets: tuple[Target, ...]) -> list[Array]:
-    """Return the weights of targets as fractions of the largest one."""
+    """Return the weights of targets, relative to the largest one."""
     weights = [target.weights() for target in targets]
     least, largest = min(map(min, weights)), max(map(max, weights))
     if largest > MAX_RATIO * least:
@@ -236,5 +236,5 @@ def relative_weights(targets: tuple[Target, ...]) -> list[Array]:
 
 
 def _shape(name: str, size: tuple[int, int]) -> Shape:
-    """Return the shape of an input or output; vectors with one entry are still vectors."""
+    """Return the shape of an input or output; vectors with one entry remain vectors."""
     return () if name.removesuffix("_next") in SCALARS else (size[0],)

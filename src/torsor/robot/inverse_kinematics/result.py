@@ -18,7 +18,7 @@ MAX_PAIRS = 3  # maximum number of shape pairs named in a cause
 
 
 class Miss(NamedTuple):
-    """The errors of a target: distances (...) in m and angles (...) in rad, None if the target has no such part."""
+    """The errors of a target: distances (...) in m and angles (...) in rad, or None if they do not apply."""
 
     position: Array | None
     angle: Array | None
@@ -31,7 +31,7 @@ class Miss(NamedTuple):
         return np.asarray(np.maximum(self.position, self.angle))
 
     def said(self, index: tuple[int, ...]) -> str:
-        """Return one of the errors as text."""
+        """Return the errors at one index of the batch as text."""
         units = zip(self, ("m", "rad"), strict=True)
         return " and ".join(f"{item[index]:.3g} {unit}" for item, unit in units if item is not None)
 
@@ -41,7 +41,7 @@ class Shapes:
     """The distances between the collision shapes of ``pairs``, for the requested ``clearance`` (m).
 
     ``least`` (...) is the smallest distance in m. ``holding`` (..., P) is True if a pair violates the clearance, or is
-    at the clearance and blocks an unsolved posture. ``moving`` (P,) marks the pairs that joints of the targets move.
+    at the clearance and blocks an unsolved posture. ``moving`` (P,) marks the pairs that the free coordinates move.
     """
 
     clearance: float
@@ -63,12 +63,12 @@ class Shapes:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InverseKinematicsResult:
-    """Postures ``q`` (..., nq), the ``error`` (...) of each, and which are ``solved`` (...).
+    """Postures ``q`` (..., nq), their ``error`` (...), and a mask ``solved`` (...).
 
     ``error`` is the largest error of any target and of loop closure, in m or rad. A posture is solved if its error is
-    within the tolerance; otherwise it is the closest posture found. ``misses`` holds the errors of each target by
-    label. ``limits`` (..., nq) is True where a joint limit blocks an unsolved posture. ``starts`` (...) counts the
-    starting postures of the search. ``cause(index)`` explains an unsolved posture.
+    within the tolerance; otherwise it is the closest one that the search reached. ``misses`` maps target labels to
+    errors. ``limits`` (..., nq) is True where a joint limit blocks an unsolved posture. ``starts`` (...) counts the
+    starting postures of the search. ``cause(index)`` explains why a posture is unsolved.
 
     If a clearance was requested, solved postures keep it. ``clearance`` (...) is then the smallest distance between
     shapes in m, and ``blocking(index)`` returns the pairs of shapes that block an unsolved posture.
@@ -111,9 +111,9 @@ class InverseKinematicsResult:
         return np.asarray(np.where(self.solved, "solved", held))
 
     def cause(self, index: int | tuple[int, ...] = ()) -> str:
-        """Return which targets posture ``index`` of the batch does not meet, and why; an empty string if it is solved.
+        """Describe the targets that posture ``index`` of the batch misses, and the reason; "" if it is solved.
 
-        If several targets are not met, each is tried alone: targets that can be met alone contradict the others.
+        If several targets are missed, each is tried alone: targets that can be met alone contradict the others.
         """
         at = self._at(index)
         if self.solved[at]:
@@ -127,14 +127,14 @@ class InverseKinematicsResult:
         return f"{'; '.join(parts)}: {reason}" if parts else reason
 
     def blocking(self, index: int | tuple[int, ...] = ()) -> list[tuple[str, str]]:
-        """Return the pairs of shapes, by name, that block posture ``index`` of the batch; none if it is solved."""
+        """Return the names of the shape pairs that block posture ``index`` of the batch; none if it is solved."""
         at = self._at(index)
         if self.shapes is None:
             return []
         return [self.shapes.pairs[k] for k in np.flatnonzero(self.shapes.holding[at])]
 
     def _at(self, index: int | tuple[int, ...]) -> tuple[int, ...]:
-        """Return a checked index of the batch."""
+        """Return a checked index into the batch."""
         at = tuple(int(k) for k in several(index)) if all(map(is_whole, several(index))) else None
         shape = self.solved.shape
         if at is None or len(at) != len(shape) or not all(-n <= k < n for k, n in zip(at, shape, strict=True)):

@@ -1,4 +1,4 @@
-"""Batched searches: steps of all unfinished searches, in chunks that fit the cache; the best result of each is kept."""
+"""Batched searches: all unfinished searches step together, in chunks that fit the cache, and keep the best results."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -13,23 +13,23 @@ from torsor.robot.inverse_kinematics.step import chase
 from torsor.robot.inverse_kinematics.targets import Pose
 from torsor.spatial import to_quaternion
 
-# Starts of searches: postures that fill the limits evenly and, for one pose, a table of postures by pose.
+# Starts of searches: postures spread evenly within the limits and, if the only target is a pose, a table of postures.
 
-# Fraction of a joint's range that postures keep from its limits: searches that start at limits get stuck more often.
+# Fraction of a joint's range that separates starts from its limits: searches that start at limits get stuck more often.
 MARGIN = 0.1
 TURN, SLIDE = np.pi, 1.0  # rad, m: half range of coordinates without limits
-POSTURES = 1 << 17  # in a table by poses
+POSTURES = 1 << 17  # number of postures in a pose table
 CANDIDATE_CHUNK = 32  # states whose candidates are evaluated in one call
-CANDIDATES = 256  # postures from which a search takes the nearest, if there is no table
+CANDIDATES = 256  # candidates from which a search selects its start, if there is no table
 # Cells of a table, fine to coarse: divisions of each side of the position box, and of the three quaternion ratios.
 LEVELS = (10, 3), (6, 2), (3, 1)
 
 
 def spread(count: int, first: int, dimension: int) -> Array:
-    """Return points (count, dimension) that fill the unit cube evenly, starting at number ``first`` of the sequence.
+    """Return points (count, dimension) of a sequence that fills the unit cube evenly, starting at number ``first``.
 
-    This is the additive recurrence with powers of the root of x^(d+1) = x + 1 (Roberts 2018), which for d = 1 is the
-    golden ratio.
+    The sequence is the additive recurrence with powers of the root of x^(d+1) = x + 1 (Roberts 2018), which is the
+    golden ratio for d = 1.
 
     Example:
         >>> spread(3, 0, 1).ravel().round(3).tolist()
@@ -63,7 +63,7 @@ def postures(problem: Problem, q: Array, first: int, margin: float = MARGIN) -> 
 
 
 def _rotations(unit: Array) -> Array:
-    """Return quaternions (K, 4), uniform over all rotations, from points of the unit cube (Shoemake 1992)."""
+    """Return uniformly distributed quaternions (K, 4) from points of the unit cube (Shoemake 1992)."""
     near, far = np.sqrt(1 - unit[:, :1]), np.sqrt(unit[:, :1])
     a, b = 2 * np.pi * unit[:, 1:2], 2 * np.pi * unit[:, 2:3]
     return np.concatenate([near * np.sin(a), near * np.cos(a), far * np.sin(b), far * np.cos(b)], axis=1)
@@ -75,7 +75,7 @@ def nearest(problem: Problem, q: Array, data: Array, first: int, count: int = CA
 
     def made() -> tuple[Array, Indices]:
         tried = postures(problem, np.tile(problem.robot.neutral(), (count, 1)), first)
-        return tried, np.flatnonzero((tried == tried[:1]).all(axis=0))  # and the positions shared by all
+        return tried, np.flatnonzero((tried == tried[:1]).all(axis=0))  # and the indices of constant positions
 
     candidates, fixed = problem.once(("starts", first, count), made)
     for k in range(0, len(q), CANDIDATE_CHUNK):
@@ -93,8 +93,8 @@ def nearest(problem: Problem, q: Array, data: Array, first: int, count: int = CA
 class PoseTable:
     """A table of postures, indexed by the pose of one place; for many targets, two lookups replace a search.
 
-    A cell is a part of the position box and of the rotations, which are classified by the largest quaternion component
-    and by the ratios of the others to it. It holds the posture that is farthest from limits and singularities.
+    A cell is a part of the position box and of the set of rotations, which are classified by the largest quaternion
+    component and the ratios of the others to it. Its posture is the one farthest from limits and singularities.
     """
 
     def __init__(self, problem: Problem):
@@ -108,11 +108,11 @@ class PoseTable:
         self._levels = []
         for parts in LEVELS:
             cells = np.full(parts[0] ** 3 * 4 * parts[1] ** 3, -1)
-            cells[self._cells(p[order], turns[order], parts)] = order  # the last one of a cell remains: the best
+            cells[self._cells(p[order], turns[order], parts)] = order  # the last posture of a cell, the best, remains
             self._levels.append(cells)
 
     def _quality(self, problem: Problem, place: str | int) -> Array:
-        """Return manipulability times the distance from limits (K,), as a fraction of the range."""
+        """Return manipulability times the distance from limits as a fraction of the range (K,)."""
         q = self.postures
         J = problem.robot.kernels.exact.call("jacobian", q, place=place)[..., problem.free]
         gram = J @ J.swapaxes(1, 2) if J.shape[2] >= 6 else J.swapaxes(1, 2) @ J
@@ -139,32 +139,32 @@ class PoseTable:
         for parts, cells in zip(LEVELS, self._levels, strict=True):
             todo = np.flatnonzero(result < 0)
             result[todo] = cells[self._cells(data[todo, 9:12], turns[todo], parts)]
-        return np.asarray(self.postures[result])  # -1, for an empty cell, gives any posture
+        return np.asarray(self.postures[result])  # -1, for an empty cell, selects an arbitrary posture
 
 
 _OTHERS = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
 
-CHUNK = 2048  # states whose arrays fit the L2 cache of a core
-FIRST_DAMPING = 0.01  # times the squared error, at the start
+CHUNK = 2048  # number of states whose arrays fit the L2 cache of a core
+FIRST_DAMPING = 0.01  # initial damping, relative to the squared error
 MIN_STEPS = 4  # minimum number of steps of every search
-WINDOW, PROGRESS_RATIO = 6, 0.25  # a search is stuck if its cost is above this fraction of the cost some steps before
-# Number of concurrent searches in restarts of few states: a kernel call takes the same time for one.
+WINDOW, PROGRESS_RATIO = 6, 0.25  # a search is stuck if its cost is above this fraction of the cost WINDOW steps ago
+# Number of concurrent searches in restarts of few states: a kernel call takes the same time for a single search.
 MAX_PARALLEL_SEARCHES = 256
 AT_FIRST, RESTARTS = 8, 32  # concurrent searches per state: initially, and later
-RESTART_CANDIDATES = 24  # postures from which a restart takes the nearest
+RESTART_CANDIDATES = 24  # postures from which a restart selects the nearest
 EAGER_RESTARTS = 8  # restarts that give up early; later ones are for slow searches, such as those near singularities
-MAX_STEPS = 60  # of one search from one start
-LAST_STEPS = 400  # of the search for the closest posture, if none meets the targets
+MAX_STEPS = 60  # maximum number of steps from one start
+LAST_STEPS = 400  # maximum number of steps to the closest posture, if none meets the targets
 CONVERGED_STEP = 1e-13  # rad or m: step size below which a search has converged
 LEAVING_FRACTION = 0.2  # fraction of finished searches at which the others are gathered
-TABLE_FROM = 2000  # number of targets at which a pose table is worth its time
+TABLE_FROM = 2000  # number of targets from which computing a pose table saves time
 Mask = NDArray[np.bool_]
 Rivals = Indices | None  # (K,): searches with the same number end together
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The best positions (K, nq), their cost (K,), and the number of starts (K,) that were tried."""
+    """The best positions (K, nq), their costs (K,), and the numbers of starts (K,) tried."""
 
     q: Array
     cost: Array
@@ -172,7 +172,7 @@ class Found:
 
     def keep(self, of: Indices, tried: "Found") -> None:
         """Keep better results from other searches for the states ``of``, which may contain repetitions."""
-        order = np.argsort(-tried.cost, kind="stable")  # the best of a state comes last
+        order = np.argsort(-tried.cost, kind="stable")  # the best result of a state comes last
         order = order[tried.cost[order] < self.cost[of[order]]]
         self.q[of[order]], self.cost[of[order]] = tried.q[order], tried.cost[order]
 
@@ -183,7 +183,7 @@ def chased(
     """Return the end points of searches from q (K, nq); a search is finished at a cost of ``enough``.
 
     Stuck searches end early; if ``patient`` is True, they end only when they no longer move. Searches with the same
-    number in ``rivals`` (K,) all end when one is finished.
+    number in ``rivals`` (K,) end as soon as one of them is finished.
     """
     kernel, best, cost = fast(chase(problem)), np.empty_like(q), np.full(len(q), np.inf)
 
@@ -213,7 +213,7 @@ def chased(
 
 
 class Runner:
-    """Searches of a problem from given positions; a search is finished at a cost of ``enough``."""
+    """Searches for the solution of a problem; a search is finished at a cost of ``enough``."""
 
     def __init__(self, problem: Problem, enough: float):
         self.problem, self.enough = problem, enough
@@ -228,7 +228,7 @@ class Runner:
 
 
 def search(run: Runner, q0: Array | None, data: Array, restarts: int) -> Found:
-    """Return the best result for each state of searches that begin at q0 (K, nq) or at chosen starts, with restarts."""
+    """Return the best result for each state, from searches that begin at q0 (K, nq) or chosen starts, and restarts."""
     problem, enough, count = run.problem, run.enough, len(data)
     base = np.repeat(problem.robot.neutral()[None], count, axis=0) if q0 is None else q0
     few = q0 is None and 2 * count <= MAX_PARALLEL_SEARCHES  # several concurrent searches take no longer
@@ -251,7 +251,7 @@ def search(run: Runner, q0: Array | None, data: Array, restarts: int) -> Found:
         result.starts[todo] += again
         used += again
     todo = np.flatnonzero(~(result.cost <= enough))
-    if len(todo):  # the closest posture, from the best one
+    if len(todo):  # search for the closest posture, starting at the best one
         last = run.nearest(result.q[todo], data[todo])
         result.q[todo], result.cost[todo] = last.q, last.cost
     return result
@@ -264,12 +264,12 @@ def _restart(run: Runner, best: Found, todo: Indices, again: int, base: Array, d
     if used % 2 == 0 and len(todo) > MAX_PARALLEL_SEARCHES:
         begin = nearest(problem, few, data[todo], CANDIDATES + RESTART_CANDIDATES * used, RESTART_CANDIDATES)
     else:
-        begin = postures(problem, few, 1 + used * (len(base) + 1), margin=0.0)  # solutions may be at the very limits
+        begin = postures(problem, few, 1 + used * (len(base) + 1), margin=0.0)  # solutions may be at limits
     best.keep(todo, run.ends(problem.clipped(begin), data[todo], patient=used >= EAGER_RESTARTS, rivals=rivals))
 
 
 def chosen_starts(problem: Problem, base: Array, data: Array, several: int = 1) -> Array:
-    """Return starts (K * several, nq): from a table for many poses of one place, or the nearest of several postures."""
+    """Return starts (K * several, nq), from a pose table if there are many poses, otherwise the nearest candidates."""
     one_pose = len(problem.targets) == 1 and isinstance(problem.targets[0], Pose)
     if len(data) >= TABLE_FROM and one_pose and not problem.robot.loops and min(problem.places_in_q) >= 0:
         table = problem.once("table", lambda: PoseTable(problem))

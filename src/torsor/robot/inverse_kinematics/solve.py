@@ -1,4 +1,4 @@
-"""Inverse kinematics: input checks, searches for all states at once, secondary objectives, and the result."""
+"""Inverse kinematics: input checks, batched searches, secondary objectives, and the result."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ from torsor.robot.robot import Robot, checked_robot
 
 LEAST_TOLERANCE = 1e-12  # m, rad: below it, rounding dominates
 AT_LIMIT = 1e-9  # rad, m: distance within which a posture is at a limit
-MIN_GRADIENT = 1e-9  # of the gradient of the squared misses, above which a limit blocks a posture
+MIN_GRADIENT = 1e-9  # component of the gradient of the squared errors above which a limit blocks a posture
 
 
 def inverse_kinematics(
@@ -41,16 +41,17 @@ def inverse_kinematics(
 
     ``targets`` is {place: pose (..., 4, 4) or position (..., 3)}, or a list of targets (Pose, Position, Orientation,
     Direction, LookAt, CenterOfMass), in base axes, m and rad. Leading axes form a batch. A search starts at ``q0``
-    (..., nq) or at a posture that it chooses, and restarts up to ``restarts`` times if stuck. Loops are kept closed.
+    (..., nq), or at an automatically chosen posture, and restarts up to ``restarts`` times if it gets stuck. Loops
+    remain closed.
 
     - ``limits``: enforce the joint limits.
-    - ``tolerance`` (m, rad): the largest error of a posture that counts as solved.
+    - ``tolerance`` (m, rad): the largest error of a solved posture.
     - ``posture`` (..., nq): return the solution closest to this posture.
     - ``manipulability``: increase the manipulability of the solution.
     - ``clearance`` (m): keep the collision shapes of ``pairs`` (see ``robot.shapes.distances``) at least this far
       apart; the default is all checked pairs.
 
-    For unreachable targets the closest posture is returned, with ``solved`` False: see ``result.cause(index)``.
+    For unreachable targets, the closest posture is returned with ``solved`` False; see ``result.cause(index)``.
 
     Example:
         >>> arm = torsor.library.ur5()
@@ -91,7 +92,7 @@ def inverse_kinematics(
     q = result.q
     if wish or preferred is not None:
         q = _chosen(run, q, data, None if preferred is None else flat(preferred), result.cost <= enough)
-    if problem.has_hard and apart is None:  # searches with shapes enforce hard rows as they keep shapes apart
+    if problem.has_hard and apart is None:  # searches with shapes enforce hard rows themselves, by weights
         q = _kept(problem, q, data, result.cost <= enough)
     return _result(problem, checked, apart, q, data, batch, result.starts, tolerance)
 
@@ -111,7 +112,7 @@ def _positions(robot: Robot, value: ArrayLike, where: str, what: str) -> Array:
 
 
 def _chosen(run: Runner, q: Array, data: Array, preferred: Array | None, solved: Mask) -> Array:
-    """Return positions that meet the targets where q does, near ``preferred`` or with the highest manipulability."""
+    """Return solutions near ``preferred`` or with high manipulability, where q (K, nq) is ``solved``."""
     todo = np.flatnonzero(solved)
     if not len(todo):
         return q
@@ -126,7 +127,7 @@ def _chosen(run: Runner, q: Array, data: Array, preferred: Array | None, solved:
 
 
 def _kept(problem: Problem, q: Array, data: Array, solved: Mask) -> Array:
-    """Return the positions that meet hard targets and close loops, with the smallest errors of the other targets."""
+    """Return positions that meet hard targets and close loops, and minimise the errors of the other targets."""
     todo = np.flatnonzero(~solved)
     if not len(todo) or all(target.hard for target in problem.targets):
         return q
@@ -145,7 +146,7 @@ def _result(
     starts: Any,
     tolerance: float,
 ) -> InverseKinematicsResult:
-    """Return the result; errors are recomputed from the postures, by a kernel that searches do not use."""
+    """Return the result, with errors recomputed from the postures by a kernel that the searches do not use."""
     robot = problem.robot
     plain, gradient = problem.check(q, data)
     misses, first = dict[str, Miss](), 0
@@ -180,7 +181,7 @@ def _result(
 
 
 def _held(problem: Problem, q: Array, gradient: Array) -> Mask:
-    """Return where (K, nq) a position is at a limit beyond which the squared errors would decrease."""
+    """Return a mask (K, nq) of positions at a limit beyond which the squared errors would decrease."""
     held = np.zeros(q.shape, dtype=bool)
     for k, (at, low, high) in enumerate(zip(problem.places_in_q, *problem.bounds, strict=True)):
         if at >= 0:
@@ -192,7 +193,7 @@ def _held(problem: Problem, q: Array, gradient: Array) -> Mask:
 def _alone(
     robot: Robot, limited: bool, targets: Mapping[str, Target], batch: Shape, tolerance: float, at: Shape
 ) -> Mapping[str, bool]:
-    """Return, for each target, whether it can be met without the others, at one index of the batch."""
+    """Return whether each target can be met without the others, at one index of the batch."""
     result = dict[str, bool]()
     for label, target in targets.items():
         light = (replace(target, weight=1.0),)

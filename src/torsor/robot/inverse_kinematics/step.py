@@ -1,13 +1,13 @@
 """A compiled Levenberg-Marquardt step: evaluate a trial, accept or shorten it, and propose the next one.
 
-All rows are squares to minimise. With residuals r, their Jacobian J and the diagonal scaling D of the coordinates,
+The sum of the squared rows is minimised. With residuals r, their Jacobian J and the diagonal scaling D of coordinates,
 
     step = -D J^T (J D J^T + l 1)^-1 r        l = m |r|^2 + smallest damping
 
-(Levenberg 1944, Marquardt 1963; damping by the error itself: Sugihara 2011), or its equivalent with the n x n matrix,
-whichever is smaller. Where the gradient drives a coordinate to its limit, D is the remaining range (Coleman and Li
-1996), so that a redundant robot turns other joints; at the limit it is zero. Steps end at limits. A step that does not
-reduce the cost is shortened, and damping increases.
+(Levenberg 1944, Marquardt 1963; damping by the error itself: Sugihara 2011), or the equivalent with the n x n matrix,
+whichever is smaller. If the gradient drives a coordinate towards its limit, D is the remaining range (Coleman and Li
+1996), which is zero at the limit, so that a redundant robot moves other joints. Steps end at limits. If a step does not
+reduce the cost, it is shortened and damping increases.
 """
 
 from collections.abc import Sequence
@@ -25,16 +25,16 @@ from torsor.dynamics.recursions.kinematics import symmetric
 from torsor.robot.inverse_kinematics.problem import Problem
 
 MIN_STEP_DAMPING = 1e-12  # for rows in m and rad: far below the squared singular values at a useful posture
-# Factors of damping after good and bad steps, and of bad steps.
+# Damping factors after good and bad steps, and the length factor after a bad step.
 DAMPING_DECREASE, DAMPING_INCREASE, STEP_DECREASE = 0.3, 4.0, 0.25
 MAX_STEP = 1.0  # rad or m: maximum step of any coordinate
-STATE = ["q", "dv", "cost", "damping"]  # of a search
+STATE = ["q", "dv", "cost", "damping"]  # state of a search
 NEXT = [f"{name}_next" for name in STATE]
-ROOM = 1.0  # rad or m: distance from a limit at which a coordinate slows down toward it
+ROOM = 1.0  # rad or m: distance from a limit within which motion towards it is scaled down
 
 
 def chase(problem: Problem) -> AnyKernel:
-    """Return the kernel that maps (q, dv, cost, damping, data) to the first four after a trial of dv (initially 0)."""
+    """Return the kernel that maps (q, dv, cost, damping, data) to the first four after trying the step dv."""
 
     def make() -> ca.Function:
         q, dv, cost, damping, data = symbols(problem)
@@ -50,11 +50,11 @@ def chase(problem: Problem) -> AnyKernel:
 
 
 def chase_apart(problem: Problem) -> AnyKernel:
-    """Return the kernel of a step that also keeps shapes apart; their distances are computed by the caller.
+    """Return the kernel of a step that also keeps shapes apart; the caller computes their distances.
 
-    It maps (q, dv, cost, damping, data, x, W, b, g, M) to the first four after a trial of the step dv, and to the next
-    x, where x (nq) is q after dv. There, the rows of the shapes have the cost b, half its gradient is g (n), and half
-    its Gauss-Newton Hessian is M (n * n). W is the weight of hard rows.
+    It maps (q, dv, cost, damping, data, x, W, b, g, M) to the first four after trying the step dv, and to the next x,
+    where x (nq) is q after dv. At x, the rows of the shapes have the cost b, half its gradient is g (n), and half its
+    Gauss-Newton Hessian is M (n * n). W is the weight of hard rows.
     """
 
     def make() -> ca.Function:
@@ -78,7 +78,7 @@ def chase_apart(problem: Problem) -> AnyKernel:
 
 
 def symbols(problem: Problem) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return the symbols of a search: q, dv, cost and damping, and the data of its targets."""
+    """Return the symbols of a search: q, dv, cost, damping and target data."""
     q, dv = ca.SX.sym("q", problem.robot.nq), ca.SX.sym("dv", len(problem.free))
     return q, dv, ca.SX.sym("cost"), ca.SX.sym("damping"), ca.SX.sym("data", problem.data_size)
 
@@ -105,14 +105,14 @@ def damped_step(r: ca.SX, J: ca.SX, D: ca.SX | None, damping: ca.SX) -> ca.SX:
 
 
 def normal_step(H: ca.SX, gradient: ca.SX, D: ca.SX | None, damping: ca.SX) -> ca.SX:
-    """Return the step (n x 1) with (D H + damping) step = -D gradient, made symmetric by D^1/2 on both sides."""
+    """Return the step (n x 1) with (D H + damping) step = -D gradient; D^1/2 on both sides makes it symmetric."""
     root = ca.SX.ones(H.size1()) if D is None else ca.sqrt(D)
     scaled = H if D is None else ca.diag(root) @ H @ ca.diag(root)
     return -root * Squares(symmetric(scaled) + damping * ca.SX.eye(H.size1())).solve(root * gradient)
 
 
 def limit_scaling(problem: Problem, x: ca.SX, gradient: ca.SX) -> ca.SX | None:
-    """Return D (n x 1), which falls from 1 to 0 at a limit towards which the gradient points; None without limits."""
+    """Return D (n x 1), which decreases to 0 at a limit towards which a descent step moves; None without limits."""
     if not any(np.isfinite(bound).any() for bound in problem.bounds):
         return None
     D = ca.SX.ones(len(problem.free))
@@ -124,7 +124,7 @@ def limit_scaling(problem: Problem, x: ca.SX, gradient: ca.SX) -> ca.SX | None:
 
 
 def within(problem: Problem, x: ca.SX, step: ca.SX) -> ca.SX:
-    """Return a step (n x 1) that is at most MAX_STEP and ends within the limits."""
+    """Return a step (n x 1) with entries of at most MAX_STEP that ends within the limits."""
     step = step * ca.fmin(1, MAX_STEP / (ca.mmax(ca.fabs(step)) + 1e-300))
     for k, (at, low, high) in enumerate(zip(problem.places_in_q, *problem.bounds, strict=True)):
         if np.isfinite(low):
@@ -134,21 +134,21 @@ def within(problem: Problem, x: ca.SX, step: ca.SX) -> ca.SX:
     return step
 
 
-# Steps that keep hard rows while an objective is minimised: sequential quadratic programming, as a compiled kernel.
+# Steps that minimise an objective subject to hard rows: sequential quadratic programming as a compiled kernel.
 #
 # With the objective f (gradient g, Hessian H), rows c that must be zero and their Jacobian A, in coordinates scaled by
 # D,
 #
 #     [H   A^T] [step]   [-g]
-#     [A   -e ] [ nu ] = [-c]            e: far below the entries of A H^-1 A^T, so that dependent rows do no harm
+#     [A   -e ] [ nu ] = [-c]            e: far below the entries of A H^-1 A^T; it allows dependent rows
 #
-# (Nocedal and Wright 2006, section 18.1). Steps are judged by f + W |c|, with W above the multipliers nu, and shortened
-# where that does not fall. Damping is added to H.
+# (Nocedal and Wright 2006, section 18.1). The merit of a step is f + W |c|, with W above the multipliers nu. If the
+# merit does not decrease, the step is shortened. Damping is added to H.
 
 REGULARISATION = 1e-10  # e, as a fraction of the mean diagonal entry
-CORRECTIONS = 3  # iterations for the residual of the hard rows that e leaves
+CORRECTIONS = 3  # iterations that remove the residual of the hard rows due to e
 MIN_REFINE_DAMPING, INITIAL_REFINE_DAMPING, MAX_REFINE_DAMPING = 1e-6, 1e-3, 1e12
-ROUNDING = 1e-14  # rounding tolerance for increases of the merit
+ROUNDING = 1e-14  # relative increase of the merit that is attributed to rounding
 MAX_STEPS = 300
 CONVERGED_STEP = 1e-11  # rad or m: step size at which a search has converged
 
@@ -168,7 +168,8 @@ def _objective(problem: Problem, name: str, x: ca.SX, data: ca.SX, preferred: ca
     """Return the objective and the hard rows at positions x (nq x 1).
 
     "misses" is the sum of squared errors of the soft targets. "posture" is the squared distance from ``preferred``
-    (nq), and "manipulability" is minus its logarithm (Yoshikawa 1985), both while all targets are met.
+    (nq), and "manipulability" is the negative logarithm of the manipulability (Yoshikawa 1985). For these two, all
+    targets are hard.
     """
     free, n = problem.free, len(problem.free)
     at = problem.traced(x, data, soft=name != "misses")
@@ -186,7 +187,7 @@ def _objective(problem: Problem, name: str, x: ca.SX, data: ca.SX, preferred: ca
 
 
 def kernel(problem: Problem, name: str) -> AnyKernel:
-    """Return the kernel that maps (q, dv, f, c, W, damping, data, preferred) to the first six after a trial of dv."""
+    """Return the kernel that maps (q, dv, f, c, W, damping, data, preferred) to the first six after trying dv."""
 
     def make() -> ca.Function:
         n, nq = len(problem.free), problem.robot.nq

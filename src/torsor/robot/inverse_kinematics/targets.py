@@ -1,9 +1,9 @@
 """Inverse-kinematics targets: requirements on a posture, as data with symbolic residuals.
 
-Each target has a residual (m, rad, or twice the sine of half an angle) that is zero if it is met. The residual of a
-rotation is the rotation vector e of R R_target^T, in base axes. Its derivative along the angular velocity w is taken as
-w: since J_l^-1(e) e = e, the gradient of |e|^2 / 2 and the Newton step are exact (Sola, Deray and Atchuthan 2018, eq.
-144).
+The residual of a target (m, rad, or twice the sine of half an angle) is zero if the target is met. The residual of a
+rotation is the rotation vector e of R R_target^T, in base axes. Its derivative along the angular velocity w is taken to
+be w. Since J_l^-1(e) e = e, the gradient of |e|^2 / 2 and the Newton step are still exact (Sola, Deray and Atchuthan
+2018, eq. 144).
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,8 +29,8 @@ from torsor.spatial import cross, log_rotation, skew, to_quaternion
 
 # Symbolic poses of places and their Jacobians in base axes, from which targets are built.
 #
-# With w and v the axis of a joint as a twist at its origin o, in base axes, a point x that the joint moves has the
-# velocity v + w x (x - o) for a unit rate, and its link the angular velocity w (Featherstone 2008, section 2.4).
+# Let (w, v) be the axis of a joint as a twist at its origin o, in base axes. At a unit rate, the joint moves a point x
+# with the velocity v + w x (x - o), and its link with the angular velocity w (Featherstone 2008, section 2.4).
 
 Rows = tuple[ca.SX, ca.SX]  # values (m x 1), and their derivatives (m x nv) along ``integrate``
 
@@ -59,7 +59,7 @@ class Posture:
 
     @cached_property
     def _axes(self) -> list[list[Rows]]:
-        """Axes of each body's joint in base axes: angular and linear (3 x 1 each)."""
+        """Angular and linear axes (3 x 1 each) of each body's joint, in base axes."""
         result = []
         for move, (R, _) in zip(self._moved, self._poses, strict=True):
             columns = range(move.S.size2())
@@ -88,18 +88,18 @@ MAX_DISTANCE = 1e6  # m: positions farther away have rounding errors far above t
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Target:
-    """Base class of all targets: a ``weight``, and whether the target is ``hard``.
+    """Base class of all targets, with a ``weight`` and the flag ``hard``.
 
-    If not all targets can be met, the error (m, rad) of a target is multiplied by its weight; only ratios matter.
-    A hard target is met exactly while the errors of the others are minimised.
+    If not all targets can be met, the error (m, rad) of each is multiplied by its weight; only weight ratios matter.
+    Hard targets are met exactly, while the errors of the others are minimised.
     """
 
     weight: Any = 1.0
     hard: bool = False
     title: ClassVar[str] = "target"
-    kinds: ClassVar[str] = ""  # kinds of rows, three at a time: "a" rotation vector, "p" position, "d" direction
+    kinds: ClassVar[str] = ""  # kind of each three rows: "a" rotation vector, "p" position, "d" direction
     count: ClassVar[int] = 3  # number of values per state
-    numbers: ClassVar[str] = ""  # the field that holds them
+    numbers: ClassVar[str] = ""  # the field that contains the values
 
     def __init_subclass__(cls, **own: Any) -> None:  # the four class variables above; others are inherited
         for name, value in own.items():
@@ -107,7 +107,7 @@ class Target:
 
     @property
     def where(self) -> str:
-        """Name of the place, or of its substitute."""
+        """Name of the place, or "centre of mass"."""
         return str(getattr(self, "place", "centre of mass"))
 
     @property
@@ -117,7 +117,7 @@ class Target:
 
     @property
     def form(self) -> tuple[Any, ...]:
-        """Everything except data that the traced rows depend on, including the axis of a target if it has one."""
+        """Everything except data that the traced rows depend on, for example the axis of a target."""
         fields = vars(self)
         axis = direction(fields["axis"], self.label, "axis").tolist() if "axis" in fields else ()
         return (type(self).__name__, repr(fields.get("place")), *axis)
@@ -128,7 +128,7 @@ class Target:
         return replace(self, **nothing)
 
     def weights(self) -> Array:
-        """Return one weight per three rows."""
+        """Return the weights, one for each three rows."""
         count = len(self.kinds)
         if type(self.weight) is float and 0 < self.weight < np.inf:
             return np.full(count, self.weight)
@@ -143,7 +143,7 @@ class Target:
         return coordinates_of(mechanism, self.at(mechanism))
 
     def at(self, mechanism: Mechanism) -> Place:
-        """Return the place; raise ModelError if there is none with this name."""
+        """Return the place; raise ModelError if its name is unknown."""
         return mechanism.place(self.place)  # type: ignore[attr-defined]
 
     def given(self) -> Array:
@@ -151,7 +151,7 @@ class Target:
         return near_enough(arrays(getattr(self, self.numbers), (3,), self.label, self.numbers), self.label)
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
-        """Return residuals and their Jacobian, from the symbols of the given values."""
+        """Return the residuals and their Jacobian; ``data`` are the symbols of the target values."""
         raise NotImplementedError
 
     def check(self, mechanism: Mechanism) -> None:
@@ -164,7 +164,7 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class Pose(Target, title="pose", kinds="ap", count=12, numbers="pose"):
-    """The pose (..., 4, 4) of a place in base axes; ``weight`` may be two numbers, for position and angle.
+    """The pose (..., 4, 4) of a place in base axes; ``weight`` may be a pair (position, angle).
 
     Example:
         >>> arm = torsor.library.six_axis_arm()
@@ -194,7 +194,7 @@ class Pose(Target, title="pose", kinds="ap", count=12, numbers="pose"):
 
 @dataclass(frozen=True, eq=False)
 class Position(Target, title="position", kinds="p", numbers="position"):
-    """The position (..., 3), in base axes (m), of a ``point`` given in the axes of a place.
+    """The position (..., 3) in base axes (m) of a ``point`` that is fixed to a place, in the place's axes (m).
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -249,7 +249,7 @@ class Direction(Target, title="direction", kinds="d", numbers="along"):
     """Alignment of an ``axis`` (3) of a place with a direction (..., 3) in base axes; both may have any length.
 
     The rotation about the axis is free. The residual is the difference of the two unit vectors. Its length is twice the
-    sine of half the angle between them, so it is not zero if they are opposite.
+    sine of half the angle between them, so it is not zero for opposite vectors.
 
     Example:
         >>> arm = torsor.library.six_axis_arm()
@@ -268,7 +268,7 @@ class Direction(Target, title="direction", kinds="d", numbers="along"):
         largest = np.abs(along).max(axis=-1, keepdims=True)
         if not (largest > NO_DIRECTION).all():
             raise ModelError("is zero", argument="along", where=self.label, allowed="a direction")
-        along = along / largest  # the squares of huge numbers overflow
+        along = along / largest  # prevents overflow in the squares
         return np.asarray(along / np.linalg.norm(along, axis=-1, keepdims=True))
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
@@ -340,7 +340,7 @@ class CenterOfMass(Target, kinds="p", numbers="position"):
 
 
 def near_enough(positions: Array, where: str) -> Array:
-    """Return positions; raise ModelError if they are too far away for a meaningful result."""
+    """Return ``positions``; raise ModelError if they are too far away for a meaningful result."""
     far = float(np.abs(positions).max(initial=0.0))
     if far > MAX_DISTANCE:
         raise ModelError(f"a position is {far:.3g} m away", where=where, allowed=f"up to {MAX_DISTANCE:g} m")
@@ -367,12 +367,12 @@ def _flat(R: Array) -> Array:
 
 
 def _turn(R: ca.SX, flat: ca.SX) -> ca.SX:
-    """Return the rotation vector (3 x 1) from the rotation of nine numbers, column by column, to R."""
+    """Return the rotation vector (3 x 1) of R R_target^T; ``flat`` (9) is R_target, column by column."""
     turn: ca.SX = log_rotation(to_quaternion(R @ ca.reshape(flat, 3, 3).T))
     return turn
 
 
-# Conversion of user input to targets: objects, or arrays by place.
+# Conversion of user input, which may be target objects or arrays by place, to targets.
 
 
 def made(targets: Any, where: str) -> tuple[Target, ...]:
@@ -397,7 +397,7 @@ def made(targets: Any, where: str) -> tuple[Target, ...]:
 
 
 def _all_rotations(array: Array) -> bool:
-    """Return whether an array holds rotation matrices; three positions would form one only by accident."""
+    """Return whether an array contains rotation matrices; three positions form one only by coincidence."""
     if array.shape[-2:] != (3, 3) or not array.size:
         return False
     return bool(np.abs(array @ array.swapaxes(-1, -2) - np.eye(3)).max() < ROTATION_TOLERANCE)

@@ -1,4 +1,4 @@
-"""Parallel robots: legs from the base to one platform, their dynamics leg by leg, and their workspace."""
+"""Parallel robots: legs that connect a platform to the base, their dynamics leg by leg, and their workspace."""
 
 from torsor.robot.parallel.legs import Leg
 from torsor.robot.parallel.robot import ParallelRobot

@@ -1,8 +1,8 @@
-"""Dynamics of a parallel robot, leg by leg.
+"""Dynamics of a parallel robot, computed leg by leg.
 
-Each leg follows the platform: q_i' = G_i u with G_i = J_i^-1 J_vi. The forces tau_i of a leg's own motion, by
-Newton-Euler recursion, act on the platform as the wrench G_i^T tau_i. With F_p and M_p of the platform alone and the
-rates of the drives q_a' = K u,
+Each leg follows the platform: q_i' = G_i u with G_i = J_i^-1 J_vi. The forces tau_i of a leg's own motion (by the
+Newton-Euler recursion) act on the platform as the wrench G_i^T tau_i. If F_p and M_p are the force and mass matrix of
+the platform alone, and the drive rates are q_a' = K u,
 
     F = F_p + sum of G_i^T tau_i = K^T Gamma          M = M_p + sum of G_i^T M_i G_i         K = J_p^-1
 
@@ -33,8 +33,8 @@ from torsor.robot.parallel.small import least
 class Parts:
     """The trees of a parallel robot: the platform on its joint, and the legs; ``struts`` are legs in closed form.
 
-    ``whole`` holds the trees of the platform and the legs with all inertial parameters, including those that affect the
-    energy but no force. ``length`` (m) is the size of the robot.
+    ``whole`` contains the trees of the platform and the legs with all inertial parameters, including those that affect
+    the energy but no force. ``length`` (m) is the size of the robot.
     """
 
     platform: Tree
@@ -50,7 +50,7 @@ class Parts:
 
     @property
     def weights(self) -> ca.SX:
-        """Factors (nv) that make forces along the platform's coordinates comparable: 1/length for moments."""
+        """Factors (nv) that make the platform's generalised forces comparable: 1/length for moments."""
         return ca.SX(self.units / self.length)
 
 
@@ -78,7 +78,7 @@ class Assembly:
         return ca.diag(self.parts.weights) @ wrenches
 
     def drives(self) -> ca.SX:
-        """Return the wrenches (6 x N) whose product with the platform's twist, in base axes, is each drive's rate."""
+        """Return the rows of K as wrenches (6 x N) in base axes: their products with the twist are the drive rates."""
         chosen = ((limb, np.eye(limb.limb.tree.nv)[:, list(limb.limb.driven)]) for limb in self.limbs)
         return ca.horzcat(*(limb.carried(sx(driven)) for limb, driven in chosen))
 
@@ -100,7 +100,7 @@ def inverse_dynamics(
 ) -> ca.SX:
     """Return the drive forces Gamma (N x 1); with redundant drives they minimise the sum of Gamma^2 / share."""
     whole = Assembly(parts, pose, q, u, u_rate)
-    if whole.platform.is_free:  # in base axes, in which the legs give the rows of K
+    if whole.platform.is_free:  # solve in base axes, in which the rows of K are computed
         force = whole.platform.lifted(whole.platform.forces(external)) + whole.wrench()
     else:
         force = whole.force(external)
@@ -188,7 +188,7 @@ def leg_matrices(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
 
 
 def soundness(parts: Parts, pose: ca.SX, q: ca.SX, drives: bool, positions: bool) -> ca.SX:
-    """Return the distances of the legs and ``drives`` from singularities, and the closure error of ``positions``."""
+    """Return the singularity distances of the legs and, if requested, of the drives, and the closure error."""
     whole = Assembly(parts, pose, q)
     result = [least([value for limb in whole.limbs for value in limb.margin()])]
     if drives:
@@ -201,10 +201,10 @@ def soundness(parts: Parts, pose: ca.SX, q: ca.SX, drives: bool, positions: bool
 
 # Numerical detection of singularities of a parallel robot.
 #
-# First kind: A_q of a leg loses rank, and the leg can move by itself. Second kind: J_p^-1 loses rank, and the platform
-# can move with locked drives. Both matrices are nondimensional.
+# First kind: A_q of a leg loses rank, and the leg can move while the platform is fixed. Second kind: J_p^-1 loses rank,
+# and the platform can move with locked drives. Both matrices are nondimensional.
 
-RANK_TOLERANCE = 1e-5  # rank tolerance: smallest singular value over the largest
+RANK_TOLERANCE = 1e-5  # ratio of smallest to largest singular value below which a matrix is singular
 
 
 def legs(parts: Parts, matrices: Array) -> tuple[Flags, Array]:
@@ -224,7 +224,7 @@ def legs(parts: Parts, matrices: Array) -> tuple[Flags, Array]:
 
 
 class Platforms(NamedTuple):
-    """Condition number of J_p^-1 (...), whether it is singular, and the platform's free motion (..., n) there."""
+    """Condition number (...) of J_p^-1, a mask of singular states, and the platform's free motion (..., n) there."""
 
     condition: Array
     singular: Flags
@@ -232,7 +232,7 @@ class Platforms(NamedTuple):
 
 
 def platforms(parts: Parts, K: Array, length: float | None = None) -> Platforms:
-    """Return the singularities of the second kind, from J_p^-1 (..., N, n); ``length`` (m) scales translations."""
+    """Return the singularities of the second kind from J_p^-1 (..., N, n); ``length`` (m) scales translations."""
     scales = characteristic_scales(parts.platform, parts.length if length is None else length)[1]
     finite: Flags = np.asarray(np.isfinite(K).all(axis=(-2, -1)))
     _, values, V = np.linalg.svd(np.where(finite[..., None, None], K, 0.0) * scales)
@@ -254,9 +254,9 @@ def moving(names: Sequence[str], motion: Array) -> str:
 
 # Newton steps that close a parallel robot: one leg for a given pose, or legs and platform for given drives.
 #
-# A trial, as ``robot.closed_loops.search.Closer`` evaluates it, is one column: the state after a step, the next Newton
-# step, the closure error, and the side. The side is the signed distance from singular. It changes sign where a leg, or
-# the platform, passes a singular configuration into another assembly mode.
+# A trial is one column, which ``robot.closed_loops.search.Closer`` evaluates: the state after a step, the next Newton
+# step, the closure error, and the side. The side is the signed distance from a singularity. It changes sign when a leg
+# or the platform passes through a singular configuration into another assembly mode.
 
 
 def leg_trial(parts: Parts, leg_state: ca.SX, leg_move: ca.SX, leg: int) -> ca.SX:
@@ -271,7 +271,7 @@ def leg_trial(parts: Parts, leg_state: ca.SX, leg_move: ca.SX, leg: int) -> ca.S
 
 
 def leg_side(parts: Parts, leg_q: ca.SX, leg: int) -> ca.SX:
-    """Return the side of a leg whose matrix A_q depends on its own positions alone (not ``depends_on_pose``)."""
+    """Return the side of a leg whose matrix A_q depends only on its own positions (not ``depends_on_pose``)."""
     limb, pose = parts.limbs[leg], ca.SX.sym("pose", parts.platform.nq)
     value = least(TracedLimb(limb, leg_q, Platform(parts.platform, pose)).margin(True), True)
     return ca.substitute(value, pose, ca.SX.ones(parts.platform.nq, 1))
@@ -287,8 +287,8 @@ def depends_on_pose(parts: Parts, leg: int) -> bool:
 def assembly_trial(parts: Parts, state: ca.SX, move: ca.SX) -> ca.SX:
     """Return a trial step that closes legs and platform for given drives; the state is (pose, q, drives).
 
-    The positions of redundant drives need not agree before convergence: their part of the closure error is then the
-    gradient of the sum of squares of their differences.
+    The positions of redundant drives need not agree before convergence. Their part of the closure error is the gradient
+    of the sum of their squared differences.
     """
     nq, nv = parts.limbs[-1].q.stop, parts.limbs[-1].v.stop
     n, m = parts.platform.nq, parts.platform.nv
@@ -331,7 +331,7 @@ def drive_units(parts: Parts) -> Array:
 
 
 def _scaled_jacobian(parts: Parts, whole: Assembly) -> ca.SX:
-    """Return the nondimensional K: divided by the scales of the drives, multiplied by those of the platform."""
+    """Return the nondimensional K, which is divided by the drive scales and multiplied by the platform scales."""
     K = whole.platform.project(whole.drives()).T
     return ca.diag(ca.SX(1 / drive_units(parts))) @ K @ ca.diag(ca.SX(parts.units))
 

@@ -1,4 +1,4 @@
-"""Inertial and friction parameters of a parallel robot, which are those of the tree with loops from ``as_robot``."""
+"""Inertial and friction parameters of a parallel robot, which are those of the robot with loops from ``as_robot``."""
 
 from dataclasses import replace
 from typing import TypeVar
@@ -13,7 +13,7 @@ P = TypeVar("P", bound=Assembled)
 
 
 def start_of(robot: Assembled) -> Array:
-    """Return the positions (nq,) of the tree with loops at home: pose of the platform, then the legs."""
+    """Return the home positions (nq,) of the robot with loops: the platform pose, then the leg positions."""
     return np.concatenate([robot.home, robot.leg_home])
 
 
@@ -23,14 +23,14 @@ def spinning(robot: Assembled) -> str:
 
 
 def carriers(robot: Assembled) -> tuple[str, ...]:
-    """Return parameter patterns of links that only carry the platform along its motion and are not bodies."""
+    """Return parameter patterns of auxiliary links that only guide the platform and are not bodies."""
     if isinstance(robot.platform, Robot):
         return ()
     return tuple(f"{link.name}.*" for link in robot.carriage.links[:-1])
 
 
 def with_parameters(robot: P, whole: Robot) -> P:
-    """Return a parallel robot with links and joints of ``whole``, its tree with loops after a parameter change."""
+    """Return a parallel robot with the links and joints of ``whole``, its robot with loops after a parameter change."""
     platform = _of_part(robot.carriage, whole, "")
     legs = [replace(leg, robot=_of_part(leg.robot, whole, f"{leg.name}/")) for leg in robot.legs]
     replaced = platform if isinstance(robot.platform, Robot) else platform.links[-1]
@@ -38,7 +38,7 @@ def with_parameters(robot: P, whole: Robot) -> P:
 
 
 def _of_part(part: Robot, whole: Robot, prefix: str) -> Robot:
-    """Return a leg or the platform with the parameters that it has in the whole robot, where names have a prefix."""
+    """Return a leg or the platform with the parameters from ``whole``, where its names have a prefix."""
     bodies, joints = {link.name: link for link in whole.links}, {joint.name: joint for joint in whole.joints}
     links = [replace(bodies[prefix + link.name], name=link.name) for link in part.links]
     moved = []

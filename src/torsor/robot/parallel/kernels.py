@@ -1,4 +1,4 @@
-"""Compiled functions of a parallel robot: traced leg by leg and compiled on first use, then cached."""
+"""Compiled functions of a parallel robot: traced leg by leg, compiled on first use, and cached."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,15 +30,15 @@ from torsor.robot.parallel.limbs import Limb, Platform, Strut, closest, strut_of
 from torsor.robot.robot import Robot
 from torsor.robot.target import Target
 
-# Minimum distances from singular of legs and drives.
+# Minimum singularity distances of legs and drives.
 LEGS, DRIVES = MIN_SINGULAR_DISTANCE, 1e-6
 
 
 @dataclass(frozen=True)
 class Rule:
-    """An algorithm: a function of ``Parts`` and symbols, and the shapes of its results in named sizes.
+    """An algorithm: a function of ``Parts`` and symbols, and the shapes of its results in terms of named sizes.
 
-    ``margins`` are the minimum distances from singularities that it needs: for the legs and, if given, for the drives.
+    ``margins`` are the minimum singularity distances that it requires, for the legs and optionally for the drives.
     """
 
     rule: Callable[..., Any]
@@ -47,7 +47,7 @@ class Rule:
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
-        """Names of the arrays that the function takes, without an external wrench."""
+        """Names of the function's array arguments, without an external wrench."""
         return tuple(name for name in signature(self.rule).parameters if name not in ("parts", "leg", "external"))
 
 
@@ -70,14 +70,14 @@ RULES = {
     "leg_trial": Rule(decomposition.leg_trial, [("leg_trial",)]),
     "assembly_trial": Rule(decomposition.assembly_trial, [("assembly_trial",)]),
 }
-"""Every algorithm of a parallel robot by method name, including those of its kinematics."""
+"""All algorithms of a parallel robot by method name, including kinematics."""
 
 
-# Functions without sines and cosines of known angles: those of a UPS leg are entries of its direction.
+# Removal of sines and cosines of known angles: those of a UPS leg are entries of its direction vector.
 
 
 class Known(NamedTuple):
-    """The cosine and sine of the angle ratio * x[place] + offset, where x is one input."""
+    """Cosine and sine of the angle ratio * x[place] + offset, where x is one input."""
 
     place: int
     ratio: float
@@ -97,7 +97,7 @@ class _Line(NamedTuple):
 def without_trigonometry(
     function: ca.Function, inputs: Sequence[ca.SX], which: int, known: Sequence[Known]
 ) -> list[ca.SX]:
-    """Return the outputs of a function at ``inputs`` with known sines and cosines inserted; x is input ``which``."""
+    """Return the outputs of a function at ``inputs``, using known sines and cosines; x is the input ``which``."""
     work: dict[int, ca.SX] = {}
     lines: dict[int, _Line | None] = {}
     outputs = [ca.SX.zeros(function.sparsity_out(k)) for k in range(function.n_out())]
@@ -128,7 +128,7 @@ def without_trigonometry(
 
 
 def _linear_form(code: int, lines: list[_Line | None]) -> _Line | None:
-    """Return the line of an operation on values with ``lines``, or None if it is not linear in one input."""
+    """Return the linear form of an operation on ``lines``, or None if it is not linear in one input."""
     first, *others = lines
     if first is None or None in others:
         return None
@@ -201,7 +201,7 @@ class Assembled(Part):
         if len(self.driven_names) < self.carriage.nv:
             message = f"there are {len(self.driven_names)} driven coordinates for a platform with {self.carriage.nv}"
             raise ModelError(message, where=where, allowed=f"{self.carriage.nv} or more")
-        self._refuse_singular(self.home, self.leg_home, at_home=True)  # and legs that do not fit
+        self._refuse_singular(self.home, self.leg_home, at_home=True)  # also raises an error for legs that do not fit
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}: {len(self.legs)} legs, {self.carriage.nv} dof>"
@@ -224,7 +224,7 @@ class Assembled(Part):
 
     @cached_property
     def carriage(self) -> Robot:
-        """The platform alone on the joints of its motion: a robot whose coordinates are the pose and twist."""
+        """The platform alone, on the joints of its motion: a robot whose coordinates are pose and twist."""
         return carriage(self.platform, self.motion, self.gravity)
 
     @cached_property
@@ -291,18 +291,18 @@ class Assembled(Part):
         return [self.position_names.index(name) for name in self.driven_names]
 
     def _strut(self, tree: Tree, limb: Limb, q: Array) -> Strut | None:
-        """Return the closed form of a leg, or None if it does not have one that gives the home positions."""
+        """Return the closed form of a leg, or None if there is none that reproduces the home positions."""
         strut, x = strut_of(limb), ca.SX.sym("x", tree.nq)
         if strut is None:
             return None
         solved = ca.Function("home", [x], [strut.solve(Platform(tree, x), strut.signs(q)).q])
         off = np.asarray(solved(self.home).full()).ravel() - q
-        off[:2] = np.sin(off[:2] / 2)  # whole turns do not matter
+        off[:2] = np.sin(off[:2] / 2)  # ignores whole turns
         return strut if np.abs(off).max() < 1e-9 else None
 
     @property
     def has_closed_form(self) -> bool:
-        """Whether the positions of all legs follow from the pose in closed form, because all are UPS legs."""
+        """Whether all leg positions follow from the pose in closed form, which is true if all legs are UPS legs."""
         return all(strut is not None for strut in self._parts.struts)
 
     def _sizes(self, key: FunctionKey) -> dict[str, int]:
@@ -346,7 +346,7 @@ class Assembled(Part):
         return ca.Function(key.name, list(symbols.values()), ca.cse(results), list(symbols), titles)
 
     def _closed_positions(self, pose: ca.SX) -> tuple[ca.SX, list[Known]]:
-        """Return all legs' positions from the pose, and the sines and cosines that are known then."""
+        """Return all leg positions from the pose, and the sines and cosines that the closed forms provide."""
         platform, parts, known = Platform(self._parts.platform, pose), [], []
         for limb, strut in zip(self._parts.limbs, self._parts.struts, strict=True):
             assert strut is not None
@@ -394,14 +394,14 @@ class Assembled(Part):
 
     @cached_property
     def _exact(self) -> Self:
-        """The same robot in double precision: assembly tolerances are below the precision of float32."""
+        """The robot in double precision, because assembly tolerances are below the precision of float32."""
         return self if self.target.dtype == "float64" else self.to(dtype="float64")
 
     def function(self, name: str, positions: bool = False, external: bool = False) -> ca.Function:
         """Return the CasADi function of a method, for one state.
 
-        ``positions`` makes the leg positions q an input, even if they follow from the pose in closed form. ``external``
-        makes the wrench on the platform an input.
+        If ``positions`` is True, the leg positions q are an input even if they follow from the pose in closed form. If
+        ``external`` is True, the wrench on the platform is an input.
 
         Example:
             >>> torsor.library.gough_stewart().function("mass_matrix")
@@ -453,7 +453,7 @@ class Assembled(Part):
         """Raise ModelError if poses are not finite or have a zero quaternion."""
         sound = np.isfinite(x).all(axis=-1)
         for at in self.carriage.coordinates:
-            if at.q.stop - at.q.start > at.v.stop - at.v.start:  # a quaternion is last
+            if at.q.stop - at.q.start > at.v.stop - at.v.start:  # the last four positions are a quaternion
                 sound &= (x[..., at.q.stop - 4 : at.q.stop] ** 2).sum(axis=-1) > 0
         if not sound.all():
             worst = x[~sound][0].tolist()
@@ -461,7 +461,7 @@ class Assembled(Part):
             raise ModelError(f"is {worst}", argument=what, value=worst, where=self.name, allowed=allowed)
 
     def _refuse_singular(self, x: Array, q: Array, at_home: bool = False) -> None:
-        """Raise ModelError for a singular pose (nq of the platform,), with the uncontrolled motion."""
+        """Raise ModelError with the uncontrolled motion if a pose (nq of the platform,) is singular."""
         functions = (self._function(FunctionKey(name)) for name in ("leg_matrices", "inverse_jacobian"))
         values = [np.asarray(function(x, q).full()) for function in functions]
         result, motion = legs(self._parts, values[0].ravel())

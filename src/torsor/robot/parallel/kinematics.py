@@ -1,4 +1,4 @@
-"""Kinematics of parallel robots: the legs from the pose of the platform, and the pose from the drives."""
+"""Kinematics of parallel robots: leg positions from the platform's pose, and the pose from the drive positions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,32 +18,33 @@ from torsor.robot.parallel.legs import Look
 from torsor.robot.parallel.limbs import Limb
 from torsor.robot.robot import Robot
 
-# Positions of one leg without a closed form, from the pose of the platform: damped Newton in the right assembly mode.
+# Positions of one leg without a closed form, from the platform's pose: damped Newton steps in the right assembly mode.
 #
-# A leg with an elbow can reach a pose in two ways, its assembly modes, which meet where the leg is singular. A solution
-# counts only if a path without a singular configuration leads there from home. There are two searches for a path:
+# A leg with an elbow can reach a pose in two assembly modes, which meet where the leg is singular. A solution is
+# accepted only if a path without singular configurations leads to it from home. There are two searches for such a path:
 #
-# - Along a line: Newton's method goes to the pose at once, from home or from other positions in the same mode, and the
-#   straight line in the leg's coordinates is sampled. It is fast, does not depend on the path of the platform, and
-#   needs a leg whose distance from singular depends on its own positions alone (``depends_on_pose`` is False).
-# - By continuation, for every leg: the platform moves from home to the pose in strides, and the leg follows. It is ten
-#   times slower, and tries a few other paths where that of the platform is blocked.
+# - Along a line: Newton's method moves the leg to the pose directly, from home or from other positions in the same
+#   mode, and the straight line in the leg's coordinates is sampled. This search is fast and independent of the
+#   platform's path. It requires that ``depends_on_pose`` is False for the leg.
+# - By continuation, for every leg: the platform moves from home to the pose in steps, and the leg follows. This search
+#   is ten times slower. It tries a few detours if the platform's path is blocked.
 #
-# On a grid of poses of the library's Delta robot, the first alone misses 17 % of what both reach, the second 14 %.
+# On a grid of poses of the library's Delta robot, the first search alone misses 17 % of the poses that both together
+# reach, and the second alone misses 14 %.
 
-# rad or robot sizes: distance to a singular configuration at which a leg counts as having reached it.
+# rad or robot sizes: distance from a singular configuration within which a leg is accepted as having reached it.
 SINGULAR_DISTANCE = 0.1
 SAMPLES = 129  # samples of a line between two positions of a leg
-TRIES, STARTS = 256, 3  # random positions of a leg, and how many of them are starts of Newton's method
+TRIES, STARTS = 256, 3  # number of random leg positions, and of those at which Newton's method starts
 
 
 @dataclass(frozen=True, eq=False)
 class LegSearch:
     """Search for leg positions (batch, nq of the leg) at poses (batch, nq of the platform), with success flags.
 
-    ``carriage`` is the platform alone, in double precision. ``home`` and ``leg_home`` are the home positions of both.
-    ``closer`` closes the leg, with states (pose, positions of the leg). ``side`` is the signed distance from a
-    singularity as a function of the leg's positions, or None if it also depends on the pose.
+    ``carriage`` is the platform alone, in double precision. ``home`` and ``leg_home`` are the home positions of the
+    platform and the leg. ``closer`` closes the leg, with states (pose, leg positions). ``side`` is the signed distance
+    from a singularity as a function of the leg positions, or None if it also depends on the pose.
     """
 
     limb: Limb
@@ -54,7 +55,7 @@ class LegSearch:
     side: Callable[[Array], Array] | None
 
     def from_guess(self, poses: Array, guess: Array) -> tuple[Array, Flags]:
-        """Return positions closed from a guess (batch, nq), and flags for those in the assembly mode of the guess."""
+        """Return closed positions near a guess (batch, nq), and flags for those in the guess's assembly mode."""
         begin = np.concatenate([poses, guess], axis=-1)
         before = self.closer.side(begin)
         result, error, side = self.closer.close(begin, self._still(begin))
@@ -62,7 +63,7 @@ class LegSearch:
         return result[:, poses.shape[-1] :], (error <= CLOSURE_TOLERANCE) & same
 
     def from_home(self, poses: Array) -> tuple[Array, Flags]:
-        """Return positions in the assembly mode of home, and success flags."""
+        """Return positions in the home assembly mode, and success flags."""
         side = self.side
         if side is None:
             return self._by_continuation(poses)
@@ -80,7 +81,7 @@ class LegSearch:
         return result[:, n:], reached
 
     def _starts(self, side: Callable[[Array], Array], poses: Array, late: NDArray[np.int_]) -> Array:
-        """Return the random starts (STARTS, batch, nq) with the smallest closure errors in the mode of home."""
+        """Return the random starts (STARTS, batch, nq) with the smallest closure errors in the home assembly mode."""
         scale = characteristic_scales(self.limb.tree, self.limb.length)[0]
         size = (16 * TRIES, len(self.leg_home))
         tries = self.leg_home + scale * np.random.default_rng(0).uniform(-np.pi, np.pi, size=size)
@@ -96,20 +97,20 @@ class LegSearch:
         return result
 
     def _on_line(self, side: Callable[[Array], Array], poses: Array, begin: Array) -> tuple[Array, Flags, Flags]:
-        """Return closed positions near ``begin``, which of them are closed, and which have a free line to home."""
+        """Return positions near ``begin``, and masks of those that are closed and of those with a free line to home."""
         closer, home, n = self.closer, self.leg_home, len(self.home)
         states = np.concatenate([poses, np.broadcast_to(begin, (len(poses), len(home)))], axis=-1)
         still = self._still(states)
         result, error, end = closer.close(states, still)
         turns = np.where(self.limb.angles, 2 * np.pi * np.round((result[:, n:] - home) / (2 * np.pi)), 0.0)
-        if turns.any():  # a whole turn may be another configuration: a geared joint
+        if turns.any():  # after a whole turn, a geared joint may be in another configuration
             result[:, n:] -= turns
             result, error, end = closer.close(result, still)
         displacement = result[:, n:] - home
-        s = 1 - np.linspace(1.0, 0.0, SAMPLES) ** 3  # dense at the end, which may be near to singular
+        s = 1 - np.linspace(1.0, 0.0, SAMPLES) ** 3  # dense at the end, which may be nearly singular
         sides = side(home + s[:, None, None] * displacement)
         apart = np.linalg.norm(displacement / closer.q_units[n:], axis=-1) * np.diff(s, append=1.0)[:, None]
-        # Between two samples the side changes by no more than the leg moves. The end itself may be singular.
+        # Between two samples, the side changes by no more than the leg moves. The end itself may be singular.
         same = (sides * sides[0] > 0) & (np.abs(sides) > apart)
         closed = error <= CLOSURE_TOLERANCE
         stretched = (np.abs(end) <= MIN_SINGULAR_DISTANCE) & same[: 3 * SAMPLES // 4].all(axis=0)
@@ -125,7 +126,7 @@ class LegSearch:
             there, midway = self._walk(begin[left], self.carriage.integrate(self.home, first))
             last, arrived = self._walk(there[midway], poses[left[midway]])
             result[left[midway][arrived]], reached[left[midway][arrived]] = last[arrived], True
-        # Strides do not reach a leg that is stretched out exactly at the pose, where both assembly modes meet.
+        # The steps cannot reach a pose at which the leg is fully stretched, because both assembly modes meet there.
         left = np.flatnonzero(~reached)
         states = np.concatenate([poses[left], result[left, n:]], axis=-1)
         there, error, side = self.closer.close(states, self._still(states))
@@ -135,7 +136,7 @@ class LegSearch:
         return result[:, n:], reached
 
     def _walk(self, begin: Array, poses: Array) -> tuple[Array, Flags]:
-        """Return the states after the platform has moved straight from ``begin`` to the poses, and which arrived."""
+        """Return the states after a straight motion of the platform from ``begin`` to the poses, and success flags."""
         if not len(begin):
             return begin, np.zeros(0, dtype=bool)
         displacement = self._still(begin)
@@ -144,7 +145,7 @@ class LegSearch:
 
     @cached_property
     def _detours(self) -> list[Flags]:
-        """Platform velocities (nv) to apply first if the straight path is blocked."""
+        """Masks (nv) of the platform velocities to apply first if the straight path is blocked."""
         turns = np.array([turn for joint in self.carriage.joints for turn in joint.kind.turns])
         mixed = [turns, ~turns] if turns.any() and not turns.all() else []
         single = list(np.eye(len(turns), dtype=bool)[~turns]) if np.count_nonzero(~turns) > 1 else []
@@ -158,17 +159,17 @@ class LegSearch:
         return np.zeros((len(states), len(self.closer.v_units)))
 
 
-AGREEMENT_TOLERANCE = 1e-9  # rad or robot sizes: tolerance for the agreement of redundant drives
+AGREEMENT_TOLERANCE = 1e-9  # rad or robot sizes: largest disagreement of redundant drives
 
 
 class Kinematics:
-    """Inverse and forward kinematics of one robot; its searches are prepared once."""
+    """Inverse and forward kinematics of one robot, whose searches are prepared once."""
 
     def __init__(self, robot: Assembled):
         self.robot, self.parts = robot, robot._parts
 
     def inverse(self, x: Array, guess: Array | None) -> Array:
-        """Return positions (..., nq) of the legs at poses x; raise an error naming a leg that does not reach them."""
+        """Return leg positions (..., nq) at poses x; raise an error that names a leg that does not reach them."""
         self.robot._check_finite(x)
         q, reached = self.leg_positions(x, guess)
         if not reached.all():
@@ -176,7 +177,7 @@ class Kinematics:
         return q
 
     def leg_positions(self, x: Array, guess: Array | None) -> tuple[Array, Flags]:
-        """Return positions (..., nq) of the legs at poses x, and a mask (..., legs) of the legs that reach them."""
+        """Return leg positions (..., nq) at poses x, and a mask (..., legs) of the legs that reach them."""
         robot, start = self.robot, self.robot.leg_home if guess is None else guess
         batch = common_shape(robot.name, pose=x.shape[:-1], guess=start.shape[:-1])
         poses = np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1])
@@ -187,7 +188,7 @@ class Kinematics:
             if k not in self._searches:
                 reached[:, k] = np.isfinite(q[:, limb.q]).all(axis=-1)
                 continue
-            search, at = self._searches[k], np.flatnonzero(reached.all(axis=-1))  # a pose needs all earlier legs
+            search, at = self._searches[k], np.flatnonzero(reached.all(axis=-1))  # all earlier legs must reach the pose
             if guess is None:
                 q[at, limb.q], reached[at, k] = search.from_home(poses[at])
             else:
@@ -196,7 +197,7 @@ class Kinematics:
 
     @cached_property
     def _searches(self) -> dict[int, LegSearch]:
-        """The searches for the legs without a closed form, by the index of the leg."""
+        """The searches for legs without a closed form, by leg index."""
         robot, result, leg_home = self.robot, dict[int, LegSearch](), self.robot.leg_home
         for k, (limb, strut) in enumerate(zip(self.parts.limbs, self.parts.struts, strict=True)):
             if strut is None:
@@ -240,7 +241,7 @@ class Kinematics:
         way[:, -count:] = flat - begin[:, -count:]
         state, well = self._assembler.walk(begin, self._assembler.side(begin), way)
         first, last = (robot._exact._kernel("sides")(item[:, :n], item[:, n:-count]) for item in (begin, state))
-        well &= (first * last > 0).all(axis=-1)  # individually: two sign changes cancel in a product
+        well &= (first * last > 0).all(axis=-1)  # each side is compared, because two sign changes cancel in a product
         if not well.all():
             message = f"no pose with the driven coordinates {shortened(flat[int(np.argmin(well))].round(6))} was found"
             start = "home" if guess is None else "the guess"
@@ -255,12 +256,12 @@ class Kinematics:
 
     @cached_property
     def _assembler(self) -> Closer:
-        """The ``Closer`` of legs and platform for given drives, with states (pose, positions of the legs, drives)."""
+        """The ``Closer`` of legs and platform for given drives, with states (pose, leg positions, drive positions)."""
         units = (np.concatenate([unit, drive_units(self.parts)]) for unit in self._units(*self.parts.limbs))
         return Closer(self.robot._exact._kernel("assembly_trial"), *units)
 
     def _units(self, *limbs: Limb) -> list[Array]:
-        """Return the characteristic scales of the positions, and of the velocities, of the platform and of legs."""
+        """Return the characteristic scales of the positions and velocities of the platform and legs."""
         trees = self.parts.platform, *(limb.tree for limb in limbs)
         scales = (characteristic_scales(tree, self.parts.length) for tree in trees)
         return [np.concatenate(item) for item in zip(*scales, strict=True)]

@@ -1,4 +1,4 @@
-"""The parts of a parallel robot: a leg, and the platform on the joints of its motion."""
+"""Parts of a parallel robot: its legs, and the platform on the joints of its motion."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -30,11 +30,11 @@ from torsor.spatial import make_pose, to_quaternion
 class Leg(Part):
     """A leg of a parallel robot: an open chain from the base, and the joint that connects its end to the platform.
 
-    The base of ``robot`` is at the pose ``base`` (4 x 4, or the point (3,)) relative to the parallel robot's base. Its
-    link or frame ``tip`` is connected to the pose ``at`` (4 x 4, or the point (3,)) on the platform by a joint of the
-    given ``kind``: weld, revolute, prismatic, cylindrical, universal, spherical, planar, or rod with its ``length``.
-    The joint axes are the z axes of the tip and of ``at`` (see ``Loop``). ``driven`` names the coordinates with a
-    drive. ``home`` (nq,) is the initial guess for the leg's positions with the platform at home; the default is zero.
+    The base of ``robot`` is at the pose ``base`` (4 x 4, or a point (3,)) relative to the parallel robot's base. A
+    joint of the given ``kind`` connects its link or frame ``tip`` to the pose ``at`` (4 x 4, or a point (3,)) on the
+    platform: weld, revolute, prismatic, cylindrical, universal, spherical, planar, or rod with its ``length`` (m). The
+    joint axes are the z axes of ``tip`` and ``at`` (see ``Loop``). ``driven`` names the coordinates with a drive.
+    ``home`` (nq,) is the initial guess for the leg positions with the platform at home; the default is zero.
 
     Example:
         >>> arm = torsor.library.planar_chain(2).with_frame("tip", "link2", make_pose(p=[1, 0, 0]))
@@ -119,7 +119,7 @@ def carriage(platform: Link | Robot, motion: str, gravity: Array) -> Robot:
 
 
 def coordinates_of(T: Array, robot: Robot, motion: str) -> Array:
-    """Return the platform coordinates (..., nq) at poses (..., 4, 4); raise ModelError for an impossible pose."""
+    """Return the platform coordinates (..., nq) for poses (..., 4, 4); raise ModelError for an impossible pose."""
     R, p = T[..., :3, :3], T[..., :3, 3]
     if motion == "free":
         result = np.concatenate([p, to_quaternion(R)], axis=-1)
@@ -137,16 +137,15 @@ def coordinates_of(T: Array, robot: Robot, motion: str) -> Array:
     return np.asarray(result)
 
 
-# From legs to limbs, determined numerically at home: the independent closure equations of a leg, and its free spins.
-#
-# Tolerances of closure and rank are relative to the size of the robot (``length_of``).
+# Conversion of legs to limbs: the independent closure equations of a leg and its free spins, determined numerically at
+# home. Tolerances of closure and rank are relative to the size of the robot (``length_of``).
 
 TRIALS = 6
 HOME = "set a home (of the leg or the robot) that is far from singular"
 
 
 def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
-    """Return the size (m), a power of two: the longest distance from a leg's base to its joint, or within a leg."""
+    """Return the size (m): the longest distance from a leg's base to its joint, or within a leg, as a power of two."""
     x, last = ca.SX.sym("x", platform.nq), len(platform.bodies) - 1
     there = Platform(platform, x)
     ends = ca.horzcat(*(there.p + there.place(Place(last, leg.at))[0] for leg in legs))
@@ -161,7 +160,7 @@ def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
 def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length: float) -> tuple[Limb, Array, Tree]:
     """Return the leg as a ``Limb``, its positions (nq,) with the platform at home, and its tree with all inertias.
 
-    ``before`` are the numbers of positions and velocities of the preceding legs, ``length`` (m) the robot's size.
+    ``before`` are the numbers of positions and velocities of the preceding legs. ``length`` (m) is the robot's size.
     """
     where, prefix = f"leg {leg.name!r}", f"{leg.name}/"
     ground = build("ground", [Link("base")], [], gravity=carriage.gravity).with_frame("stand", "base", leg.base)
@@ -200,7 +199,7 @@ class Look:
         w, v = traced.platform.velocity_at(traced.r)
         by_platform = ca.jacobian(traced.C @ traced.down(w) + traced.P @ traced.down(v), u)
         held = TracedLimb(limb, q, traced.platform).A
-        # Divided by the scales of the equations, multiplied by those of the steps of leg and platform.
+        # Jacobians are divided by the scales of the equations and multiplied by those of leg and platform steps.
         rows = ca.diag(1 / ca.SX(limb.loop.units(limb.length)))
         leg_scales, others = (characteristic_scales(tree, limb.length)[1] for tree in (limb.tree, platform))
         result = [
@@ -214,7 +213,7 @@ class Look:
         dv = ca.SX.sym("dv", limb.tree.nv)
         self._moved = ca.Function("moved", [q, dv], [integrate(limb.tree, q, dv)])
         self._home = home
-        # The Jacobians of the error by the leg, by leg and platform, and by the leg as if it were closed at q.
+        # Jacobians with respect to the leg, to leg and platform, and to the leg as if it were closed at q.
         self.own, self.whole, self.closed = (partial(self._at, k) for k in (1, 2, 3))
         self.space = Space(lambda q: self._at(0, q).ravel(), self.own, self.moved, leg_scales)
 
@@ -227,10 +226,10 @@ class Look:
 
 
 def _idle(limb: Limb, look: Look, q: Array, count: int, names: tuple[str, ...], where: str) -> Array:
-    """Return rows (k x nv) of rates that remain zero: spins of a leg that do not move the platform.
+    """Return the combinations of rates (k x nv) that remain zero: spins of a leg that do not move the platform.
 
     A spin is a rotation about a line that is fixed in the leg. If the leg is symmetric about that line, nothing
-    accelerates the spin, so a leg that does not spin never starts to.
+    accelerates the spin, so a leg at rest does not start to spin.
     """
     if not count:
         return np.zeros((0, limb.tree.nv))
@@ -260,7 +259,7 @@ def _null(A: Array, count: int) -> Array:
 
 
 def _spin_force(tree: Tree, rows: Array, look: Look, q: Array, rng: np.random.Generator) -> float:
-    """Return the force along the spins, as a fraction of the leg's forces, at random motions without spin."""
+    """Return the force along the spins, as a fraction of the leg's forces, for random motions without spin."""
     symbols = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("a", tree.nv)
     forces = ca.Function("forces", list(symbols), [inverse_dynamics(tree, *symbols)])
     worst, still = 0.0, np.eye(tree.nv) - rows.T @ rows

@@ -1,13 +1,13 @@
 """One symbolic leg at one state: its closure equations, their rates, and its wrench on the platform.
 
 In the tip's axes, the joint on the platform has the pose (R, p). The kind of joint determines the closure equations
-phi(R, p) = 0 (``mechanism.Loop``). With the platform's motion in base axes and D = (tip)R(base),
+phi(R, p) = 0 (``mechanism.Loop``). With the platform's motion in base axes, and D the rotation from base to tip axes,
 
     Omega = D w_b - w_a                 p' = D v_b - v_a - w_a x p              R' = [Omega] R
     phi'  = C Omega + P p'              A_q q' + A_x u = 0
 
-A leg therefore needs only one small matrix A_q, which in the tip's axes is often triangular; for a UPS leg it is
-diagonal. See Khalil 2010, eqs. 63-65; here, they are generalised to every kind of joint.
+A leg therefore needs only one small matrix A_q. In the tip's axes it is often triangular, and for a UPS leg it is
+diagonal. This generalises Khalil 2010, eqs. 63-65, to every kind of joint.
 """
 
 import math
@@ -32,7 +32,7 @@ from torsor.spatial.vectors import choose
 
 Given = ca.SX | None  # symbols, or None for zero
 
-# The symbolic platform at one state: its motion in base axes, and generalised forces of wrenches on it.
+# The symbolic platform at one state: its motion in base axes, and the generalised forces of wrenches on it.
 
 
 class Platform:
@@ -47,14 +47,14 @@ class Platform:
         self.is_free = len(tree.bodies) == 1 and tree.nv == 6
         self._twist = twists(tree, self._moved, self.u)[-1]
         motion = motions(tree, self._moved, self.u, self.u_rate)[-1]
-        # Rotated to base axes once, for all legs.
+        # Vectors are rotated to base axes once, for all legs.
         self._w, self._v = self.R @ self._twist[:3], self.R @ self._twist[3:]
         self._wd, self._a = self.R @ motion.wd, self.R @ motion.a
         W = skew(self._w)
         self._U = skew(self._wd) + symmetric(W @ W)
 
     def place(self, at: Place) -> tuple[ca.SX, ca.SX]:
-        """Return the position of a place from the platform's origin, and its axes (3 x 3), both in base axes."""
+        """Return a place's position relative to the platform's origin, and its axes (3 x 3), both in base axes."""
         R, p = place_in_body(self.tree, at)
         return self.R @ p, self.R @ R
 
@@ -75,7 +75,7 @@ class Platform:
         return jacobian(self.tree, self.x, Place(k, inverse_pose(self.tree.bodies[k].link))).T @ local
 
     def lifted(self, force: ca.SX) -> ca.SX:
-        """Return forces on the coordinates of a free platform as a wrench (6 x 1) at its origin in base axes."""
+        """Return the generalised forces of a free platform as a wrench (6 x 1) at its origin in base axes."""
         return ca.vertcat(self.R @ force[:3], self.R @ force[3:])
 
     def forces(self, external: Given = None) -> ca.SX:
@@ -94,17 +94,17 @@ class Platform:
         return mass_matrix(self.tree, self.x)
 
     def unit_rates(self) -> ca.SX:
-        """Return the twists (6 x nv), at the platform's origin in base axes, for unit rates of its coordinates."""
+        """Return the platform's twists (6 x nv) at its origin in base axes, for unit rates of its coordinates."""
         return self.project(sx(np.eye(6))).T
 
 
 class Limb(NamedTuple):
-    """A leg in the form that the algorithms use.
+    """A leg as the algorithms use it.
 
-    ``tip`` is a place on its tree, and ``at`` one on the platform's tree. ``rows`` are the independent equations of
-    ``loop``. If the leg could spin, ``idle`` (k x nv) holds the combinations of rates that remain zero. ``driven`` are
-    indices of its own velocities, ``q`` and ``v`` the slices of its coordinates among those of all legs. ``length`` (m)
-    is the size of the robot, which scales translations.
+    ``tip`` is a place on its tree, and ``at`` is one on the platform's tree. ``rows`` are the independent equations of
+    ``loop``. If the leg could spin, ``idle`` (k x nv) are the combinations of rates that remain zero. ``driven`` are
+    indices of its own velocities; ``q`` and ``v`` are the slices of its coordinates among those of all legs. ``length``
+    (m) is the size of the robot, which scales translations.
     """
 
     name: str
@@ -135,7 +135,7 @@ class Limb(NamedTuple):
         return result
 
 
-# Entries of R that are known while the joint is closed: tracing folds their products.
+# Entries of R that are known while the joint is closed: their products are simplified during tracing.
 _SAME_AXES = ("weld", "prismatic")
 _SAME_LINE = ("revolute", "cylindrical", "planar")
 _ANY_AXES = ("spherical", "rod")  # their equations do not depend on the axes of the two frames
@@ -143,7 +143,7 @@ _ANY_AXES = ("spherical", "rod")  # their equations do not depend on the axes of
 
 @cache
 def _rates(kind: str, length: float, closed: bool = True) -> tuple[ca.Function, ca.Function]:
-    """Return (R, p) -> phi and its Jacobian, and its second derivative; ``closed`` joints take fewer operations."""
+    """Return (R, p) -> phi and Jacobian, and its second derivative; ``closed`` joints need fewer operations."""
     R, p, rate = ca.SX.sym("R", 3, 3), ca.SX.sym("p", 3), ca.SX.sym("rate", 12)
     x = ca.vertcat(ca.vec(R), p)
     loop = Loop("joint", "a", "b", kind, length)
@@ -154,7 +154,7 @@ def _rates(kind: str, length: float, closed: bool = True) -> tuple[ca.Function, 
 
 
 class TracedLimb:
-    """A leg at its positions q, and the platform; ``closed`` means that the loop is closed, which saves operations."""
+    """A leg at positions q, and the platform; ``closed`` assumes that the loop is closed, which saves operations."""
 
     def __init__(self, limb: Limb, q: ca.SX, platform: Platform, closed: bool = True):
         self.limb, self.q, self.platform = limb, q, platform
@@ -165,7 +165,7 @@ class TracedLimb:
         self.path = bodies_above(limb.tree, limb.tip.link)
         J, x = self._jacobian()
         self.J = J
-        self.r, R_at = platform.place(limb.at)  # from the platform's origin, in base axes
+        self.r, R_at = platform.place(limb.at)  # relative to the platform's origin, in base axes
         rows, _ = _rates(limb.loop.kind, limb.loop.length, closed)
         self.R, self.p = self.down(R_at), self.down(platform.p + self.r) - x
         self.error = rows(self.R, self.p)[0]
@@ -195,7 +195,7 @@ class TracedLimb:
         return closed
 
     def _jacobian(self) -> tuple[ca.SX, ca.SX]:
-        """Return the tip's Jacobian (6 x nv) and position (3 x 1) in the base, in its own axes (many zeros)."""
+        """Return the tip's Jacobian (6 x nv) and position (3 x 1) in its own axes, in which it has many zeros."""
         tree, R = self.limb.tree, self.R_tip
         x = R.T @ self.p_tip
         columns = [ca.SX(6, 1)] * tree.nv
@@ -235,7 +235,7 @@ class TracedLimb:
         return self.error / ca.SX(self.limb.loop.units(self.limb.length))
 
     def margin(self, signed: bool = False) -> list[ca.SX]:
-        """Return numbers, one of which is zero if the leg is singular."""
+        """Return numbers of which at least one is zero if the leg is singular."""
         rows, columns = self.limb.units
         return margin(self.A, rows, list(columns), signed)
 
@@ -279,20 +279,20 @@ class TracedLimb:
         return ca.vertcat(self.up(self.C.T @ multipliers) + skew(self.r) @ f, f)
 
 
-# Inverse kinematics of UPS legs in closed form: two axes that intersect, and a slide from there to the platform.
+# Inverse kinematics of UPS legs in closed form: two intersecting axes, and a slide from there to the platform.
 #
-# With w from the centre of the universal joint to the joint on the platform, in the first joint's axes at rest,
+# Let w be the vector from the centre of the universal joint to the joint on the platform, in the first joint's axes:
 #
-#     |w| = length      q_1: w turned into the plane of the second joint      q_2: the angle of w from the first axis
+#     |w| = length      q_1 rotates w into the plane of the second joint      q_2: the angle of w from the first axis
 #
 # There are four solutions: two with q_1 half a turn apart, and for each a second one with the leg reversed and a
 # negative length. Two signs select one of them.
 
-AXIS_TOLERANCE = 1e-12  # tolerance of the distance between axes that intersect (m), and of right angles
+AXIS_TOLERANCE = 1e-12  # tolerance for the distance between intersecting axes (m) and for right angles
 
 
 class Angles(NamedTuple):
-    """Positions (3 x 1) of a strut, and the cosines and sines of the angles of its first two joints."""
+    """Positions (3 x 1) of a strut, and the cosines and sines of its first two joint angles."""
 
     q: ca.SX
     cosines: tuple[ca.SX, ca.SX]
@@ -300,10 +300,10 @@ class Angles(NamedTuple):
 
 
 class Strut(NamedTuple):
-    """A UPS leg as numbers: pose (R, centre) of its universal joint in base axes, and the zeros of its two angles.
+    """Constants of a UPS leg, including the pose (R, centre) of its universal joint in base axes.
 
-    A joint turns (or slides) by ratio * q + offset, with (ratio, offset) in ``scale``. ``rest`` is the length of the
-    leg if the slide is zero.
+    Each joint turns or slides by ratio * q + offset, where (ratio, offset) is in ``scale``. ``first`` and ``second``
+    are the zeros of the two angles, and ``rest`` is the leg length at zero slide.
     """
 
     limb: Limb
@@ -315,7 +315,7 @@ class Strut(NamedTuple):
     scale: tuple[tuple[float, float], ...]
 
     def signs(self, q: Any) -> tuple[Any, Any]:
-        """Return the two signs of the assembly mode at the positions q (3,): those of sin(q_2) and of the length."""
+        """Return the two signs of the assembly mode at positions q (3,): those of sin(q_2) and of the length."""
         ratio, offset = self.scale[1]
         slide, rest = self.scale[2]
         side = choose(ca.sin(ratio * q[1] + offset - self.second) >= 0, 1.0, -1.0)
@@ -360,22 +360,22 @@ def strut_of(limb: Limb) -> Strut | None:
     if any(body.joint.follows for body in bodies) or any(abs(body.joint.ratio) != 1 for body in bodies[:2]):
         return None
     first, second, third = (np.asarray(body.T) for body in bodies)
-    # All in the frame of the first joint at rest.
+    # All quantities are in the frame of the first joint at zero angle.
     axis, at = second[:3, 2], second[:3, 3]
     if abs(axis[2]) > AXIS_TOLERANCE:
         return None
-    # The point of the second axis nearest to the first, which is the z axis.
+    # The point on the second axis that is nearest to the first axis, which is the z axis.
     level = at - (at[:2] @ axis[:2]) * axis
     if np.hypot(level[0], level[1]) > AXIS_TOLERANCE:
         return None
     centre = np.array([0.0, 0.0, level[2]])
-    seen = second[:3, :3].T @ (centre - at)  # the centre, in the second body's axes: on its z axis
+    seen = second[:3, :3].T @ (centre - at)  # the centre, on the z axis of the second body, in its axes
     _, p_tip = place_in_body(limb.tree, limb.tip)
     along = third[:3, 2]
-    tip = third[:3, 3] + third[:3, :3] @ np.asarray(ca.DM(p_tip)).ravel() - seen  # with the slide at zero
+    tip = third[:3, 3] + third[:3, :3] @ np.asarray(ca.DM(p_tip)).ravel() - seen  # at zero slide
     if abs(along[2]) > AXIS_TOLERANCE or np.linalg.norm(np.cross(tip, along)) > AXIS_TOLERANCE:
         return None
-    # The slide's direction turns in the plane normal to the second axis, from the first axis at the angle ``second``.
+    # The slide rotates in the plane normal to the second axis; at the angle ``second`` it is along the first axis.
     upright = second[2, 0], second[2, 1]
     flat = second[:3, :3] @ np.array([-upright[1], upright[0], 0.0])
     angle = math.atan2(upright[1], upright[0]) - math.atan2(along[1], along[0])

@@ -1,4 +1,4 @@
-"""Parallel robots: legs from the base to one platform. Each dynamics method is an algorithm of ``decomposition``."""
+"""Parallel robots. Each dynamics method evaluates an algorithm of ``decomposition``."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ from torsor.robot.robot import Robot
 
 
 class ParallelRobot(Assembled):
-    """Legs from the base to one moving platform, with dynamics computed leg by leg (Khalil 2010, section 5).
+    """A robot whose legs connect one moving platform to the base, with dynamics computed leg by leg.
 
     ``platform`` is a Link, and ``motion`` its motion relative to the base: "free" (6), "planar" (x, y, angle about z),
     "translation" (x, y, z), "spherical" or any other kind of joint. ``platform`` may also be a Robot: an open chain
     whose last link is the platform. ``legs`` are ``Leg`` objects. ``home`` is a pose far from singularities, at which
-    the closure equations are chosen. The legs keep their assembly modes. ``gravity`` (3,) is in base axes.
+    the closure equations are chosen. The legs keep their assembly modes. ``gravity`` (3,) is in m/s^2, in base axes.
+    See Khalil 2010, section 5.
 
     - **Pose** (..., 7) = (x, y, z, qx, qy, qz, qw), or matrices (..., 4, 4).
     - **Twist** (..., 6) = (omega, v of the platform's origin) in the platform's own axes.
-    - **Acceleration** (..., 6): the time derivatives of these six numbers. The origin's acceleration is the second part
-      plus omega x v.
+    - **Acceleration** (..., 6): the time derivatives of the twist's components. The origin's acceleration is the second
+      part plus omega x v.
     - Forces (..., N) belong to the driven coordinates.
     - ``external`` (..., 6) is the wrench (moment, force) that the environment exerts on the platform, at its origin in
       its axes.
@@ -59,7 +60,7 @@ class ParallelRobot(Assembled):
             inputs.insert(0, known)
         try:
             *result, state = self._kernel(name, fused, external is not None, checked=True)(x, *inputs)
-        except ModelError as error:  # it names the wrong input
+        except ModelError as error:  # the error names the wrong input
             raise error.inside(self.name) from None
         except (TypeError, ValueError) as error:
             raise ModelError(str(error), where=self.name) from None
@@ -70,7 +71,7 @@ class ParallelRobot(Assembled):
         return result
 
     def _refuse_state(self, rule: Rule, x: Array, q: Array | None, state: Array) -> None:
-        """Raise ModelError with the reason why an algorithm cannot be evaluated at one of the states."""
+        """Raise ModelError if an algorithm cannot be evaluated at one of the states, with the reason."""
         self._check_finite(x)
         known = self.inverse_kinematics(x) if q is None else q
         open_ = np.zeros(state.shape[:-1]) if q is None else state[..., -1]
@@ -94,8 +95,8 @@ class ParallelRobot(Assembled):
         """Return the positions (..., nq) of all legs for a pose of the platform (..., 7).
 
         UPS legs (universal, prismatic and spherical joints) have a closed form. Other legs are closed by damped Newton
-        iterations, in the assembly mode of home, or of a ``guess`` (..., nq). A ModelError names a leg for which no
-        positions are found. Joint limits are not checked: see ``workspace``.
+        iterations, in the assembly mode of home or of a ``guess`` (..., nq). If no positions are found for a leg, a
+        ModelError names the leg. Joint limits are not checked; see ``workspace``.
 
         Example:
             >>> robot = torsor.library.gough_stewart()
@@ -109,8 +110,8 @@ class ParallelRobot(Assembled):
         """Return the pose (..., 7) of the platform for positions of the driven coordinates (..., N).
 
         If there are several solutions, the one near ``guess``, a pose (..., 7), is returned; the default guess is home.
-        From there, the drives move to their goal in steps that do not pass through a singular configuration. Damped
-        Newton iterations close the loops after each step. Redundant drives must agree.
+        From there, the drives move to their goal in steps that do not pass through a singular configuration. After each
+        step, damped Newton iterations close the loops. The positions of redundant drives must agree.
 
         Example:
             >>> robot = torsor.library.gough_stewart()
@@ -132,8 +133,8 @@ class ParallelRobot(Assembled):
         """Return the drive forces (..., N) for a motion of the platform, in N and N m.
 
         They are Gamma = J_p^T (F_p + sum of J_vi^T J_i^-T Gamma_i) (Khalil 2010, eq. 66). If there are more drives than
-        degrees of freedom, the forces minimise the sum of Gamma_k^2 / share_k over the drives k; ``share`` (..., N)
-        holds positive weights, by default 1.
+        degrees of freedom, the forces minimise the sum of Gamma_k^2 / share_k over the drives k; ``share`` (..., N) are
+        positive weights, by default 1.
 
         Example:
             >>> robot = torsor.library.delta()
@@ -151,8 +152,8 @@ class ParallelRobot(Assembled):
     ) -> Array:
         """Return the inverse dynamics in the platform's own coordinates (..., 6): the wrench that causes the motion.
 
-        It is the bracketed term of Khalil 2010, eq. 66: (moment, force) at the platform's origin in its axes, or forces
-        along the coordinates of its motion. It equals M acceleration + bias force (gravity, velocities, ``external``).
+        It is the bracketed term of Khalil 2010, eq. 66: (moment, force) at the platform's origin in its axes, or the
+        generalised forces of its motion. It equals M acceleration + bias force (gravity, velocities, ``external``).
 
         Example:
             >>> robot = torsor.library.three_rrr()
@@ -257,9 +258,9 @@ class ParallelRobot(Assembled):
         return self._call("potential_energy", pose, q=q)[0]
 
     def workspace(self, poses: ArrayLike, length: float = 1.0) -> Workspace:
-        """Return which poses (..., 7), for example a grid, are reachable, within joint limits, or singular.
+        """Return which poses (..., 7), for example of a grid, are reachable, within joint limits, or singular.
 
-        ``length`` (m) is the characteristic length that makes rotations and translations comparable; the condition
+        ``length`` (m) is the characteristic length that makes rotations and translations comparable. The condition
         number of J_p^-1 depends on it. See ``Workspace`` for the result.
 
         Example:
@@ -271,7 +272,7 @@ class ParallelRobot(Assembled):
         return explore(self._kinematics, self._coordinates(poses), length)
 
     def grid(self, **ranges: ArrayLike) -> Array:
-        """Return a grid of poses around home: one axis per range of values, then the pose axis.
+        """Return a grid of poses around home, with one axis per range, then the pose axis.
 
         Ranges are named after the platform's positions: x, y, z, angle. A free platform also has turn_x, turn_y and
         turn_z (rad): rotations from home about the base axes, applied in the given order.
@@ -288,7 +289,7 @@ class ParallelRobot(Assembled):
 
     @property
     def closed(self) -> Closed:
-        """The closed loops of ``as_robot``: q holds pose and legs, and the active coordinates are the drives.
+        """The closed loops of ``as_robot``: q contains pose and leg positions, and the drives are active.
 
         Example:
             >>> torsor.library.three_rrr().closed.mobility().dof
@@ -313,8 +314,8 @@ class ParallelRobot(Assembled):
     def as_robot(self) -> Robot:
         """Return the mechanism as a tree with loops, in which the joints between the legs and the platform are cut.
 
-        The driven coordinates are its active ones. Its ``closed`` dynamics returns the same forces by the general
-        method for loops, with one large matrix instead of a small one per leg.
+        The driven coordinates are its active ones. Its ``closed`` methods return the same forces by the general
+        algorithm for loops, with one large matrix instead of a small one per leg.
 
         Example:
             >>> torsor.library.three_rrr().as_robot().closed.mobility().dof

@@ -11,8 +11,9 @@ from torsor.dynamics.loops.factors import Columns, reflected
 class _Order(NamedTuple):
     """The elimination order of a matrix.
 
-    ``first`` are entries (row, column) that are alone in their row, with the other rows of that column. ``later`` are
-    those alone in their column, solved last, with the columns known before. ``rows`` and ``columns`` form the core.
+    ``first`` are entries (row, column) that are the only ones in their row, with the other rows of the column.
+    ``later`` are the only ones in their column, which are solved last, with the columns solved before. ``rows`` and
+    ``columns`` form the dense core.
     """
 
     first: list[tuple[int, int, list[int]]]
@@ -45,7 +46,7 @@ def _order(A: ca.SX) -> _Order:
 
 
 def solve(A: ca.SX, B: ca.SX) -> ca.SX:
-    """Return A^-1 B: rows and columns with one entry are eliminated one by one, then the dense core is solved."""
+    """Return A^-1 B by eliminating rows and columns with one entry, then solving for the dense core."""
     A, B = ca.densify(ca.SX(A)), ca.densify(ca.SX(B))
     order, X = _order(A), dict[int, ca.SX]()
     right = ca.vertsplit(B) if A.size1() else []
@@ -74,10 +75,10 @@ def _core(A: ca.SX, B: ca.SX) -> list[ca.SX]:
 
 
 def margin(A: ca.SX, rows: Sequence[float], columns: Sequence[float], signed: bool = False) -> list[ca.SX]:
-    """Return numbers, one of which is zero if A is singular.
+    """Return numbers of which at least one is zero if A is singular.
 
-    ``rows`` and ``columns`` are the scales of the rows and columns of A. If ``signed``, the product of the numbers
-    always has the sign of the determinant, or always the opposite sign.
+    ``rows`` and ``columns`` are the scales of the rows and columns of A. If ``signed``, the product of the numbers has
+    the sign of the determinant, up to a constant factor of -1.
     """
     A = ca.densify(ca.SX(A))
     order = _order(A)
@@ -98,7 +99,7 @@ def margin(A: ca.SX, rows: Sequence[float], columns: Sequence[float], signed: bo
 
 
 def least(values: Sequence[ca.SX], signed: bool = False) -> ca.SX:
-    """Return (sum of 1 / x^2)^(-1/2), a smooth minimum magnitude; ``signed`` adds the sign of the product."""
+    """Return (sum of 1 / x^2)^(-1/2), a smooth minimum of magnitudes; ``signed`` adds the sign of the product."""
     size = 1 / ca.sqrt(sum((1 / item**2 for item in values), start=ca.SX(0)))
     if not signed:
         return size

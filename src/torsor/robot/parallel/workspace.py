@@ -1,4 +1,4 @@
-"""Workspace of parallel robots: reachable poses, and singular poses with their kind and free motion."""
+"""Workspace of parallel robots: reachable poses, and singular poses with their kinds and free motions."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -43,26 +43,27 @@ ARRAY_SHAPES = {  # workspace arrays: trailing axes and dtype
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Workspace(Result):
-    """Reach, joint limits and singularities of a parallel robot at poses (..., 7); all arrays have these leading axes.
+    """Reachability, joint limits and singularities at ``poses`` (..., 7); all arrays have the same leading axes.
 
-    - ``reachable``: all legs reach the pose, with positions ``q`` (..., nq), NaN elsewhere.
+    - ``reachable``: all legs reach the pose, at positions ``q`` (..., nq), which are NaN elsewhere.
     - ``within_limits``: the pose is reachable and no joint is beyond its limits.
     - ``condition``: the condition number of J_p^-1, with its rotation columns divided by ``length``; NaN if not
       reachable.
-    - ``determinant``: the determinant of J_p^-1, or, with redundant drives, the square root of the determinant of
+    - ``determinant``: the determinant of J_p^-1 or, if drives are redundant, the square root of the determinant of
       J_p^-T J_p^-1.
-    - ``serial`` (..., legs): singular legs (first kind: the platform loses a degree of freedom, and a leg can move by
-      itself along ``leg_motion`` (..., nv)).
+    - ``serial`` (..., legs): singular legs (first kind: the platform loses a degree of freedom, and the leg can move
+      alone along ``leg_motion`` (..., nv)).
     - ``parallel``: poses with singular J_p^-1 (second kind: the platform can move along ``platform_motion`` (..., 6)
       with locked drives).
-    - ``labels``: names of the pose coordinates. ``robot`` is the parallel robot.
+    - ``labels``: names of the pose coordinates.
+    - ``robot``: the parallel robot.
 
-    A pose is reachable if ``inverse_kinematics`` finds a path to it from home, in the assembly modes of home.
+    A pose is reachable if ``inverse_kinematics`` finds a path to it from home, in the home assembly modes.
     """
 
     kind = "workspace"
     undefined = ("q", "condition", "determinant")
-    robot_class: ClassVar[type[Assembled]] = Assembled  # set to ParallelRobot in its module
+    robot_class: ClassVar[type[Assembled]] = Assembled  # the module of ParallelRobot sets this to that class
     poses: Array
     reachable: Flags
     within_limits: Flags
@@ -82,10 +83,10 @@ class Workspace(Result):
         return f"<Workspace of {self.reachable.size} poses: {counts}>"
 
     def plot(self, path: str | Path | None = None, axes: tuple[int, int] | None = None) -> "Figure":
-        """Return a matplotlib figure of a grid with two axes: condition number, reach and singular poses.
+        """Return a matplotlib figure of the condition number and singular poses on a grid with two axes.
 
-        The extra ``plot`` is required. ``axes`` are the indices of the horizontal and vertical coordinates; the default
-        is the coordinates that vary most along the axes of the grid. If ``path`` is given, the figure is saved there.
+        The extra ``plot`` is required. ``axes`` are the indices of the horizontal and vertical coordinates; by default
+        they are the coordinates that vary most along the grid axes. If ``path`` is given, the figure is saved there.
         Unreachable poses are white.
 
         Example:
@@ -130,7 +131,7 @@ class Workspace(Result):
 
     @classmethod
     def load(cls, path: str | Path) -> "Workspace":
-        """Return the workspace in a .npz file, with its robot.
+        """Return the workspace, including its robot, from a .npz file.
 
         Example:
             >>> import tempfile
@@ -180,7 +181,7 @@ class Workspace(Result):
         return Summary(f"Workspace of {self.robot.name}", facts)
 
     def _varying(self) -> tuple[int, int]:
-        """Return the coordinates that vary most along the first and along the second axis; they differ."""
+        """Return two different coordinates: those that vary most along the first and the second grid axis."""
         spans = [np.abs(np.diff(self.poses, axis=axis)).sum(axis=axis).max(axis=0) for axis in (0, 1)]
         first = int(np.argmax(spans[0]))
         spans[1][first] = 0.0
@@ -201,11 +202,11 @@ class Workspace(Result):
 register_result("workspace", Workspace, "a workspace")
 
 
-# Parallel robots and workspaces on disk: JSON with the robots of legs and platform as TOML text.
+# Parallel robots and workspaces on disk: JSON in which the robots of legs and platform are TOML text.
 
 
 def parallel_text(robot: Assembled) -> str:
-    """Return a parallel robot as JSON, from which ``parallel_fields`` restores the same robot."""
+    """Return a parallel robot as JSON text, which ``parallel_fields`` reads."""
     parts = [
         {"robot": robot_text(leg.robot), "driven": list(leg.driven)}
         | {name: getattr(leg, name) for name in ("name", "tip", "kind", "length")}
@@ -222,7 +223,7 @@ def parallel_text(robot: Assembled) -> str:
 
 
 def parallel_fields(text: str) -> dict[str, Any]:
-    """Return the fields of a parallel robot; raise ValueError or KeyError if the text is invalid."""
+    """Return the fields of a parallel robot from JSON text; raise ValueError or KeyError if it is invalid."""
     data = json.loads(text)
     carriage, parts = robot_of(data["platform"]), []
     for item in data["legs"]:
@@ -252,10 +253,10 @@ def workspace_arrays(archive: Archive, robot: Assembled) -> dict[str, Any]:
 
 
 def grid(robot: Assembled, ranges: Mapping[str, ArrayLike]) -> Array:
-    """Return poses around home over ranges of coordinates, and of rotations of a free platform; one axis per range."""
+    """Return a grid of poses around home; see ``ParallelRobot.grid``."""
     names, places = robot.carriage.position_names, dict[str, int]()
     short = [_short(name) for name in names]
-    for k, name in enumerate(names):  # the full name where the last part is not unique
+    for k, name in enumerate(names):  # the full name if its last part is not unique
         places[short[k] if short.count(short[k]) == 1 else name] = k
     turns = {f"turn_{axis}": k for k, axis in enumerate("xyz")} if robot.motion == "free" else {}
     allowed = [name for name in places if not (turns and name.startswith("q"))] + list(turns)

@@ -1,4 +1,4 @@
-"""The charts of the panel: position, error, velocity and drive force of one coordinate over time in all motions."""
+"""Charts of the panel: position, error, velocity and drive force of one coordinate over time, for all motions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -24,7 +24,7 @@ ORDER = (*PLACES, "error", "velocity", "torque", "moment", "force")
 
 
 class Curve(NamedTuple):
-    """Values (T,) at times (T,) in s, with the lower and upper limit (infinite: none) and a colour."""
+    """Values (T,) at times (T,) in s, with lower and upper limits (infinite: none) and a colour."""
 
     times: Array
     values: Array
@@ -34,7 +34,7 @@ class Curve(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The largest value as a fraction of its limit; 0 without a limit."""
+        """The largest value as a fraction of its limit, or 0 without a limit."""
         largest = float(np.abs(self.values[np.isfinite(self.values)]).max(initial=0.0))
         return largest / self.limits[1] if 0 < self.limits[1] < np.inf else 0.0
 
@@ -44,11 +44,11 @@ Charts = dict[str, list[Curve]]
 
 
 def charts(films: Sequence[tuple[Film, Color, bool]]) -> dict[str, Charts]:
-    """Return the charts of each coordinate; a film has a colour, and is dashed if it is a reference.
+    """Return the charts of each coordinate. Each motion has a colour, and the curves of a reference are dashed.
 
-    The drive nearest to its limit comes first. Errors are the differences of further motions from the first one, which
-    is the reference if there is one, if all are of the same robot. Moments of people are divided by the mass, and are
-    missing where ground forces are not known.
+    The drive nearest to its limit comes first. If all motions are of the same robot, errors are the differences of the
+    other motions from the first one, which is the reference if there is one. Moments of people are divided by the mass,
+    and are omitted where ground forces are unknown.
     """
     found = dict[str, Charts]()
     against = "error: actual − reference" if any(dashed for _, _, dashed in films) else "error relative to the first"
@@ -93,7 +93,7 @@ def _kind(title: str) -> str:
 
 
 def _share(each: Charts) -> float:
-    """Return how near the drive of a coordinate comes to its limit; -1 without a drive."""
+    """Return the largest drive force of a coordinate as a fraction of its limit, or -1 without a drive."""
     forces = [curve.share for title, curves in each.items() for curve in curves if _kind(title) in KINDS.values()]
     return max(forces, default=-1.0)
 
@@ -106,9 +106,9 @@ def drawing(
     stances: Sequence[tuple[float, float]] = (),
     stride: str = "",
 ) -> str:
-    """Return charts below one another as SVG: dashed limits, a line at the time (s), grey gaps and green stances.
+    """Return stacked charts as SVG, with dashed limits, a line at the time (s), grey gaps and green stance phases.
 
-    With the side of a ``stride``, the numbers below are percentages of the gait cycle.
+    With the side of a ``stride``, the numbers on the time axis are percentages of the gait cycle.
     """
     count = len(each)
     height = count * HEIGHT + (2 if stride else 1) * AXIS
@@ -135,7 +135,7 @@ def drawing(
 
 
 def ticks(low: float, high: float, steps: int) -> dict[float, str]:
-    """Return round numbers between two given numbers, with their text: multiples of 1, 2 or 5 times a power of ten.
+    """Return round numbers between two numbers, and their texts: multiples of 1, 2 or 5 times a power of ten.
 
     Example:
         >>> ticks(-26.3, 0.0, 4)

@@ -1,4 +1,4 @@
-"""The viewer panel: playback, marks, trails, sliders, forces and energies."""
+"""The panel of the viewer: playback, marks, trails, sliders, forces and energies."""
 
 from collections.abc import Sequence
 from math import ceil, floor
@@ -36,7 +36,7 @@ def readout(shot: Shot) -> str:
 
 
 def drives_title(shot: Shot) -> str:
-    """Return the title of the drive forces: torques, forces, or both; those of a person are joint moments."""
+    """Return the title of the drive forces: torques, forces or both, or joint moments for a person."""
     if shot.ground is not None or shot.drives is None:
         return "Joint moments"
     kinds = sorted({f"{KINDS.get(unit, 'force')}s" for unit in shot.drives.units}, reverse=True)
@@ -95,7 +95,7 @@ def within(slider: Any) -> float:
 
 
 class Controls:
-    """The panel of a stage. User input is passed to the stage; ``update`` shows changes made by the program."""
+    """The panel of a stage. User input is passed to the stage, and ``update`` shows changes made by the program."""
 
     def __init__(self, server: Any, stage: Stage):
         self.gui, self.stage = server.gui, stage

@@ -1,7 +1,7 @@
-"""A robot in the browser: solids of the same kind share a node, and so do the meshes of a link in one colour.
+"""A robot in the browser. Solids of the same kind share a node, and so do the meshes of a link with the same colour.
 
-All nodes are batches. The browser moves batches one frame later than single objects, so objects of both kinds would
-drift apart during motion.
+All nodes are batches. The browser moves batches one frame later than single objects, so during motion, objects of both
+kinds would drift apart.
 """
 
 from collections import defaultdict
@@ -22,11 +22,11 @@ from torsor.view.live.shots import placed
 from torsor.view.scene import Scene
 from torsor.view.scene.detail import THIN, level, unit
 
-# Names from files become parts of node paths and of HTML. They can contain anything, and are escaped.
+# Names from files become parts of node paths and of HTML. They are escaped, because they can contain any characters.
 
 
 def node(*names: object) -> str:
-    """Return the path of a scene node; each name is one level, whatever characters it contains."""
+    """Return the path of a scene node, in which each name is one level, whatever characters it contains."""
     return "".join(f"/{quote(str(name), safe='') or '_'}" for name in names)
 
 
@@ -36,13 +36,13 @@ def words(text: object) -> str:
 
 
 def label(text: str, longest: int = 48) -> str:
-    """Return a name as a widget label: without control characters, and at most ``longest`` characters long."""
+    """Return a name as a widget label, without control characters and with at most ``longest`` characters."""
     shown = printable(text).replace("\\n", " ")
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
 def short(value: float) -> str:
-    """Format a number as on the offline page: no decimals from 1000 upwards, three decimals below 1.
+    """Format a number as on the offline page, with no decimals from 1000 upwards and three decimals below 1.
 
     Example:
         >>> short(-1234.5), short(12.345), short(0.00001)
@@ -67,7 +67,7 @@ AXIS_FACTORS = {"box": (2.0, 2.0, 2.0), "ball": (1.0, 1.0, 1.0), "cylinder": (1.
 
 
 def grown(surface: Triangles, by: float) -> Triangles:
-    """Return a surface with vertices moved outwards by a distance (m); faces become counterclockwise from outside.
+    """Return a surface with vertices moved outwards by a distance (m) and faces counterclockwise seen from outside.
 
     Example:
         >>> from torsor.formats.meshes.triangles import sphere
@@ -90,7 +90,7 @@ def linear(color: tuple[float, ...]) -> tuple[float, ...]:
 
 
 class Batch:
-    """Copies of a surface in one opacity, each fixed to a link with a pose, scale factors (3,) and a colour."""
+    """Copies of a surface with the same opacity, each fixed to a link with a pose, scale factors (3,) and a colour."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class Batch:
     def of(
         cls, server: Any, path: str, solids: list[tuple[int, Solid, Color]], around: int, outline: float = 0.0
     ) -> "Batch":
-        """Return a batch of solids of the same kind and opacity, whose circles have ``around`` corners."""
+        """Return a batch of solids of the same kind and opacity. Their circles have ``around`` corners."""
         shape = solids[0][1].shape
         grow = outline * np.array(AXIS_FACTORS[shape])
         copies = [(link, solid.pose, solid.size + grow, color) for link, solid, color in solids]
@@ -138,10 +138,10 @@ def rotated(turns: Array, vectors: Array) -> Array:
 
 
 class Figure:
-    """The surfaces of a robot under the node ``path``; a ``tint`` replaces all colours.
+    """The surfaces of a robot under the node ``path``. A ``tint`` replaces all colours.
 
-    An outline consists of the back faces of slightly larger surfaces. A robot in the same posture hides everything
-    but the edges of these faces, and no two surfaces coincide.
+    An outline consists of the back faces of slightly enlarged surfaces. A robot in the same posture hides these faces
+    except for their edges, and no two surfaces coincide.
     """
 
     def __init__(self, server: Any, path: str, scene: Scene, tint: Color | None = None, outline: bool = False):
@@ -177,7 +177,7 @@ class Figure:
             (self.inner if inner else self.fading).append(batch)
 
     def _mesh(self, number: int, link: int, color: Color, surface: Triangles) -> Batch:
-        # Files do not agree on the winding of triangles: both sides are drawn.
+        # Both sides are drawn, because the winding of triangles differs between files.
         looks: dict[str, Any] = {"side": "back", **NO_SHADOWS} if self.outline else {"side": "double"}
         surface = grown(surface, self.outline) if self.outline else surface
         copies = [(link, np.eye(4), np.ones(3), color)]
@@ -191,7 +191,7 @@ class Figure:
             batch.place(at[part], how[part])
 
     def fade(self, opacity: float) -> None:
-        """Set the opacity (0 to 1) of all links, but not of objects; inner parts are hidden in opaque links."""
+        """Set the opacity (0 to 1) of all links, but not of objects. Inner parts are hidden in opaque links."""
         for batch in self.inner:
             batch.node.visible = opacity < 1
         for batch in self.fading:

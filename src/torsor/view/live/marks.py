@@ -23,7 +23,7 @@ MIN_ARROW = 1e-3  # shortest arrow, in sizes of the robot
 
 
 class Arrows:
-    """A fixed number of arrows in one colour; ``size`` (m) is the robot size."""
+    """A fixed number of arrows in one colour. ``size`` (m) is the size of the robot."""
 
     def __init__(self, server: Any, path: str, count: int, color: tuple[float, ...], size: float):
         self.size = size
@@ -33,7 +33,7 @@ class Arrows:
         self.node = server.scene.add_batched_meshes_simple(path, *shape, turns, zeros, batched_scales=zeros, **looks)
 
     def place(self, starts: Array, vectors: Array) -> None:
-        """Draw arrows from ``starts`` (count, 3) along ``vectors`` (count, 3), in m; NaN hides an arrow."""
+        """Draw arrows from ``starts`` (count, 3) along ``vectors`` (count, 3), in m. NaN hides an arrow."""
         lengths = np.linalg.norm(np.nan_to_num(vectors), axis=-1, keepdims=True)
         seen = lengths > MIN_ARROW * self.size
         widths = np.minimum(ARROW_RADIUS * self.size, ARROW_SLENDERNESS * lengths)
@@ -80,7 +80,7 @@ MAX_TRAIL_POINTS = 600  # points of the trail of a robot with sliders
 
 
 class Marks:
-    """The marks of one robot under the node ``path``; ``shown`` contains the names of the visible ones."""
+    """The marks of one robot under the node ``path``. ``shown`` contains the names of the visible marks."""
 
     def __init__(self, server: Any, path: str, scene: Scene, color: Color):
         self.server, self.path, self.scene, self.color = server, path, scene, color
@@ -130,7 +130,7 @@ class Marks:
                 self._prolong(name, points, shot)
 
     def _points(self, points: Array) -> None:
-        """Draw balls at points (M, 3); NaN hides one."""
+        """Draw balls at points (M, 3). NaN hides a ball."""
         ball, count = unit("ball", CIRCLE_CORNERS), len(points)
         mesh = (MEASURED_RADIUS * ball.vertices).astype(np.float32), ball.faces
         turns = np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
@@ -143,7 +143,7 @@ class Marks:
         drawn.batched_scales = np.where(seen, np.ones((count, 3)), 0.0).astype(np.float32)
 
     def _arrows(self, name: str, shot: Shot, positions: Array, turns: Array) -> None:
-        """Draw forces at their points of application, and moments by the right-hand rule."""
+        """Draw force arrows at the points of application, and moment arrows by the right-hand rule."""
         if name == "ground":
             wrenches = shot.ground
             starts, vectors = (None, None) if wrenches is None else (wrenches[:, :3], wrenches[:, 3:])
@@ -176,7 +176,7 @@ class Marks:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Names that can have a trail: the centre of mass, links and frames."""
+        """Names of the places that can have a trail: the centre of mass, links and frames."""
         robot = self.scene.robot
         return (CENTER_LABEL, *robot.link_names, *(frame.name for frame in robot.frames))
 
@@ -186,7 +186,7 @@ class Marks:
         return tuple(self._trails)
 
     def trail(self, name: str, film: Film | None) -> None:
-        """Draw the path of a link, frame or centre of mass: the whole path of a motion, or a robot's path so far."""
+        """Draw the path of a link, frame or centre of mass: that of a whole motion, or that of a robot so far."""
         if film is None:
             self._trails[name] = (self._trails.get(name, (None, None))[0], [])
             return

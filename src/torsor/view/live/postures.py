@@ -1,4 +1,4 @@
-"""A robot with sliders, the positions that result from them, and the swing motion."""
+"""A robot with sliders, its resulting positions, and the swing motion."""
 
 from functools import cached_property
 
@@ -29,7 +29,7 @@ MIN_PACE = 0.1  # speed of a swing whose drives can hardly hold the robot
 
 
 class Posture:
-    """A robot in a posture that ``move`` changes. ``note`` is a message for the panel.
+    """A robot in a posture, which ``move`` changes. ``note`` is a message for the panel.
 
     Example:
         >>> arm = Posture(torsor.library.two_link())
@@ -55,7 +55,7 @@ class Posture:
 
     @property
     def shot(self) -> Still:
-        """The instant that is shown."""
+        """The instant to show."""
         return Still(self.scene, self.robot, self.q, self._rates)
 
     def _first(self, source: Robot | ParallelRobot) -> Array:
@@ -75,7 +75,7 @@ class Posture:
             return q
 
     def move(self, values: list[float] | tuple[float, ...]) -> Still:
-        """Move the sliders; passive coordinates follow. For unreachable values, the nearest posture is shown."""
+        """Move the sliders, which passive coordinates follow. For unreachable values, show the nearest posture."""
         self._rates = None
         pairs = [(v if np.isfinite(v) else slide.start, slide) for v, slide in zip(values, self.slides, strict=True)]
         self.values = tuple(float(np.clip(value, slide.low, slide.high)) for value, slide in pairs)
@@ -110,10 +110,10 @@ class Posture:
             self.note = f"The loops cannot be closed there: {error}"
 
     def sway(self, time: float) -> Still:
-        """Swing the coordinates about the first posture, with different periods, to their values at ``time`` (s).
+        """Move to time ``time`` (s) of the swing, in which coordinates oscillate with different periods.
 
-        Velocities and accelerations of the motion are included, so that energies and forces are correct. A swing that
-        would exceed the velocity or force limit of a drive is slowed down.
+        The velocities and accelerations of the swing are included in energies and forces. A swing that would exceed
+        the velocity or force limit of a drive is slowed down.
         """
         pace = self._pace
         self.move(self._swung(pace * time))
@@ -123,7 +123,7 @@ class Posture:
 
     @property
     def period(self) -> float:
-        """The time (s) after which the swing repeats, apart from its start from rest."""
+        """The period (s) with which the swing repeats after its start from rest."""
         return PERIOD / self._pace
 
     def swing(self, times: Array) -> tuple[Array, Array, Array]:
@@ -141,7 +141,7 @@ class Posture:
         return q, pace * (before + after) / (2 * STEP), pace**2 * (after - before) / STEP**2
 
     def swings(self) -> list[Array]:
-        """Return sample postures of the swing, which show how much space it needs; none with closed loops."""
+        """Return sample postures of the swing, which show how much space it needs, or none with closed loops."""
         if self.robot.loops:
             return []
         return [self._positions(tuple(self._swung(time))) for time in SAMPLE_TIMES]
@@ -175,7 +175,7 @@ class Posture:
         return float(np.clip(min(fast, np.fmin.reduce(strong[room > 0], axis=None, initial=np.inf)), MIN_PACE, 1.0))
 
     def _rates_at(self, time: float) -> tuple[Array, Array]:
-        """Return velocities and accelerations of the swing; with loops, those of the active coordinates."""
+        """Return velocities and accelerations of the swing, with loops only those of the active coordinates."""
         values = [np.array(self._swung(time + step)) for step in (-STEP, 0.0, STEP)]
         if self.robot.loops:
             before, after = values[1] - values[0], values[2] - values[1]

@@ -1,4 +1,4 @@
-"""The viewer server. By default it listens only on this machine, and it accepts only its own page."""
+"""The viewer server, which by default listens only on this machine and accepts only its own page."""
 
 import errno
 import io
@@ -27,7 +27,7 @@ _alone = threading.Lock()
 
 @contextmanager
 def own_page(viser: Any, title: str) -> Iterator[None]:
-    """Make servers created in this context serve viser's page with Torsor's script and title, from a temporary folder.
+    """Make servers created in this context serve viser's page with Torsor's script and title from a temporary folder.
 
     viser has no setting for its page folder, so its server class is wrapped temporarily.
     """
@@ -59,11 +59,11 @@ POLICY_VIOLATION = 1008  # close code of a websocket: policy violation
 
 
 def start(host: str, port: int, title: str) -> Any:
-    """Return a viser server on ``port`` or the next free one; ``title`` is the page title.
+    """Return a viser server on ``port`` or the next free one. ``title`` is the page title.
 
-    viser accepts every page that connects, and shares the viewer through a public relay if a client requests it. Here,
-    pages from other origins are disconnected, because any website in the same browser could otherwise read and move the
-    robot. Sharing is disabled.
+    By default, viser accepts every page that connects, and shares the viewer through a public relay if a client
+    requests it. Here, pages from other origins are disconnected, because any website in the same browser could
+    otherwise read and move the robot. Sharing is disabled.
     """
     try:
         import viser
@@ -107,7 +107,7 @@ def is_local(host: str) -> bool:
 
 
 def free_port(host: str, port: int) -> int:
-    """Return the first free port of a host from ``port`` upwards (0: any); raise ModelError if there is none."""
+    """Return the first free port of a host from ``port`` upwards (0: any). Raise ModelError if there is none."""
     try:
         infos = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
@@ -123,7 +123,7 @@ def free_port(host: str, port: int) -> int:
 
 
 def _is_free(host: str, addresses: list[tuple[Any, Any]], port: int) -> bool:
-    """Return whether a port is free on all addresses; raise ModelError if no address can be bound."""
+    """Return whether a port is free on all addresses. Raise ModelError if no address can be bound."""
     failed = list[OSError]()
     for family, address in addresses:
         try:
@@ -143,10 +143,10 @@ def _is_free(host: str, addresses: list[tuple[Any, Any]], port: int) -> bool:
 
 
 def is_own_page(origin: str | None, asked: str, host: str) -> bool:
-    """Return whether a page may connect: it was loaded from this server, under one of the server's names.
+    """Return whether a page may connect, because it was loaded from this server under one of the server's names.
 
     ``origin`` is the page's origin (None: not a browser), and ``asked`` is the requested host and port. A local server
-    has local names only, so that a foreign name that resolves to this machine is rejected.
+    has only local names, so a foreign name that resolves to this machine is rejected.
     """
     if origin is None:
         return True

@@ -1,4 +1,4 @@
-"""One instant in the viewer: link poses, forces, energies and loop-closure error, at rest or in a motion."""
+"""An instant in the viewer: link poses, forces, energies and loop-closure error, at rest or during a motion."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -62,7 +62,7 @@ class Still:
         return self.scene.center_of_mass(self.q)
 
     def _held(self, quantity: str) -> Array | None:
-        """Return a quantity of the motion, or None in a singular posture or if there are too few drives."""
+        """Return a quantity of the motion, or None if the posture is singular or there are too few drives."""
         robot = self.robot
         if robot.loops and not robot.active:
             return None
@@ -95,7 +95,7 @@ class Still:
 
     @property
     def closing(self) -> float | None:
-        """The largest loop-closure error (m, or 2 sin(angle/2)); None without loops."""
+        """The largest loop-closure error (m, or 2 sin(angle/2)), or None without loops."""
         return float(closing_error(self.robot, self.q)) if self.robot.loops else None
 
 
@@ -131,7 +131,7 @@ class Film:
 
     @cached_property
     def placed(self) -> tuple[Array, Array]:
-        """Positions (T, L + 1, 3) and quaternions (T, L + 1, 4) without sign jumps."""
+        """Positions (T, L + 1, 3) and quaternions (T, L + 1, 4) without changes of sign."""
         positions, turns = placed(self.scene.poses(self.motion.q))
         positions = positions - self.way[:, None]
         signs = np.where((turns[1:] * turns[:-1]).sum(axis=-1) < 0, -1.0, 1.0)
@@ -182,17 +182,17 @@ class Film:
 
     @property
     def speed(self) -> Array:
-        """The mean velocity (3,) of a periodic motion, in m/s; zero for others."""
+        """The mean velocity (3,) of a periodic motion in m/s, or zero for other motions."""
         ahead = self.motion.ahead
         return np.zeros(3) if ahead is None or not self.duration > 0 else ahead / self.duration
 
     @cached_property
     def way(self) -> Array:
-        """The displacement (T, 3) of the ground under a walk in place; zero for other motions."""
+        """The displacement (T, 3) of the ground under a walk that is shown in place, or zero for other motions."""
         return np.outer(self.motion.times - self.motion.times[0], self.speed)
 
     def within(self, time: float) -> float:
-        """Return a time (s) within the motion: modulo its duration if it is periodic, else at most its end."""
+        """Return a time (s) within the motion: modulo the duration if it is periodic, otherwise limited to it."""
         if self.motion.ahead is None or time <= self.duration:
             return min(time, self.duration)
         return time % self.duration
@@ -214,7 +214,7 @@ class Frame:
         self.film, self.before, self.after, self.part = film, before, after, part
 
     def _of(self, samples: Array) -> Array:
-        """Interpolate samples (T, ...) at the instant; if either neighbour is NaN, return the nearer one."""
+        """Interpolate samples (T, ...) at the instant. If either neighbour is NaN, return the nearer one."""
         a, b = samples[self.before], samples[self.after]
         between: Array = a + self.part * (b - a)
         if not np.isnan(between).any():
@@ -245,17 +245,17 @@ class Frame:
 
     @property
     def ground(self) -> Array | None:
-        """Points and vectors of ground reaction forces (G, 6) in base axes; NaN where there is none."""
+        """Points and vectors of ground reaction forces (G, 6) in base axes, with NaN where there is none."""
         return None if self.film.ground is None else self._of(self.film.ground)
 
     @property
     def markers(self) -> Array | None:
-        """Measured points (M, 3) in base axes; NaN where not seen."""
+        """Measured points (M, 3) in base axes, with NaN where a marker is not visible."""
         return None if self.film.motion.markers is None else self._of(self.film.motion.markers)
 
     @property
     def drives(self) -> Drives | None:
-        """The drive forces; identification residuals are measured minus predicted forces."""
+        """The drive forces, with identification residuals (measured minus predicted forces)."""
         motion, known = self.film.motion, self.film.motion.known_tau
         if known is None:
             return None

@@ -22,7 +22,7 @@ from torsor.view.scene import Scene, Timeline, timeline
 
 @dataclass
 class Clock:
-    """Time (s) from 0 to ``duration``, at ``speed`` times real time while ``playing``; ``loop`` restarts it."""
+    """Time (s) from 0 to ``duration``, at ``speed`` times real time while ``playing``. With ``loop``, it restarts."""
 
     duration: float
     playing: bool = False
@@ -37,7 +37,7 @@ class Clock:
         return self.time + self.rounds * self.duration
 
     def advance(self, seconds: float) -> bool:
-        """Advance by real time and return whether the time has changed; without ``loop`` it stops at the end."""
+        """Advance by real time and return whether the time has changed. Without ``loop``, it stops at the end."""
         if not self.playing or self.duration <= 0:
             return False
         self.time += self.speed * seconds
@@ -58,7 +58,7 @@ class Clock:
         self.playing = playing
 
 
-# The ground is a square of lines. viser's own grid computes every pixel, which is slow without a GPU.
+# The ground is a square of lines. viser's grid computes every pixel, which is slow without a GPU.
 SQUARES_PER_SIDE = 15  # to each side
 BOLD_INTERVAL = 5  # every fifth line
 LINE_PIECES = 15  # of each line: browsers draw a long line that passes the camera in front of other objects
@@ -70,7 +70,7 @@ FLOOR_SIZE, SHADOW_OPACITY = 6.0, 0.25  # of the square that shows shadows, in s
 class Ground:
     """A grid around the point ``middle`` (3,), with a spacing of 1, 2 or 5 times a power of ten (m).
 
-    The first two columns of ``level`` (3 x 3) are horizontal; ``size`` (m) is the size of the object on it.
+    The first two columns of ``level`` (3 x 3) are horizontal. ``size`` (m) is the size of the object on the grid.
     """
 
     def __init__(self, server: Any, middle: Array, level: Array, size: float):
@@ -96,7 +96,7 @@ class Ground:
                 self._nodes.append((across, every * self.cell, segments))
 
     def move(self, way: Array) -> None:
-        """Move the ground under a walk in place by ``way`` (3,), in m; the grid repeats."""
+        """Move the ground under a walk in place by ``way`` (3,), in m. The grid repeats."""
         for across, period, segments in self._nodes:
             along = self.level[:, across]
             segments.position = tuple(-float(along @ way % period) * along)
@@ -118,7 +118,7 @@ GHOST_COLOR: Color = (0.95, 0.5, 0.1, 1.0)  # of the reference of other motions
 
 
 class Subject:
-    """A robot with sliders (``posture``) or a motion (``film``); a ``ghost`` is the reference of other motions."""
+    """A robot with sliders (``posture``) or a motion (``film``). A ``ghost`` is the reference of other motions."""
 
     def __init__(self, what: Any, title: str, ghost: bool = False):
         self.ghost = ghost
@@ -137,7 +137,7 @@ class Subject:
         self.target: list[float] | None = None
 
     def draw_in(self, server: Any, number: int, tinted: bool) -> None:
-        """Add the nodes to a scene; a ``tinted`` robot has one colour, to distinguish it from others of its kind."""
+        """Add the nodes to a scene. A ``tinted`` robot has one colour, which distinguishes it from similar robots."""
         self.color = GHOST_COLOR if self.ghost else SUBJECT_COLORS[number % len(SUBJECT_COLORS)]
         self.path = node(f"{number + 1} {self.title}")
         self.root = server.scene.add_frame(self.path, show_axes=False)
@@ -147,7 +147,7 @@ class Subject:
 
     @property
     def shot(self) -> Shot:
-        """The instant that is shown now."""
+        """The instant to show now."""
         if self.posture is not None:
             return self.posture.shot
         assert self.film is not None
@@ -155,7 +155,7 @@ class Subject:
 
     @property
     def known(self) -> Film | None:
-        """The motion that is known in advance: that of a result, or of a swing without closed loops."""
+        """The motion if it is known in advance: that of a result, or of a swing without closed loops."""
         if self.posture is not None and self.sways and not self.posture.robot.loops:
             return self._swing
         return self.film
@@ -301,9 +301,9 @@ class Stage:
                 subject.marks.forget()
 
     def move(self, number: int, values: list[float], led: bool = True) -> None:
-        """Set the sliders of a robot; if several requests are pending, the last one applies.
+        """Set the sliders of a robot. If several requests are pending, the last one applies.
 
-        With ``led``, the program moves the robot and the sliders follow; otherwise the user moves the sliders.
+        With ``led``, the program moves the robot and the sliders follow. Otherwise, the user moves the sliders.
         """
         self.sway(number, False)
         subject = self.subjects[number]
@@ -311,7 +311,7 @@ class Stage:
         self.wake()
 
     def sway(self, number: int, sways: bool) -> None:
-        """Start or stop the swing of a robot; its trails become those of the new motion."""
+        """Start or stop the swing of a robot, and replace its trails by those of the new motion."""
         subject = self.subjects[number]
         if subject.sways != sways:
             subject.sways, self._swayed = sways, 0.0

@@ -1,4 +1,4 @@
-"""The swing of a robot as a motion, and the simulated motion of a controller that follows it."""
+"""The swing of a robot as a motion, and the simulated motion under a controller that tracks it."""
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def swing(robot: Robot | ParallelRobot) -> Trajectory:
 def tracked_swing(robot: Robot) -> tuple[Trajectory, Trajectory]:
     """Return a simulated swing under computed-torque control, and its reference.
 
-    The simulated robot is 10 % heavier than the controller's model, so that there are errors to see.
+    The simulated robot is 10 % heavier than the controller's model, which causes visible errors.
 
     Example:
         >>> run, reference = tracked_swing(torsor.library.two_link())

@@ -21,7 +21,7 @@ IDLE_TIME = 0.5  # s between two checks for requests
 
 
 class Player:
-    """A thread that plays a stage until ``close``. Without a connected browser nothing is drawn."""
+    """A thread that plays a stage until ``close`` is called. Nothing is drawn if no browser is connected."""
 
     def __init__(self, server: Any, stage: Stage):
         self.server, self.stage, self.controls, self.closed = server, stage, Controls(server, stage), False
@@ -74,9 +74,9 @@ HEIGHT = 600  # pixels, in a notebook
 
 
 class Viewer:
-    """A running viewer at the address ``url``; ``stop`` ends it. It is also a context manager.
+    """A running viewer at the address ``url``, which ``stop`` ends. It is also a context manager.
 
-    ``play``, ``seek``, ``chart``, ``move`` and ``show`` are the controls of the page.
+    ``play``, ``seek``, ``chart``, ``move`` and ``show`` have the same effects as the controls of the page.
     """
 
     def __init__(self, server: Any, stage: Stage, host: str):
@@ -104,7 +104,7 @@ class Viewer:
         self.stage.wake()
 
     def chart(self, name: str) -> None:
-        """Choose the coordinate of the charts, such as "elbow_joint"."""
+        """Select the coordinate of the charts, such as "elbow_joint"."""
         controls = self.player.controls
         if controls.time is None:
             raise ModelError("there is no motion to chart", where="view", fix="show a result, such as a trajectory")
@@ -156,13 +156,13 @@ def show(
 ) -> Viewer:
     """Show robots and results in the browser and return the viewer. This requires the extra ``view``.
 
-    ``what`` consists of robots, which have sliders, and results (trajectories, motions, strides, measured gaits,
-    identifications), which are played. Several are shown together with one clock; ``names`` are their titles. The page
-    is served on ``host`` (by default, only this machine) and on ``port`` or the next free one. ``open`` opens it in the
-    browser, or below the cell in Jupyter. With ``block``, ``show`` returns only after Ctrl-C; the default is True in
-    scripts and False in interactive sessions. ``play`` starts motions immediately. ``swing`` moves the coordinates of
-    robots within the limits of their drives, and draws the path of the end of a serial chain. ``reference`` is a motion
-    that the others should follow: it is drawn as an outline, and charts show the errors.
+    ``what`` contains robots, which are shown with sliders, and results (trajectories, motions, strides, measured gaits,
+    identifications), which are played. Several are shown together with a common clock and the titles ``names``. The
+    page is served on ``host`` (by default, only this machine) and on ``port`` or the next free one. ``open`` opens it
+    in the browser, or below the cell in Jupyter. With ``block``, ``show`` returns only after Ctrl-C; the default is
+    True in scripts and False in interactive sessions. ``play`` starts motions immediately. ``swing`` moves the
+    coordinates of robots within the limits of their drives, and draws the path of the end of a serial chain.
+    ``reference`` is a motion that the others should track. It is drawn as an outline, and charts show the errors.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.two_link(), duration=0.5)

@@ -1,4 +1,4 @@
-"""Self-contained HTML pages that show robots and motions in 3D, offline. See ``page``."""
+"""Self-contained HTML pages that show robots and motions in 3D without a network. See ``page``."""
 
 from torsor.view.pages.document import Page, page
 

@@ -1,4 +1,4 @@
-"""Page data: robots with their surfaces, motions, sliders and the view."""
+"""The data of a page: robots with their surfaces, motions, sliders and the view."""
 
 import base64
 import tempfile
@@ -131,7 +131,7 @@ MAX_SHORT_VERTICES = 2**16  # largest number of vertices with indices of two byt
 
 
 class Shapes:
-    """Shapes with vertices and faces; an affine image of a shape is stored as the affine map."""
+    """Shapes with vertices and faces. An affine image of a shape is stored as the affine map."""
 
     def __init__(self, numbers: Numbers) -> None:
         self.numbers = numbers
@@ -214,8 +214,8 @@ NO_DRIVES_NOTE = (
 def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], str]:
     """Return the sliders of a robot and the JavaScript module with its kinematics.
 
-    ``start`` (nq,) closes its loops. With closed loops, the active coordinates have sliders, which store their index in
-    v, and the other coordinates (``passive``) follow.
+    ``start`` (nq,) closes the loops of the robot. With closed loops, the active coordinates have sliders, which store
+    the index of the coordinate in v, and the other coordinates (``passive``) follow.
     """
     names, rates = robot.coordinate_names, units(robot)[1]
     motors = {slot.v.start for slot in robot.motor_coordinates.values()}
@@ -281,7 +281,7 @@ def content(
     bar: Bar,
     reference: Any = None,
 ) -> Content:
-    """Return the data of a page; see ``torsor.view.page`` for the arguments. ``bar`` shows the progress."""
+    """Return the data of a page. ``torsor.view.page`` describes the arguments, and ``bar`` shows the progress."""
     numbers, modules, notes = Numbers(), dict[int, str](), list[str]()
     robots, actors = list[dict[str, Any]](), list[dict[str, Any]]()
     scenes = dict[tuple[int, tuple[Thing, ...], bool], int]()
@@ -412,14 +412,14 @@ def _view(
 
 
 def _largest(vectors: Sequence[Array]) -> float:
-    """Return a length that only short peaks of the vectors (..., 3) exceed, or 1 without vectors."""
+    """Return a length that only short peaks of the vectors (..., 3) exceed, or 1 if there are no vectors."""
     lengths = [np.linalg.norm(values.astype(float), axis=-1) for values in vectors]
     finite = [length[np.isfinite(length)] for length in lengths]
     return float(max((np.quantile(length, ARROW_QUANTILE) for length in finite if length.size), default=0.0)) or 1.0
 
 
 def _way(actors: Sequence[dict[str, Any]], numbers: Numbers, scenes: Sequence[Scene], up: Array) -> Array:
-    """Return the horizontal path (T, 3) of the first motion's centre of mass, if all bodies move along it."""
+    """Return the horizontal path (T, 3) of the first motion's centre of mass, if all bodies follow it."""
     played = next((actor for actor in actors if "times" in actor), None)
     if played is None:
         return np.zeros((0, 3))

@@ -1,4 +1,4 @@
-"""A page as a file or in a notebook: the template with its style, scripts and data."""
+"""A page as a file or in a notebook, made from the template with its style, scripts and data."""
 
 import base64
 import hashlib
@@ -51,7 +51,7 @@ class Page:
         return f'<iframe {frame} srcdoc="{escape(self.html)}"></iframe>'
 
     def save(self, path: str | Path) -> Path:
-        """Write the page to a file and return its path; an interrupted call leaves no partial file."""
+        """Write the page to a file and return its path. An interrupted call leaves no partial file."""
         target = Path(path)
         write_text(target, self.html)
         return target
@@ -71,15 +71,16 @@ def page(
     height: int = 600,
     progress: bool | None = None,
 ) -> Page:
-    """Return a page that shows robots and motions in a browser; with ``path``, write it to a file too.
+    """Return a page that shows robots and motions in a browser, and write it to ``path`` if that is given.
 
-    The page is one HTML file that needs no network and no server. ``what`` is a robot (with a slider per coordinate;
-    with closed loops, per active coordinate), a trajectory, a motion, a stride, a measured gait, an identification, a
-    list of them, or a dict with their titles. ``reference`` is a further one, drawn translucent. ``q`` (nq,) is the
-    first posture of robots with sliders. ``trails`` names the links and frames whose paths are drawn, by default the
-    ends of the tree. Motions have ``rate`` samples per second, at most 2000. The meshes of a robot are simplified to
-    about ``triangles`` triangles; ``meshes=False`` draws rods in their place. ``height`` (pixels) is the frame height
-    in a notebook. ``progress`` is True, False, or None to show a progress bar only in a terminal.
+    The page is one HTML file that needs no network and no server. ``what`` is a robot, a trajectory, a motion, a
+    stride, a measured gait, an identification, a list of these, or a dict with their titles as keys. Robots have a
+    slider per coordinate, or per active coordinate with closed loops. ``reference`` is a further item, which is drawn
+    translucent. ``q`` (nq,) is the initial posture of robots with sliders. ``trails`` contains the links and frames
+    whose paths are drawn, by default the ends of the tree. Motions have ``rate`` samples per second, and at most 2000
+    samples. The meshes of a robot are simplified to about ``triangles`` triangles; ``meshes=False`` draws rods instead.
+    ``height`` (pixels) is the frame height in a notebook. ``progress`` is True, False, or None to show a progress bar
+    only in a terminal.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(2), duration=0.5)

@@ -22,8 +22,8 @@ ROD_OVERLAP = 1.03  # length of a rod in distances of its nodes, so that a bent 
 class Beam:
     """Rods between pairs (E, 2) of the P points of a flexible link, in the axes of the ``link`` that carries it.
 
-    ``points`` (P, 3) are at rest; with the coordinates eta = q[..., ``at``] they move to points + ``shapes`` eta +
-    eta^T ``second`` eta / 2, where shapes is (P, 3, n) and second (P, 3, n, n).
+    ``points`` (P, 3) are the points at rest. With the coordinates eta = q[..., ``at``], they move to points +
+    ``shapes`` eta + eta^T ``second`` eta / 2, where shapes is (P, 3, n) and second is (P, 3, n, n).
     """
 
     link: int
@@ -45,7 +45,7 @@ class Beam:
         return np.asarray(self.points + moved + 0.5 * np.einsum("pxkl,...k,...l->...px", self.second, eta, eta))
 
     def poses(self, links: Array, q: Array) -> Array:
-        """Return the rod poses (..., E, 4, 4) in base axes, with z along them; ``links`` is (..., L + 1, 4, 4)."""
+        """Return the rod poses (..., E, 4, 4) in base axes, with z along the rods. ``links`` is (..., L + 1, 4, 4)."""
         points = self.bent(q)
         start, end = points[..., self.pairs[:, 0], :], points[..., self.pairs[:, 1], :]
         frames = np.zeros((*start.shape[:-1], 4, 4))
@@ -53,7 +53,7 @@ class Beam:
         return links[..., self.link + 1, None, :, :] @ frames
 
     def solids(self, radius: float) -> tuple[Solid, ...]:
-        """Return the rods, each in its own axes."""
+        """Return the rods, each in the axes of the rod."""
         lengths = np.linalg.norm(np.diff(self.points[self.pairs], axis=1)[:, 0], axis=-1)
         return tuple(
             Solid("cylinder", np.eye(4), np.array([radius, radius, ROD_OVERLAP * length])) for length in lengths
@@ -61,7 +61,7 @@ class Beam:
 
 
 def beams(robot: Mechanism) -> Iterator[Beam]:
-    """Return the flexible links of a robot that have modes; strain-based rods are chains of links."""
+    """Return the flexible links of a robot that have modes. Strain-based rods are chains of links instead."""
     for index, joint in enumerate(robot.joints):
         if isinstance(joint.flexible, Modes):
             modes = joint.flexible
@@ -78,7 +78,7 @@ def beams(robot: Mechanism) -> Iterator[Beam]:
 
 
 def is_beam(robot: Mechanism, link: Link) -> bool:
-    """Return whether all the mass of a link belongs to its modes, so that it is drawn bent."""
+    """Return whether all the mass of a link belongs to its modes; then it is drawn bent."""
     carried = [joint.flexible for joint in robot.joints if joint.parent == link.name]
     modes = [flexible for flexible in carried if isinstance(flexible, Modes)]
     return bool(modes) and link.mass <= sum(each.body[0] for each in modes) * (1 + 1e-9)
@@ -154,7 +154,7 @@ def size_of(robot: Mechanism) -> float:
 
 
 def _ends(robot: Mechanism, index: int) -> tuple[Array, list[Array]]:
-    """Return the position of a link's joint, and the ends of its rods: the joints that it carries."""
+    """Return the position of a link's joint, and the ends of its rods, which are at the joints that it carries."""
     link, start = (robot.base, np.zeros(3)) if index < 0 else (robot.links[index], robot.joints[index].frame[:3, 3])
     carried = [k for k, joint in enumerate(robot.joints) if joint.parent == link.name]
     if index < 0:  # no rod to a body that moves freely by successive joints
@@ -180,7 +180,7 @@ DENSITY = 1000.0  # of flesh, kg/m3
 
 
 def flesh(rods: tuple[Solid, ...], mass: float) -> tuple[Solid, ...]:
-    """Return ellipsoids from end to end of the rods of a link, whose volumes have the mass (kg) of the link."""
+    """Return ellipsoids along the rods of a link, whose volumes correspond to the mass (kg) of the link."""
     halves = [0.5 * rod.size[2] for rod in rods]
     widths = [np.sqrt(mass / len(rods) / (4 / 3 * np.pi * DENSITY * half)) for half in halves]
     sizes = (np.array([width, width, half]) for width, half in zip(widths, halves, strict=True))
@@ -190,7 +190,7 @@ def flesh(rods: tuple[Solid, ...], mass: float) -> tuple[Solid, ...]:
 def joint_mark(robot: Mechanism, index: int, radius: float) -> Solid | None:
     """Return a joint mark in the child's axes: a cylinder (revolute), a box (prismatic) or a ball (others).
 
-    Joints at one point with massless links between them share one mark, a ball on the last link.
+    Joints at the same point with massless links between them share one mark, a ball on the last link.
     """
     joint = robot.joints[index]
     if joint.type in ("free", "planar", "fixed") or joint.flexible is not None or _is_step(robot, index):
@@ -213,7 +213,7 @@ def _is_step(robot: Mechanism, index: int) -> bool:
 
 
 def ellipsoid_solid(link: Link) -> Solid | None:
-    """Return the solid ellipsoid with the mass and inertia of a link, in the link's axes; None if it is not visible.
+    """Return the solid ellipsoid with the mass and inertia of a link, in link axes, or None if it is not visible.
 
     Its semi-axes a, b, c follow from the principal moments: Ix = m (b² + c²) / 5 and so on.
     """

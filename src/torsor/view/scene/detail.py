@@ -21,7 +21,7 @@ def simplified(surface: Triangles, cell: float) -> Triangles:
     """Return a surface with the vertices in each cell of a grid, with edges of ``cell`` (m), merged into one.
 
     The merged vertex minimises the sum of squared distances from the planes of the adjacent faces (Garland and
-    Heckbert's quadric error), so that edges and corners stay in place.
+    Heckbert's quadric error), which keeps edges and corners in place.
     """
     _, cluster = np.unique(_cells(surface, cell), return_inverse=True)
     faces = cluster[surface.faces]
@@ -96,7 +96,7 @@ def unit(shape: str, around: int) -> Triangles:
 
 
 def level(scene: Scene, limit: int) -> tuple[int, int]:
-    """Return the number of corners per circle, for bodies and for rods and joints, with at most ``limit`` triangles."""
+    """Return the numbers of corners per circle for bodies and for rods and joints, with at most ``limit`` triangles."""
     for corners in CIRCLE_CORNERS:
         solids = ((solid, corners[shown.kind in THIN]) for shown in scene.shown for solid in shown.solids)
         if sum(len(unit(solid.shape, around).faces) for solid, around in solids) <= limit:
@@ -110,7 +110,7 @@ def drawn(solid: Solid, around: int) -> Triangles:
 
 
 def detailed(shown: Shown, corners: tuple[int, int]) -> Triangles:
-    """Return a scene surface whose circles have ``corners`` corners, the numbers that ``level`` returns."""
+    """Return a scene surface whose circles have ``corners`` corners, as returned by ``level``."""
     if not shown.solids:
         return shown.surface
     return joined([drawn(solid, corners[shown.kind in THIN]) for solid in shown.solids])

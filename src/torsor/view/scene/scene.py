@@ -1,4 +1,4 @@
-"""A robot as surfaces that move with its links, for the viewer, offline pages and pictures."""
+"""Robots as surfaces that move with the links, for the viewer, offline pages and pictures."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ PLANE_SIDE, PLANE_THICKNESS = 2.0, 0.002  # m: an infinite plane is drawn as a p
 
 
 def showing_shapes(robot: Robot) -> Robot:
-    """Return the robot with its collision shapes as visuals; meshes are drawn without their convex hulls."""
+    """Return the robot with its collision shapes as visuals. Meshes are drawn instead of their convex hulls."""
     if not any(link.shapes for link in (robot.base, *robot.links)):
         fix = "load a file with collision geometry, or leave --collision out"
         raise ModelError("no link has a collision shape", where=robot.name, fix=fix)
@@ -50,7 +50,8 @@ UPRIGHT_COSINE = 0.9  # cosine of the largest angle between gravity and the axis
 def home(robot: Robot | ParallelRobot, q: ArrayLike | None = None) -> Array:
     """Return the initial positions (nq,) for a picture: ``q`` or the home posture, with loops closed.
 
-    Home is the home of a parallel robot, the posture named "home" or "default", or the neutral one, within the limits.
+    The home posture is the home of a parallel robot, the posture named "home" or "default", or the neutral posture
+    within the limits.
 
     Example:
         >>> home(torsor.library.four_bar()).round(3).tolist()
@@ -68,7 +69,7 @@ def home(robot: Robot | ParallelRobot, q: ArrayLike | None = None) -> Array:
 
 
 def upwards(robot: Mechanism) -> Array:
-    """Return the upward direction (3,): opposite to gravity, along an axis if one is close; z without gravity.
+    """Return the upward direction (3,): opposite to gravity (rounded to an axis if one is close), or z without gravity.
 
     Example:
         >>> upwards(torsor.library.human()).tolist(), upwards(torsor.library.ur5()).tolist()
@@ -110,12 +111,11 @@ class Carried:
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A surface fixed to a link (-1: to the base), in the link's axes; ``color`` is red, green, blue, and opacity.
+    """A surface fixed to a link (-1: to the base), in link axes. ``color`` is red, green, blue and opacity (0 to 1).
 
-    Colour values are from 0 to 1. Indices from the number of links upwards belong to the movers of a scene, in order.
-    ``kind`` is "visual" (a shape of the description), "body" (an inertia ellipsoid), "bone" (rods and joints) or
-    "inner" (rods and joints inside other shapes). ``solids`` are the boxes, balls and cylinders of the surface, if it
-    consists of these.
+    Link indices from the number of links upwards refer to the movers of a scene, in order. ``kind`` is "visual" (a
+    shape of the description), "body" (an inertia ellipsoid), "bone" (rods and joints) or "inner" (rods and joints
+    inside other shapes). ``solids`` contains the boxes, balls and cylinders of the surface, if it consists of these.
     """
 
     name: str
@@ -128,11 +128,11 @@ class Shown:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """The surfaces of a robot or parallel robot, made by ``of``.
+    """The surfaces of a robot or parallel robot, created by ``of``.
 
     Links are drawn with the shapes of their description. A link without shapes is drawn as rods between its joints,
     or as its inertia ellipsoid if these coincide. Flexible links are drawn bent. ``movers`` (rods of flexible links,
-    carried objects) have their own places after those of the links.
+    carried objects) have places after those of the links.
 
     Example:
         >>> scene = Scene.of(torsor.library.planar_chain(2))
@@ -153,7 +153,7 @@ class Scene:
         progress: Callable[[float], None] | None = None,
         skeleton: bool = False,
     ) -> "Scene":
-        """Return the scene of a robot and ``things``; ``meshes=False`` draws rods in place of meshes.
+        """Return the scene of a robot and ``things``. ``meshes=False`` draws rods instead of meshes.
 
         ``progress`` is called before each link, with the fraction (0 to 1) of the links that have been read. With
         ``skeleton``, links have both rods and shapes, or flesh around the rods if there are no shapes.
@@ -172,12 +172,12 @@ class Scene:
 
     @cached_property
     def size(self) -> float:
-        """The size (m) of the robot, with which arrows and marks are scaled."""
+        """The size (m) of the robot, by which arrows and marks are scaled."""
         return bodies.size_of(self.robot)
 
     @property
     def end(self) -> str:
-        """The name of the end of a serial chain: the last frame of its last link, or this link; "" for other robots."""
+        """The name of the end of a serial chain (the last frame of its last link, or this link), or "" otherwise."""
         robot, last = self.robot, len(self.robot.links) - 1
         if robot.loops or last < 0 or list(robot.parents) != list(range(-1, last)):
             return ""
@@ -186,7 +186,7 @@ class Scene:
 
     @cached_property
     def tree(self) -> Robot:
-        """The robot with its loops cut, in CasADi's virtual machine, which for few states is faster than compiling."""
+        """The robot with its loops cut, in CasADi's virtual machine, which is faster than compiling for few states."""
         return self.robot.open_tree().to(device="casadi")
 
     def poses(self, q: ArrayLike) -> Array:
@@ -197,7 +197,7 @@ class Scene:
         return np.concatenate([links, *(mover.poses(links, positions) for mover in self.movers)], axis=-3)
 
     def center_of_mass(self, q: ArrayLike) -> Array:
-        """Return the centre of mass (..., 3) in base axes for q (..., nq); the origin for a robot without mass."""
+        """Return the centre of mass (..., 3) in base axes for q (..., nq), or the origin for a robot without mass."""
         at = np.asarray(q, dtype=float)
         return self.tree.center_of_mass(at) if self.robot.mass > 0 else np.zeros((*at.shape[:-1], 3))
 
@@ -240,7 +240,7 @@ def _shown(robot: Robot, meshes: bool, progress: Callable[[float], None] | None,
 
 
 def _surfaces(visual: Visual, link: str) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
-    """Return the coloured surfaces of a shape with their solids; raise ModelError if one is too large."""
+    """Return the coloured surfaces of a shape with their solids. Raise ModelError if one is too large."""
     with np.errstate(over="ignore", invalid="ignore"):
         surfaces = _shape(visual)
     for surface, _, _ in surfaces:
@@ -251,7 +251,7 @@ def _surfaces(visual: Visual, link: str) -> list[tuple[Triangles, Color, tuple[S
 
 
 def _shape(visual: Visual) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
-    """Return the surfaces of a shape; a mesh has the colour of the description, or the colours of its file."""
+    """Return the surfaces of a shape. A mesh has the colour of the description or the colours of its file."""
     color = _color(visual)
     if visual.shape == "mesh":
         if visual.path is None:
@@ -282,7 +282,7 @@ def _color(visual: Visual) -> Color:
 
 
 def _moved(robot: Robot, bent: Sequence[Beam], loads: Sequence[Carried]) -> Iterator[Shown]:
-    """Return the rods of flexible links and the carried objects, each fixed to its own place after the links."""
+    """Return the rods of flexible links and the carried objects, each fixed to a place after the links."""
     place, radius = len(robot.links), bone_radius(robot)
     for beam in bent:
         color, name = palette(robot, beam.link), robot.links[beam.link].name if beam.link >= 0 else robot.base.name
@@ -294,7 +294,7 @@ def _moved(robot: Robot, bent: Sequence[Beam], loads: Sequence[Carried]) -> Iter
 
 
 def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
-    """Return the rods and the joint of a link (-1: the base); a link without rods has its inertia ellipsoid."""
+    """Return the rods and the joint of a link (-1: the base), or the inertia ellipsoid of a link without rods."""
     link = robot.base if index < 0 else robot.links[index]
     rods = bodies.bones(robot, index, radius if index >= 0 else radius / 2)
     mark = bodies.joint_mark(robot, index, radius) if index >= 0 else None
@@ -308,7 +308,7 @@ def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
 
 
 def _skeleton(robot: Robot, index: int, radius: float, bare: bool) -> Iterator[Shown]:
-    """Return the rods and the joint of a link as inner parts; a ``bare`` link also has flesh around its rods."""
+    """Return the rods and the joint of a link as inner parts. A ``bare`` link also has flesh around its rods."""
     if index < 0:
         return
     link, rods = robot.links[index], bodies.bones(robot, index, radius)
@@ -320,7 +320,7 @@ def _skeleton(robot: Robot, index: int, radius: float, bare: bool) -> Iterator[S
 
 
 def _side_color(name: str) -> Color:
-    """Return red for right and blue for left links of a body, by Torsor's names or OpenSim's; ivory for others."""
+    """Return red for right and blue for left links of a body (by Torsor's or OpenSim's names), or ivory for others."""
     sides = [side for side in SIDE_COLORS if name.startswith(side) or name.endswith(f"_{side[0]}")]
     return SIDE_COLORS[sides[0]] if sides else IVORY
 
@@ -330,7 +330,7 @@ def _drawn(name: str, index: int, color: Color, kind: str, solids: tuple[Solid, 
 
 
 def palette(robot: Robot, index: int) -> Color:
-    """Return the colour of a link: red and blue for names that begin with right and left, else alternating hues.
+    """Return the colour of a link: red or blue if its name begins with right or left, otherwise one of several hues.
 
     Example:
         >>> [round(part, 2) for part in palette(torsor.library.ur5(), 0)]
@@ -358,8 +358,9 @@ def weight(robot: Mechanism) -> float:
 def arrows(line: Timeline, scene: Scene) -> Array | None:
     """Return the force arrows (T, n, 7) of a motion, or None without forces.
 
-    An arrow is its start and vector (m) in base axes, then 1 for ground reaction forces, else 0. Ground reaction forces
-    start at their points of application, other external forces at the link origins. NaN hides an arrow.
+    An arrow consists of its start and vector (m) in base axes, and 1 for ground reaction forces or 0 otherwise. Ground
+    reaction forces start at their points of application, and other external forces at the link origins. NaN hides an
+    arrow.
     """
     scale = WEIGHT_ARROW * scene.size / weight(line.robot)
     if line.ground is not None:

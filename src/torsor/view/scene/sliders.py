@@ -1,4 +1,4 @@
-"""Sliders of robots: names, units and ranges of the coordinates that viewers and offline pages move."""
+"""Sliders of robots: names, units and ranges of the coordinates that the viewer and offline pages move."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ SLIDER_UNITS = {"rad": ("°", 180 / np.pi), "m": ("mm", 1000.0)}  # displayed un
 class Slide:
     """A slider: its name, unit and range. ``start`` is its value in the first posture, and ``at`` is its index in q.
 
-    ``turn`` is the rotation-vector component if a quaternion begins at ``at``, otherwise None.
+    ``turn`` is the component of the rotation vector if a quaternion begins at ``at``, and None otherwise.
     """
 
     name: str

@@ -1,0 +1,270 @@
+"""The motion in a step without hard contact: rigid bodies of order 2, with springs, friction and drives implicit.
+
+A force F that resists the motion of one coordinate (a spring, a damper, friction, a joint stop, a drive) is linearised
+in the velocity at the end of the step, with K = -dF/dq and D = -dF/dv:
+
+    F(end) = u - z a,    u = F + X (F_ahead - F),    z = h D + X h^2 K
+
+F_ahead is the force at (t + h, q + h v, v). The impedance z is added to the mass matrix (in the articulated-body
+recursion to the inertia of the joint), and u acts as a given force, so that no iterations are needed. The number X is
+0 where the damping D suffices for stability (from 2 h K on) and 1 where it does not (up to h K), and linear in
+between. X = 0 leaves a spring undamped: F(end) is the force at the start position and the end velocity. X = 1 is the
+implicit Euler method. Springs, dampers and friction never increase the energy if M is constant, for any K, D and h:
+
+    E(end) - E(start) = -h v*^T (z/h - h K/2) v* - w^T M w / 2,        z/h >= h K
+
+All other forces f are explicit. With the acceleration a(t, q, v) that solves
+
+    (M(q) + z) a = f(t, q, v) + u - C v - g
+
+and local coordinates about q (``chart``), the step is
+
+    q_m = q + h/2 v,  v_m = v + h/2 a(t, q, v),  w = h a(t + h/2, q_m, v_m),  v* = v + w,  q* = q + h (v + w/2)
+
+but q* = q + h v* for coordinates with a stiffness K. It is of order 1 with implicit forces. Without them, it is the
+Störmer-Verlet method with velocity products at a predicted velocity, which is of order 2 and symplectic where forces do
+not depend on velocities.
+
+Saturation is exact. A drive with the limit L either applies exactly L or -L and has no impedance, or applies u - z a.
+It is saturated where |u| > L. Without hard contact, this is decided again with the first of the two accelerations: a
+saturated drive is released unless u - z a is still beyond the same limit, and another drive is saturated if
+|u - z a| > L. A drive exceeds L only if other loads change which drives are saturated, and only for one step.
+
+Coulomb friction Fs tanh(v / s) is a drive with the limit Fs, and D is the slope of its chord from rest: it stops a
+joint but never reverses it. Without s, s is 1e-6 rad/s or m/s. Springs of elastic joints and flexible links, which act
+on several coordinates, have X = 1.
+
+The linear velocity of a free body is in its own axes. It is added in the axes at the start and rotated afterwards, so
+that a spinning body keeps its momentum to rounding.
+"""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from torsor.dynamics import Body, Tree, lean
+from torsor.dynamics.recursions.elimination import Stiffness
+from torsor.dynamics.recursions.hybrid import forward_dynamics
+from torsor.dynamics.recursions.passive import acts, passive_force, passive_jacobians
+from torsor.robot.robot import Robot
+from torsor.simulation.dynamics import acted, step_inputs, symbols
+from torsor.spatial import cross
+
+# rad/s or m/s: the slip speed of Coulomb friction without one, a regularisation that sticking joints do not show.
+REST = 1e-6
+# Divisor in the place of a stiffness of 0.
+TINY = 1e-30
+
+
+class FreeMotion(NamedTuple):
+    """A step without contact: ``inputs`` by name, its end (q, v), and the ``change`` of v in the axes at the end.
+
+    The positions of ``stiff`` coordinates are q + h v at the end, of others q + h v at the middle. The ``impedance`` is
+    added to the mass matrix.
+    """
+
+    inputs: dict[str, ca.SX]
+    q: ca.SX
+    v: ca.SX
+    change: ca.SX
+    impedance: Stiffness
+    stiff: list[int]
+
+
+class Limited(NamedTuple):
+    """A force u - z a of a coordinate with the limit L."""
+
+    u: ca.SX
+    z: ca.SX
+    L: float | ca.SX
+
+    def saturated(self, a: ca.SX | None) -> tuple[ca.SX, ca.SX]:
+        """Return the force and the impedance, saturated where |u| > L; given a, where |u - z a| > L."""
+        side, is_saturated = ca.if_else(self.u > 0, 1, -1), ca.fabs(self.u) > self.L
+        if a is not None:
+            end = self.u - self.z * a
+            still = ca.if_else(is_saturated, side * end > self.L, ca.fabs(end) > self.L)
+            side, is_saturated = ca.if_else(is_saturated, side, ca.sign(end)), still
+        return ca.if_else(is_saturated, side * self.L, self.u), ca.if_else(is_saturated, 0, self.z)
+
+
+class Implicit(NamedTuple):
+    """Implicit forces: u (nv x 1) and its impedance, without the ``limited`` forces (coordinate, force).
+
+    ``rows`` are the coordinates on which acting forces are implicit, and ``stiff`` those with a stiffness.
+    """
+
+    force: ca.SX
+    impedance: Stiffness
+    limited: list[tuple[int, Limited]]
+    rows: list[int]
+    stiff: list[int]
+
+    def saturated(self, a: ca.SX | None = None) -> tuple[ca.SX, Stiffness]:
+        """Return the forces (nv x 1) and the impedance of all, given the first accelerations a or None."""
+        force, impedance = ca.SX(self.force), dict(self.impedance)
+        for k, drive in self.limited:
+            tau, z = drive.saturated(None if a is None else a[k])
+            force[k] += tau
+            impedance[k, k] = impedance.get((k, k), ca.SX(0)) + z
+        return force, impedance
+
+
+def free_motion(robot: Robot, acting: ca.Function, is_contact: bool = False) -> FreeMotion:
+    """Return a step of length h without contact, as expressions of t, q, v, [tau], [external] and h.
+
+    With ``is_contact``, impulses follow: the accelerations of this step then do not tell which drives saturate.
+    """
+    inputs = step_inputs(acting)
+    t, q, v, *held, h = inputs.values()
+    tree, implicit = Tree.of(robot), implicit_forces(robot, acting, inputs)
+    first_force, first_impedance = implicit.saturated()
+    dynamics = _dynamics(tree, acting, first_impedance)
+
+    def accelerated(t: ca.SX, q: ca.SX, v: ca.SX, force: ca.SX, impedance: Stiffness) -> ca.SX:
+        tau, *external = acted(acting, [t, q, v, *held])
+        for k in implicit.rows:
+            tau[k] = 0
+        return dynamics(q, v, tau + force, *external, *impedance.values())
+
+    half = h / 2 * v
+    middle = robot.function("chart")(q, half)
+    a = accelerated(t, q, v, first_force, first_impedance)
+    force, impedance = implicit.saturated(None if is_contact else a)
+    v_middle = turned(tree, q, middle, v + h / 2 * _in_space(tree, v, a))
+    change = h * _in_space(tree, v_middle, accelerated(t + h / 2, middle, v_middle, force, impedance))
+    change = turned(tree, middle, q, change)
+    mean = v + change / 2
+    for k in implicit.stiff:
+        mean[k] = v[k] + change[k]
+    end = robot.function("chart")(q, h * robot.function("chart_rate")(half, mean))
+    for body in free_bodies(tree):
+        origin = slice(body.q.start, body.q.start + 3)
+        end[origin] = q[origin] + h * (_axes(body, q) @ mean[_linear(body)])
+    ends = turned(tree, q, end, v + change), turned(tree, q, end, change)
+    return FreeMotion(inputs, end, *ends, impedance, implicit.stiff)
+
+
+def _dynamics(tree: Tree, acting: ca.Function, impedance: Stiffness) -> ca.Function:
+    """Return the function (q, v, tau, [external], impedance...) -> a of the robot without springs and friction."""
+    q, v, tau = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("tau", tree.nv)
+    external = [ca.SX.sym(name, *acting.size_out(name)) for name in acting.name_out() if name == "acting_external"]
+    added = {place: ca.SX.sym("impedance") for place in impedance}
+    a = forward_dynamics(replace(lean(tree), passives=()), q, v, tau, *(external or [None]), added)
+    return ca.Function("accelerated", [q, v, tau, *external, *added.values()], [a])
+
+
+def implicit_forces(robot: Robot, acting: ca.Function, inputs: dict[str, ca.SX]) -> Implicit:
+    """Return the implicit forces of a step as expressions of its ``inputs``.
+
+    They are springs, dampers and friction of the robot, and the acting forces on coordinates that depend on the
+    position and the velocity of their coordinate alone.
+    """
+    t, q, v, *held, h = inputs.values()
+    tree, own = Tree.of(robot), dict[int, int]()
+    for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
+        if joint.nq == joint.nv:
+            own |= zip(range(slices.v.start, slices.v.stop), range(slices.q.start, slices.q.stop), strict=True)
+    ahead = ca.SX(q)
+    for k, i in own.items():
+        ahead[i] += h * v[k]
+    passives = [replace(each, smooth=each.smooth or REST) for each in tree.passives]
+    coupled = {k for each in passives if len(each.v) > 1 for k in each.v}
+    several = replace(tree, passives=tuple(each for each in passives if coupled & set(each.v)))
+    impedance = {place: h * D + h**2 * K for place, (K, D) in passive_jacobians(several, ahead, v, chord=True).items()}
+    result = Implicit(-passive_force(several, ahead, v), impedance, [], _separate(acting, own), sorted(coupled))
+
+    def add(k: int, forces: tuple[ca.SX, ca.SX], K: ca.SX, D: ca.SX, limit: Any = np.inf) -> None:
+        """Add a force (now, ahead) to coordinate k."""
+        u, z = forces[1], h * D
+        if not K.is_zero():
+            more = ca.fmin(h * K, ca.fmax(2 * h * K - D, 0))
+            u, z = forces[0] + more / ca.fmax(h * K, TINY) * (forces[1] - forces[0]), z + h * more
+            result.stiff.append(k)
+        if isinstance(limit, ca.SX) or np.isfinite(limit):
+            result.limited.append((k, Limited(u, z, limit)))
+            return
+        result.force[k] += u
+        if not z.is_zero():
+            result.impedance[k, k] = result.impedance.get((k, k), ca.SX(0)) + z
+
+    for k in {k for each in passives for k in each.v} - coupled:
+        group = [each for each in passives if each.v == (k,)]
+        rubbing = [replace(each, stiffness=0.0, damping=0.0, model="") for each in group if acts(each.coulomb)]
+        parts: list[tuple[Any, Any]] = [(tuple(replace(each, coulomb=0.0) for each in group), np.inf)]
+        for those, limit in parts + [((each,), abs(each.c[0]) * each.coulomb) for each in rubbing]:
+            alone = replace(tree, passives=those)
+            forces = -passive_force(alone, q, v)[k], -passive_force(alone, ahead, v)[k]
+            add(k, forces, *map(_resisting, passive_jacobians(alone, ahead, v, chord=True)[k, k]), limit)
+    limits = dict(zip(acting.name_out(), acting.call([t, q, v, *held]), strict=True)).get("limit")
+    names = ["acting_tau"] if limits is None else ["drive_tau", "added_tau"]
+    for name in names if result.rows else ():
+        law = _slopes(acting, name, result.rows, own)
+        now, _, _ = law.call([t, q, v, *held])
+        then, K, D = law.call([t + h, ahead, v, *held])
+        for k in result.rows:
+            limit = float(limits[k]) if limits is not None and name == "drive_tau" else np.inf
+            add(k, (now[k], then[k]), K[k], D[k], limit)
+    return result._replace(stiff=sorted(set(result.stiff)))
+
+
+def _slopes(acting: ca.Function, name: str, rows: list[int], own: dict[int, int]) -> ca.Function:
+    """Return an acting force with K and D (nv x 1 each) as a function; the force is separate in the ``rows``."""
+    inputs = symbols(acting)
+    tau = acting.call(inputs)[acting.index_out(name)]
+    by_q, by_v = ca.SX.zeros(inputs[1].numel(), 1), ca.SX.zeros(inputs[2].numel(), 1)
+    for k in rows:
+        by_v[k] = 1
+        if k in own:
+            by_q[own[k]] = 1
+    K, D = (-ca.densify(ca.jtimes(tau, x, seed)) for x, seed in zip(inputs[1:3], (by_q, by_v), strict=True))
+    slopes = [ca.vertcat(*map(_resisting, ca.vertsplit(each))) for each in (K, D)]
+    return ca.Function("law", inputs, [tau, *slopes])
+
+
+def _separate(acting: ca.Function, own: dict[int, int]) -> list[int]:
+    """Return the coordinates on which the acting force depends only on their own position and velocity."""
+    seen: list[set[tuple[int, int]]] = [set() for _ in range(acting.size1_out(0))]
+    for k in (1, 2):
+        rows, columns = acting.jac_sparsity(0, k).get_triplet()
+        for row, column in zip(rows, columns, strict=True):
+            seen[row].add((k, column))
+    return [k for k, found in enumerate(seen) if found and found <= {(1, own.get(k, -1)), (2, k)}]
+
+
+def _resisting(slope: ca.SX) -> ca.SX:
+    """Return a slope, or 0 where it is negative: such a force drives the motion, and is explicit."""
+    slope = ca.SX(slope)
+    return slope if slope.is_constant() and float(slope) >= 0 else ca.fmax(slope, 0)
+
+
+def free_bodies(tree: Tree) -> list[Body]:
+    """Return the bodies on free joints."""
+    return [body for body in tree.bodies if body.joint.type == "free"]
+
+
+def turned(tree: Tree, start: ca.SX, end: ca.SX, v: ca.SX) -> ca.SX:
+    """Return velocities v at the positions ``start`` with linear velocities of free bodies in their axes at ``end``."""
+    v = ca.SX(v)
+    for body in free_bodies(tree):
+        v[_linear(body)] = _axes(body, end).T @ (_axes(body, start) @ v[_linear(body)])
+    return v
+
+
+def _in_space(tree: Tree, v: ca.SX, a: ca.SX) -> ca.SX:
+    """Return accelerations in which free bodies have the acceleration of their origin, not component rates."""
+    a = ca.SX(a)
+    for body in free_bodies(tree):
+        a[_linear(body)] += cross(v[body.v.start : body.v.start + 3], v[_linear(body)])
+    return a
+
+
+def _linear(body: Body) -> slice:
+    return slice(body.v.start + 3, body.v.start + 6)
+
+
+def _axes(body: Body, q: ca.SX) -> ca.SX:
+    """Return the rotation matrix of a free body."""
+    return ca.SX(body.joint.kind.transform(body.position(q), body.joint.pitch)[0])
