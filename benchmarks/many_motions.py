@@ -9,7 +9,7 @@ A second table is for 100 neighbouring motions that are solved in sequence; thei
 The UR5 moves between random ends, with 12 control points (49 variables, 1,452 rows). Times are processor times of one
 core; those of several processes (``--workers``, 512 cases each) and of a GPU (``--gpu``, its number of cases) are
 wall-clock times of a second call, after compilation. ``--walks 24`` solves walks of people with random heights,
-masses and speeds instead (420 variables, 2,964 rows), as a cohort and one by one.
+masses and speeds instead (420 variables, 3,417 rows), as a cohort and one by one.
 """
 
 import argparse
