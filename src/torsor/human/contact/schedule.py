@@ -603,8 +603,8 @@ def solved_steps(walk: Walk, result: Any) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-# Running: one step is the stance of the right foot and a flight phase; the next step is its mirror image. As in walking
-# with free steps, contacts change at fixed s, and the clock maps s to time.
+# Running: one step is the stance of the right foot and a flight phase; the next step is its mirror image. As in
+# walking, contacts change at fixed s, and the clock maps s to time.
 
 STANCE = ("flat", "heel_off", "ball_off", "toe_off")  # contact changes in order of time
 PELVIS_INTERVALS = 2  # pelvis intervals in flight for each interval of the joints

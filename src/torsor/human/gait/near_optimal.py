@@ -215,7 +215,7 @@ def near_optimal_walks(
     A small spread does not prove that there are no other minima; more starts may find some.
 
     Example:
-        >>> found = near_optimal_walks(walking(version="free"), starts=4, workers=2)  # doctest: +SKIP
+        >>> found = near_optimal_walks(walking(), starts=4, workers=2)  # doctest: +SKIP
         >>> found.stride.step.length, found.curves["knee_flexion"].widest  # doctest: +SKIP
         >>> found.plot("walks.png")  # doctest: +SKIP
     """

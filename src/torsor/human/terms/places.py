@@ -213,7 +213,7 @@ EDGE = VectorLayout({f"{point} local": 3 for point in POINTS} | {"edge": 2, "cle
 class ClearsEdge(Constraint):
     """A constraint that keeps the foot on a ``side`` at least ``clear`` (m) from a tread and its ``edge`` in side view.
 
-    Exactly at an edge, the clearance is smaller by ``EDGE_ROUNDING`` / 2, so a foot with the clearance of free steps
+    Exactly at an edge, the clearance is smaller by ``EDGE_ROUNDING`` / 2, so a foot with the clearance of walks
     never penetrates an edge. Each point of the sole is beyond the riser or above the tread: the smooth maximum of the
     two distances is bounded. If an edge is between the ends of a segment of the sole, it must be below the segment.
     """
