@@ -77,7 +77,7 @@ class Mesh:
             return np.asarray(self.nodes, dtype=float)
         knots = np.array([0.0, *walk.step_knots(self.points), 1.0])
         intervals = len(knots) - 1
-        count = NODE_INTERVALS * intervals + 1 if self.nodes is None else self.nodes
+        count: Any = NODE_INTERVALS * intervals + 1 if self.nodes is None else self.nodes
         s = np.interp(np.linspace(0, intervals, count), np.arange(intervals + 1), knots)
         if self.nodes is not None or walk.step.first_contact == "heel":
             return s
