@@ -1,5 +1,6 @@
 """Implicit springs, friction and PD drives: closed forms, energy, saturation, MuJoCo, batches and gradients."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -372,3 +373,41 @@ def test_wrong_drives_are_refused() -> None:
         simulate(arm, prescribed={arm.coordinate_names[0]: 0.0}, method=IMPLICIT)
     with warned(what="the step of 0.01 s is too long for the contact stiffness"):
         simulate(robot, q0, duration=0.01, controller=drives(robot, q0, 60.0, 2.0), contact=Contact(), step=1e-2)
+
+
+@pytest.mark.parametrize("kind", ["friction model", "hard contact"])
+def test_friction_that_jumps_breaks_away_at_its_limit(kind: str) -> None:
+    """A load F above the friction Fs moves 1 kg by (F - Fs) t^2 / 2."""
+    robot = carts(1)
+    friction: dict[str, Any] = {"friction_model": "2*sign(v)"} if kind == "friction model" else {"coulomb": 2.0}
+    robot = replace(robot, joints=tuple(replace(joint, **friction) for joint in robot.joints))
+    given: dict[str, Any] = {"method": IMPLICIT}
+    if kind == "hard contact":
+        robot = robot.with_shapes("cart0", [Shape("sphere", (0.1,))])
+        given = {"contact": Contact(kind="hard", ground=Shape("plane", (), make_pose(p=[0.0, 0.0, -5.0])))}
+    run = simulate(robot, duration=0.5, controller=np.array([2.1]), step=H, **given)
+    assert run.q[-1, 0] == pytest.approx(0.1 * 0.5**2 / 2, rel=0.01)
+
+
+def test_gains_of_zero_are_no_drive() -> None:
+    arm = torsor.library.planar_chain(2)
+    start: dict[str, Any] = {"q0": [0.3, 0.1], "v0": [1.0, -2.0], "duration": 0.5, "step": H}
+    none = simulate(arm, **start, method=IMPLICIT)
+    zero = simulate(arm, **start, controller=drives(arm, [0.0, 0.0], 0.0, 0.0))
+    np.testing.assert_allclose(zero.q, none.q, rtol=0, atol=1e-12)
+
+
+def test_limits_that_print_alike_are_different() -> None:
+    cart = carts(1)
+    with np.printoptions(precision=1):
+        for limit in (5.02, 5.04):
+            law = drives(cart, [0.0], 1e4, 0.0).saturated(limit)
+            run = rollout(cart, np.ones(1), np.zeros(1), 0.01, controller=law, step=1e-3)
+            assert -run.v[1, 0] / 1e-3 == pytest.approx(limit, rel=1e-12)
+
+
+def test_a_trajectory_is_a_reference() -> None:
+    arm = torsor.library.two_link()
+    path = simulate(arm, [0.1, 0.2], [1.0, 0.0], duration=0.2)
+    law = drives(arm, path, 100.0, 1.0)
+    np.testing.assert_allclose(law(0.1, *(path.at(0.1)[k] for k in (0, 1))), 0.0, atol=1e-9)

@@ -146,7 +146,7 @@ def _gain(robot: Robot, driven: list[int], value: Any, name: str) -> Array:
 def _constant(robot: Robot, reference: Any) -> Array | None:
     """Return a constant reference (..., nq), or None for any other."""
     nested = isinstance(reference, (tuple, list)) and any(np.ndim(each) for each in reference)  # samples
-    if nested or isinstance(reference, Reference) or callable(reference) or real_numbers(reference) is None:
+    if nested or hasattr(reference, "at") or callable(reference) or real_numbers(reference) is None:
         return None
     constant = real_array(reference, robot.name, "reference")
     if constant.shape[-1:] != (robot.nq,) or not np.isfinite(constant).all():

@@ -31,8 +31,9 @@ saturated drive is released unless u - z a is still beyond the same limit, and a
 |u - z a| > L. A drive exceeds L only if other loads change which drives are saturated, and only for one step.
 
 Coulomb friction Fs tanh(v / s) is a drive with the limit Fs, and D is the slope of its chord from rest: it stops a
-joint but never reverses it. Without s, s is 1e-6 rad/s or m/s. Springs of elastic joints and flexible links, which act
-on several coordinates, have X = 1.
+joint but never reverses it. Without s, s is 1e-6 rad/s or m/s; in friction models, on coordinates
+that springs couple, and before contact impulses, such friction is explicit. Springs of elastic joints and flexible
+links, which act on several coordinates, have X = 1.
 
 The linear velocity of a free body is in its own axes. It is added in the axes at the start and rotated afterwards, so
 that a spinning body keeps its momentum to rounding.
@@ -48,6 +49,7 @@ from torsor.dynamics import Body, Tree, lean
 from torsor.dynamics.recursions.elimination import Stiffness
 from torsor.dynamics.recursions.hybrid import forward_dynamics
 from torsor.dynamics.recursions.passive import acts, passive_force, passive_jacobians
+from torsor.dynamics.trees.tree import Passive
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import acted, step_inputs, symbols
 from torsor.spatial import cross
@@ -61,8 +63,8 @@ TINY = 1e-30
 class FreeMotion(NamedTuple):
     """A step without contact: ``inputs`` by name, its end (q, v), and the ``change`` of v in the axes at the end.
 
-    The positions of ``stiff`` coordinates are q + h v at the end, of others q + h v at the middle. The ``impedance`` is
-    added to the mass matrix.
+    The positions of coordinates are q + h v, with v at the middle of the step or, if ``stiff`` {coordinate: 0 or 1} is
+    1, at its end. The ``impedance`` is added to the mass matrix.
     """
 
     inputs: dict[str, ca.SX]
@@ -70,7 +72,7 @@ class FreeMotion(NamedTuple):
     v: ca.SX
     change: ca.SX
     impedance: Stiffness
-    stiff: list[int]
+    stiff: dict[int, ca.SX]
 
 
 class Limited(NamedTuple):
@@ -100,7 +102,7 @@ class Implicit(NamedTuple):
     impedance: Stiffness
     limited: list[tuple[int, Limited]]
     rows: list[int]
-    stiff: list[int]
+    stiff: dict[int, ca.SX]
 
     def saturated(self, a: ca.SX | None = None) -> tuple[ca.SX, Stiffness]:
         """Return the forces (nv x 1) and the impedance of all, given the first accelerations a or None."""
@@ -119,9 +121,11 @@ def free_motion(robot: Robot, acting: ca.Function, is_contact: bool = False) -> 
     """
     inputs = step_inputs(acting)
     t, q, v, *held, h = inputs.values()
-    tree, implicit = Tree.of(robot), implicit_forces(robot, acting, inputs)
+    tree = Tree.of(robot)
+    explicit, passives = _separated(tree, is_contact)
+    implicit = implicit_forces(robot, passives, acting, inputs)
     first_force, first_impedance = implicit.saturated()
-    dynamics = _dynamics(tree, acting, first_impedance)
+    dynamics = _dynamics(replace(lean(tree), passives=explicit), acting, first_impedance)
 
     def accelerated(t: ca.SX, q: ca.SX, v: ca.SX, force: ca.SX, impedance: Stiffness) -> ca.SX:
         tau, *external = acted(acting, [t, q, v, *held])
@@ -137,8 +141,8 @@ def free_motion(robot: Robot, acting: ca.Function, is_contact: bool = False) -> 
     change = h * _in_space(tree, v_middle, accelerated(t + h / 2, middle, v_middle, force, impedance))
     change = turned(tree, middle, q, change)
     mean = v + change / 2
-    for k in implicit.stiff:
-        mean[k] = v[k] + change[k]
+    for k, share in implicit.stiff.items():
+        mean[k] += share * change[k] / 2
     end = robot.function("chart")(q, h * robot.function("chart_rate")(half, mean))
     for body in free_bodies(tree):
         origin = slice(body.q.start, body.q.start + 3)
@@ -147,20 +151,39 @@ def free_motion(robot: Robot, acting: ca.Function, is_contact: bool = False) -> 
     return FreeMotion(inputs, end, *ends, impedance, implicit.stiff)
 
 
+def _separated(tree: Tree, is_contact: bool) -> tuple[tuple[Passive, ...], tuple[Passive, ...]]:
+    """Return the explicit and the implicit passive forces of the tree.
+
+    Friction that jumps at rest is implicit only where the first acceleration shows whether its coordinate sticks: not
+    in friction models, not on coordinates that springs couple, and not if contact impulses follow.
+    """
+    coupled = {k for each in tree.passives if len(each.v) > 1 for k in each.v}
+    explicit, implicit = list[Passive](), list[Passive]()
+    for each in tree.passives:
+        slides = not each.smooth and (is_contact or not coupled.isdisjoint(each.v))
+        model, coulomb = "" if each.smooth else each.model, each.coulomb if slides else 0.0
+        if model or acts(coulomb):
+            explicit.append(replace(each, stiffness=0.0, damping=0.0, coulomb=coulomb, model=model))
+        rest = {"coulomb": 0.0 if slides else each.coulomb, "model": each.model if each.smooth else ""}
+        implicit.append(replace(each, smooth=each.smooth or REST, **rest))
+    return tuple(explicit), tuple(implicit)
+
+
 def _dynamics(tree: Tree, acting: ca.Function, impedance: Stiffness) -> ca.Function:
-    """Return the function (q, v, tau, [external], impedance...) -> a of the robot without springs and friction."""
+    """Return the function (q, v, tau, [external], impedance...) -> a of a tree."""
     q, v, tau = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("tau", tree.nv)
     external = [ca.SX.sym(name, *acting.size_out(name)) for name in acting.name_out() if name == "acting_external"]
     added = {place: ca.SX.sym("impedance") for place in impedance}
-    rigid = replace(lean(tree), passives=())
-    a = forward_dynamics(rigid, q, v, tau, external[0] if external else None, added)
+    a = forward_dynamics(tree, q, v, tau, external[0] if external else None, added)
     return ca.Function("accelerated", [q, v, tau, *external, *added.values()], [a])
 
 
-def implicit_forces(robot: Robot, acting: ca.Function, inputs: dict[str, ca.SX]) -> Implicit:
+def implicit_forces(
+    robot: Robot, passives: tuple[Passive, ...], acting: ca.Function, inputs: dict[str, ca.SX]
+) -> Implicit:
     """Return the implicit forces of a step as expressions of its ``inputs``.
 
-    They are springs, dampers and friction of the robot, and the acting forces on coordinates that depend on the
+    They are the ``passives`` (springs, dampers and friction), and the acting forces on coordinates that depend on the
     position and the velocity of their coordinate alone.
     """
     t, q, v, *held, h = inputs.values()
@@ -171,11 +194,12 @@ def implicit_forces(robot: Robot, acting: ca.Function, inputs: dict[str, ca.SX])
     ahead = ca.SX(q)
     for k, i in own.items():
         ahead[i] += h * v[k]
-    passives = [replace(each, smooth=each.smooth or REST) for each in tree.passives]
     coupled = {k for each in passives if len(each.v) > 1 for k in each.v}
     several = replace(tree, passives=tuple(each for each in passives if coupled & set(each.v)))
     impedance = {place: h * D + h**2 * K for place, (K, D) in passive_jacobians(several, ahead, v, chord=True).items()}
-    result = Implicit(-passive_force(several, ahead, v), impedance, [], _separate(acting, own), sorted(coupled))
+    result = Implicit(
+        -passive_force(several, ahead, v), impedance, [], _separate(acting, own), dict.fromkeys(coupled, ca.SX(1))
+    )
 
     def add(k: int, forces: tuple[ca.SX, ca.SX], K: ca.SX, D: ca.SX, limit: Any = np.inf) -> None:
         """Add a force (now, ahead) to coordinate k."""
@@ -183,7 +207,7 @@ def implicit_forces(robot: Robot, acting: ca.Function, inputs: dict[str, ca.SX])
         if not K.is_zero():
             more = ca.fmin(h * K, ca.fmax(2 * h * K - D, 0))
             u, z = forces[0] + more / ca.fmax(h * K, TINY) * (forces[1] - forces[0]), z + h * more
-            result.stiff.append(k)
+            result.stiff[k] = ca.fmax(result.stiff.get(k, ca.SX(0)), ca.if_else(K > 0, 1, 0))
         if isinstance(limit, ca.SX) or np.isfinite(limit):
             result.limited.append((k, Limited(u, z, limit)))
             return
@@ -209,7 +233,7 @@ def implicit_forces(robot: Robot, acting: ca.Function, inputs: dict[str, ca.SX])
         for k in result.rows:
             limit = float(limits[k]) if limits is not None and name == "drive_tau" else np.inf
             add(k, (now[k], then[k]), K[k], D[k], limit)
-    return result._replace(stiff=sorted(set(result.stiff)))
+    return result
 
 
 def _slopes(acting: ca.Function, name: str, rows: list[int], own: dict[int, int]) -> ca.Function:

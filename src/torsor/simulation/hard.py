@@ -263,8 +263,8 @@ def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> tuple[FreeMo
             M[i, j] += value
     mobility = Mobility(M, J)
     late = ca.SX(free.change)  # the part of w that the positions follow by half
-    for k in free.stiff:
-        late[k] = 0
+    for k, share in free.stiff.items():
+        late[k] *= 1 - share
     u, change, late = J @ free.v, J @ free.change, J @ late
     distance = ca.vertcat(*(each.distance for each in state.points)) - h * u[::3] + h / 2 * late[::3]
     links = Counter(tuple(side.link for side in each.touch) for each in state.points)
@@ -273,7 +273,7 @@ def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> tuple[FreeMo
     parameters = contact.parameters if inputs is None else ca.vertsplit(inputs)
     p, held, residual = impulses(contact, parameters, mobility, u, distance, change, h, rounds)
     kicks = mobility.kicks(ca.horzcat(p, p - held / 2))
-    for k in free.stiff:
-        kicks[k, 1] = kicks[k, 0]
+    for k, share in free.stiff.items():
+        kicks[k, 1] += share * (kicks[k, 0] - kicks[k, 1])
     forces = [frame @ part / h for frame, part in zip(frames, ca.vertsplit(p, 3), strict=True)]
     return free, kicks[:, 0], h * kicks[:, 1], state.wrenches(forces), residual

@@ -239,7 +239,9 @@ def rollout(
     sources = law, wrenches, False
     acting = [each for each in (law.function, wrenches.function, wrenches.added, halt) if each is not None]
     given = (tau, loads, law.function, wrenches.function, wrenches.added, halt)
-    label = f"rollout {method} {[each is not None for each in given]} {law.limit}"
+    label = (
+        f"rollout {method} {[each is not None for each in given]} {None if law.limit is None else law.limit.tolist()}"
+    )
     if contact is not None and contact.kind == "hard":
         label += f" hard {contact.key(robot, inputs=True)}"
 
