@@ -107,7 +107,7 @@ class Assessment:
 
     def _back(self) -> RenderableType:
         loads, k = self.loads, self.peak
-        table = titled_table("Lumbar spine, disc L5/S1", "quantity", "largest", "action limit", "maximum", "time (s)")
+        table = titled_table("Lumbar spine, disc L5/S1", "quantity", "largest", "lower limit", "upper limit", "time (s)")
         rows: tuple[tuple[str, Array, str, tuple[float, ...]], ...] = (
             ("compression", loads.compression, "N", COMPRESSION_LIMITS),
             ("forward shear", np.abs(loads.shear), "N", SHEAR_LIMITS),
