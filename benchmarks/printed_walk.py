@@ -105,7 +105,7 @@ READINGS = (
     Reading("feasible-8", "feasible motion first", 8, feasible_first=True),
     Reading("feasible-10", "feasible motion first", 10, feasible_first=True),
     Reading("from-habits", "start from the walk with habits", 8, start="habits"),
-    Reading("effort", "effort only", 10),
+    Reading("effort", "without a feasible motion first", 10),
     Reading("double-20", "double support of 20 %", 10, {"step": replace(STEP, toe_off=0.2)}),
     Reading("double-30", "double support of 30 %", 10, {"step": replace(STEP, toe_off=0.3)}),
     Reading("box", "zero-moment point in a box around its path", 10, change=in_box),

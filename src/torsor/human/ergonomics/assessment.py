@@ -107,18 +107,21 @@ class Assessment:
 
     def _back(self) -> RenderableType:
         loads, k = self.loads, self.peak
-        table = titled_table("Lumbar spine, disc L5/S1", "quantity", "largest", "action limit", "maximum", "time (s)")
-        rows: tuple[tuple[str, Array, str, tuple[float, ...]], ...] = (
-            ("compression", loads.compression, "N", COMPRESSION_LIMITS),
-            ("forward shear", np.abs(loads.shear), "N", SHEAR_LIMITS),
-            ("lateral shear", np.abs(loads.side_shear), "N", ()),
-            ("extension moment", loads.extension, "N m", ()),
-            ("lateral moment", np.abs(loads.lateral), "N m", ()),
-            ("axial moment", np.abs(loads.axial), "N m", ()),
+        heads = "quantity", "largest", "lower limit", "upper limit", "time (s)"
+        table = titled_table("Lumbar spine, disc L5/S1", *heads)
+        compression = dict(zip(("action", "maximum"), COMPRESSION_LIMITS, strict=True))
+        shear = dict(zip(("frequent", "occasional"), SHEAR_LIMITS, strict=True))
+        rows: tuple[tuple[str, Array, str, dict[str, float]], ...] = (
+            ("compression", loads.compression, "N", compression),
+            ("forward shear", np.abs(loads.shear), "N", shear),
+            ("lateral shear", np.abs(loads.side_shear), "N", {}),
+            ("extension moment", loads.extension, "N m", {}),
+            ("lateral moment", np.abs(loads.lateral), "N m", {}),
+            ("axial moment", np.abs(loads.axial), "N m", {}),
         )
         for name, values, unit, limits in rows:
             at = int(np.argmax(values))
-            cells = [f"{limit:.0f} {unit}" for limit in limits] or ["", ""]
+            cells = [f"{limit:.0f} {unit} ({meaning})" for meaning, limit in limits.items()] or ["", ""]
             table.add_row(name, f"{values[at]:.0f} {unit}", *cells, f"{self.times[at]:.2f}")
         table.add_section()
         dose, count = self.dose, self.shift.repetitions

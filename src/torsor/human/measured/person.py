@@ -319,7 +319,8 @@ def check_pelvis(markers: MarkerSet, recording: Markers) -> None:
     on_pelvis = [name for name, (link, _) in markers.places.items() if link == "pelvis"]
     if len(on_pelvis) < MIN_MARKERS:
         listed = f": {', '.join(on_pelvis)}" if on_pelvis else ""
-        what = f"the pelvis has {len(on_pelvis)} markers{listed}; its hips are guesses"
+        noun = "marker" if len(on_pelvis) == 1 else "markers"
+        what = f"the pelvis has {len(on_pelvis)} {noun}{listed}; its hips are guesses"
         fix = "add ASIS, PSIS or sacrum markers (RASI, LASI, SACR), or do not use the moments of hips and trunk"
         warn(what, where=recording.source, allowed=f"{MIN_MARKERS} or more", fix=fix)
 
