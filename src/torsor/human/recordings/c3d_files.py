@@ -124,9 +124,12 @@ CHANNELS = {1: 6, 2: 6, 3: 8, 4: 6}  # number of channels by type
 
 
 class Plate(NamedTuple):
-    """A force plate: type, ``corners`` (4, 3) in laboratory axes (m), ``origin`` (3,) (m), and channels.
+    """A force plate: its name, C3D ``type`` (1 to 4), geometry and channels.
 
-    ``channels`` (K, 6 or 8) are in N, N m and m; channels of type 4 have been multiplied by the calibration matrix.
+    ``corners`` (4, 3) are in laboratory axes (m). ``origin`` (3,) is the offset between the sensor origin and the
+    centre of the surface, in plate axes (m). For type 3, it contains the distances a, b and depth of the sensors.
+    ``channels`` (K samples, 6 or 8) are in N, N m and m; those of type 4 have been multiplied by the calibration
+    matrix.
     """
 
     name: str

@@ -213,7 +213,8 @@ class Heat(Driven, Cost):
     def data(self, s: Array) -> Mapping[str, Array]:
         """Return the data of ``Driven``, and the heat data (K, N + 5).
 
-        The heat data are the largest velocities (rad/s) of the moving joints, the coefficients, and the mass (kg).
+        Each row of the heat data contains v_max (rad/s) of the N moving joints, ``shortening``, ``lengthening``,
+        ``activation`` + ``cocontraction``, ``basal`` (W/kg) and the mass (kg).
         """
         rates = joint_rates(self.body) | dict(self.rates)
         fast = [rates[name] for name in self.body.coordinate_names[len(GLOBAL) :] if name in self.moving]
