@@ -276,7 +276,11 @@ def first_derivatives(program: NonlinearProgram, x: Array) -> tuple[Array, Array
 
 
 def _changed_sides(program: NonlinearProgram, found: Optimum, sides: Array) -> Array | None:
-    """Return the sides with the worst one changed: a violated bound becomes active, or a wrong one is released."""
+    """Return the sides with the worst one changed, or None if all are right.
+
+    The most violated bound becomes active. If no bound is violated, the active bound whose multiplier has the wrong
+    sign by most is released.
+    """
     values, lower, upper = values_and_bounds(program, found.x)
     z, changed = np.concatenate([found.multipliers, found.bound_multipliers]), sides.copy()
     violation = np.where(changed == 0, np.maximum(lower - values, values - upper), 0.0)

@@ -82,7 +82,10 @@ class Parameters:
         return [piece.decode("utf-8", errors="replace").strip(" \0") for piece in pieces]
 
     def labels(self, group: str, count: int, what: str) -> list[str]:
-        """Return one name per marker or channel; after 255 names, they continue in LABELS2 and so on."""
+        """Return one name for each of ``count`` markers or channels; those without a name are "``what`` number".
+
+        After 255 names, they continue in LABELS2 and so on.
+        """
         names = self.words(f"{group}:LABELS")
         for k in range(2, 2 + count // 255):
             names += self.words(f"{group}:LABELS{k}")

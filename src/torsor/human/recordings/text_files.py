@@ -429,7 +429,7 @@ def read_csv(
 
 
 def csv_table(path: Path) -> NumberTable:
-    """Return the headers and rows of a .csv file."""
+    """Return the headers and rows of a .csv file; with semicolons as separators, decimal commas are allowed."""
     first, *rows = _recorded_rows(path, CSV_KIND)
     separator = separator_of(first.text, otherwise=",")
     heads = cells_of(first, separator, path.name)

@@ -38,7 +38,10 @@ def smooth_size(P: ca.SX, smooth: ca.SX | float = POWER_SMOOTHING) -> ca.SX:
 
 
 def slipping(node: Node, mass: ca.SX, power: ca.SX | float = SLIPPING_POWER) -> ca.SX:
-    """Return a column whose squares P^2 / (2 power DRIVING) penalise the ground power at slipping feet."""
+    """Return a column whose squares P^2 / (2 power DRIVING d) penalise the ground power P (W/kg) at slipping feet.
+
+    d is the distance of a walk, or 1 for tasks (``metres``).
+    """
     P: ca.SX = ca.vertcat(*(contact_forces(node).ground_power(side) for side in SIDES)) / mass
     return P / ca.sqrt(2 * power * DRIVING * metres(node))
 
