@@ -271,7 +271,7 @@ class Loop(Part):
 
     @property
     def positions(self) -> int:
-        """Number of position equations, which are all equations."""
+        """Number of position equations; all equations of a loop are position equations."""
         return self.count
 
     @property

@@ -389,7 +389,7 @@ def _moved(problem: ProblemStatement, neighbour: Solution) -> Outcome:
 
 
 def _groups(problems: Sequence[ProblemStatement], settings: SolveSettings) -> dict[Any, list[int]]:
-    """Return the problems that a batch can solve, by structure."""
+    """Return the indices of the problems that a batch can solve, by structure."""
     groups: dict[Any, list[int]] = {}
     for index, problem in enumerate(problems):
         with suppress(ModelError):  # raised again when the problem is solved separately
