@@ -369,9 +369,9 @@ def indices_of(
 
 
 def by_name(value: Any, names: Sequence[str], missing: float, where: str) -> Array:
-    """Return numbers (names,) from a single number, one per name, or {name: number} with ``missing`` for other names.
+    """Return one number per name (n,), from a single number, a sequence of n numbers, or {name: number}.
 
-    Infinity is allowed; NaN is not.
+    Names that a table omits have the number ``missing``. Infinity is allowed; NaN is not.
 
     Example:
         >>> by_name({"elbow": 2.0}, ["shoulder", "elbow"], np.inf, "limits").tolist()

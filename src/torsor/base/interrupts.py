@@ -37,11 +37,12 @@ class Stoppable:
     """Context for work in the main thread that Ctrl-C stops, even if foreign code discards the exception.
 
     SIGINT calls the previously installed handler. If the handler raises an exception, KeyboardInterrupt is raised again
-    every ``REPEAT_INTERVAL`` seconds until the work ends. The context has no effect in other threads, inside another
-    ``Stoppable``, or if SIGINT is ignored or ends the process.
+    every ``REPEAT_INTERVAL`` seconds until the work ends. Ctrl-C is handled only in the main thread, in the outermost
+    ``Stoppable``, and if SIGINT is neither ignored nor ends the process.
 
-    After ``seconds``, the work is interrupted as by Ctrl-C and ends with ``OutOfTimeError``. In other threads, or if
-    SIGINT ends the process, this happens only at the start of an inner ``Stoppable``, such as a compiled function.
+    After ``seconds``, the work is interrupted as if by Ctrl-C and ends with ``OutOfTimeError``. In other threads,
+    inside another ``Stoppable``, or if SIGINT ends the process, the limit is checked only when an inner ``Stoppable``
+    starts, such as that of a compiled function.
 
     Example:
         >>> with Stoppable():

@@ -13,7 +13,7 @@ Color = tuple[float, float, float, float]
 class Solid:
     """A unit box, ball or cylinder, scaled by ``size`` (3,), in m, along its axes and placed at ``pose`` (4 x 4).
 
-    A box has edges of length 1, a ball a radius of 1, and a cylinder a radius of 1 and a length of 1 along z.
+    Before scaling, a box has edges of length 1, a ball has radius 1, and a cylinder has radius 1 and length 1 along z.
 
     Example:
         >>> Solid("box", np.eye(4), np.array([1.0, 2.0, 3.0])).shape

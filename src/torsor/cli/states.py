@@ -117,7 +117,11 @@ def add_states(parser: ArgumentParser, letters: str) -> None:
 
 
 def given_states(arguments: Namespace, load_robot: Robot | ParallelRobot) -> dict[str, Array]:
-    """Return arrays by letter: (n,) for one state, or (K, n) for a table, which may also contain "time" (K,)."""
+    """Return arrays by letter: (n,) for one state, or (K, n) for a table, which may also contain "time" (K,).
+
+    Without positions, "q" is the home position. If q contains only the active coordinates of closed loops, the loops
+    are assembled. ModelError is raised for wrong lengths and for values that are not finite.
+    """
     robot = as_robot(load_robot)
     letters = [letter for letter in LETTERS if hasattr(arguments, letter)]
     given = {letter: getattr(arguments, letter) for letter in letters if getattr(arguments, letter) is not None}

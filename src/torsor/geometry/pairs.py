@@ -75,7 +75,10 @@ def _model(robot: Mechanism, pairs: Pairs, within: float | None) -> DistanceMode
 
 
 def named_shapes(robot: Mechanism, shapes: Sequence[Placed], name: str) -> list[int]:
-    """Return the indices of the shape called ``name``, or of the shapes of the link or frame called ``name``."""
+    """Return the indices of the shapes called ``name``, or of the shapes of the link or frame called ``name``.
+
+    ModelError is raised if there are none.
+    """
     exact = [k for k, shape in enumerate(shapes) if shape.name == name]
     result = exact or [k for k, shape in enumerate(shapes) if shape.part == name]
     if not result and name in robot.places:

@@ -396,7 +396,7 @@ def drives_of(robot: MeasuredRobot, what: str, values: Array) -> Array:
 
 
 def rubbing_joints(robot: MeasuredRobot) -> set[str]:
-    """Return the joints that can have friction models, which are functions of the joint velocity."""
+    """Return the joints that can have friction models: those with one position, one velocity and the ratio 1."""
     return {joint.name for joint in robot.joints if joint.nq == joint.nv == 1 and joint.ratio == 1}
 
 

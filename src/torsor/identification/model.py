@@ -183,9 +183,10 @@ class Model:
 
 
 def equations_of(model: Model, data: Measurements, through: Filter, still: float) -> Equations:
-    """Return the equations of filtered measurements, without coordinates at rest; see ``identify``.
+    """Return the equations of filtered measurements; see ``identify``.
 
-    The ``model`` is evaluated along the motion of the ``data``.
+    The ``model`` is evaluated along the motion of the ``data``. Forces with unknown, discontinuous Coulomb friction
+    have zero weight at speeds below the fraction ``still`` of the coordinate's maximum speed.
     """
     robot = model.robot
     tau = data.tau - model.known

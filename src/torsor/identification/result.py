@@ -193,8 +193,8 @@ class Identified(Result):
     def relative_residuals(self) -> Array:
         """Root mean square residuals (nv,) in percent of the root mean square forces; NaN for unmeasured forces.
 
-        The reference is the measured force or, if larger, the total force with known wrenches. For floating-base
-        coordinates without forces, it is the largest force of all coordinates.
+        The reference is the root mean square of the measured force or, if larger, of the total force, including known
+        external wrenches. For floating-base coordinates without forces, it is the largest reference of all coordinates.
         """
         acting = np.sqrt(np.maximum(self._mean(self._acting**2), self._mean(self.measurements.tau**2)))
         base = free_coordinates(self.prior)

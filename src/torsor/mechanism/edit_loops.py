@@ -168,7 +168,7 @@ def with_active(robot: M, names: Sequence[str]) -> M:
 
 
 def without_coordinates(robot: M, joint: Joint) -> dict[str, Any]:
-    """Return the loops and active coordinates of a robot after fixing a joint."""
+    """Return {"active": coordinates} of a robot after fixing a joint; raise ModelError if a coupling involves it."""
     coupling = coupling_of(robot, joint)
     if coupling is not None:
         fix = f"open it first: robot.without_loop({coupling!r})"

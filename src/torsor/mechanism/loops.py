@@ -271,7 +271,7 @@ class Loop(Part):
 
     @property
     def positions(self) -> int:
-        """Number of position equations, which are all equations."""
+        """Number of position equations; all equations of a loop are position equations."""
         return self.count
 
     @property
@@ -346,7 +346,7 @@ class Coupling(Part):
 
     @property
     def positions(self) -> int:
-        """Number of position equations, which are all equations."""
+        """Number of position equations; all equations of a coupling are position equations."""
         return self.count
 
     def units(self, length: float) -> list[float]:

@@ -130,7 +130,10 @@ def _with_data(problem: P, case: Mapping[str, Any]) -> P:
 
 
 def with_one_robot(problem: P, others: list[P]) -> list[P]:
-    """Return problems with one parametric robot if their robots differ only in numbers (``_is_alike``)."""
+    """Return ``others`` with one parametric robot if their robots differ from that of ``problem`` only in numbers.
+
+    Otherwise, they are returned unchanged. See ``_is_alike``.
+    """
     base, robots = problem.robot, {id(other.robot): other.robot for other in others}
     plain = {key: robot for key, robot in robots.items() if isinstance(robot, Robot)}
     if not isinstance(base, Robot) or len(plain) < len(robots) or {id(base)} == set(robots):
@@ -386,7 +389,7 @@ def _moved(problem: ProblemStatement, neighbour: Solution) -> Outcome:
 
 
 def _groups(problems: Sequence[ProblemStatement], settings: SolveSettings) -> dict[Any, list[int]]:
-    """Return the problems that a batch can solve, by structure."""
+    """Return the indices of the problems that a batch can solve, by structure."""
     groups: dict[Any, list[int]] = {}
     for index, problem in enumerate(problems):
         with suppress(ModelError):  # raised again when the problem is solved separately

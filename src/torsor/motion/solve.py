@@ -561,8 +561,9 @@ def _of_problem(state: SolveState, found: Solution) -> Solution:
 def _relax_group(state: SolveState, index: int) -> SolveState:
     """Minimise the violation of one group of constraints, without the groups before it.
 
-    If the other constraints cannot be satisfied either, the state remains open. If nothing is violated, the problem is
-    solved from that motion. Otherwise, the diagnosis states by how much the group has to be relaxed.
+    If only the group is violated, the diagnosis of the returned state states by how much it has to be relaxed. If no
+    constraint is violated, the problem is solved from the motion found. If the search is interrupted, the state is
+    interrupted. In all other cases, the state remains open.
     """
     problem, program, order = state.problem, state.problem.program, state.problem.relaxation_order
     without = [name for group in order[:index] for name in group]

@@ -19,7 +19,8 @@ def read_start(problem: ProblemStatement, start: Any) -> Array:
     """Return the initial guess (n,).
 
     ``start`` is None (straight lines), a ``MotionResult``, variables (n,), or profiles (K, N) at equal time steps from
-    the start to the end of the full motion.
+    the start to the end of the full motion. Given values are clipped to the bounds of the variables. ModelError is
+    raised for another shape and for values that are not finite.
     """
     program, names = problem.program, problem.model.names
     if start is None:

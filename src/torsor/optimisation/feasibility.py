@@ -167,7 +167,9 @@ class SquaredPenalty:
 def min_squared_violation(
     program: NonlinearProgram, start: Array, settings: Settings, soft: Flags, kept: Flags
 ) -> Outcome:
-    """Return the outcome of the penalised program from a start (n,).
+    """Return the outcome of ``SquaredPenalty`` from a start (n,).
+
+    It penalises the squared violations of the ``soft`` rows (m,). The other ``kept`` rows (m,) are constraints.
 
     Example:
         >>> from torsor.optimisation.program import Formula

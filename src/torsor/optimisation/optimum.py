@@ -204,9 +204,11 @@ def values_and_bounds(program: NonlinearProgram, x: Array) -> tuple[Array, Array
 
 
 def active_sides(program: NonlinearProgram, outcome: Outcome, *, with_multiplier: bool = False) -> Array:
-    """Return the active sides at an outcome, where multipliers of inequalities exceed their distance from the bound.
+    """Return the active sides (m + n,) of rows and variables at an outcome: -1 lower, 1 upper, 0 inactive.
 
-    Inequalities at their bound also count if their multiplier is 0, unless ``with_multiplier`` is True.
+    Equations have the side 1. An inequality is active if its multiplier, relative to the largest one, has the sign of
+    the side and exceeds the distance from the bound. Inequalities at their bound are also active without a multiplier,
+    unless ``with_multiplier`` is True.
     """
     values, lower, upper = values_and_bounds(program, outcome.x)
     z = np.concatenate([outcome.multipliers, outcome.bound_multipliers])
@@ -226,7 +228,7 @@ def estimated(program: NonlinearProgram, outcome: Outcome) -> Optimum:
 
 
 def stationary_point(program: NonlinearProgram, x: Array, sides: Array) -> Optimum | None:
-    """Return the stationary point with the active ``sides``, by Newton steps from x."""
+    """Return the stationary point with the active ``sides``, by Newton steps from x, or None without convergence."""
     held = sides[program.m :]
     x = np.where(held != 0, np.where(held < 0, program.lower, program.upper), x)
     for _ in range(MAX_NEWTON_STEPS):
@@ -276,7 +278,11 @@ def first_derivatives(program: NonlinearProgram, x: Array) -> tuple[Array, Array
 
 
 def _changed_sides(program: NonlinearProgram, found: Optimum, sides: Array) -> Array | None:
-    """Return the sides with the worst one changed: a violated bound becomes active, or a wrong one is released."""
+    """Return the sides with the worst one changed, or None if all are right.
+
+    The most violated bound becomes active. If no bound is violated, the active bound whose multiplier has the wrong
+    sign by most is released.
+    """
     values, lower, upper = values_and_bounds(program, found.x)
     z, changed = np.concatenate([found.multipliers, found.bound_multipliers]), sides.copy()
     violation = np.where(changed == 0, np.maximum(lower - values, values - upper), 0.0)

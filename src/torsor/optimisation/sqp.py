@@ -226,7 +226,7 @@ class _Search:
         return self.model.step(rows, self.settings.seconds - self.record.seconds)
 
     def _search(self, step: _Step) -> bool:
-        """Shorten the step until the merit function decreases, and take it."""
+        """Shorten the step until the merit function decreases, and take it; return whether a step was taken."""
         x, violation = self.x, float(self._violations(self.x).sum())
         if step.relaxation > RELAXED_THRESHOLD:
             self.weight = min(10 * self.weight, MAX_RELAXATION_WEIGHT)

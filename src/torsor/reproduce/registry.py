@@ -26,7 +26,7 @@ def _compute(erratum: Erratum) -> list[Row]:
 
 
 def percent(error: float) -> str:
-    """Return a relative error as text with two digits."""
+    """Return a relative error as text with two digits: in percent below 10, otherwise as a multiple ("times")."""
     value, unit = (100 * error, "%") if error < 10 else (error, "times")
     return f"{float(f'{value:.2g}'):g} {unit}"
 

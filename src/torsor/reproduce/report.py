@@ -320,7 +320,7 @@ def _html_cells(row: Row) -> list[str]:
 
 
 def _coloured(state: str, text: str = "") -> str:
-    """Return a verdict, or a text, in the colour of the verdict."""
+    """Return the verdict ``state``, or ``text`` if given, as HTML in the colour of the verdict."""
     return f'<b style="color:{COLOURS.get(state, "inherit")}">{text or state}</b>'
 
 

@@ -152,10 +152,10 @@ def _within(rules: Array, unknown: NDArray[np.bool_]) -> Array:
 
 
 def _coefficients_by_rule(rules: Array, kept: list[int], unknown: NDArray[np.bool_]) -> Array:
-    """Return the coefficients (b x p) of all columns in terms of the kept ones, from ``rules``.
+    """Return the coefficients (b x p) of the unknown columns of the regressor Y in terms of the kept ones.
 
-    Each rule is a parameter change n that does not affect the forces: Y n = 0. The columns D that are not kept are
-    therefore Y_D = Y_K B with n_D B^T = -n_K.
+    The coefficients of known columns are 0. Each row n of ``rules`` (r x p) is a parameter change that does not affect
+    the forces: Y n^T = 0. The columns D that are not kept are therefore Y_D = Y_K B with n_D B^T = -n_K.
     """
     coefficients = np.zeros((len(kept), len(unknown)))
     coefficients[np.arange(len(kept)), kept] = 1.0

@@ -73,8 +73,8 @@ def from_pseudo_inertia(P: Array) -> tuple[float, Array, Array]:
 def spatial_inertia(mass: float, com: ArrayLike, inertia: ArrayLike) -> Array:
     """Return G (6 x 6) = [[J, [m c]], [-[m c], m 1]] of a body: momentum (angular, linear) = G (omega, v).
 
-    Mass (kg), centre of mass c (m) and 3 x 3 inertia about it (kg m^2) are in the frame's axes; J is the inertia about
-    the frame's origin. At the centre of mass, G = diag(inertia, m 1).
+    The mass m (kg), centre of mass c (m) and 3 x 3 inertia about it (kg m^2) are in the frame's axes. J is the inertia
+    about the frame's origin, and [c] = skew(c). At the centre of mass, G = diag(inertia, m 1).
 
     Example:
         >>> spatial_inertia(2.0, [1, 0, 0], np.zeros((3, 3)))[2].tolist()

@@ -106,7 +106,7 @@ def _search(
 
 
 def stride_report(result: MotionResult, given: Mapping[str, Any]) -> Report:
-    """Return the report of a walk or a run: its stride and a comparison."""
+    """Return the report of a walk or a run: its stride and a comparison, or a plain report if it is infeasible."""
     if not result.is_feasible:
         return plain_report(result)
     stride = Stride(result)

@@ -61,7 +61,10 @@ def solution(count: int) -> ca.Function:
 
 
 def solve(systems: Array) -> Array:
-    """Return the solution for a long window, using functions that are compiled once for all interval counts."""
+    """Return the solution (count + 2,) of a long window's system from the systems (count, 10) of its intervals.
+
+    The compiled functions are the same for all interval counts.
+    """
     work = _sweeps(len(systems))
     room = work.take()
     padded, states, unknowns = room.arrays.values()

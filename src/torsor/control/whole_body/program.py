@@ -258,7 +258,10 @@ def _holds(problem: Problem, x: Array) -> bool:
 
 
 def _solve_independent(problem: Problem) -> tuple[Array, int, Array]:
-    """Return the solution with the equations replaced by independent ones; contradictions are infeasible."""
+    """Return (x, status, multipliers) with the equations replaced by independent ones.
+
+    If equations contradict each other, the status is ``INFEASIBLE``, and x and the multipliers are 0.
+    """
     H, g, A, lower, upper, kinds, _ = problem
     first = len(lower) - len(A)
     equal = np.flatnonzero(kinds[first:] == 5)

@@ -463,7 +463,7 @@ class AngularMomentum(Task):
     goal: ClassVar[str] = "momentum"
 
     def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
-        """Return J and the desired rate of the momentum."""
+        """Return J and ``wanted``: if J a = wanted, the angular momentum has the desired rate."""
         h, rate, _ = self.rates(at, given)
         A = at.of("centroidal_momentum_matrix")[:3, :]
         return A, rate + self.bandwidth * (h - A @ at.v) - at.of("centroidal_momentum_bias", at.v)[:3]

@@ -1,17 +1,17 @@
 """Derivatives of the velocity, acceleration and jerk of a link or frame with respect to q, v, a and j.
 
-Let V be the twist of the body before joint k and A its rate, in the frame of the body that the joint moves, and (w, v)
-the twist of the place. The joint contributes the columns
+Let V be the twist of the body before joint k and A its rate, in the frame of the body that the joint moves, and (w, c)
+the twist of the place. Joint k, with velocity v_k, contributes the columns
 
     of the twist of the place    dq: P1 = V x S                              dv: S
-    of its rate                  dq: A x S + V x P1 - (w, v) x P1            dv: (2 V + S v_k - (w, v)) x S
+    of its rate                  dq: A x S + V x P1 - (w, c) x P1            dv: (2 V + S v_k - (w, c)) x S
 
 which are transformed to the place as twists: relative to the place, a displacement of the joint moves the body before
-it in the opposite direction. If S depends on q, the derivatives of S v and of S a + S' v are added. The acceleration of
-the origin is the linear part of the rate plus w x v. Including its change, the subtracted term (w, v) x (dw, dv)
-becomes (w x dw, 2 v x dw). Components are in the place's axes, which move with q, as in ``velocity`` and
-``acceleration``. In base axes, which do not move, x becomes R x, whose change is R (dx + J_omega dq x x). See Barman
-2020, chapter III, and Singh, Russell and Wensing 2022.
+it in the opposite direction. If S depends on q, the derivatives of S v and of S a + S' v are added, where S' = dS/dt.
+The acceleration of the origin is the linear part of the rate plus w x c. Including its change, the subtracted term
+(w, c) x (dw, dc) becomes (w x dw, 2 c x dw). Components are in the place's axes, which move with q, as in ``velocity``
+and ``acceleration``. In base axes, which do not move, a vector u becomes R u, and its change is
+R (du + (J_omega dq) x u). See Barman 2020, chapter III, and Singh, Russell and Wensing 2022.
 """
 
 from collections.abc import Callable

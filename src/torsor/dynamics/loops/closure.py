@@ -280,7 +280,10 @@ def _rules(of: str, kind: str, size: float, roller: float = 0.0) -> Rules:
 
 
 class Coupled:
-    """The equation of a coupling at positions q, with the same methods as a ``Chain``."""
+    """The equation of a coupling at positions q.
+
+    The methods ``jacobian``, ``second``, ``rate_derivatives`` and ``stiffness`` are those of a ``Chain``.
+    """
 
     count = 1
 

@@ -183,14 +183,17 @@ def constrained_accelerations(
 def constrained_inverse_dynamics(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, external: Load = None
 ) -> ca.SX:
-    """Return the forces of the active coordinates."""
+    """Return the forces (N x 1) of the active coordinates for their accelerations ``a_active`` (N x 1).
+
+    If there are more active coordinates than degrees of freedom, ``share`` weighs their forces.
+    """
     return Driven(Linkage(tree, q, choice), v_active, a_active, share, external).given
 
 
 def constrained_forward_dynamics(
     tree: Tree, q: ca.SX, v_active: ca.SX, tau_active: ca.SX, choice: ClosureChoice, external: Load = None
 ) -> ca.SX:
-    """Return the accelerations of the active coordinates."""
+    """Return the accelerations (N x 1) of the active coordinates for their forces ``tau_active`` (N x 1)."""
     linkage = Linkage(tree, q, choice)
     v = linkage.velocities(v_active)
     return accelerated(linkage, v, tau_active, mass_matrix(tree, q), external)[linkage.active]
@@ -439,7 +442,10 @@ def _shared(system: _WithMultipliers, choice: ClosureChoice, forces: ca.SX) -> c
 def closed_loop_forces(
     tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, choice: ClosureChoice, external: Load = None, margin: bool = False
 ) -> ca.SX:
-    """Return lambda (c x 1) of M a + h = tau + A^T lambda for all closure equations, with 0 for redundant ones."""
+    """Return lambda (c x 1) of M a + h = tau + A^T lambda for all closure equations, with 0 for redundant ones.
+
+    With ``margin``, the last row of the result is that of ``closure_margin``.
+    """
     system = _WithMultipliers(tree, q, choice)
     kept = -system.accelerations(v, tau, external)[1]
     return system.result(placed(system.closures.A.size1(), system.rows, kept), margin)

@@ -166,7 +166,10 @@ class Elimination:
         return bool(mass.is_constant() and np.array_equal(ca.DM(mass).full(), shape.modal.mass))
 
     def _is_moved_by_few(self, j: int) -> bool:
-        """Return whether body j is moved by few coordinates, all unknown, and is a flexible link or carried by one."""
+        """Return whether few coordinates move body j, all of them unknown, besides those that are eliminated at j.
+
+        The body must also have or carry inertia, and be a flexible link or be carried by one.
+        """
         bodies, chain = self.tree.bodies, [j]
         while bodies[chain[-1]].parent >= 0:
             chain.append(bodies[chain[-1]].parent)

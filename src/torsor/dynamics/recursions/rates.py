@@ -193,7 +193,10 @@ def _passive_rates(tree: Tree, q: ca.SX, rates: Sequence[ca.SX]) -> list[ca.SX]:
 
 
 def _load_rates(rates: Sequence[ca.SX], external: Load, external_rate: Load) -> list[ca.SX]:
-    """Return the jet of the external wrenches; rates beyond the first are zero."""
+    """Return the external wrenches and their rates along the motion ``rates``, or an empty list without wrenches.
+
+    The first rate is ``external_rate`` (by default zero); higher rates are zero.
+    """
     if external is None:
         return []
     none = ca.SX.zeros(*external.shape)

@@ -64,7 +64,10 @@ def _slide(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
 
 
 def _regroup(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
-    """Move the part of each body's inertia that is equivalent to parent inertia to the parent, tips to root."""
+    """Return the bodies with inertia regrouped from the tips to the root.
+
+    The part of a body's inertia that is equivalent to inertia of its parent is moved to the parent.
+    """
     P = [body.P for body in bodies]
     for i in reversed(range(len(bodies))):
         parent = bodies[i].parent

@@ -71,7 +71,10 @@ def compiler(where: str) -> list[str]:
 
 
 def build_library(program: Sequence[str], folder: Path, texts: Mapping[str, str], where: str) -> bytes:
-    """Build a shared library from C sources in a folder with the compiler ``program``, and return its content."""
+    """Build a shared library from C sources in a folder with the compiler ``program``, and return its content.
+
+    ``texts`` {file name: text} are the sources. ModelError is raised if the compiler fails.
+    """
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="ascii", newline="\n")
     library = folder / "library"

@@ -224,7 +224,7 @@ def import_usd(where: str) -> Any:
 
 
 def split_prim(path: Path) -> tuple[Path, str]:
-    """Return the file and the prim path of a name like ``scene.usda#/World/arm``."""
+    """Return the file and the prim path of a name like ``scene.usda#/World/arm``; other files have the prim path ""."""
     if "#" not in path.name and "#" not in str(path):
         return path, ""
     file, _, prim = path.as_posix().partition("#")
@@ -324,7 +324,7 @@ def _stage(path: Path, _changed: int, folders: tuple[str, ...]) -> Any:
 
 
 def triangles_of(prim: Any, where: str) -> tuple[Triangles, NDArray[np.int64]]:
-    """Return the surface of a Mesh prim, and the number of corners of each face."""
+    """Return the surface of a Mesh prim, and the number of corners of each face; raise ModelError if it is invalid."""
     attributes = [prim.GetAttribute(name).Get() for name in ("points", "faceVertexCounts", "faceVertexIndices")]
     points, counts, corners = (np.array([] if value is None else value) for value in attributes)
     points, counts, corners = points.reshape(-1, 3).astype(float), counts.astype(np.int64), corners.astype(np.int64)

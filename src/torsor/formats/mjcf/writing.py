@@ -57,7 +57,10 @@ def _has_materials(visual: Visual | Shape) -> bool:
 
 
 def _surfaces(shape: Visual | Shape) -> list[tuple[Triangles, Color | None]]:
-    """Return the surfaces of a mesh file: one per colour, or a single one if colours are not needed."""
+    """Return the surfaces of a mesh file and their colours: one per colour, or a single one if colours are not needed.
+
+    ModelError is raised if no surface has an area, or if the convex hull of a collision shape is flat.
+    """
     where = f"mesh {shape.mesh!r}"
     painted = read_painted(shape.path or "", shape.folders)
     by_color: dict[Color | None, list[Triangles]] = {}

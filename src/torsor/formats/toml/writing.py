@@ -22,7 +22,8 @@ from torsor.spatial import from_rpy, to_rpy
 def write_toml(mechanism: Mechanism, path: str | Path) -> None:
     """Write a mechanism as TOML. The file is replaced atomically: if writing fails, the old file is kept.
 
-    The text is read back first: a file is written only if it gives an equal mechanism.
+    The text is read back first: a file is written only if it gives an equal mechanism. A ``ModelWarning`` names meshes
+    that cannot be read from the place of the file.
     """
     write_file(path, (".toml",), lambda: toml_content(mechanism))
     copies, links = MeshCopies(Path(path)), (mechanism.base, *mechanism.links)

@@ -52,7 +52,7 @@ def standing(body: Robot) -> dict[str, float]:
 
 
 def sitting(body: Robot, seat: float, where: str) -> dict[str, float]:
-    """Return the upright posture on a seat with the height ``seat`` (m)."""
+    """Return the upright posture on a seat with the height ``seat`` (m); raise ModelError if it is too low or high."""
     size, lean = _heights(body), math.radians(SHANK_INCLINATION)
     knees = size.ankle + size.shank * math.cos(lean)
     least, most = knees - 0.5 * size.thigh - HIP_HEIGHT_ON_SEAT, knees + 0.9 * size.thigh - HIP_HEIGHT_ON_SEAT

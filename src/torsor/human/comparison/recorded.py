@@ -156,7 +156,7 @@ class Signal(NamedTuple):
 
 
 def check_length(times: Array, where: str) -> None:
-    """Raise ModelError if the times (K,) are too short for one stride."""
+    """Raise ModelError if ``times`` (K,) (s) span less than the shortest stride."""
     if times[-1] - times[0] < STRIDE_TIMES[0]:
         what = f"the recording from {times[0]:g} to {times[-1]:g} s is too short for one stride"
         raise ModelError(what, where=where, allowed=f"{STRIDE_TIMES[0]:g} s or more")

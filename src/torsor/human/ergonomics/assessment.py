@@ -78,7 +78,7 @@ class Assessment:
 
     @cached_property
     def population(self) -> PercentCapable | None:
-        """The weakest person who can do the task (see ``percent_capable``), or None for a walk."""
+        """The fraction of people who can do the task (see ``percent_capable``), or None for a walk."""
         problem = self.result.problem
         return percent_capable(problem, self.age, model=self.model) if isinstance(problem, Task) else None
 

@@ -45,8 +45,8 @@ JOINT_COORDINATES = {"hip": ("hip_flexion", "hip_adduction"), "knee": ("knee_fle
 class MomentArm(NamedTuple):
     """A moment arm (m) about a coordinate, positive for flexion and adduction, that may depend on the included angle.
 
-    It is ``largest`` at the included angle ``at`` and ``least`` at ``least_at`` (degrees), or constant without these
-    angles.
+    ``largest`` (signed) is reached at the included angle ``at``, and its magnitude decreases to ``least`` at
+    ``least_at`` (degrees). If ``least`` is 0, the moment arm is constant.
     """
 
     coordinate: str

@@ -232,7 +232,10 @@ def _check_place(tree: Robot, poses: Array, times: Array, ground: GroundForces, 
 
 
 def residual_wrench(tree: Robot, q: Array, tau: Array) -> tuple[Array, Array]:
-    """Return the residual force and moment (K, 3) about the origin of the first link with a mass."""
+    """Return the residual force (N) and moment (N m), (K, 3) in base axes, that do the same work as tau[:, :6].
+
+    The moment is about the origin of the first link with a mass.
+    """
     root = next(k for k, link in enumerate(tree.links) if link.mass > 0)
     name = tree.links[root].name
     J = tree.jacobian(q, name)[:, :, :6]

@@ -72,7 +72,10 @@ def standing_start(fit: Fit, measured: Array, weights: Array) -> Array:
 
 
 def _free_root(body: Robot) -> Array | None:
-    """Return the axes (6, 3) of the three prismatic and three revolute base joints in the zero posture, or None."""
+    """Return the axes (6, 3) of the three prismatic and three revolute base joints in the zero posture.
+
+    The result is None if there are no such joints or if the axes of either three are not orthogonal.
+    """
     kinds = [joint.type for joint in body.joints[:6]]
     if kinds != ["prismatic"] * 3 + ["revolute"] * 3 or list(body.parents[:6]) != [-1, 0, 1, 2, 3, 4]:
         return None

@@ -133,7 +133,10 @@ class Landmark:
 
 
 def hips_from_pelvis(width: float, depth: float) -> tuple[float, float, float]:
-    """Return the hip distances (m) behind, below and beside the midpoint of the ASIS (Harrington et al. 2007)."""
+    """Return the hip distances (m) behind, below and beside the midpoint of the ASIS (Harrington et al. 2007).
+
+    They follow from the pelvis ``width`` (m) and ``depth`` (m).
+    """
     return 0.24 * depth + 0.0099, 0.30 * width + 0.0109, 0.33 * width + 0.0073
 
 

@@ -145,7 +145,10 @@ def _derivatives(fit: Fit) -> AnyKernel:
 
 
 def _subtree_sums(fit: Fit) -> Array:
-    """Return a mask (M, links) of the joint origins that move each marker."""
+    """Return a mask (M, links): 1 for the link of each marker and its ancestors, otherwise 0.
+
+    These are the links whose joint origins displace the marker.
+    """
     parents = fit.robot.parents
     moves = np.zeros((len(fit.layout.links), len(parents)))
     for m, link in enumerate(fit.layout.links):

@@ -82,7 +82,10 @@ class Parameters:
         return [piece.decode("utf-8", errors="replace").strip(" \0") for piece in pieces]
 
     def labels(self, group: str, count: int, what: str) -> list[str]:
-        """Return one name per marker or channel; after 255 names, they continue in LABELS2 and so on."""
+        """Return one name for each of ``count`` markers or channels; those without a name are "``what`` number".
+
+        After 255 names, they continue in LABELS2 and so on.
+        """
         names = self.words(f"{group}:LABELS")
         for k in range(2, 2 + count // 255):
             names += self.words(f"{group}:LABELS{k}")
@@ -124,9 +127,12 @@ CHANNELS = {1: 6, 2: 6, 3: 8, 4: 6}  # number of channels by type
 
 
 class Plate(NamedTuple):
-    """A force plate: type, ``corners`` (4, 3) in laboratory axes (m), ``origin`` (3,) (m), and channels.
+    """A force plate: its name, C3D ``type`` (1 to 4), geometry and channels.
 
-    ``channels`` (K, 6 or 8) are in N, N m and m; channels of type 4 have been multiplied by the calibration matrix.
+    ``corners`` (4, 3) are in laboratory axes (m). ``origin`` (3,) is the offset between the sensor origin and the
+    centre of the surface, in plate axes (m). For type 3, it contains the distances a, b and depth of the sensors.
+    ``channels`` (K samples, 6 or 8) are in N, N m and m; those of type 4 have been multiplied by the calibration
+    matrix.
     """
 
     name: str

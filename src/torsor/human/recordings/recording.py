@@ -318,7 +318,9 @@ class GroundForces(TimedData):
         return self.changed(lambda x: x @ R.T, axes=axes, corners=corners)
 
     def without_unloaded(self, threshold: float = LOAD_THRESHOLD) -> "GroundForces":
-        """Return forces set to 0, and centres of pressure set to NaN, where the load is at most ``threshold`` (N).
+        """Return the data without unloaded samples, where the load is at most ``threshold`` (N).
+
+        Forces and moments are 0 there, and centres of pressure are NaN.
 
         Example:
             >>> zero = np.zeros((1, 1, 3))

@@ -143,9 +143,10 @@ def read_mot(path: str | Path) -> MotionTable:
 
 
 def _mot_header(path: Path, rows: Sequence[Row]) -> tuple[str, dict[str, str], int]:
-    """Return the first line, the values by lower-case key, and the index of the line of names.
+    """Return the title, the values by lower-case key, and the index of the line of column names.
 
-    The header ends at "endheader", or before the first line that begins with "time".
+    The title is the first line, the value of "name", or "". The header ends at "endheader", or before the first line
+    whose first field is "time".
     """
     title, values = "", dict[str, str]()
     for k, row in enumerate(rows[:MAX_MOT_HEADER_LINES]):
@@ -428,7 +429,7 @@ def read_csv(
 
 
 def csv_table(path: Path) -> NumberTable:
-    """Return the headers and rows of a .csv file."""
+    """Return the headers and rows of a .csv file; with semicolons as separators, decimal commas are allowed."""
     first, *rows = _recorded_rows(path, CSV_KIND)
     separator = separator_of(first.text, otherwise=",")
     heads = cells_of(first, separator, path.name)

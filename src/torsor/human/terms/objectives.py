@@ -38,7 +38,10 @@ def smooth_size(P: ca.SX, smooth: ca.SX | float = POWER_SMOOTHING) -> ca.SX:
 
 
 def slipping(node: Node, mass: ca.SX, power: ca.SX | float = SLIPPING_POWER) -> ca.SX:
-    """Return a column whose squares P^2 / (2 power DRIVING) penalise the ground power at slipping feet."""
+    """Return a column whose squares P^2 / (2 power DRIVING d) penalise the ground power P (W/kg) at slipping feet.
+
+    d is the distance of a walk, or 1 for tasks (``metres``).
+    """
     P: ca.SX = ca.vertcat(*(contact_forces(node).ground_power(side) for side in SIDES)) / mass
     return P / ca.sqrt(2 * power * DRIVING * metres(node))
 
@@ -213,7 +216,8 @@ class Heat(Driven, Cost):
     def data(self, s: Array) -> Mapping[str, Array]:
         """Return the data of ``Driven``, and the heat data (K, N + 5).
 
-        The heat data are the largest velocities (rad/s) of the moving joints, the coefficients, and the mass (kg).
+        Each row of the heat data contains v_max (rad/s) of the N moving joints, ``shortening``, ``lengthening``,
+        ``activation`` + ``cocontraction``, ``basal`` (W/kg) and the mass (kg).
         """
         rates = joint_rates(self.body) | dict(self.rates)
         fast = [rates[name] for name in self.body.coordinate_names[len(GLOBAL) :] if name in self.moving]

@@ -302,7 +302,12 @@ class SharedBalance(Grounded, Constraint):
         return {FRACTION: (0.0, 0.0)} | dict.fromkeys(PROFILES[1:], (None, None))
 
     def rows(self, node: Node) -> Rows:
-        """Return distances (dm) times the vertical force, and forces, all divided by body weight."""
+        """Return the margins of the centres of pressure, the vertical force, the friction cones, and the rate of time.
+
+        The margins are distances from the sole edges times the vertical force, divided by body weight and
+        ``MOMENT_ARM``. Forces are divided by body weight, and squared for friction cones. The rate of time is included
+        if the phase has a clock.
+        """
         contact = contact_as(SharedContact, node)
         moment = MOMENT_ARM * contact.weight
         rows = {name: row / moment for name, row in contact.rows.items() if self.lateral or "sole" not in name}

@@ -175,7 +175,12 @@ def _merged(intervals: list[tuple[float, float]]) -> tuple[tuple[float, float], 
 
 
 def certified(solution: S, tolerance: float = 0.0) -> S:
-    """Return the motion with all durations increased by the smallest common factor for which its bounds are shown."""
+    """Return the motion with all durations increased by a common factor for which its bounds are shown.
+
+    The relative increase is the smallest one to within 2 %. ModelError is raised if a constraint cannot be checked or a
+    duration is fixed, and MotionError if no factor up to about 1.5 shows all bounds or the constraints at the nodes do
+    not hold.
+    """
     problem, where = solution.problem, solution.problem.name
     first = certify(problem, solution.x, tolerance)
     if first.is_proven:

@@ -190,7 +190,7 @@ def packed(results: Sequence[Solution]) -> tuple[dict[str, Any], Mapping[str, An
 def several_of_archive(
     found: Archive, problem: P | None, read_problem: Callable[[Path], P]
 ) -> tuple[list[Solution], tuple[int, ...]]:
-    """Return the results in an archive and their seeds."""
+    """Return the results in an archive and their seeds; raise ValueError if the seeds are not a vector of integers."""
     seeds = found.arrays["seeds"]
     if seeds.ndim != 1 or seeds.dtype.kind not in "iu" or not 0 < len(seeds) <= MAX_RESULTS:
         raise ValueError("seeds must be a vector of integers")
@@ -209,7 +209,7 @@ def unpacked(found: Archive, problems: Sequence[P | None], read_problem: Callabl
 
 
 def columns(results: Sequence[Solution], labels: Sequence[Any], name: str = "seed") -> list[Column]:
-    """Return table columns: label, objective, duration, iterations and status of each result."""
+    """Return table columns: label, objective, duration T (s), iterations, ``is_solved`` and status of each result."""
     return [
         Column(name, "1" if all(map(is_number, labels)) else "", list(labels)),
         Column("objective", "1", [result.outcome.objective for result in results]),

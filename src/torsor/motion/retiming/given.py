@@ -102,7 +102,11 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
 
 
 def _blended(q: Array, tolerance: float, batch: bool, where: str) -> list[JointPath]:
-    """Return straight-line paths through the waypoints (B, K, n), except waypoints very close to others."""
+    """Return straight-line paths through the waypoints (B, K, n), with corners blended within the tolerance.
+
+    Waypoints closer to others than ``OMISSION_FRACTION`` times the tolerance are omitted with a warning. ModelError is
+    raised if a closed path has no other waypoint left.
+    """
     kept = [_kept(points, tolerance) for points in q]
     wrong = next((b for b, (indices, _) in enumerate(kept) if len(indices) == 2 and (q[b, 0] == q[b, -1]).all()), None)
     if wrong is not None:

@@ -291,21 +291,25 @@ def retime(
     If two waypoints are closer than half the tolerance, one of them is omitted with a warning, so that corners are not
     too short. The velocities of a trajectory are not used; with a tolerance, its times are not used either.
 
-    Bounds are one number, one per coordinate, {name: number}, or (n, 2) lower and upper bounds. ``velocity`` (rad/s,
-    m/s) and ``torque`` (N m, N) default to the robot's limits, including for names that a table omits.
-    ``acceleration``, ``jerk`` and ``torque_rate`` are unbounded by default. ModelError is raised for a coordinate
-    without a velocity limit, or with neither torque nor acceleration bounds; np.inf declares it unbounded.
+    Bounds are one number, one per coordinate, {name: number}, or (n, 2) lower and upper bounds (equal in magnitude for
+    ``jerk`` and ``torque_rate``). ``velocity`` (rad/s, m/s) and ``torque`` (N m, N) default to the robot's limits,
+    including for names that a table omits. ``acceleration`` (rad/s^2, m/s^2), ``jerk`` (rad/s^3, m/s^3) and
+    ``torque_rate`` (N m/s, N/s) are unbounded by default. ModelError is raised for a coordinate without a velocity
+    limit, or with neither torque nor acceleration bounds. To leave a velocity unbounded, pass np.inf. To leave a
+    coordinate without torque and acceleration bounds, pass both arguments; at least one coordinate must be bounded.
     ``reactions`` {joint: {"force": N, "moment": N m}} bounds the magnitudes of the joint reactions
     (``Robot.joint_wrenches``). Payloads are part of the robot (``robot.with_payload``).
 
-    The motion starts and ends at rest, or at the speeds ``start`` and ``end`` (norms of the joint velocities). The
-    bounds hold on both sides of every grid knot. ``knots`` is the number of intervals per path piece, or an array of s;
-    by default the grid is refined where a bound is exceeded by more than 0.2 % between knots. The remaining excess is
-    ``result.excess``.
+    ``start`` and ``end`` are the speeds at the ends (norms of the joint velocities). With jerk or torque-rate bounds,
+    both must be 0. The bounds hold on both sides of every grid knot. ``knots`` is the number of intervals per path
+    piece, or an array of values of the path parameter s (path length, or time if the path has times). By default, the
+    grid is refined, at most 6 times, where a bound is exceeded by more than 0.2 % between knots or where no bound is
+    reached. The remaining excess is ``result.excess``.
 
     The method is reachability analysis (Pham and Pham 2018), with x = (ds/dt)^2 linear in s between knots. Friction is
-    exact in the limit of its iterations. With jerk or torque-rate bounds, d2s/dt2 is continuous, and an interior-point
-    method minimises the time.
+    linearised at the speeds of the previous timing, and the timing is repeated until it converges (at most 20 times).
+    With jerk or torque-rate bounds, d2s/dt2 is continuous, and an interior-point method minimises the time on a grid
+    that is not refined.
 
     Example:
         >>> motion = retime(torsor.library.two_link(), [[0, 0], [1, 1], [2, 0]], velocity=2.0, acceleration=5.0)

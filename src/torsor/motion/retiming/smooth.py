@@ -1,9 +1,9 @@
-"""Timings with continuous s'' within jerk and torque-rate bounds, by an interior-point method.
+"""Timings with continuous d2s/dt2 within jerk and torque-rate bounds, by an interior-point method.
 
-With w = du/ds, the rate of a row a u + b x + c is sqrt(x) (a w + (a_s + 2 b) u + b_s x + c_s), where the index s
-denotes the derivative along the path. It is the jerk for a = q', b = q'', and the torque rate for forces. Both have the
-form of the loads in ``control/scaling``, whose interior-point method over quadratic splines x(s) is applied here to the
-full path.
+With x = (ds/dt)^2, u = d2s/dt2 and w = du/ds, the rate of a row a u + b x + c is
+sqrt(x) (a w + (a_s + 2 b) u + b_s x + c_s), where the index s denotes d/ds. For a = q_s, b = q_ss and c = 0, it is the
+jerk. For the rows of joint forces, it is the torque rate. Both have the form of the loads in ``control/scaling``, whose
+interior-point method over quadratic splines x(s) is applied here to the full path.
 
 The splines describe the progress p of ``path.stretched``: near rest, where x(s) would be proportional to s^(4/3),
 the rate of p is nearly constant.

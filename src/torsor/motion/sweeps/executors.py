@@ -212,7 +212,10 @@ class Processes(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Stop the processes: after all calls if ``wait`` is True, otherwise immediately."""
+        """Stop the processes: after all submitted calls if ``wait`` is True, otherwise immediately.
+
+        With ``cancel_futures`` or without ``wait``, calls that have not begun are cancelled.
+        """
         self._is_closed = True
         if cancel_futures or not wait:
             with contextlib.suppress(queue.Empty):
@@ -475,7 +478,7 @@ class Pool:
         self.executor = self._made()
 
     def close(self, at_once: bool) -> None:
-        """Stop the workers, unless the user provided them."""
+        """Stop the workers, unless the user provided them; with ``at_once``, do not wait for their cases."""
         if not self._is_given:
             client = getattr(self.executor, "_client", None)
             if client is None:

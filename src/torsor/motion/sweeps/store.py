@@ -150,7 +150,7 @@ def check_subject(path: Path, found: str, wanted: str | None) -> None:
 
 
 def _column_value(value: Any) -> Any:
-    """Return a list of numbers as an array, and any other list as JSON text."""
+    """Return a list of numbers as an array, any other list as JSON text, and other values unchanged."""
     if not isinstance(value, list):
         return value
     try:

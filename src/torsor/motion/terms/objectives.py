@@ -71,7 +71,11 @@ class _SmoothedPower(Cost):
         return max(super().fewest(model), EXACT_POINTS if self.width == 0 else 0)
 
     def scaled(self, power: float) -> Self:
-        """Return the term with the mean power (W) that scales its width, unless its width is specified."""
+        """Return the term with the mean ``power`` (W) that scales its width.
+
+        It is unchanged if ``width`` is given or if the power is more than half the previous one. In one call, the power
+        decreases to a quarter of the previous one at most.
+        """
         if self.width is not None or not power > 0 or power * MIN_RESCALING > (self.power or np.inf):
             return self
         return replace(self, power=power if self.power is None else max(power, self.power / MAX_RESCALING))

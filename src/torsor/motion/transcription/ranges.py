@@ -108,8 +108,8 @@ class CheckedRows(NamedTuple):
 class RowRanges:
     """Ranges of the inequality rows of constraints over time intervals.
 
-    ``checked`` contains the constraints with their rows, and ``unchecked`` {title: reason} for those without an
-    enclosure.
+    ``checked`` contains the constraints with their inequality rows. ``unchecked`` {title: reason} lists those that are
+    not, or not fully, checked because they contain equations or have no enclosure.
     """
 
     def __init__(self, node: Node, constraints: Sequence[Constraint], of_problem: Array):

@@ -109,7 +109,10 @@ def loads(result: MotionResult) -> JointLoads:
 
 
 def lifts(each: JointLoads, rest: float) -> tuple[int, str, list[dict[str, float]]]:
-    """Return the number of possible lifts, the joint that is too weak for another, and the strengths after each."""
+    """Return the number of possible lifts, the joint that is too weak for another, and the strengths after each lift.
+
+    Strengths are fractions of those at rest. After ``MOST_LIFTS`` lifts, the joint is "".
+    """
     peaks = {name: float(np.abs(fractions).max()) for name, fractions in each.fractions.items()}
     remaining = fatigued(each, MOST_LIFTS, rest)
     for done, left in enumerate(remaining, 1):

@@ -213,7 +213,7 @@ class Moved(NamedTuple):
     Vd: Array
 
     def at(self, p: Array) -> Array:
-        """Return the acceleration of a point that is fixed to the body."""
+        """Return the acceleration minus gravity (3,) of the body-fixed point p (3,), relative to the origin."""
         return np.asarray(self.Vd + np.cross(self.wd, p) + np.cross(self.w, np.cross(self.w, p)))
 
 

@@ -79,7 +79,7 @@ def _vectors() -> tuple[Array, Array]:
 
 
 def _gyroscopic() -> tuple[Array, Array, Array]:
-    """Return the moment due to the rates, and its terms as corrected and as printed."""
+    """Return the gyroscopic moment w x I w, and the sum of its terms as corrected and as printed, each (3,)."""
     (one, two), (Rz1, z2, *_) = _vectors()
     w, inertia = one * Rz1 + two * z2, np.diag([0.3, 0.5, 0.7]) + 0.05
     first, last = one**2 * np.cross(Rz1, inertia @ Rz1), one * two * np.cross(z2, inertia @ Rz1)

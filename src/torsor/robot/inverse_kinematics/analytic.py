@@ -231,7 +231,10 @@ def analytic_inverse_kinematics(robot: Robot, pose: ArrayLike, place: str | int,
 
 
 def _arm(robot: Robot, place: str | int, where: str) -> tuple[list[int], list[Axis], Array]:
-    """Return the indices in q of the six angles, and the axes and the pose of the place at zero angles."""
+    """Return the indices in q of the six angles, and the axes and the pose of the place at zero angles.
+
+    ModelError is raised unless exactly six revolute joints, each with its own angle, move the place, without loops.
+    """
     spot = robot.place(place)
     chain = lineage(robot, spot.link)[::-1]
     joints = [robot.joints[k] for k in chain]
@@ -348,7 +351,10 @@ def _polished(robot: Robot, q: Array, T: Array, place: str | int) -> Array:
 
 
 def _distinct(robot: Robot, q: Array, at: list[int], limits: bool) -> Array:
-    """Return the distinct postures in order, with angles shifted by whole turns into the limits where possible."""
+    """Return the distinct postures (..., nq) in order, with angles from -pi to pi.
+
+    With ``limits``, angles are shifted by whole turns into the limits where possible, and other postures are omitted.
+    """
     q = q.copy()
     q[:, at] = np.angle(np.exp(1j * q[:, at]))
     if limits:

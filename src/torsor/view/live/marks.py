@@ -33,7 +33,10 @@ class Arrows:
         self.node = server.scene.add_batched_meshes_simple(path, *shape, turns, zeros, batched_scales=zeros, **looks)
 
     def place(self, starts: Array, vectors: Array) -> None:
-        """Draw arrows from ``starts`` (count, 3) along ``vectors`` (count, 3), in m. NaN hides an arrow."""
+        """Draw arrows from ``starts`` (count, 3) along ``vectors`` (count, 3), in m.
+
+        Arrows with NaN, or shorter than ``MIN_ARROW`` times the robot size, are hidden.
+        """
         lengths = np.linalg.norm(np.nan_to_num(vectors), axis=-1, keepdims=True)
         seen = lengths > MIN_ARROW * self.size
         widths = np.minimum(ARROW_RADIUS * self.size, ARROW_SLENDERNESS * lengths)

@@ -96,7 +96,10 @@ def unit(shape: str, around: int) -> Triangles:
 
 
 def level(scene: Scene, limit: int) -> tuple[int, int]:
-    """Return the numbers of corners per circle for bodies and for rods and joints, with at most ``limit`` triangles."""
+    """Return the largest numbers of corners per circle that give at most ``limit`` triangles, or the smallest numbers.
+
+    The first number is for bodies, the second for rods and joints (``CIRCLE_CORNERS``).
+    """
     for corners in CIRCLE_CORNERS:
         solids = ((solid, corners[shown.kind in THIN]) for shown in scene.shown for solid in shown.solids)
         if sum(len(unit(solid.shape, around).faces) for solid, around in solids) <= limit:
