@@ -96,7 +96,10 @@ def named_shapes(robot: Mechanism, shapes: Sequence[Placed], name: str) -> list[
 
 
 def with_shapes(robot: M, place: str, shapes: Iterable[Shape]) -> M:
-    """Return the robot with new collision shapes on a link or frame, in its axes; an empty list removes them."""
+    """Return the robot with the collision shapes of a link or frame replaced by ``shapes``, in its axes.
+
+    An empty list removes them.
+    """
     where = f"{robot.name}: {place!r}"
     spot = robot.place(place)
     link = carrier(robot, spot)

@@ -128,9 +128,10 @@ class Identified(Result):
 
     @property
     def undetermined(self) -> tuple[str, ...]:
-        """Names of parameters whose standard deviation exceeds their value, because they are zero or not excited.
+        """Names of parameters whose standard deviation exceeds their value, because they are near zero or not excited.
 
-        The report marks them with "!".
+        Values of exactly 0, whose relative deviation is infinite, are not included. The report marks the names with
+        "!".
         """
         return tuple(
             name

@@ -211,7 +211,10 @@ class _Shooting:
         return np.asarray((ahead - behind).T / (2 * step))
 
     def solve(self, z: Array, tolerance: float, iterations: int, where: str) -> BangBang:
-        """Return the motion, by Newton's method with steps that keep the switches of each torque in order."""
+        """Return the motion, by Newton's method with steps that keep the switches of each torque in order.
+
+        ModelError is raised if the switching equations are singular or the iterations do not converge.
+        """
         parts, off = 2, self.end(z, 2) - self.task.end
         for iteration in range(iterations):
             if np.abs(off).max() < tolerance:

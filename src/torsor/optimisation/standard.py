@@ -220,7 +220,7 @@ class StandardForm:
         return BOUND_SIGNS * (w - self.w_bounds)
 
     def full(self, x: Array) -> Array:
-        """Return all variables of the program, including constants."""
+        """Return all variables of the program, including constants, in an array that the next call overwrites."""
         self._all[self.free] = x
         return self._all
 

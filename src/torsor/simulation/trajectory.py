@@ -375,7 +375,7 @@ def forward_dynamics(robot: Robot) -> Callable[..., Array]:
 def _at_finite_states(
     function: Callable[..., Array], q: Array, v: Array, tau: Array, external: Array | None = None
 ) -> Array:
-    """Return a function of states with closed loops that is NaN at states that were not reached."""
+    """Return the values (..., n) of a function at states with closed loops, and NaN at states that were not reached."""
     known = np.isfinite(v).all(axis=-1)
     if known.all():
         return function(q, v, tau, external)

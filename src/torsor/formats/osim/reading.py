@@ -208,7 +208,7 @@ def _is_constant(function: Curve) -> bool:
 
 
 def _line(function: Curve, inner: Curve) -> tuple[float, float] | None:
-    """Return slope and constant of a composition of functions, if both are linear."""
+    """Return slope and constant of a composition of functions, or None if one is not linear or the slope is 0."""
     if function.line is None or inner.line is None:
         return None
     (slope, constant), (first, second) = function.line, inner.line

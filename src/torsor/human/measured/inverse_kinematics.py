@@ -356,7 +356,7 @@ def fitted_recording(fit: Fit, measured: Array, weights: Array, tolerance: float
 
 
 def _between_determined(fit: Fit, fitted: Fitted, measured: Array, weights: Array, tolerance: float) -> Fitted:
-    """Refit undetermined or discontinuous frames as close as possible to their neighbours.
+    """Return the fit with undetermined or discontinuous frames refitted as close as possible to their neighbours.
 
     A frame with few markers may have two equally good solutions, such as a forearm rotated in either direction.
     """

@@ -143,7 +143,10 @@ class Plate(NamedTuple):
 
 
 def plate_axes(plate: Plate, where: str) -> Array:
-    """Return the plate axes as columns of R (3, 3), with x_laboratory = R x_plate."""
+    """Return the plate axes as columns of R (3, 3), with x_laboratory = R x_plate.
+
+    ModelError is raised if the corners enclose no area.
+    """
     first, second, _, fourth = plate.corners
     x, y = first - second, first - fourth
     z = np.cross(x, y)

@@ -149,7 +149,7 @@ def _constraints(result: Solution) -> Table:
 
 
 def _sensitivities(result: Solution) -> Table:
-    """Return the bounds to which the objective is most sensitive."""
+    """Return a table of the ``MAX_SENSITIVITIES`` bounds to which the objective is most sensitive, largest first."""
     table = titled_table("Sensitivity of the objective to bounds", "name", "of", "side", "dJ/d(bound)")
     sensitivities = [
         (title, label, side, value)
