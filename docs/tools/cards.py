@@ -28,6 +28,7 @@ from moving_picture import (
     Picture,
     View,
     Walker,
+    about_z,
     arrows,
     body,
 )
@@ -35,15 +36,15 @@ from moving_picture import (
 import torsor
 from torsor.control import CenterOfMass, WholeBody
 from torsor.formats.meshes.triangles import sphere
-from torsor.human import walking
-from torsor.human.measured import marker_paths, marker_set
+from torsor.human import recordings, walking
+from torsor.human.measured import measured_gait
+from torsor.human.recordings.loading import EXAMPLE_MASS
 from torsor.simulation import Contact
 from torsor.spatial import make_pose
 
 WIDTH, HEIGHT = 480, 300  # pixels
-ORANGE, RED = (0.96, 0.58, 0.11), (0.80, 0.25, 0.22)
+RED = (0.80, 0.25, 0.22)
 LINES = {"own": "#3f51b5", "other": "#f59e0b", "measured": "0.7"}
-MARKERS = "ASI PSI TH1 KNE SH1 ANK HEE TOE SHO ELB WRI"
 
 
 def compute() -> None:
@@ -129,25 +130,29 @@ def people() -> None:
 
 
 def capture() -> None:
-    """Draw the body of a walk with markers."""
-    walker = Walker(walking(), 0.0, -0.5, 1)
-    line, k = walker.line, walker.sample(0.48)
-    names = ["C7", *(side + part for part in MARKERS.split() for side in "RL")]
-    markers = marker_paths(line.robot, marker_set(line.robot, names), line.times[k : k + 1], line.q[k : k + 1])
-    way = line.ahead * line.times[k] / line.times[-1]
-    points = (markers.positions[0] - way) @ walker.place[:3, :3].T + walker.place[:3, 3]
-    balls = [body(sphere(0.028, 12), make_pose(p=point), ORANGE) for point in points]
-    _save("capture", [*walker.bodies(0.48), *balls], [0.2, -7.0, 1.2], [0.0, 0.0, 0.88], 0.265)
+    """Draw the body of the example recording with its measured markers and ground forces."""
+    walk = recordings.example()
+    gait = measured_gait(walk.markers, walk.forces, mass=EXAMPLE_MASS, height=1.8)
+    k = int(np.searchsorted(gait.times, 0.92))
+    upright = about_z(-0.5) @ np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    x, _, z = gait.motion.q[k, :3]
+    actor = Actor(gait, make_pose(upright, -upright @ [x, 0.0, z]))
+    positions = walk.markers.in_axes("left up forward").positions[k]
+    points = actor.turned(positions[np.isfinite(positions).all(axis=1)]) + actor.place[:3, 3]
+    balls = [body(sphere(0.02, 12), make_pose(p=point), BLUE) for point in points]
+    ground = actor.line.ground[k][np.isfinite(actor.line.ground[k]).all(axis=-1)]
+    starts, forces = actor.turned(ground[:, :3]) + actor.place[:3, 3], actor.turned(ground[:, 3:])
+    shown = [*actor.bodies(k / (len(actor.line) - 1)), *balls, *arrows(starts, forces / 900.0, GREEN)]
+    _save("capture", shown, [0.2, -7.0, 1.2], [0.0, 0.0, 0.88], 0.265)
 
 
 def control() -> None:
     """Draw the errors of the elastic elbow of elastic_joints.md."""
-    figure = _code(DOCS / "simulate" / "elastic_joints.md", 1)["figure"]
-    curves = {line.get_label(): line.get_xydata() for line in figure.axes[1].lines}
+    curves = {name: run[:2] for name, run in _code(DOCS / "simulate" / "elastic_joints.md", 1)["runs"].items()}
     axes = _chart("tracking error of an elastic joint (°)")
-    axes.plot(*curves["rigid computed torque"].T, color=LINES["other"], label="rigid model")
-    axes.plot(*curves["rigid, sag-corrected"].T, color=LINES["measured"], label="sag-corrected")
-    axes.plot(*curves["elastic tracking"].T, color=LINES["own"], label="elastic")
+    axes.plot(*curves["rigid computed torque"], color=LINES["other"], label="rigid model")
+    axes.plot(*curves["rigid, sag-corrected"], color=LINES["measured"], label="sag-corrected")
+    axes.plot(*curves["elastic tracking"], color=LINES["own"], label="elastic")
     _save_chart("control", axes)
 
 

@@ -104,17 +104,6 @@ def ratio(facts: Facts, row: Facts, machine: str) -> str:
     return f"{values[0]:.{3 if values[0] >= 100 else 2}g}x" if values else NOT_MEASURED
 
 
-def short_speed(facts: Facts, _: str) -> str:
-    """Return the times of the rows that compare both processors with Pinocchio."""
-    rows = (
-        (row["name"], cells(facts, row, "x86")[0], cells(facts, row, "arm")[0])
-        for row in facts["speed"]
-        if row["peer"] == "Pinocchio" and all("ratio" in row.get(machine, {}) for machine in ("x86", "arm"))
-    )
-    x86, arm = (facts["machines"][machine].partition(",")[0] for machine in ("x86", "arm"))
-    return table(f"| time per state on one core, float64 | {x86} | {arm} |", rows)
-
-
 TABLES: dict[str, Callable[[Facts, str], str]] = {
     "limits": limits,
     "short limits": short_limits,
@@ -123,7 +112,6 @@ TABLES: dict[str, Callable[[Facts, str], str]] = {
     "formats": formats,
     "platforms": platforms,
     "speed": speed,
-    "short speed": short_speed,
 }
 
 

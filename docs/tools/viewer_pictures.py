@@ -1,6 +1,6 @@
 """Take the pictures of the viewer in docs/start, with headless Chromium.
 
-python docs/tools/viewer_pictures.py viewer viewer_tracking viewer_walk viewer_platform viewer_measured
+python docs/tools/viewer_pictures.py viewer viewer_tracking viewer_platform viewer_measured
 
 They have the shadows and smooth edges that browsers with a GPU draw.
 """
@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT / "examples"))
 import torsor
 from chromium import Browser
 from pages import platform_motion
-from torsor.human import Stride, recordings, walking
+from torsor.human import recordings
 from torsor.human.measured import measured_gait
 from torsor.human.recordings.loading import EXAMPLE_MASS
 
@@ -86,11 +86,6 @@ def _tracking() -> Any:
     return (names["run"],), {"reference": names["plan"]}, steps, ((1.17, 1.17, 0.85), (0.07, -0.12, 0.28))
 
 
-def _walk() -> Any:
-    steps = [("chart", "left_knee_flexion"), ("seek", 0.57)]
-    return (Stride(walking().solve()),), {}, steps, ((3.3, 1.2, 1.1), (0.0, 0.88, -0.45))
-
-
 def _platform() -> Any:
     return (platform_motion(),), {}, [("show", "reactions"), ("seek", 1.2)], None
 
@@ -106,7 +101,6 @@ def _measured() -> Any:
 SUBJECTS: dict[str, Callable[[], tuple[tuple[Any, ...], dict[str, Any], list[Any], Eye | None]]] = {
     "viewer": _swing,
     "viewer_tracking": _tracking,
-    "viewer_walk": _walk,
     "viewer_platform": _platform,
     "viewer_measured": _measured,
 }
