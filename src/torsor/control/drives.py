@@ -67,7 +67,7 @@ def drives(robot: Robot, reference: JointReference | Reference, kp: ArrayLike, k
     all drives, or one number per coordinate (..., nv), where 0 means no drive. Coordinates of joints with quaternions,
     and those with an ``effort_limit`` of 0, have no drive.
 
-    Fixed-step simulations treat drives implicitly, so that gains of any size are stable: ``simulate`` and ``rollout``
+    Fixed-step simulations treat drives implicitly, so that stiff drives are stable: ``simulate`` and ``rollout``
     use ``method="linearly_implicit"`` in the place of "rk4" (see docs/theory/integrators.md). Gains and constant
     references are data: other values need no other code, and in ``rollout`` each motion may have its own.
 

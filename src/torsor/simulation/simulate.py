@@ -77,7 +77,7 @@ def simulate(
     computed, such as the base motion of a robot that swims or flies (Khalil 2010, section 7.2). ``tau`` contains the
     forces that the prescribed motion requires. Entries of q0, v0 and controller forces for prescribed coordinates are
     ignored. With loops, the other coordinates start with the velocities nearest to v0 that keep the loops closed. The
-    methods "implicit" and "sdirk" do not support prescribed motion.
+    methods "implicit", "sdirk" and "linearly_implicit" do not support prescribed motion.
 
     ``contact`` (``torsor.simulation.Contact``) defines which shapes may touch the ground and each other, with friction.
     Its wrenches are part of ``external`` of the result. Shapes that overlap at the start raise an error. If a step is
@@ -89,6 +89,9 @@ def simulate(
       stiffness. Energy does not drift, the momentum of a floating robot is conserved, and stiff oscillations that the
       step does not resolve are not damped.
     - ``method="sdirk"`` takes L-stable fixed steps of order 2, which damp such oscillations. It does not support loops.
+    - ``method="linearly_implicit"`` takes fixed steps without iterations. Springs, dampers, friction and drives are
+      implicit, of order 1, and other forces have order 2. It replaces "rk4" for ``control.drives``, and does not support
+      loops.
     - ``method="adaptive"`` is LSODA, whose steps are chosen by ``rtol`` and ``atol``. It is also suitable for stiff
       systems. Rollouts are integrated one after the other, and functions receive the arrays of one rollout.
 
