@@ -90,8 +90,8 @@ def simulate(
       step does not resolve are not damped.
     - ``method="sdirk"`` takes L-stable fixed steps of order 2, which damp such oscillations. It does not support loops.
     - ``method="linearly_implicit"`` takes fixed steps without iterations. Springs, dampers, friction and drives are
-      implicit, of order 1, and other forces have order 2. It replaces "rk4" for ``control.drives``, and does not support
-      loops.
+      implicit, of order 1, and other forces have order 2. It replaces "rk4" for ``control.drives`` and does not
+      support loops.
     - ``method="adaptive"`` is LSODA, whose steps are chosen by ``rtol`` and ``atol``. It is also suitable for stiff
       systems. Rollouts are integrated one after the other, and functions receive the arrays of one rollout.
 
