@@ -220,7 +220,10 @@ class MinSumViolation:
         return np.concatenate([self._near, *short])
 
     def value(self, x: Array) -> tuple[float, Array]:
-        """Return the sum of violations and the rows (m,)."""
+        """Return the objective and the rows (m,).
+
+        The objective is the sum of violations, plus a small multiple of the squared distance from the start.
+        """
         n, count = self.program.n, len(self._p)
         rows = self.program.value(x[:n])[1].copy()
         rows[self._p] += x[n : n + count]
