@@ -164,8 +164,8 @@ def _separated(tree: Tree, is_contact: bool) -> tuple[tuple[Passive, ...], tuple
         model, coulomb = "" if each.smooth else each.model, each.coulomb if slides else 0.0
         if model or acts(coulomb):
             explicit.append(replace(each, stiffness=0.0, damping=0.0, coulomb=coulomb, model=model))
-        rest = {"coulomb": 0.0 if slides else each.coulomb, "model": each.model if each.smooth else ""}
-        implicit.append(replace(each, smooth=each.smooth or REST, **rest))
+        coulomb, model = 0.0 if slides else each.coulomb, each.model if each.smooth else ""
+        implicit.append(replace(each, smooth=each.smooth or REST, coulomb=coulomb, model=model))
     return tuple(explicit), tuple(implicit)
 
 

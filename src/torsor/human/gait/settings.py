@@ -78,11 +78,11 @@ class Mesh:
         knots = np.array([0.0, *walk.step_knots(self.points), 1.0])
         intervals = len(knots) - 1
         count: Any = NODE_INTERVALS * intervals + 1 if self.nodes is None else self.nodes
-        s = np.interp(np.linspace(0, intervals, count), np.arange(intervals + 1), knots)
+        s: Array = np.interp(np.linspace(0, intervals, count), np.arange(intervals + 1), knots)
         if self.nodes is not None or walk.step.first_contact == "heel":
             return s
         # A forefoot landing ends with the pressure at the ball, where both soles meet.
-        return np.union1d(s, walk.step.flat - LANDING_GAP)
+        return np.union1d(s, [walk.step.flat - LANDING_GAP])
 
     def phase(self, walk: FreeWalk) -> Phase:
         """Return the motion phase of a walk; each step has nodes at its own start and end."""
