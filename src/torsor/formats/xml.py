@@ -188,7 +188,7 @@ def numbers(values: Any) -> str:
 
 
 def add_element(parent: ET.Element, tag: str, **attributes: Any) -> ET.Element:
-    """Add an element. Attributes are text or numbers; those that are None are not written."""
+    """Add an element. Attributes are strings or numbers; None is omitted."""
     element = ET.SubElement(parent, tag)
     for key, value in attributes.items():
         if value is not None:

@@ -35,7 +35,7 @@ SLOTS = 4  # number of nodes contracted together, whose derivatives remain in th
 _AHEAD = 2  # number of nodes by which rows are prefetched into the cache
 _LINE = 64  # bytes of a cache line
 
-# The table of a call, in words of 8 bytes: these words, followed by words for each array. ``PLACE`` is the offset in
+# The table of a call, in 8-byte words: a fixed header, then the words of each array. ``PLACE`` is the offset in
 # bytes of an array in the memory of the call, and ``COUNT`` is its number of entries. For the kinds "first" and
 # "second", ``TARGETS`` is the address of the target indices of the entries in the ``RESULTS``; an entry without a
 # target has the index ``RESULTS``.

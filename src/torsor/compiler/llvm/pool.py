@@ -45,7 +45,7 @@ class Compiled(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A batch for threads, in words of 8 bytes: rows of ``length`` states with strides ``steps``.
+    """A batch for threads, in 8-byte words: rows of ``length`` states with strides ``steps``.
 
     Rows are counted along ``axes`` outer axes with ``lengths`` and ``strides``, which contain one stride per axis and
     array. A row consists of ``pieces`` chunks of ``chunk`` states, and all rows together of ``total`` chunks; a thread
