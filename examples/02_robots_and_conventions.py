@@ -52,7 +52,8 @@ with tempfile.TemporaryDirectory() as folder:
     for name in ("arm.urdf", "arm.toml"):
         arm.save(Path(folder, name))
         again = torsor.load(Path(folder, name))
-        print(name, bool(np.allclose(again.mass_matrix(np.ones(6)), arm.mass_matrix(np.ones(6)), rtol=1e-12)))
+        same = np.allclose(again.mass_matrix(np.ones(6)), arm.mass_matrix(np.ones(6)), rtol=1e-12)
+        print(name, "has the same mass matrix:", bool(same))
     floating = torsor.load(Path(folder, "arm.urdf"), base="floating")
 print(repr(floating))
 print(floating.position_names[:8])

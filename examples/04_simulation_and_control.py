@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 4. Simulation and control
 #
-# This tutorial is for control engineers who test controllers in simulation. A SCARA arm with a payload that the
-# controller does not model follows a path under computed-torque control. Then, 1000 arms are simulated in one batch.
+# This tutorial is for control engineers who test controllers in simulation. A SCARA arm follows a path under
+# computed-torque control, with a payload unknown to the controller. Then, 1,000 arms are simulated in one batch.
 
 # %%
 import casadi as ca
@@ -46,9 +46,9 @@ figure
 # %% [markdown]
 # The unknown payload lowers the prismatic joint by 6 mm, because the controller has no integral action.
 #
-# Controllers in `torsor.control` are CasADi functions of (t, q, v), which are compiled into the integration step. A
-# controller may also be a plain Python function, which is called once per step. To apply external wrenches, use
-# `external=`. To simulate a digital controller, use `control_period=` and `delay=`.
+# `law.function` is a CasADi function of (t, q, v), which is compiled into the integration step. A controller may also
+# be a Python function, which is called once per step. To apply external wrenches, use `external=`. To simulate a digital
+# controller, use `control_period=` and `delay=`.
 #
 # ## Batches of simulations
 #

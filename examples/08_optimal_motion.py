@@ -23,8 +23,7 @@ fastest = problem.solve(refine=True)
 print(fastest.status, f"{fastest.T:.3f} s in {fastest.iterations} iterations")
 
 # %% [markdown]
-# Active bounds limit the motion. Their sensitivities predict, without another search, how much larger bounds would
-# shorten it.
+# Active bounds limit the motion. Their sensitivities predict by how much larger bounds would shorten it.
 
 # %%
 for joint in arm.coordinate_names:
