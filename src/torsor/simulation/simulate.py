@@ -109,7 +109,7 @@ def simulate(
         v0: initial velocities (..., nv), in rad/s and m/s; zero by default.
         duration: simulated time in s.
         controller: generalised forces (..., nv), in N m and N, as listed above; zero by default.
-        method: "rk4", "implicit", "sdirk" or "adaptive".
+        method: "rk4", "implicit", "sdirk", "linearly_implicit" or "adaptive".
         step: largest step in s.
         record: interval of the samples in s; None records every step.
         external: wrenches (..., L, 6) on the links, moments in N m before forces in N.
