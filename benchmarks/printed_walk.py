@@ -147,7 +147,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names))
     chosen = parser.parse_args().only
     warnings.simplefilter("ignore")  # these walks are optimal at the nodes only
-    print("| interpretation | band (mm, mm/s) | effort | $r$ | vertical force peaks |")
+    print("| interpretation | band (mm and mm/s) | effort (s) | $r$ | peaks of the vertical force |")
     print("|---|---|---|---|---|", flush=True)
     for reading in READINGS:
         if reading.name in chosen:

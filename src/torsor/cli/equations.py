@@ -22,7 +22,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--form", choices=_FORMS, default="latex", help="output language (default: latex)")
     text = "use symbols for all parameters of the robot, or for those named, such as links.link2.mass"
     parser.add_argument("--symbols", metavar="PATH", nargs="*", default=None, help=text)
-    text = "do not simplify the expressions, which is slow for large robots"
+    text = "omit the simplification of expressions, which is slow for large robots"
     parser.add_argument("--no-simplify", action="store_true", help=text)
     parser.add_argument("--digits", type=int, default=6, metavar="N", help="digits of numbers in LaTeX (default: 6)")
     text = f"axes of Jacobians: {', '.join(AXES)} (default: local)"

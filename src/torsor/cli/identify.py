@@ -49,7 +49,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--instruments", choices=(SIMULATION,), help=text)
     parser.add_argument("--robust", choices=tuple(INFLUENCES), help="limit the influence of outliers")
     parser.add_argument("--total-mass", type=float, metavar="KG", help="known mass of all moving links")
-    text = "fraction of the samples at the end that is used only for validation"
+    text = "fraction of the samples, at the end, that is used only for validation (default: 0)"
     parser.add_argument("--held-out", type=float, default=0.0, metavar="FRACTION", help=text)
     parser.add_argument("--validate", type=Path, metavar="FILE", help="log that is used only for validation")
     add_output(parser, f"the identified robot. Formats: {', '.join(WRITTEN)}", WRITTEN)

@@ -22,14 +22,15 @@ from torsor.spatial import from_rpy, make_pose
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
-    details = " of a link or frame. It is x y z, or x y z roll pitch yaw (m, rad). The option may be repeated"
+    details = " of a link or frame, x y z, or its pose, x y z roll pitch yaw (m, rad). The option may be repeated"
     metavar = ("PLACE", "X")
     add_option(parser, "--target", details, nargs="+", action="append", required=True, metavar=metavar)
-    add_option(parser, "--q0", " (default: automatic)", nargs="+", type=float)
+    add_option(parser, "--q0", " (rad, m; default: automatic)", nargs="+", type=float)
     parser.add_argument("--no-limits", action="store_true", help="ignore joint limits")
     add_option(parser, "--all", " postures of a six-axis arm for one pose", action="store_true")
-    add_option(parser, "--clearance", type=float)
-    parser.add_argument("--allowed", metavar="FILE", help=".srdf file with pairs of links that may touch")
+    add_option(parser, "--clearance", " (default: collisions are allowed)", type=float)
+    text = ".srdf file with pairs of links that may touch (requires --clearance)"
+    parser.add_argument("--allowed", metavar="FILE", help=text)
 
 
 def _run(arguments: Namespace, console: Console) -> None:

@@ -118,6 +118,7 @@ class _MainParser(CommandParser):
             lines += [f"{title}:", *(f"  {name:<11} {summary}" for name, summary in commands.items()), ""]
         if is_whole:
             return "\n".join([*lines, statuses_help(ALL)])
+        lines.append("Quantities are in SI units and rad; angles of people are in degrees.")
         lines.append("torsor COMMAND --help shows the main options, --help-all shows all options.")
         lines += ["torsor --help-all shows the exit statuses, and --version shows the version.", ""]
         return "\n".join(lines)

@@ -22,7 +22,7 @@ FORMATS = (".csv", ".mot", ".sto", ".npz")
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    text = "markers (.trc, .c3d) and ground forces (.mot, .sto, .c3d)"
+    text = "files with markers (.trc, .c3d) and ground forces (.mot, .sto, .c3d)"
     parser.add_argument("files", nargs="*", metavar="FILE", help=text)
     text = "use the recording that ships with Torsor: a man of 85.3 kg (OpenSim Moco's example3DWalking)"
     parser.add_argument("--example", action="store_true", help=text)
@@ -33,10 +33,10 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--standing", type=Path, metavar="FILE", help=text)
     text = "scaled OpenSim model (.osim). Its joints and markers are used"
     parser.add_argument("--model", type=Path, metavar="FILE", help=text)
-    text = 'laboratory axes, such as "forward left up" (default: from the file)'
+    text = 'directions of the x, y and z axes, such as "forward left up" (default: from the file)'
     parser.add_argument("--lab-axes", dest="axes", metavar="WORDS", help=text)
     parser.add_argument("--unit", choices=("m", "cm", "mm"), help="marker unit (default: from the file)")
-    parser.add_argument("--treadmill", type=float, metavar="M/S", help="belt speed, added to the motion")
+    parser.add_argument("--treadmill", type=float, metavar="M/S", help="belt speed, added to the motion (default: 0)")
     add_option(parser, "--cutoff", " (default: 6)", type=float, default=6.0)
     add_option(parser, "--force-cutoff", " (default: as --cutoff; inf: no filter)", type=float)
     text = "estimate segment masses from the ground forces. Anthropometric tables are the prior"

@@ -224,7 +224,7 @@ def status_of_motion(result: MotionResult) -> int:
 
 
 _STATUSES = PREDICTED | {
-    DONE: f"{PREDICTED[DONE]} (to {BETWEEN:g}, see {ONLY_AT_NODES})",
+    DONE: f"{PREDICTED[DONE]}, to {BETWEEN:g} of their scales",
     ONLY_AT_NODES: f"{PREDICTED[ONLY_AT_NODES]} by more than {BETWEEN:g} of its scale",
 }
 _EXAMPLES = (

@@ -50,7 +50,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
             parser.add_argument(flag, type=float, nargs="+", metavar="NUMBER", help=f"{kind} limits{details}")
     text = "reaction force (N) and moment (N m) limits of a joint. The option may be repeated; inf means no limit"
     parser.add_argument("--reaction", nargs=3, action="append", default=[], metavar=("JOINT", "N", "NM"), help=text)
-    parser.add_argument("--payload", nargs=2, metavar=("PLACE", "KG"), help="payload at a link or frame")
+    text = "point mass at the origin of a link or frame"
+    parser.add_argument("--payload", nargs=2, metavar=("PLACE", "KG"), help=text)
     text = "use straight segments with corners rounded within this distance (rad, m). The default path is one spline"
     parser.add_argument("--corner-tolerance", dest="tolerance", type=float, metavar="Q", help=text)
     for name in ("start", "end"):

@@ -40,10 +40,10 @@ def add_controller(parser: ArgumentParser) -> None:
     text = f"{', '.join(CONTROLLERS[:-1])} or {CONTROLLERS[-1]}. All of them compensate for gravity"
     group.add_argument("--controller", choices=CONTROLLERS, metavar="NAME", help=text)
     texts = {
-        "kp": "position gains: one number, or one for each joint",
-        "kd": "velocity gains: one number, or one for each joint (default for gravity: 0)",
-        "bandwidth": "bandwidth (rad/s) instead of gains: kp = bandwidth^2, kd = 2 bandwidth",
-        "setpoint": "joint positions to hold (default: initial positions)",
+        "kp": "position gains, N m/rad (computed-torque: 1/s^2). One number, or one for each joint",
+        "kd": "velocity gains, N m s/rad (computed-torque: 1/s; gravity: default 0). One number, or one for each joint",
+        "bandwidth": "computed-torque: bandwidth (rad/s) instead of gains; kp = bandwidth^2, kd = 2 bandwidth",
+        "setpoint": "joint positions to hold (rad, m; default: initial positions)",
     }
     for name, text in texts.items():
         metavar = "Q" if name == "setpoint" else "NUMBER"
@@ -118,13 +118,14 @@ _TEXTS = {
 def add_contact(parser: ArgumentParser) -> None:
     """Declare the options of contact and of limits."""
     group = parser.add_argument_group("contact")
-    text = "contact with the ground: compliant or hard. Compliant contact is smooth, and hard contact uses impulses"
+    text = "contact with the ground: compliant (smooth forces) or hard (impulses). The default is no contact"
     group.add_argument("--contact", choices=KINDS, metavar="KIND", help=text)
-    text = "pitch of the ground, which descends along x if positive (default: 0)"
+    text = "pitch of the ground plane; if positive, it descends along x (default: 0)"
     group.add_argument("--ground-pitch", type=float, metavar="RAD", help=text)
     text = "do not add the ground plane z = 0. Shapes of the base are kept"
     group.add_argument("--no-ground", action="store_true", help=text)
-    group.add_argument("--shapes", nargs="+", metavar="NAME", help="shapes, links or frames that touch the ground")
+    text = "shapes, links or frames that touch the ground (default: all)"
+    group.add_argument("--shapes", nargs="+", metavar="NAME", help=text)
     text = "two shapes, links or frames that touch each other. The option may be repeated"
     group.add_argument("--pair", nargs=2, action="append", metavar="NAME", help=text)
     for name, text in _TEXTS.items():
@@ -133,7 +134,7 @@ def add_contact(parser: ArgumentParser) -> None:
         else:
             kind = int if name == "sweeps" else float
             group.add_argument(f"--{name}", type=kind, metavar="NUMBER", help=text)
-    text = "enforce torque limits, and position limits as joint stops"
+    text = "enforce the robot's torque limits, and its position limits as joint stops"
     parser.add_argument("--limits", action="store_true", help=text)
 
 
@@ -175,10 +176,10 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text = "time between recorded samples, at which steps end (default: every step)"
     parser.add_argument("--record", type=float, metavar="S", help=text)
     active = ". For a robot with loops, only the active coordinates are needed"
-    details = f" (default: start of the reference, posture in the file, or neutral){active}"
+    details = f" (rad, m; default: start of the reference, posture in the file, or neutral){active}"
     add_option(parser, "--q0", details, type=float, nargs="+")
-    add_option(parser, "--v0", f" (default: zero){active}", type=float, nargs="+")
-    add_option(parser, "--tau", f", constant over time (default: zero){active}", type=float, nargs="+")
+    add_option(parser, "--v0", f" (rad/s, m/s; default: zero){active}", type=float, nargs="+")
+    add_option(parser, "--tau", f", constant over time (N m, N; default: zero){active}", type=float, nargs="+")
     add_controller(parser)
     add_contact(parser)
     add_output(parser, "a trajectory (.npz, .csv)", SUFFIXES)

@@ -25,7 +25,7 @@ def add_robot(parser: ArgumentParser) -> None:
     parser.add_argument("robot", metavar="ROBOT", help=text)
     add_base(parser)
     parser.add_argument("--strict", action="store_true", help="turn warnings about the robot file into errors")
-    text = "round angles within X rad of multiples of pi/12. Use 1e-5 for files that contain 1.5708 as pi/2"
+    text = "round angles within X rad of multiples of pi/12 (default: 0). Use 1e-5 if the file has 1.5708 for pi/2"
     parser.add_argument("--snap", metavar="X", type=float, default=0.0, help=text)
     add_search(parser)
 
@@ -104,12 +104,15 @@ def number_or_list(values: list[float] | None) -> float | list[float] | None:
     return values[0] if values is not None and len(values) == 1 else values
 
 
+UNITS = {"q": "rad, m", "v": "rad/s, m/s", "a": "rad/s^2, m/s^2", "j": "rad/s^3, m/s^3", "tau": "N m, N"}
+
+
 def add_states(parser: ArgumentParser, letters: str) -> None:
     """Declare the options of a state, such as ``--q`` and ``--v`` for "q v", and ``--states``."""
     for letter in letters.split():
         default = "posture in the file, or neutral" if letter == "q" else "zero"
         details = ". For a robot with loops, only the active coordinates are needed" if letter == "q" else ""
-        text = f"joint {LETTERS[letter]} (default: {default}){details}"
+        text = f"joint {LETTERS[letter]} ({UNITS[letter]}; default: {default}){details}"
         parser.add_argument(f"--{letter}", type=float, nargs="+", metavar=letter.upper(), help=text)
     text = "table of states instead of one state. It is a saved trajectory (.csv, .npz), or any .csv file with columns "
     text += "such as 'q NAME'"

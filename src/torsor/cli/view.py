@@ -33,7 +33,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--track", action="store_true", help=text)
     parser.add_argument("--collision", action="store_true", help="show collision shapes instead of visuals")
     add_search(parser)
-    text = "also allow meshes in this folder"
+    text = "allow meshes in this folder too. The option may be repeated"
     parser.add_argument("--meshes", metavar="FOLDER", action="append", default=[], help=text)
     text = "address to listen on (default: localhost). There is no password"
     parser.add_argument("--host", default="localhost", metavar="NAME", help=text)

@@ -19,14 +19,14 @@ MARKDOWN_HEAD = ("quantity", "document", "Torsor", "predicted")
 COLOURS = {"agrees": "#1a7f37", "differs": "#9a6700", "fails": "#cf222e"}
 INTRODUCTION = (
     "This page compares Torsor with every algorithm, table, figure and printed number in the five documents that it "
-    "implements. Equations without printed numbers are corrected, then evaluated for a random robot. Differences are "
-    "relative to the largest component. The copies used contain no figures, so only statements about the figures are "
-    "compared."
+    "implements. Equations without printed numbers are corrected and then evaluated for a random robot. Differences "
+    "are relative to the largest component. The copies used contain no figures, so only statements about the figures "
+    "are compared."
 )
 NUMBERED = re.compile(r"(Fig\.|Figure|Table) \S+")  # a place that the name of an item repeats: "hua/fig-3"
 AGREEING = (
     "Values that agree are listed after a bound on their difference. Items without a verdict agree. Table rows "
-    "without a verdict have that of the item."
+    "without a verdict have that of the item. A prime denotes a time derivative."
 )
 LEGEND = {
     Verdict.AGREES: "Torsor's value rounds to the printed value, or equals the result of the printed equations",
@@ -282,7 +282,7 @@ def _counts(results: Sequence[Result]) -> list[str]:
     for state, words in LEGEND.items():
         found = [sum(result.verdict is state for result in items), *(rows.count((state, basis)) for basis in COMPARED)]
         lines.append([state.value, words, *map(str, [*found, errata.count(state)])])
-    head = ("verdict", "meaning", "items", *(f"rows: {basis.value}" for basis in COMPARED), "errata")
+    head = ("verdict", "meaning", "items", *(f"compared {basis.value}" for basis in COMPARED), "errata")
     return _table(head, lines)
 
 
@@ -344,8 +344,8 @@ def errata_page() -> str:
         f"every other erratum NAME, `{TEST}[NAME]` checks that the corrected form agrees with an independent result to "
         f"{power(MAX_CORRECTED_ERROR)} and that the printed form does not. The last column states the error of the "
         "printed form for a random robot, relative to the largest component. A wrong statement has an error of 100 %. "
-        "If a printed form cannot be evaluated, the second last column states what is compared instead. Errata without "
-        "a class are misprints.",
+        "If a printed form cannot be evaluated, the third column states in brackets what is compared instead. Errata "
+        "without a class are misprints. A prime denotes a time derivative.",
         "",
         "`torsor reproduce --errata docs/theory/errata.md` writes this page.",
     ]
