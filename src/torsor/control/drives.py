@@ -62,6 +62,7 @@ class Drives(Controller):
 
 def drives(robot: Robot, reference: JointReference | Reference, kp: ArrayLike, kd: ArrayLike) -> Drives:
     """Return PD drives of the joints: tau = kp (q_d - q) + kd (v_d - v), for trees without elastic joints.
+
     ``reference`` is a constant q_d (..., nq), a motion, samples or a function of time (see ``control.reference``); the
     pose of a floating base in it is ignored. ``kp`` (N m/rad or N/m) and ``kd`` (N m s/rad or N s/m) are one number for
     all drives, or one number per coordinate (..., nv), where 0 means no drive. Coordinates of joints with quaternions,

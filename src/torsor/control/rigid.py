@@ -207,6 +207,7 @@ def computed_torque(
     damping: ArrayLike = 1.0,
 ) -> Controller:
     """Return a computed-torque (inverse-dynamics) controller for a robot with rigid joints and without quaternions.
+
     With e = q_d - q, tau = ID(q, v, a_d + kd e' + kp e), so that e'' + kd e' + kp e = 0 (Luh, Walker and Paul 1980).
     ``reference`` is a motion, samples, a function of time, or constants (see ``control.reference``). ``kp`` (1/s^2) and
     ``kd`` (1/s) are one number or one per coordinate. Alternatively, ``bandwidth`` w (rad/s) and ``damping`` d

@@ -58,6 +58,7 @@ def load(
 
     ``base="floating"`` adds a free 6-dof joint under the root link: q = (x, y, z, qx, qy, qz, qw, joints) and v =
     (omega, v of the base in its own axes, joint rates). Library robots are loaded with ``base="fixed"`` only.
+
     ``strict`` makes a physically impossible inertia an error (True) or a warning (False). The default is an error for
     TOML and a warning for other formats, because published files often contain such inertias. ``strict`` also applies
     to unusable limits, visuals, stray tags and transmissions in URDF and SDF, and to unsupported MJCF features, such as

@@ -275,6 +275,7 @@ class OnlineScaling:
     search for a better plan is distributed over the steps: each step computes one piece, or up to ``pieces`` if the
     search would be late or the robot is at rest. A short preview needs more pieces. If even the slowest motion exceeds
     a bound, ``prepare`` or ``step`` raises ModelError.
+
     Example:
         >>> arm = torsor.library.two_link()
         >>> scaling = OnlineScaling(arm, spacing=0.02, period=1e-3, torque=10.0, torque_rate=200.0, speed=20.0)
