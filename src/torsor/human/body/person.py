@@ -206,13 +206,14 @@ SAME_STRENGTH_TOLERANCE = 1e-9  # relative tolerance of equal strengths
 
 @dataclass(frozen=True)
 class Person:
-    """A person: ``height`` (m), ``mass`` (kg, without a load), ``sex``, and deviations from the average.
+    """A person: ``height`` (m), ``mass`` (kg, without a load), ``sex`` ("male" or "female"), and deviations.
 
-    ``age`` (years) selects segment masses of children below 18 years, and strengths of older people from 40 years. The
-    default is a young adult. ``lengths`` {segment: m} replaces lengths computed from the height: pelvis (between the
-    hips), thigh, shank, foot, trunk, shoulders, upper_arm, forearm, hand and head. Limbs may be specified for one side
-    ("left_thigh"). ``strength`` {joint: factor} and ``largest_torque`` {joint: N m} change joint strengths. A joint is
-    a coordinate, a coordinate of both sides ("knee_flexion") or, for factors, "left", "right" or "all".
+    ``age`` (4 to 110 years) selects segment masses of children below 18 years, and strengths of older people from 40
+    years. The default is a young adult. ``lengths`` {segment: m} replaces lengths computed from the height: pelvis
+    (between the hips), thigh, shank, foot, trunk, shoulders, upper_arm, forearm, hand and head. Limbs may be specified
+    for one side ("left_thigh"). ``strength`` {joint: factor} and ``largest_torque`` {joint: N m} change joint
+    strengths. A joint is a coordinate, a coordinate of both sides ("knee_flexion") or, for factors, "left", "right" or
+    "all".
 
     Example:
         >>> Person(1.75, 80.0, "male").weight_times_height.__round__(1)

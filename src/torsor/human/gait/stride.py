@@ -172,7 +172,9 @@ MOMENTS = ("hip_extension", "hip_abduction", "knee_extension", "ankle_plantarfle
 
 
 class Stride(Result, StrideCurves):
-    """The stride of one ``side`` ("right" or "left") in the result of ``torsor.human.walking`` or ``running``.
+    """The stride of one ``side`` ("right" by default, or "left") in the ``result`` of a walk or run.
+
+    ``result`` is that of ``torsor.human.walking(...).solve()`` or ``running(...).solve()``.
 
     All curves have 401 equally spaced samples, from heel strike to heel strike of that side. Names are coordinate
     names of the body without the side ("hip_flexion", "list"). Moments may also be named after the opposite direction
