@@ -52,9 +52,10 @@ class _TableLink:
 class DHLink(_TableLink):
     """A row of a standard Denavit-Hartenberg table: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
 
-    The joint rotates about, or slides along, the z axis of the previous frame. The link frame is at the far end of the
-    link. Lengths are in m, angles in rad. The coordinate is added to theta (revolute) or d (prismatic). ``com`` and the
-    3 x 3 ``inertia`` about it are in the link frame. In a robot with loops, ``active`` joints are driven.
+    The ``joint``, "revolute" or "prismatic", rotates about, or slides along, the z axis of the previous frame. The link
+    frame is at the far end of the link. Lengths are in m, angles in rad. The coordinate is added to theta (revolute) or
+    d (prismatic). ``mass`` is in kg, and ``com`` and the 3 x 3 ``inertia`` about it are in the link frame. Limits,
+    friction, ``spring`` and ``motor`` are those of a ``Joint``. In a robot with loops, ``active`` joints are driven.
 
     The last row may be a cut joint. Its frame then coincides with that of row ``closes`` (-1 for the base), as in
     Denavit and Hartenberg's loops, in which the product of all matrices is the identity. Such a row has no inertia and

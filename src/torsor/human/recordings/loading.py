@@ -30,8 +30,9 @@ def load(
 
     The suffix selects the format: .trc (markers), .mot and .sto (tables; columns of ground forces are recognised by
     name), .c3d (markers, force plates, events; extra ``mocap``) or .csv. ``unit`` ("m", "cm", "mm") and ``axes``
-    ("forward up right") replace the stated or assumed unit and axes. ``columns`` {column: name} and ``rate`` (Hz) apply
-    to .csv files. Unless ``check`` is False, warnings are issued for likely errors (``inspect``).
+    replace those of the file; the axes "forward up right" of OpenSim are assumed, except for .c3d. ``columns`` {column:
+    name} and ``rate`` (Hz) apply to .csv files. Unless ``check`` is False, warnings are issued for likely errors
+    (``inspect``).
 
     Example:
         >>> import tempfile

@@ -111,12 +111,12 @@ class TimedData:
 
     def changed(self, change: Callable[[Array], Array], **others: Any) -> Self:
         """Return the data with ``change`` applied to the arrays (K, names, ...)."""
-        found: Self = replace(self, **others, **{each: change(getattr(self, each)) for each in self._arrays})  # type: ignore[type-var]
-        return found
+        found: Self = replace(self, **others, **{each: change(getattr(self, each)) for each in self._arrays})  # type:
+        ignore[type-var] return found
 
     @property
     def rate(self) -> float:
-        """The rate (Hz), from the median time step; 0 for a single row."""
+        """The rate (Hz), from the mean of equal time steps or the median of others; 0 for a single row."""
         return rate_of(self.times)
 
     def __len__(self) -> int:
