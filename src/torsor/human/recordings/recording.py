@@ -111,8 +111,8 @@ class TimedData:
 
     def changed(self, change: Callable[[Array], Array], **others: Any) -> Self:
         """Return the data with ``change`` applied to the arrays (K, names, ...)."""
-        found: Self = replace(self, **others, **{each: change(getattr(self, each)) for each in self._arrays})  # type:
-        ignore[type-var] return found
+        found: Self = replace(self, **others, **{each: change(getattr(self, each)) for each in self._arrays})  # type: ignore[type-var]
+        return found
 
     @property
     def rate(self) -> float:
