@@ -47,6 +47,10 @@ class MotionProblem(ProblemStatement):
     coordinates; positions (nq,) in ``assembly`` select the assembly mode. Profiles of successive phases are continuous
     up to accelerations, unless ``Linked`` specifies otherwise. ``settings`` are defaults of ``solve``.
 
+    Every term has a ``name`` for reports and applies to one ``phase`` (index or name) or to all (None): at the times
+    ``at``, if given, otherwise at the nodes ``during`` (first, last). Times are fractions of the phase, from 0 to 1.
+    Terms of the objective are multiplied by ``weight`` and integrated over time, or summed over the times ``at``.
+
     ``relaxation_order`` contains groups of constraint names in the order in which they may be relaxed if the problem is
     infeasible. The error then states by how much the first sufficient group has to be relaxed if earlier groups are
     omitted and all other constraints are satisfied.

@@ -187,7 +187,7 @@ def build(
 ) -> Robot:
     """Return a robot from links and joints created in Python, in any order.
 
-    Links attached by fixed joints are merged into their parents.
+    Links attached by fixed joints are merged into their parents. ``gravity`` and ``base`` are as in ``from_dh``.
 
     Example:
         >>> rod = torsor.Link("rod", mass=1.0, com=(0.5, 0, 0))

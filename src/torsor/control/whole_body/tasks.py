@@ -110,7 +110,8 @@ class Contact:
 class PointContact(Contact):
     """A contact that fixes the origin of a link or frame by a force (3) (N, base axes) in the friction cone.
 
-    The axis of the cone is ``normal`` (3), in base axes, which points from the ground towards the robot.
+    The axis of the cone is ``normal`` (3), in base axes, which points from the ground towards the robot. The cone is
+    approximated by an inscribed pyramid of four sides. Other fields are described in ``WholeBody``.
 
     Example:
         >>> PointContact("fl_foot", friction=0.6).cone().shape
@@ -139,7 +140,8 @@ class SurfaceContact(Contact):
     """A contact that keeps a rectangle of a link or frame on the ground; its z axis is the normal towards the robot.
 
     ``half_length`` and ``half_width`` (m) are half the side lengths along x and y of the frame, whose origin is the
-    centre. The wrench (6), moment (N m) then force (N), is at the frame's origin in its axes.
+    centre. The wrench (6), moment (N m) then force (N), is at the frame's origin in its axes. Other fields are
+    described in ``WholeBody``.
 
     Example:
         >>> SurfaceContact("left_sole", 0.1, 0.05).cone().shape
@@ -183,7 +185,7 @@ MIN_HALF_ANGLE_COSINE = 1e-6
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Task:
-    """Base class of tasks: ``weight`` (inf: a hard constraint), ``bandwidth`` w (rad/s), ``damping`` d, and ``name``.
+    """Base class of tasks: ``weight`` (inf: a hard constraint), ``bandwidth`` w (rad/s), damping ratio d, and ``name``.
 
     Tasks with a lower ``priority`` number have strict precedence; the others use the remaining freedom. The target is
     constant, a function of a CasADi time (s), or None if it is passed to ``WholeBody.solve`` at each call. ``goal`` is

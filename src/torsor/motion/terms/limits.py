@@ -70,7 +70,7 @@ class Reaction(_Reacting, Cost):
     origin of the child link. ``kind`` is one of:
 
     - "squared": the integral of the sum of x^2 (the default)
-    - "mean": the mean of the sum of x^2 over time
+    - "mean": the mean of the sum of x^2 over the time of each phase
     - "power": the integral of the sum of x^power, dominated by the largest x. ``power`` is even, by default 8: a
       reaction of 0.8 times its scale contributes a sixth of the value at its scale.
     - "peak": the exact largest x of all nodes, a shared number that bounds all x
