@@ -257,7 +257,7 @@ class Person:
 
         ``population`` is "NHANES" (adults in the United States), "ANSUR II" (soldiers) or "CDC" (children from 2 to 20
         years). The default is "CDC" below 20 years, otherwise "NHANES". ``age`` selects the decade. The two percentiles
-        are independent, so a very tall person with median mass is slim.
+        are independent, so a very tall person with median mass is slim. For the other arguments, see ``Person``.
 
         Example:
             >>> tall = Person.of_percentile(stature=95, mass=50, sex="male")
@@ -430,7 +430,7 @@ def described_person(
 
     A missing height (m) or mass (kg) is computed from its percentile (%). Without a percentile, it is the median of the
     ``population`` and ``age`` (years) if one of these or the other percentile is specified; otherwise, it is 1.741 m or
-    73 kg. For lengths and strengths, see ``Person``.
+    73 kg. Specifying a size and its percentile raises ModelError. For the other arguments, see ``Person``.
 
     Example:
         >>> person = described_person(sex="female", age=10, mass=40.0)

@@ -279,7 +279,7 @@ def assess(
     ``age`` is the age group of the strengths ("young", "middle", "old") or the age in years. ``repetitions`` per shift,
     ``frequency`` (lifts per minute), ``coupling`` and ``work_duration`` replace those of the problem (see
     ``torsor.human.WorkShift``), which determine the cumulative load and, for lifts, the lifting equation. ``model``
-    contains the trunk moment arms.
+    contains the trunk moment arms; the default is ``LumbarModel()``.
 
     Example:
         >>> assess(3)
