@@ -45,7 +45,8 @@ def load(
     suffix = path.suffix.lower()
     check_file(path, f"a file: {KINDS}")
     if suffix != ".csv" and (columns is not None or rate is not None):
-        raise ModelError("or rate is given", argument="columns", where=path.name, allowed="only for .csv files")
+        argument = "rate" if columns is None else "columns"
+        raise ModelError("is only for .csv files", argument=argument, where=path.name, fix=f"omit {argument}")
     if suffix == ".trc":
         recording = Recording(path.name, text_files.read_trc(path, unit=unit, axes=OPENSIM if axes is None else axes))
     elif suffix in (".mot", ".sto"):
