@@ -522,6 +522,7 @@ def subtree(robot: M, link: str | int) -> M:
     """Return the part of the robot that a moving link carries, including the link and its joint.
 
     The base of the new robot is an empty link in place of the old parent. The components of gravity are unchanged.
+    ModelError is raised if a loop, a motor or a joint that follows another connects this part to the rest.
 
     Example:
         >>> torsor.library.stanford().subtree("link4").joint_names

@@ -349,7 +349,7 @@ class Robot(Mechanism):
         return self.kernels.call("joint_wrenches", q, v, a, external=external, loops=loops, out=out)
 
     def mass_matrix(self, q: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
-        """Return the symmetric mass matrix M(q) (..., nv, nv), with rotor inertias on its diagonal.
+        """Return the symmetric mass matrix M(q) (..., nv, nv), including rotor inertias.
 
         It is computed by the composite-rigid-body algorithm (Walker and Orin 1982). For a robot with loops, the mass
         matrix of the active coordinates is the last result of ``robot.closed.derivatives.inverse_dynamics``.

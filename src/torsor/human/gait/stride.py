@@ -69,8 +69,8 @@ def joint_loads(result: MotionResult) -> JointLoads:
 
     Each load is the mean over the two ends of an interval. If the walk is one step that is repeated in mirror image,
     each side begins with its own heel strike, so that both sides have the same loads. If the walk has strength curves,
-    the strengths of hips, knees and ankles depend on their angles and velocities. The loads of walks and runs
-    are muscle loads, without the passive torques.
+    the strengths of hips, knees and ankles depend on their angles and velocities. The loads of walks and runs are
+    muscle loads, without the passive torques.
     """
     pairs = ((batch, rows) for batch in result.program.batches for rows in batch.kernels.constraints)
     limits = (Torques, MuscleTorques)

@@ -100,8 +100,7 @@ def excite(
     Limits are numbers or arrays (n,). Positions ``lower`` and ``upper`` (rad, m), which must be finite, and
     ``velocity`` (rad/s, m/s) default to the limits of the robot. ``acceleration`` and ``effort`` (N m, N, computed with
     the parameters of ``robot``) are unlimited by default. Robots with loops, elastic joints or quaternions raise
-    ModelError.
-    With a ``clearance`` (m), collision shapes stay at least that far apart; for ``pairs``, see
+    ModelError. With a ``clearance`` (m), collision shapes stay at least that far apart; for ``pairs``, see
     ``robot.shapes.distances``.
 
     ``measured`` contains earlier data: ``identify`` results, ``Measurements`` or trajectories. Their noise-weighted

@@ -15,7 +15,7 @@ from torsor.simulation import Trajectory, simulate
 
 
 class Replay(NamedTuple):
-    """A motion replayed by forward dynamics, and its largest deviations: ``q_error`` (rad, m) and ``v_error`` (1/s)."""
+    """A motion replayed by forward dynamics, and its largest errors: ``q_error`` (rad, m), ``v_error`` (rad/s, m/s)."""
 
     trajectory: Trajectory
     q_error: float

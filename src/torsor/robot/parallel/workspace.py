@@ -87,7 +87,7 @@ class Workspace(Result):
 
         The extra ``plot`` is required. ``axes`` are the indices of the horizontal and vertical coordinates; by default
         they are the coordinates that vary most along the grid axes. If ``path`` is given, the figure is saved there.
-        Unreachable poses are white.
+        Unreachable poses are white, and poses beyond joint limits are grey.
 
         Example:
             >>> robot, line = torsor.library.three_rrr(), np.linspace(-0.3, 0.3, 7)
