@@ -97,9 +97,9 @@ def test_a_wrong_or_hostile_file_is_refused(tmp_path: Path, case: str) -> None:
 
 def test_arguments_of_other_files_and_of_other_kinds_are_refused(tmp_path: Path) -> None:
     plain = write(tmp_path, '<robot name="r"><link name="base"/></robot>', "r.urdf")
-    with refused(argument="arguments", where="r.urdf", allowed="a .xacro file"):
+    with refused(argument="xacro", where="r.urdf", allowed="a .xacro file"):
         torsor.load(plain, xacro={"mass": 1})
-    with refused(argument="arguments", allowed="{name: text, number, True or False}"):
+    with refused(argument="xacro", allowed="{name: text, number, True or False}"):
         torsor.load(write(tmp_path, ARM), xacro={"mass": [1]})
 
 

@@ -90,7 +90,7 @@ TERMS = [
     ("tolerance", Orientation(frame="link2", rotation=np.eye(3), tolerance=4.0)),
     ("tolerance", Follow(frame="link2", curve=np.eye(6)[:, :3], tolerance=0)),
     ("the curve has 2 coordinates", Follow(frame="link2", curve=np.c_[np.arange(6), np.arange(6)])),
-    ("there are no bodies", Clearance(first=BALL)),
+    ("there are no bodies", Clearance(first=BALL, second=())),
     ("bodies of two different links", Clearance(first=BALL, second=Sphere(link="link2", radius=1.0))),
     ("link7", Clearance(first=BALL, second=Sphere(link="link7", radius=1.0))),
     ("a body, or a table", Clearance(first=BALL, second={"kind": "cone"})),

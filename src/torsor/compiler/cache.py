@@ -187,7 +187,7 @@ def _expanded(chosen: str) -> Path | None:
 
 
 def info() -> CacheInfo:
-    """Return the cache folder, the number of kernels and their total size.
+    """Return the cache folder (None if the cache is disabled), the number of kernels and their total size in bytes.
 
     Example:
         >>> info().kernels >= 0

@@ -121,7 +121,8 @@ def reference(robot: Robot, law: JointReference | Reference) -> Reference:
     - a file: a saved result (.npz), or a table (.csv) with the columns "time" and "q NAME", and optionally "v NAME"
       and "a NAME". The motion begins with the first row.
 
-    Before and after a sampled motion, the reference is its first and last position.
+    Before and after a sampled motion, the reference is its first and last position. The times of samples and results
+    must not begin after 0 s. Robots with quaternions do not support sampled motions.
 
     Example:
         >>> law = reference(torsor.library.elastic_arm(), lambda t: [0.5 * ca.sin(2 * t), t, 0.1])
@@ -314,7 +315,8 @@ class Controller:
     def saturated(self, limit: Maybe = None) -> Controller:
         """Return the law with forces limited to [-limit, limit] (N m, N), by default the robot's effort limits.
 
-        ``limit`` is one number, or one per coordinate (nv); inf means no limit. NaN forces remain NaN.
+        ``limit`` is one number, or one per coordinate (nv); inf means no limit. NaN forces remain NaN. Earlier limits
+        remain in effect. ModelError is raised if ``limit`` is None and the robot has no effort limits.
 
         Example:
             >>> law = torsor.control.computed_torque(torsor.library.two_link(), [0.0, 3.0], bandwidth=10.0)
@@ -359,7 +361,8 @@ class Controller:
         The files are the header, the source and CMakeLists.txt. The function name is that of the law, preceded by
         ``prefix``. It takes (t, q, v), or (k, q, v) if ``period`` (s) is given (see ``sampled``), and the window of a
         sampled reference (``reference.window``). It allocates no memory, has no state and calls only libm. The header
-        documents the robot, the order and units of q, v and tau, the period and the precision.
+        documents the robot, the order and units of q, v and tau, the period and the precision. ``name`` is that of the
+        files, and ``dtype`` is float64 or float32. With ``overwrite=False``, an existing file raises ModelError.
 
         Example:
             >>> import tempfile

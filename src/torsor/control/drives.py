@@ -49,7 +49,8 @@ class Drives(Controller):
     def saturated(self, limit: Maybe = None) -> Drives:
         """Return the drives with forces limited to [-limit, limit] (N m, N), by default the robot's effort limits.
 
-        In fixed-step simulations, a saturated drive applies exactly its limit and has no impedance.
+        ``limit`` is one number, or one per coordinate (nv), and replaces an earlier limit. In fixed-step simulations, a
+        saturated drive applies exactly its limit and has no impedance.
 
         Example:
             >>> arm = torsor.library.two_link()
@@ -60,7 +61,7 @@ class Drives(Controller):
 
 
 def drives(robot: Robot, reference: JointReference | Reference, kp: ArrayLike, kd: ArrayLike) -> Drives:
-    """Return PD drives of the joints: tau = kp (q_d - q) + kd (v_d - v).
+    """Return PD drives of the joints: tau = kp (q_d - q) + kd (v_d - v), for trees without elastic joints.
 
     ``reference`` is a constant q_d (..., nq), a motion, samples or a function of time (see ``control.reference``); the
     pose of a floating base in it is ignored. ``kp`` (N m/rad or N/m) and ``kd`` (N m s/rad or N s/m) are one number for

@@ -194,8 +194,8 @@ def elastic_feed_forward(robot: Robot, reference: JointReference | Reference, pa
     ``residual`` (N m), its largest entry there. Without damping and coupling, one pass is exact. If rotors are on links
     that elastic joints move, the required number of passes is one more than the number of such joints in series. With
     damping D, each pass multiplies the residual by about D / K times the frequency of the motion. The reference is
-    differentiated three times, and up to twice more per pass. For a sampled motion, ``window(t)`` of
-    ``control.reference`` is a second argument.
+    differentiated three times, and up to twice more per pass (``passes`` is 1 to 6). For a sampled motion,
+    ``window(t)`` of ``control.reference`` is a second argument.
 
     Example:
         >>> arm = torsor.library.planar_chain(1).with_motor("joint1", 1e-3, 10, "base", stiffness=200.0, damping=0.1)

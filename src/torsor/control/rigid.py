@@ -19,8 +19,9 @@ def gravity_pd(robot: Robot, reference: JointReference | Reference, kp: ArrayLik
     """Return a PD controller that compensates gravity and the joint springs.
 
     ``reference`` is a motion, samples, a function of time, or constants (see ``control.reference``). ``kp`` (N m/rad or
-    N/m) and ``kd`` (N m s/rad or N s/m) are one number or one per joint velocity. If the base floats, the reference
-    must be a constant q_d (nq), and all nv coordinates are driven. For rigid robots, the law is
+    N/m) and ``kd`` (N m s/rad or N s/m) are one number or one per joint velocity. If positions include quaternions (of
+    a floating base or ball joint), the reference must be a constant q_d (nq), and all nv coordinates are driven. For
+    rigid robots, the law is
 
         tau = kp (q_d - q) + kd (v_d - v) + g(q) + springs(q)                  Takegaki and Arimoto 1981
 
@@ -118,12 +119,12 @@ def operational_space(
 
     Pass either ``position``, the desired position (3) of the frame's origin in base axes, or ``pose``, the desired pose
     (4 x 4). Either is constant or a function of a CasADi time t. Gains are one number or one per error component (3, or
-    6 with the orientation first): ``kp`` (1/s^2) and ``kd`` (1/s), or ``bandwidth`` (rad/s) and ``damping``.
+    6 with the orientation first): ``kp`` (1/s^2) and ``kd`` (1/s), or ``bandwidth`` (rad/s) and ``damping`` ratio.
     ``null_damping`` (N m s/rad), one number or one per coordinate, damps the motion in the null space of the task. If
     it exceeds 2 inertia / period, a controller sampled with that period is unstable.
 
         x''_c = the acceleration for which e'' + kd e' + kp e = 0
-        tau = J^T L (x''_c - J' v) + C v + g + friction - N^T null_damping N v
+        tau = J^T L (x''_c - J' v) + C v + g + friction + springs - N^T null_damping N v
         L = (J M^-1 J^T)^-1,  N = 1 - M^-1 J^T L J
 
     The orientation error is e = 2 tan(angle / 2) axis of R_d R^T, in base axes. It satisfies its equation exactly for
@@ -205,7 +206,7 @@ def computed_torque(
     bandwidth: Maybe = None,
     damping: ArrayLike = 1.0,
 ) -> Controller:
-    """Return a computed-torque (inverse-dynamics) controller for a robot with rigid joints.
+    """Return a computed-torque (inverse-dynamics) controller for a robot with rigid joints and without quaternions.
 
     With e = q_d - q, tau = ID(q, v, a_d + kd e' + kp e), so that e'' + kd e' + kp e = 0 (Luh, Walker and Paul 1980).
     ``reference`` is a motion, samples, a function of time, or constants (see ``control.reference``). ``kp`` (1/s^2) and

@@ -37,12 +37,12 @@ def c(
 
     ``robot`` is a ``Robot``, ``Parametric`` (its parameters p are the last input of each function) or
     ``ParallelRobot``. ``names`` contains algorithm names, as in ``robot.function``. The default is inverse dynamics
-    (for robots with loops, ``constrained_inverse_dynamics``). An algorithm for one link or frame is named as
-    "jacobian:hand", or as "jacobian" with the link or frame in ``place``. ``loops="open"`` has the same meaning as in
-    ``robot.function``. ``name`` is the file and library name, and ``prefix`` precedes the names of the C functions.
-    Both must be unique among the robots of a program. The code is suitable for real-time controllers: it allocates no
-    memory, has no state and depends only on libm. With ``overwrite=False``, an existing file raises ModelError. Files
-    that Torsor did not write are never replaced.
+    (for robots with loops, "closed.inverse_dynamics"). An algorithm for one link or frame is named as "jacobian:hand",
+    or as "jacobian" with the link or frame in ``place``. ``dtype`` is float64 or float32. ``loops="open"`` has the same
+    meaning as in ``robot.function``. ``name`` is the file and library name, and ``prefix`` precedes the names of the C
+    functions. Both must be unique among the robots of a program. The code is suitable for real-time controllers: it
+    allocates no memory, has no state and depends only on libm. With ``overwrite=False``, an existing file raises
+    ModelError. Files that Torsor did not write are never replaced.
 
     Functions of a parallel robot take the same arguments as its methods, such as the pose and the twist. The leg
     positions q are an argument after the pose if they do not follow from the pose in closed form, or if ``positions``

@@ -52,9 +52,11 @@ class _TableLink:
 class DHLink(_TableLink):
     """A row of a standard Denavit-Hartenberg table: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
 
-    The joint rotates about, or slides along, the z axis of the previous frame. The link frame is at the far end of the
-    link. Lengths are in m, angles in rad. The coordinate is added to theta (revolute) or d (prismatic). ``com`` and the
-    3 x 3 ``inertia`` about it are in the link frame. In a robot with loops, ``active`` joints are driven.
+    The ``joint``, "revolute" or "prismatic", rotates about, or slides along, the z axis of the previous frame. The link
+    frame is at the far end of the link. Lengths are in m, angles in rad. The coordinate is added to theta (revolute) or
+    d (prismatic). ``mass`` is in kg, and ``com`` and the 3 x 3 ``inertia`` about it are in the link frame. Limits,
+    friction, ``spring`` and ``motor`` are those of a ``Joint``. In a robot with loops, ``active`` joints are driven. By
+    default, links and joints are named by row (link1, joint1); a ``name`` gives link "name" and joint "name_joint".
 
     The last row may be a cut joint. Its frame then coincides with that of row ``closes`` (-1 for the base), as in
     Denavit and Hartenberg's loops, in which the product of all matrices is the identity. Such a row has no inertia and
@@ -78,7 +80,7 @@ class MDHLink(_TableLink):
     ``parent`` is the index of the antecedent, -1 for the base. The joint rotates about, or slides along, the z axis of
     the link frame. ``joint`` is "revolute", "prismatic" or "fixed" (or Khalil's sigma: 0, 1, 2). Lengths are in
     m, angles in rad. The coordinate is added to theta (revolute) or r (prismatic). ``active`` is Khalil's mu: True (or
-    1) if the joint is driven in a robot with loops.
+    1) if the joint is driven in a robot with loops. Other columns are as in ``DHLink``.
 
     A cut joint (Khalil 2010, section 2.2) has two rows. The first is the joint itself, with frame k on the link before
     the joint. Its ``closes`` is the index of the second, a "fixed" row with frame k + B on the link after the joint.

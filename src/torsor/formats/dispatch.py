@@ -97,8 +97,8 @@ def expanded(path: Path, arguments: Mapping[str, object]) -> Element:
         raise missing("expanding macros needs the package xacro", "xacro", where=path.name) from None
     wrong = {key: value for key, value in arguments.items() if not isinstance(value, _ARGUMENTS)}
     if wrong:
-        message, allowed = f"of xacro contain {wrong!r}", "{name: text, number, True or False}"
-        raise ModelError(message, argument="arguments", value=wrong, where=path.name, allowed=allowed)
+        message, allowed = f"contains {wrong!r}", "{name: text, number, True or False}"
+        raise ModelError(message, argument="xacro", value=wrong, where=path.name, allowed=allowed)
     parse_xml(path)  # rejects document type and entity declarations, and names the line of invalid XML
     texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in arguments.items()}
     known = _Arguments(texts)
@@ -244,7 +244,7 @@ def _read(
     check_file(path, KINDS)
     suffix = path.suffix.lower()
     if arguments and suffix != ".xacro":
-        raise ModelError("are only for .xacro files", argument="arguments", where=path.name, allowed="a .xacro file")
+        raise ModelError("is only for .xacro files", argument="xacro", where=path.name, allowed="a .xacro file")
     if suffix in _READERS:
         is_strict = suffix == ".toml" if strict is None else strict
         file = with_prim if suffix in USD_SUFFIXES else path

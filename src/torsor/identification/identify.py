@@ -94,8 +94,9 @@ def identify(
     and with a ``temperature`` (N,) or (N, nv) "viscous_temperature" and "coulomb_temperature";
     ``identification/drives.py`` contains their formulas. With ``physical``, "auto" selects among the first five, which
     ``.robot`` supports. ``couplings`` are motors that drive several coordinates, {"motor6": {"joint5": 1.0, "joint6":
-    1.0}}. The inertia and the Coulomb and viscous friction of each motor are also identified. The result contains these
-    terms in ``drives``. Friction models of ``robot`` are identified again for joints with unknown friction.
+    1.0}}: the motor rate is the sum of these factors times the coordinate rates. The inertia and the Coulomb and
+    viscous friction of each motor are also identified. The result contains these terms in ``drives``. Friction models
+    of ``robot`` are identified again for joints with unknown friction.
 
     With a ``bandwidth`` (Hz), forces and regressor are low-pass filtered and decimated in the same way. ``robust``,
     "huber" or "bisquare", bounds the influence of outliers. ``noise`` is "white", "correlated" (in time) or "auto",

@@ -128,7 +128,7 @@ class Identified(Result):
 
     @property
     def undetermined(self) -> tuple[str, ...]:
-        """Names of parameters whose standard deviation exceeds their value, because they are near zero or not excited.
+        """Names of parameters whose standard deviation exceeds their magnitude: they are near zero or not excited.
 
         Values of exactly 0, whose relative deviation is infinite, are not included. The report marks the names with
         "!".

@@ -214,7 +214,8 @@ WHERE = "identify_elasticity"
 class Elasticity:
     """Springs of n joints: ``stiffness`` (n,) in N m/rad or N/m, ``damping`` (n,) and force ``offset`` (n,).
 
-    ``deviations`` (n, 3) are their standard deviations, and ``rms`` (n,) is the root mean square of the residuals.
+    Damping is in N m s/rad or N s/m, the offset in N m or N. ``deviations`` (n, 3) are the standard deviations of
+    stiffness, damping and offset, and ``rms`` (n,) is the root mean square of the residuals, in N m or N.
     """
 
     stiffness: Array
@@ -276,8 +277,8 @@ DEFAULT_GYRATION_RADIUS = 0.05  # m; default radius of gyration of a payload
 class Payload:
     """A payload on a ``link``: ``mass`` (kg), ``com`` (3,) in link axes, and ``inertia`` (3, 3) about ``com``.
 
-    ``parameters`` (10,) are the identified m, m c and inertia about the link origin, with their ``covariance``. Mass,
-    centre and inertia are those of the closest physically consistent body.
+    ``parameters`` (10,) are the identified m, m c and inertia about the link origin, with their ``covariance`` (10,
+    10). Mass, centre and inertia are those of the closest physically consistent body.
     """
 
     link: str

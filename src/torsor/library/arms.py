@@ -16,7 +16,7 @@ _QUARTER = math.pi / 2
 
 
 def ur5() -> Robot:
-    """Return the UR5 from Universal Robots: six axes, 0.85 m reach, 18.4 kg, 5 kg payload.
+    """Return the UR5 from Universal Robots: six axes, 0.85 m reach, 18.4 kg with its base, 5 kg payload.
 
     Values, link names and joint names are those of the manufacturer's ROS description (``ur5_robot.urdf``). The
     inertias of the three wrist links are far too large for bodies of that size and act like rotor inertias; they are
@@ -91,7 +91,7 @@ def _housing(
 
 
 def panda(hand: bool = True) -> Robot:
-    """Return the Panda from Franka Emika: seven axes, 0.855 m reach, 18 kg, 3 kg payload.
+    """Return the Panda from Franka Emika: seven axes, 0.855 m reach, 18 kg with its base, 3 kg payload.
 
     Values, link names and joint names are those of the manufacturer's ROS description (``panda.urdf``). The inertias
     are identified values (Gaz, Cognetti, Oliva, Robuffo Giordano and De Luca, "Dynamic identification of the Franka

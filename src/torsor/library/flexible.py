@@ -45,8 +45,8 @@ def flexible_arm(modes: Any = (2, 0), payload: float = 0.5, damping: float = 0.0
 def segmented_arm(segments: int = 10, payload: float = 0.5, spatial: bool = False) -> Robot:
     """Return the arm of ``flexible_arm`` with each link modelled as a chain of rigid segments and springs.
 
-    The first and last segments of a link are half as long as the others. With ``spatial=True``, segments also bend
-    about y.
+    The first and last segments of a link are half as long as the others. ``payload`` is in kg. With ``spatial=True``,
+    segments also bend about y.
 
     Example:
         >>> arm = segmented_arm()
@@ -86,9 +86,10 @@ def continuous_eel(
 ) -> Robot:
     """Return an eel as one flexible rod behind a head, with a free base and the density of water.
 
-    It is the limit of ``eel`` for many links. The body has strain modes (``flexible_links.with_rod``) for lateral (y)
-    bending, vertical bending and torsion, with the stiffness of muscle (Young's modulus 0.1 MPa). The head is at the
-    origin and swims towards -x. Gravity and buoyancy cancel. Pass fluid forces as ``external``, one wrench per section.
+    It is the limit of ``eel`` for many links; units are the same. The body has strain modes
+    (``flexible_links.with_rod``; ``modes`` is their number) for lateral (y) bending, vertical bending and torsion, with
+    the stiffness of muscle (Young's modulus 0.1 MPa). The head is at the origin and swims towards -x. Gravity and
+    buoyancy cancel. Pass fluid forces as ``external``, one wrench per section.
 
     Example:
         >>> robot = continuous_eel()

@@ -63,9 +63,10 @@ def four_bar(
 ) -> Robot:
     """Return a four-bar linkage of round bars in the x-y plane, driven at the crank.
 
-    Lengths are in m and masses in kg. Crank and rocker rotate about z at the origin and at (ground, 0, 0). The coupler
-    is hinged to the crank, and a cut joint pins it to the rocker. The crank makes full turns if it or the ground is the
-    shortest bar, and the sum of the shortest and longest bars does not exceed the sum of the other two (Grashof).
+    Lengths are in m, ``masses`` (crank, coupler, rocker) in kg. Crank and rocker rotate about z at the origin and at
+    (ground, 0, 0). The coupler is hinged to the crank, and a cut joint pins it to the rocker. The crank makes full
+    turns if it or the ground is the shortest bar, and the sum of the shortest and longest bars does not exceed the sum
+    of the other two (Grashof).
 
     Example:
         >>> robot = four_bar()
@@ -101,8 +102,9 @@ def slider_crank(
 ) -> Robot:
     """Return a slider-crank mechanism with the dimensions of an engine; lengths are in m, masses in kg.
 
-    The driven crank rotates about z at the origin. The piston slides along x on the line y = ``offset``. At the crank
-    angle q, its position is crank cos q + sqrt(rod^2 - (crank sin q - offset)^2).
+    The ``masses`` are those of crank, rod and piston. The driven crank rotates about z at the origin. The piston slides
+    along x on the line y = ``offset``. At the crank angle q, its position is
+    crank cos q + sqrt(rod^2 - (crank sin q - offset)^2).
 
     Example:
         >>> robot = slider_crank()

@@ -98,11 +98,11 @@ def delta(
 ) -> ParallelRobot:
     """Return a Delta robot: three driven arms, each with two parallel rods to a platform that does not rotate.
 
-    The platform hangs below the base, and z points up; lengths are in m. Each arm rotates about a tangent to the base
-    circle (``shoulder``: 0 is horizontal and outwards, positive is down). Its two rods, ``width`` apart, bend at the
-    elbow and swing sideways together. They are thin, so their rotation about their own axes has no effect. ``payload``
-    (kg) is attached to the platform (0.2 kg). At home, the platform is one rod length below the base. The robot has the
-    size of common picking robots, but does not represent a particular product.
+    The platform hangs below the base, and z points up; lengths and radii are in m. Each arm rotates about a tangent to
+    the base circle (``shoulder``: 0 is horizontal and outwards, positive is down). Its two rods, ``width`` apart, bend
+    at the elbow and swing sideways together. They are thin, so their rotation about their own axes has no effect.
+    ``payload`` (kg) is attached to the platform (0.2 kg). At home, the platform is one rod length below the base. The
+    robot has the size of common picking robots, but does not represent a particular product.
 
     Example:
         >>> robot = delta()
@@ -166,8 +166,8 @@ def three_rrr(
     """Return a planar robot with three arms of two bars (3-RRR), whose platform moves in the x-y plane.
 
     The arms are driven at their bases, ``base_radius`` (m) from the centre. The bars, of length ``upper`` and ``lower``
-    (m), have a mass of 2 kg/m. The platform is a disc with the given ``mass`` (kg). Gravity is along -z, normal to the
-    plane.
+    (m), have a mass of 2 kg/m. The platform is a disc of ``mass`` (kg), hinged to the arms at ``platform_radius`` (m).
+    Gravity is along -z, normal to the plane.
 
     Example:
         >>> robot = three_rrr()

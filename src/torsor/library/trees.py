@@ -41,10 +41,10 @@ def random_tree(
 ) -> Robot:
     """Return a reproducible random tree with n moving links and the given joint types.
 
-    ``branching`` is the probability that the parent of a link is not the preceding link. Inertias are computed from
-    random point masses, so they are physically consistent. ``extras`` adds friction, rotor inertia, mimic joints, joint
-    axes that do not pass through link origins, springs, and rigid and elastic motors on any link. If n >= len(types),
-    all types occur.
+    ``branching`` is the probability that the parent of a link is drawn at random instead of being the preceding link.
+    Inertias are computed from random point masses, so they are physically consistent. ``extras`` adds friction, rotor
+    inertia, mimic joints, joint axes that do not pass through link origins, springs, and rigid and elastic motors on
+    any link. If n >= len(types), all types occur.
 
     Example:
         >>> robot = random_tree(9, seed=1)

@@ -201,10 +201,10 @@ class Motor(Part):
     """A motor that drives a joint: its rotor, on the link ``carrier``, spins ``ratio`` times as fast as the joint.
 
     ``inertia`` (kg m^2) is the inertia of the rotor about its spin axis. Its mass, and its inertia when it does not
-    spin, are part of the carrier. ``axis`` is in the carrier's axes. A ``stiffness`` (as in ``Spring``) makes the joint
-    elastic: the rotor has its own coordinate, the motor angle theta after the gear, and the spring drives the joint
-    with K(x) x + D x', where x = theta - q. ``coulomb``, ``viscous`` and ``smooth`` define motor friction after the
-    gear.
+    spin, are part of the carrier. ``axis`` is in the carrier's axes. A ``stiffness`` K (as in ``Spring``) makes the
+    joint elastic: the rotor has its own coordinate, the motor angle theta after the gear, and the spring drives the
+    joint with K(x) x + D x', where x = theta - q and D is the ``damping``. ``coulomb``, ``viscous`` and ``smooth``
+    define motor friction after the gear.
 
     Example:
         >>> Motor("upper_arm", inertia=4e-4, ratio=100.0, stiffness=1e4).is_elastic

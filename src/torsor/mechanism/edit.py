@@ -33,7 +33,8 @@ ROUNDING = 1e-9  # relative tolerance for comparing the inertia of a motor with 
 def with_payload(robot: M, link: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: Maybe = None) -> M:
     """Return a copy with a payload on a link or frame: mass (kg), centre of mass (m), inertia about it (kg m^2).
 
-    ``com`` (3,) and ``inertia`` (3 x 3) are in the axes of the link or frame.
+    ``com`` (3,) and ``inertia`` (3 x 3) are in the axes of the link or frame. The default is a point mass at its
+    origin.
 
     Example:
         >>> torsor.library.two_link().with_payload("link2", 1.5).links[1].mass
@@ -228,7 +229,7 @@ def with_motor(
       does not spin, belong to the link that carries it.
     - ``mass`` (kg, stator and rotor): added to the carrier at ``place``, unless the carrier already includes it.
     - ``place``: the motor's centre of mass (3,) in the carrier's axes, or the pose (4 x 4) of a frame at this point
-      whose z axis is the spin axis.
+      whose z axis is the spin axis. The default is the carrier's origin.
     - ``moments`` (kg m^2): inertia about the centre of mass of the motor at rest: two moments normal to the spin axis
       and one about it, or 3 x 3 in the axes of ``place``. The default is that of a disc with the rotor's inertia.
     - ``carrier``: the link (or a frame on it, or the base) that carries the motor; the default is the parent link of
@@ -521,6 +522,7 @@ def subtree(robot: M, link: str | int) -> M:
     """Return the part of the robot that a moving link carries, including the link and its joint.
 
     The base of the new robot is an empty link in place of the old parent. The components of gravity are unchanged.
+    ModelError is raised if a loop, a motor or a joint that follows another connects this part to the rest.
 
     Example:
         >>> torsor.library.stanford().subtree("link4").joint_names

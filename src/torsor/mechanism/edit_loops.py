@@ -112,9 +112,9 @@ def with_wheel(
     """Return a copy with a wheel: a link or frame in rolling contact with the ground, the plane z = 0 of the base.
 
     ``kind`` is wheel, omni, edge, ball or skid (see ``torsor.Wheel``), and ``radius`` is in m. ``point`` (3), in m, is
-    the centre and ``axis`` (3) the axle, both in link axes; the default axle is the z axis. They define the new frame
-    "name/axle". ``roller`` (rad) is the roller angle of an omni wheel. ``ground`` is the ground frame if it is not the
-    base.
+    the centre and ``axis`` (3) the axle, both in link axes; the defaults are the origin and the z axis. If either is
+    given, they define the new frame "name/axle". ``roller`` (rad) is the roller angle of an omni wheel. ``ground`` is
+    the ground frame if it is not the base.
 
     Example:
         >>> torsor.library.eel(3).with_wheel("keel", "link3", kind="edge", axis=(0, 1, 0)).closed.mobility().dof

@@ -233,6 +233,7 @@ A rod has one equation instead: the distance between the origins."""
 class Loop(Part):
     """A cut joint of the given ``kind`` between the frames (or links) ``a`` and ``b``.
 
+    A weld lets nothing move, and a spherical joint rotates about the common origin of the frames.
     A revolute joint rotates about the z axes of both frames, a prismatic joint slides along them, a cylindrical joint
     does both, and a planar joint slides perpendicular to them and rotates about them. For these kinds, the z axes point
     in the same direction. The axes of a universal joint are the z axes of ``a`` and ``b``, which are perpendicular to

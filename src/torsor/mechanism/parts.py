@@ -203,7 +203,7 @@ class Visual(Part):
 
 @dataclass(frozen=True, eq=False)
 class Link(Part):
-    """A rigid body: mass (kg), centre of mass (m) and 3 x 3 inertia about it (kg m^2), in link axes.
+    """A rigid body: mass (kg), centre of mass ``com`` (m) and 3 x 3 ``inertia`` about it (kg m^2), in link axes.
 
     ``strict=False`` accepts a physically impossible inertia (``defect`` explains why it is impossible). Published files
     contain such inertias, and their dynamics are still well defined. ``visuals`` are drawn, and ``shapes`` collide.
@@ -302,15 +302,17 @@ class Joint(Part):
     | planar | translation normal to the axis (along columns 1 and 2 of ``axis_frame(axis)``), rotation about it |
     | spherical | rotation about ``point`` |
     | free | any; axis and point are not used, and the coordinates are the pose of the child's frame |
+    | fixed | none; ``build`` merges the child into its parent |
     | flexible | a link that bends: ``flexible`` defines how the child moves with its coordinates |
 
     The position of a joint is ratio * q + offset, where q is its own coordinate. If ``coordinate`` names another joint,
     the joint follows that joint, and q is the coordinate of the leader. Several flexible joints may share one
     ``coordinate``, for example the end of a beam and the rotation of its tip, or the sections of a rod.
 
-    The limits ``lower`` and ``upper`` have one number per position. ``velocity_limit``, ``effort_limit``, the friction
-    ``coulomb`` and ``viscous``, and the ``rotor_inertia`` (Ia, reflected to the joint) have one number per velocity. A
-    single number is used for all. If ``smooth`` (rad/s or m/s) is not 0, tanh(v / smooth) replaces sign(v) in Coulomb
+    The limits ``lower`` and ``upper`` (rad or m) have one number per position. ``velocity_limit`` (rad/s or m/s),
+    ``effort_limit`` (N m or N), the friction ``coulomb`` (N m or N) and ``viscous`` (N m s/rad or N s/m), and the
+    ``rotor_inertia`` (kg m^2 or kg, reflected to the joint) have one number per velocity. A single number is used for
+    all. If ``smooth`` (rad/s or m/s) is not 0, tanh(v / smooth) replaces sign(v) in Coulomb
     friction. A joint with one degree of freedom may have a ``spring``, a ``motor`` and a ``friction_model``. The latter
     is text that defines additional friction (N m or N) as a function of the velocity v, such as "0.4 * sign(v) *
     exp(-(v / 0.1)**2)".

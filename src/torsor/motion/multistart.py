@@ -20,7 +20,8 @@ SAME_OPTIMUM_TOLERANCE = 1e-4  # largest relative difference between objectives 
 class Multistart(Generic[S]):
     """Results from random starts, best first: solved ones by objective, followed by the others.
 
-    ``seeds`` contains the seed of each result. ``reached`` is the number of results within 1e-4 of the best objective.
+    ``seeds`` contains the seed of each result. ``reached`` is the number of solved results whose objective exceeds the
+    best one by at most 1e-4 of its value.
     """
 
     results: tuple[S, ...]

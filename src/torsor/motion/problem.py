@@ -47,6 +47,10 @@ class MotionProblem(ProblemStatement):
     coordinates; positions (nq,) in ``assembly`` select the assembly mode. Profiles of successive phases are continuous
     up to accelerations, unless ``Linked`` specifies otherwise. ``settings`` are defaults of ``solve``.
 
+    Every term has a ``name`` for reports and applies to one ``phase`` (index or name) or to all (None): at the times
+    ``at``, if given, otherwise at the nodes ``during`` (first, last). Times are fractions of the phase, from 0 to 1.
+    Terms of the objective are multiplied by ``weight`` and integrated over time, or summed over the times ``at``.
+
     ``relaxation_order`` contains groups of constraint names in the order in which they may be relaxed if the problem is
     infeasible. The error then states by how much the first sufficient group has to be relaxed if earlier groups are
     omitted and all other constraints are satisfied.
@@ -198,14 +202,15 @@ class MotionProblem(ProblemStatement):
         starts: Sequence[Any] | None = None,
         **settings: Any,
     ) -> "MotionMultistart":
-        """Solve from ``count`` random starts (with seeds seed, seed + 1, ...) in ``workers`` processes.
+        """Solve from ``count`` random starts (seeds seed, seed + 1, ...) in ``workers`` processes.
 
-        ``starts`` contains specific starts (see ``start`` of ``solve``) instead of random ones, with seeds 0, 1 and so
-        on. For ``settings``, see ``solve``. The starts are solved in one batch if ``solve_many`` can solve cases of the
-        problem in a batch; the default solver is then "condensed". Control points are not added, so that objectives are
-        comparable; refine the best motion with ``solve(start=...)``. The same seeds yield the same results for any
-        number of workers. Ctrl-C ends the searches, and the results so far are returned. On systems that spawn
-        processes (macOS, Windows), call this method from a script under ``if __name__ == "__main__"``.
+        The result contains all solutions. For ``spread``, see ``random_start``. ``starts`` contains specific starts
+        (see ``start`` of ``solve``) instead of random ones, with seeds 0, 1 and so on. For ``settings``, see ``solve``.
+        The starts are solved in one batch if ``solve_many`` can solve cases of the problem in a batch; the default
+        solver is then "condensed". Control points are not added, so that objectives are comparable; refine the best
+        motion with ``solve(start=...)``. The same seeds yield the same results for any number of workers. Ctrl-C ends
+        the searches, and the results so far are returned. On systems that spawn processes (macOS, Windows), call this
+        method from a script under ``if __name__ == "__main__"``.
         """
         solve_settings = self._batch_settings(settings)
         if starts is None:
@@ -347,9 +352,10 @@ class MotionResult(Result, Solution):
     def certified(self, tolerance: float = 0.0) -> "MotionResult":
         """Return the motion, slowed down by the smallest factor for which ``certify`` proves all bounds.
 
-        A slower motion has lower velocities, accelerations and torques, except gravity torques. Positions and
-        clearances do not change: if they are violated, or if constraints cannot be checked, an error is raised. For
-        ``tolerance``, see ``certify``. After ``solve(refine=True)``, the increase in duration is smallest.
+        The increase in duration is the smallest one to within 2 % of it. A slower motion has lower velocities,
+        accelerations and torques, except gravity torques, but the same positions and clearances. ``MotionError`` is
+        raised if no factor up to about 1.5 proves all bounds, ``ModelError`` if a constraint cannot be checked or a
+        duration is fixed. For ``tolerance``, see ``certify``. After ``solve(refine=True)``, the increase is smallest.
 
         Example:
             >>> from torsor import motion

@@ -50,7 +50,8 @@ class BangBang:
     """A motion whose torques are at their bounds and jump between them.
 
     ``T`` is the duration (s), ``switches`` are the times (s) at which each torque jumps, and ``first`` (nv,) is +1 for
-    torques that start at the upper bound and -1 for those that start at the lower bound. ``residual`` is the largest
+    torques that start at the upper bound and -1 for those that start at the lower bound. ``lower`` and ``upper`` (nv,)
+    are the bounds (N m, N), and ``start`` (2 nv,) is the initial state (q, v). ``residual`` is the largest
     position or velocity error at the end, and ``iterations`` is the number of Newton iterations. ``margin`` is the
     smallest switching function sampled away from the switches, scaled to at most 1 and multiplied by the sign of its
     bound. If ``margin`` is negative, some torque is at the wrong bound, and a different order of switches is faster.
@@ -90,7 +91,8 @@ def switching(solved: MotionProblem | MotionResult, tolerance: float = 1e-10, it
     """Return the bang-bang motion near the minimum-time spline motion of a problem or its result.
 
     The problem must have one phase, fixed positions and velocities at both ends, the objective ``Time`` and bounds on
-    all torques, but no other terms. ``tolerance`` applies to the end state (rad, m, rad/s, m/s).
+    all torques, but no other terms. A problem is solved first. ``tolerance`` applies to the end state (rad, m, rad/s,
+    m/s). ModelError is raised if the motion does not have 2 nv - 1 switches.
 
     Example:
         >>> from torsor import motion

@@ -143,8 +143,9 @@ def _single_or_tuple(results: tuple[Array, ...]) -> Results:
 class Derivatives(Accessor):
     """Derivatives of the robot methods with the same names: ``robot.derivatives``.
 
-    The arguments are the same as for the method. The result is a tuple with one array per variable, in the order of the
-    arguments. Rows are the components of the result, columns the coordinates of the variable. The derivative with
+    ``jerk`` differentiates ``robot.task.jerk``. The arguments are the same as for the method. The result is a tuple
+    with one array per variable, in the order of the arguments; ``hessian``, ``jvp``, ``vjp`` and ``sparse`` differ.
+    Rows are the components of the result, columns the coordinates of the variable. The derivative with
     respect to q is along ``integrate``: moving q to integrate(q, d) changes the result by dq d.
     """
 
@@ -303,7 +304,7 @@ class Derivatives(Accessor):
         point: Maybe = None,
         out: Out = None,
     ) -> tuple[Array, Array, Array, Array]:
-        """Return the derivatives (dq, dv, da, dj) of ``jerk``, each (..., 6, nv), as in ``velocity``.
+        """Return the derivatives (dq, dv, da, dj) of ``robot.task.jerk``, each (..., 6, nv), as in ``velocity``.
 
         Example:
             >>> robot, still = torsor.library.two_link(), [0.0, 0.0]
@@ -346,8 +347,9 @@ class Derivatives(Accessor):
 
         ``tangents`` are the directions of the inputs; None means zero. The tangent of q is (..., nv), along
         ``integrate``, or (..., nq) if ``components=True``. Methods with several results return tuples. With
-        ``external=True``, external wrenches are the last inputs; for other ``options`` see ``function``. ``out`` lists
-        arrays for the values, then for the derivatives. Forward mode takes about three times as long as the method.
+        ``external=True``, external wrenches are the last inputs; for other ``options`` see ``Robot.function``. ``out``
+        lists arrays for the values, then for the derivatives. Forward mode takes about three times as long as the
+        method.
 
         Example:
             >>> robot = torsor.library.two_link()

@@ -42,9 +42,9 @@ def load(
 
     | source | needs |
     |---|---|
-    | URDF (.urdf), SDF (.sdf), TOML (.toml), OpenSim skeletons without muscles (.osim) | |
-    | MJCF (.xml) | ``torsor[mjcf]`` |
-    | .yaml: closed loops, motors and joint types for the URDF file next to it | ``torsor[yaml]`` |
+    | URDF (.urdf), SDF (.sdf, .world), TOML (.toml), OpenSim skeletons without muscles (.osim) | |
+    | MJCF (.xml, .mjcf) | ``torsor[mjcf]`` |
+    | .yaml, .yml: closed loops, motors and joint types for the URDF file next to it | ``torsor[yaml]`` |
     | .xacro, with the arguments ``xacro``; it can run code, so load only trusted files | ``torsor[xacro]`` |
     | USD stages (.usda, .usd, .usdc, .usdz) | ``torsor[usd]`` |
     | ``robot_descriptions:NAME``, a robot of that package | ``torsor[robots]`` |
@@ -57,7 +57,7 @@ def load(
     parents in SDF.
 
     ``base="floating"`` adds a free 6-dof joint under the root link: q = (x, y, z, qx, qy, qz, qw, joints) and v =
-    (omega, v of the base in its own axes, joint rates).
+    (omega, v of the base in its own axes, joint rates). Library robots are loaded with ``base="fixed"`` only.
 
     ``strict`` makes a physically impossible inertia an error (True) or a warning (False). The default is an error for
     TOML and a warning for other formats, because published files often contain such inertias. ``strict`` also applies
@@ -187,7 +187,7 @@ def build(
 ) -> Robot:
     """Return a robot from links and joints created in Python, in any order.
 
-    Links attached by fixed joints are merged into their parents.
+    Links attached by fixed joints are merged into their parents. ``gravity`` and ``base`` are as in ``from_dh``.
 
     Example:
         >>> rod = torsor.Link("rod", mass=1.0, com=(0.5, 0, 0))

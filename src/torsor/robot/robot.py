@@ -50,10 +50,11 @@ class Robot(Mechanism):
 
     ``external`` is (..., L, 6): the wrench (moment, force) that the environment exerts on each moving link, at the
     link's origin, in link axes. ``out`` is an array of the result's shape, which is filled and returned, so that large
-    results need not be allocated. If a method has several results, ``out`` is a tuple of arrays or None.
+    results need not be allocated. If a method has several results, ``out`` is a tuple with an array or None for each.
 
-    If a robot has loops, methods with the argument ``loops`` raise ModelError, and the message names the corresponding
-    method of ``closed``. ``loops="open"`` cuts the loops instead.
+    If a robot has loops, methods for tree dynamics raise ModelError, and the message names the corresponding method of
+    ``closed``, if there is one. To cut the loops instead, pass ``loops="open"`` to methods that have this argument, or
+    use ``open_tree()``.
 
     A robot is immutable. ``kernels`` holds its compiled functions. Specialised methods are grouped in accessors:
     ``derivatives``, ``closed`` (loops), ``inertial`` (parameters), ``centroidal``, ``shapes`` and ``task``.
@@ -155,9 +156,10 @@ class Robot(Mechanism):
         - ``device``: "cpu" (compiled code), "cuda" (an NVIDIA GPU with CuPy arrays, see docs/deploy/gpu.md; needs the
           extra ``gpu``) or "casadi" (CasADi's virtual machine, which compiles nothing and is slow).
 
-        None leaves a setting unchanged. The relative error of float32 accelerations is proportional to the condition
-        number of the mass matrix. A warning is issued if fewer than two digits are correct at the neutral position or
-        at one of 24 other positions within the limits.
+        None leaves a setting unchanged. With loops, "cuda" raises ModelError. The relative error of float32
+        accelerations is proportional to the condition number of the mass matrix. When they are first computed, a
+        ModelWarning is issued if fewer than two digits are correct at the neutral position or at one of 24 random
+        positions within the limits.
 
         Example:
             >>> torsor.library.two_link().to(dtype="float32")
@@ -166,7 +168,7 @@ class Robot(Mechanism):
         return replace(self, target=self.target.changed(self.name, dtype, device, threads, bool(self.loops)))
 
     def save(self, path: str | Path) -> None:
-        """Write the robot to a file: TOML, URDF, SDF, MJCF (.xml) or USD (.usda).
+        """Write the robot to a file: TOML, URDF, SDF, MJCF (.xml, .mjcf) or USD (.usda, .usd, .usdc).
 
         ``torsor.load`` restores an equal robot from TOML. A ``ModelWarning`` names forces and limits that the format
         cannot express. A ``ModelError`` is raised if the format cannot describe the structure. Meshes outside the
@@ -261,8 +263,8 @@ class Robot(Mechanism):
     ) -> Array:
         """Return the generalised forces (..., nv) of a motion, in N m and N.
 
-        They are tau = M(q) a + C(q, v) v + g(q) + friction(v) - sum of J^T external, computed by the Newton-Euler
-        recursion (Barman 2020; Guarino Lo Bianco 2009; Khalil 2010). Rotor inertias and friction are included.
+        They are tau = M(q) a + C(q, v) v + g(q) + friction(v) + springs(q, v) - sum of J^T external, computed by the
+        Newton-Euler recursion (Barman 2020; Guarino Lo Bianco 2009; Khalil 2010). M includes rotor inertias.
 
         Args:
             q: positions (..., nq), in rad and m; leading axes are a batch and broadcast.
@@ -284,8 +286,8 @@ class Robot(Mechanism):
     ) -> Array:
         """Return the accelerations (..., nv) due to generalised forces: the inverse of ``inverse_dynamics``.
 
-        They are a = M(q)^-1 (tau - C(q, v) v - g(q) - friction(v) + sum of J^T external), computed in O(n) by the
-        articulated-body algorithm (Khalil 2010, section 3.3.2). The result is infinite where a joint moves no inertia.
+        They are a = M(q)^-1 (tau - bias_force(q, v) + sum of J^T external), computed in O(n) by the articulated-body
+        algorithm (Khalil 2010, section 3.3.2). The result is infinite where a joint moves no inertia.
 
         Args:
             q: positions (..., nq), in rad and m; leading axes are a batch and broadcast.
@@ -347,7 +349,7 @@ class Robot(Mechanism):
         return self.kernels.call("joint_wrenches", q, v, a, external=external, loops=loops, out=out)
 
     def mass_matrix(self, q: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
-        """Return the symmetric mass matrix M(q) (..., nv, nv), with rotor inertias on its diagonal.
+        """Return the symmetric mass matrix M(q) (..., nv, nv), including rotor inertias.
 
         It is computed by the composite-rigid-body algorithm (Walker and Orin 1982). For a robot with loops, the mass
         matrix of the active coordinates is the last result of ``robot.closed.derivatives.inverse_dynamics``.
@@ -377,7 +379,7 @@ class Robot(Mechanism):
         return self.kernels.call("gravity_force", q, loops=loops, out=out)
 
     def friction_force(self, v: ArrayLike, out: Out = None) -> Array:
-        """Return the friction forces (..., nv): Fs sign(v) + Fv v, or Fs tanh(v / smooth) + Fv v, plus friction models.
+        """Return the friction forces (..., nv): Coulomb and viscous friction, plus friction models (``with_friction``).
 
         Example:
             >>> torsor.library.two_link().with_friction("joint2", coulomb=1.0).friction_force([1.0, -2.0]).tolist()
@@ -386,7 +388,7 @@ class Robot(Mechanism):
         return self.kernels.call("friction_force", v, out=out)
 
     def spring_force(self, q: ArrayLike, out: Out = None) -> Array:
-        """Return the forces (..., nv) that balance the joint springs and motor-to-joint springs: K(x) x.
+        """Return the forces (..., nv) that balance the springs of joints and of elastic motors: K(x) x at deflection x.
 
         Example:
             >>> robot = torsor.library.two_link().with_motor("joint2", 1e-3, stiffness=100.0)
@@ -508,7 +510,8 @@ class Robot(Mechanism):
         The environment applies the force at the origin of the place, or at ``point`` (..., 3) in the place's axes. The
         moment is about that point. ``axes`` are the axes of the components: base axes ("world" or "aligned") or place
         axes ("local"). J^T of ``jacobian(q, place, "aligned", point)`` maps (moment, force) to generalised
-        forces. For several loads, add the results.
+        forces. At least one of ``moment`` and ``force`` is required, and the place must not be fixed to the base. For
+        several loads, add the results.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, 0, 0))

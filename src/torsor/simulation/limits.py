@@ -24,6 +24,7 @@ class Limits:
     Drive forces saturate at ``effort_limit``. If a joint is x (rad or m) beyond a position limit and moves further at
     the rate x', a stop pushes it back with the force k x max(0, 1 + d x'). Here k is the ``stiffness`` (N m/rad, N/m)
     and d the ``dissipation`` (s/rad, s/m). As in the model of Hunt and Crossley (1975), this never adds energy.
+    ``simulate`` raises ModelError if the robot has none of the limits to enforce.
 
     Example:
         >>> Limits(stops=False).efforts

@@ -149,7 +149,10 @@ class Rollout(Result):
             return cls(times, q, v, None, own, found.settings)
 
     def plot(self, path: str | Path | None = None, what: Sequence[str] = DRAWN) -> "Figure":
-        """Draw positions (q) and velocities (v) over time and return the figure; with ``path``, save it too."""
+        """Draw positions (q) and velocities (v) over time and return the figure; with ``path``, save it too.
+
+        Plotting requires matplotlib (``torsor[plot]``).
+        """
         samples = self._samples()
         return plot(samples, lambda name: getattr(samples, name), checked_what(what, DRAWN), path)
 
@@ -212,7 +215,7 @@ def rollout(
     ``external`` defines the wrenches (L, 6). Each is a constant array with the leading axes of the initial state,
     samples (times, values), or a ``casadi.Function`` of (t, q, v), which is compiled into the step. ``controller`` may
     also be ``control.drives``, whose gains may have leading axes too. ``contact`` (see ``simulate``) is included in the
-    gradients of ``Rollout.vjp``. Shapes that overlap at the start raise an error, except on the GPU. ``stop`` is a
+    gradients of ``Rollout.vjp``. Shapes that overlap at the start raise ModelError, except on the GPU. ``stop`` is a
     ``casadi.Function`` of (t, q, v) that returns one number: a rollout stops once that number is negative. ``method``
     is a method of ``simulate`` except "adaptive"; steps are no longer than ``step`` (s). Every ``record``-th state and
     the last state are returned. A warning states how many motions diverged. Robots with loops raise ModelError.

@@ -52,12 +52,12 @@ def step_derivatives(
 ) -> tuple[Array, Array]:
     """Return (A, B) of one step of length ``dt`` (s): (..., 2 nv, 2 nv) and (..., 2 nv, nv).
 
-    They are the exact derivatives of the state (q, v) after a step of ``method`` ("rk4", "implicit" or "sdirk"). A
-    contains the derivatives with respect to the state before the step, and B those with respect to the forces ``tau``
-    (..., nv), which are constant during the step. Changes of q before and after the step are along ``integrate``.
-    ``external`` (..., L, 6) are wrenches that are fixed in their links. For ``contact`` see ``simulate``; derivatives
-    are one-sided where contact begins or ends. For robots with many joints, the code of the implicit methods and of
-    contact is large and takes a long time to compile. Robots with loops raise ModelError.
+    They are the exact derivatives of the state (q, v) after a step of ``method``, any fixed-step method of
+    ``simulate``. A contains the derivatives with respect to the state before the step, and B those with respect to the
+    forces ``tau`` (..., nv), which are constant during the step. Changes of q before and after the step are along
+    ``integrate``. ``external`` (..., L, 6) are wrenches that are fixed in their links. For ``contact`` see
+    ``simulate``; derivatives are one-sided where contact begins or ends. For robots with many joints, the code of the
+    implicit methods and of contact is large and takes a long time to compile. Robots with loops raise ModelError.
 
     Example:
         >>> mass = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, 0, 0))

@@ -43,7 +43,7 @@ def simulate(
     limits: Limits | None = None,
     progress: bool | None = None,
 ) -> Trajectory:
-    """Return the motion from a state: q' = v (on the group), v' = M(q)^-1 (tau - C v - g - friction + J^T external).
+    """Return the motion from a state: q' = v (on the group), v' = M(q)^-1 (tau - bias_force(q, v) + J^T external).
 
     ``q0`` is (..., nq) and ``v0`` (..., nv); leading axes are rollouts and broadcast. By default, the motion starts at
     rest in the posture "default", which MJCF and OpenSim files define, or else in the neutral posture. Times are in s.
@@ -111,8 +111,8 @@ def simulate(
         controller: generalised forces (..., nv), in N m and N, as listed above; zero by default.
         method: "rk4", "implicit", "sdirk", "linearly_implicit" or "adaptive".
         step: largest step in s.
-        record: interval of the samples in s; None records every step.
-        external: wrenches (..., L, 6) on the links, moments in N m before forces in N.
+        record: interval of the samples in s; None records every step, or every k-th step of a long simulation.
+        external: wrenches (..., L, 6) on the links, moments in N m before forces in N; zero by default.
         control_period: period in s of a sampled controller; None evaluates it in every step.
         delay: time in s after which a sampled force acts.
         rtol: relative tolerance of "adaptive".

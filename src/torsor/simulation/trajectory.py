@@ -137,11 +137,12 @@ class Trajectory(Samples):
     """A motion of a robot, or a batch of them (rollouts): samples at ``times`` (T,), in s.
 
     ``q`` is (..., T, nq), and ``v``, ``a`` and ``tau`` are (..., T, nv): positions, velocities, accelerations and
-    controller forces. ``external`` (..., T, L, 6) are the environment wrenches, or None. ``held`` states, for tau and
-    for external, whether the value of a sample is held until the next sample (zero-order hold). ``status`` is "done",
-    "event" (ended by a terminal event), "interrupted" (Ctrl-C) or "failed". ``events`` contains one ``Crossings`` for
-    each event. ``settings`` contains the method, step, tolerances and controller. ``len`` is T; indexing selects
-    rollouts.
+    controller forces. With ``control.drives``, ``tau`` is the control law at the recorded states, although the implicit
+    step applies other torques. ``external`` (..., T, L, 6) are the environment wrenches, or None. ``held`` states, for
+    tau and for external, whether the value of a sample is held until the next sample (zero-order hold). ``status`` is
+    "done", "event" (ended by a terminal event), "interrupted" (Ctrl-C) or "failed". ``events`` contains one
+    ``Crossings`` for each event. ``settings`` contains the method, step, tolerances and controller. ``len`` is T;
+    indexing selects rollouts.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(1), duration=0.5)

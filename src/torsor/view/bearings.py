@@ -54,7 +54,7 @@ def bearing_loads(robot: Mechanism, wrenches: ArrayLike) -> BearingLoads:
     frame, whose z axis is the joint axis.
 
     Example:
-        >>> robot = torsor.library.planar_chain(1)  # a rod of 1 kg and 1 m, hanging at x = 0, gravity along -y
+        >>> robot = torsor.library.planar_chain(1)  # a horizontal rod of 1 kg, with gravity along -y
         >>> still = robot.joint_wrenches([0.0], [0.0], [0.0])
         >>> bearing_loads(robot, still).radial.round(3).tolist()
         [9.81]

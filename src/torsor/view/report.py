@@ -29,8 +29,9 @@ def write_report(
     figures: Iterable[Any] = (),
     q: Array | None = None,
 ) -> Path:
-    """Write a report on a robot or a result, with tables, figures, bearing loads and the motion in 3D.
+    """Write a report on a robot or a result as one HTML file, and return its path.
 
+    It contains tables, figures, bearing loads and the motion in 3D, and requires matplotlib (``torsor[plot]``).
     ``what`` is a robot, a trajectory, a motion or an identification. A robot has sliders, and its bearing loads are
     those at rest in the posture ``q``. ``tables`` and ``figures`` (matplotlib) precede those that every report
     contains. Bearing loads are those of the tree joints, and include ground and loop forces if the result has them.

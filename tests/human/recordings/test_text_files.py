@@ -232,7 +232,7 @@ def test_suffixes_and_kinds_that_do_not_fit_are_errors(tmp_path: Path) -> None:
         "a file: .trc, .mot": lambda: load(tmp_path / "no.trc"),
         "a folder": lambda: load(tmp_path),
         ".osim": lambda: load(_written(tmp_path, "a.osim", "x")),
-        "columns": lambda: load(_written(tmp_path, "a.mot", "time\ta\n0\t1\n"), rate=1.0),
+        "rate": lambda: load(_written(tmp_path, "a.mot", "time\ta\n0\t1\n"), rate=1.0),
         "MotionTable cannot be written as '.trc'": lambda: save(table, tmp_path / "a.trc"),
         "a b": lambda: save(MotionTable(["a b"], [0.0], [[1.0]]), tmp_path / "a.mot"),
     }.items():

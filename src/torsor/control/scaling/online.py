@@ -273,7 +273,8 @@ class OnlineScaling:
     samples of this plan and at seven points between adjacent samples. A better plan replaces it after passing the same
     check. If the preview is too short or samples arrive too late, the motion slows down, but no bound is exceeded. The
     search for a better plan is distributed over the steps: each step computes one piece, or up to ``pieces`` if the
-    search would be late or the robot is at rest. A short preview needs more pieces.
+    search would be late or the robot is at rest. A short preview needs more pieces. If even the slowest motion exceeds
+    a bound, ``prepare`` or ``step`` raises ModelError.
 
     Example:
         >>> arm = torsor.library.two_link()

@@ -45,11 +45,14 @@ class WholeBody:
     """An inverse-dynamics controller with tasks, contacts, friction and limits; each call solves a quadratic program.
 
     ``tasks`` are ``FramePose``, ``FramePosition``, ``FrameOrientation``, ``FrameDirection``, ``CenterOfMass``,
-    ``Posture`` and ``AngularMomentum``; ``contacts`` are ``PointContact`` and ``SurfaceContact``. ``passive`` names the
-    coordinates without a drive, by default those of free joints and the root coordinates of the human.
-    ``effort_limits`` and ``joint_limits`` enable the limits of the robot. Position and velocity limits are enforced at
-    the end of ``horizon`` (s). ``regularisation`` contains small weights of accelerations and contact forces, which
-    determine the motion where no task does.
+    ``Posture`` and ``AngularMomentum``. All have a ``weight`` (inf: a hard constraint), ``bandwidth`` (rad/s), damping
+    ratio ``damping``, ``name``, and ``priority`` (tasks with a lower number have strict precedence). ``contacts`` are
+    ``PointContact`` and ``SurfaceContact``, with a ``friction`` coefficient, the largest normal force ``most`` (N) and
+    the rate ``damping`` (1/s) at which slip decays. ``passive`` names the coordinates without a drive, by default those
+    of free joints and the root coordinates of the human. ``effort_limits`` and ``joint_limits`` enable the limits of
+    the robot. Position and velocity limits are enforced at the end of ``horizon`` (s). ``regularisation`` contains
+    small weights of accelerations and contact forces, which determine the motion where no task does. Robots with loops
+    or elastic joints raise ModelError.
 
     Example:
         >>> arm = torsor.library.two_link()

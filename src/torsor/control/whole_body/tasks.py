@@ -110,7 +110,8 @@ class Contact:
 class PointContact(Contact):
     """A contact that fixes the origin of a link or frame by a force (3) (N, base axes) in the friction cone.
 
-    The axis of the cone is ``normal`` (3), in base axes, which points from the ground towards the robot.
+    The axis of the cone is ``normal`` (3), in base axes, which points from the ground towards the robot. The cone is
+    approximated by an inscribed pyramid of four sides. Other fields are described in ``WholeBody``.
 
     Example:
         >>> PointContact("fl_foot", friction=0.6).cone().shape
@@ -139,7 +140,8 @@ class SurfaceContact(Contact):
     """A contact that keeps a rectangle of a link or frame on the ground; its z axis is the normal towards the robot.
 
     ``half_length`` and ``half_width`` (m) are half the side lengths along x and y of the frame, whose origin is the
-    centre. The wrench (6), moment (N m) then force (N), is at the frame's origin in its axes.
+    centre. The wrench (6), moment (N m) then force (N), is at the frame's origin in its axes. Other fields are
+    described in ``WholeBody``.
 
     Example:
         >>> SurfaceContact("left_sole", 0.1, 0.05).cone().shape
@@ -183,10 +185,11 @@ MIN_HALF_ANGLE_COSINE = 1e-6
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Task:
-    """Base class of tasks: ``weight`` (inf: a hard constraint), ``bandwidth`` w (rad/s), ``damping`` d, and ``name``.
+    """Base class of tasks: ``weight`` (inf: a hard constraint), ``bandwidth`` w (rad/s), damping ratio d, and ``name``.
 
-    Tasks with a lower ``priority`` number have strict precedence; the others use the remaining freedom. ``goal`` is the
-    name of the target's field, and ``target_shape`` is the shape of the target.
+    Tasks with a lower ``priority`` number have strict precedence; the others use the remaining freedom. The target is
+    constant, a function of a CasADi time (s), or None if it is passed to ``WholeBody.solve`` at each call. ``goal`` is
+    the name of the target's field, and ``target_shape`` is the shape of the target.
     """
 
     weight: float = 1.0
@@ -281,7 +284,7 @@ class _FrameTask(Task):
 class FramePosition(_FrameTask):
     """A task that moves the origin of a link or frame to ``position`` (3) (m, base axes).
 
-    The target is constant or a function of time.
+    The target is constant, a function of time, or None (see ``WholeBody.solve``).
 
     Example:
         >>> FramePosition("hand", [0.4, 0.0, 1.0], weight=10.0).label
@@ -302,8 +305,8 @@ class FramePosition(_FrameTask):
 class FrameOrientation(_FrameTask):
     """A task that rotates a link or frame to ``rotation`` (3 x 3), whose columns are the desired axes in base axes.
 
-    The target is constant or a function of time. The error is 2 sin(angle / 2) along the axis of the remaining
-    rotation.
+    The target is constant, a function of time, or None (see ``WholeBody.solve``). The error is 2 sin(angle / 2) along
+    the axis of the remaining rotation.
 
     Example:
         >>> FrameOrientation("trunk", np.eye(3)).hard
@@ -328,8 +331,8 @@ class FrameOrientation(_FrameTask):
 class FramePose(_FrameTask):
     """A task that moves a link or frame to ``pose`` (4 x 4) in base axes.
 
-    The target is constant or a function of time. ``angular`` is the weight of the orientation error (rad) relative to
-    the position error (m).
+    The target is constant, a function of time, or None (see ``WholeBody.solve``). ``angular`` is the weight of the
+    squared orientation error (rad^2) relative to the squared position error (m^2).
 
     Example:
         >>> FramePose("hand", weight=np.inf).hard
@@ -363,9 +366,9 @@ class FramePose(_FrameTask):
 class FrameDirection(_FrameTask):
     """A task that points the ``axis`` (3) of a link or frame, in its own axes, along ``direction`` (3) in base axes.
 
-    The rotation about the axis is free. If the axis points in the opposite direction, there is no unique shortest
-    rotation, and none is requested. The acceleration of the axis n, n x n'' = (1 - n n^T) w' + (w . n) n x w, follows
-    the direction.
+    The rotation about the axis is free. The target is constant, a function of time, or None (see ``WholeBody.solve``).
+    If the axis points in the opposite direction, there is no unique shortest rotation, and none is requested. The
+    acceleration of the axis n, n x n'' = (1 - n n^T) w' + (w . n) n x w, follows the direction.
 
     Example:
         >>> FrameDirection("head", [0, 0, 2], [0, 0, 1]).axis.tolist()
@@ -400,7 +403,9 @@ class FrameDirection(_FrameTask):
 
 @dataclass(frozen=True, eq=False)
 class CenterOfMass(Task):
-    """A task that moves the centre of mass to ``position`` (3) (m, base axes): constant or a function of time.
+    """A task that moves the centre of mass to ``position`` (3) (m, base axes).
+
+    The target is constant, a function of time, or None (see ``WholeBody.solve``).
 
     Example:
         >>> CenterOfMass(lambda t: [0.1 * ca.sin(t), 0.0, 0.9], weight=10.0).label
@@ -420,7 +425,9 @@ class CenterOfMass(Task):
 
 @dataclass(frozen=True, eq=False)
 class Posture(Task):
-    """A task that moves all driven coordinates to the posture ``q`` (nq): constant or a function of time.
+    """A task that moves all driven coordinates to the posture ``q`` (nq).
+
+    The target is constant, a function of time, or None (see ``WholeBody.solve``).
 
     Example:
         >>> Posture(weight=0.01, name="rest").label  # its target is given at each call
@@ -452,7 +459,7 @@ class Posture(Task):
 class AngularMomentum(Task):
     """A task that brings the angular momentum about the centre of mass to ``momentum`` (3) (kg m^2/s, base axes).
 
-    The error decays at the rate ``bandwidth`` (1/s).
+    The error decays at the rate ``bandwidth`` (1/s); ``damping`` has no effect. The default target is zero.
 
     Example:
         >>> AngularMomentum(weight=0.1).target

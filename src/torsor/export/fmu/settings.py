@@ -132,7 +132,7 @@ class Settings:
         where = robot.name
         if robot.loops and inverse:
             message = "`inverse=True` is not supported with closed loops"
-            fix = "use torsor.export.c with constrained_inverse_dynamics"
+            fix = 'use torsor.export.c with `names=["closed.inverse_dynamics"]`'
             raise ModelError(message, where=where, allowed="forward dynamics", fix=fix)
         if not robot.nv:
             raise ModelError("the robot has no coordinates", where=where, allowed="one or more joints")

@@ -83,7 +83,8 @@ def size_of_percentile(
     """Return the height (m) and mass (kg) at percentiles (%) of a population.
 
     ``age`` (years) selects the adult age group or children. Without it, the percentiles are those of all adults. The
-    default population is "CDC" below 20 years, otherwise "NHANES".
+    ``population`` is "NHANES", "ANSUR II" or "CDC" (see ``Person.of_percentile``), by default "CDC" below 20 years,
+    otherwise "NHANES". Percentiles and ages outside the population's table raise ModelError.
 
     Example:
         >>> [round(each, 3) for each in size_of_percentile(95, 50)]

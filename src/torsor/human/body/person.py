@@ -206,13 +206,14 @@ SAME_STRENGTH_TOLERANCE = 1e-9  # relative tolerance of equal strengths
 
 @dataclass(frozen=True)
 class Person:
-    """A person: ``height`` (m), ``mass`` (kg, without a load), ``sex``, and deviations from the average.
+    """A person: ``height`` (m), ``mass`` (kg, without a load), ``sex`` ("male" or "female"), and deviations.
 
-    ``age`` (years) selects segment masses of children below 18 years, and strengths of older people from 40 years. The
-    default is a young adult. ``lengths`` {segment: m} replaces lengths computed from the height: pelvis (between the
-    hips), thigh, shank, foot, trunk, shoulders, upper_arm, forearm, hand and head. Limbs may be specified for one side
-    ("left_thigh"). ``strength`` {joint: factor} and ``largest_torque`` {joint: N m} change joint strengths. A joint is
-    a coordinate, a coordinate of both sides ("knee_flexion") or, for factors, "left", "right" or "all".
+    ``age`` (4 to 110 years) selects segment masses of children below 18 years, and strengths of older people from 40
+    years. The default is a young adult. ``lengths`` {segment: m} replaces lengths computed from the height: pelvis
+    (between the hips), thigh, shank, foot, trunk, shoulders, upper_arm, forearm, hand and head. Limbs may be specified
+    for one side ("left_thigh"). ``strength`` {joint: factor} and ``largest_torque`` {joint: N m} change joint
+    strengths. A joint is a coordinate, a coordinate of both sides ("knee_flexion") or, for factors, "left", "right" or
+    "all".
 
     Example:
         >>> Person(1.75, 80.0, "male").weight_times_height.__round__(1)
@@ -256,7 +257,7 @@ class Person:
 
         ``population`` is "NHANES" (adults in the United States), "ANSUR II" (soldiers) or "CDC" (children from 2 to 20
         years). The default is "CDC" below 20 years, otherwise "NHANES". ``age`` selects the decade. The two percentiles
-        are independent, so a very tall person with median mass is slim.
+        are independent, so a very tall person with median mass is slim. For the other arguments, see ``Person``.
 
         Example:
             >>> tall = Person.of_percentile(stature=95, mass=50, sex="male")
@@ -429,7 +430,7 @@ def described_person(
 
     A missing height (m) or mass (kg) is computed from its percentile (%). Without a percentile, it is the median of the
     ``population`` and ``age`` (years) if one of these or the other percentile is specified; otherwise, it is 1.741 m or
-    73 kg. For lengths and strengths, see ``Person``.
+    73 kg. Specifying a size and its percentile raises ModelError. For the other arguments, see ``Person``.
 
     Example:
         >>> person = described_person(sex="female", age=10, mass=40.0)

@@ -383,8 +383,8 @@ def joint_strength(
 ) -> tuple[Array, Array]:
     """Return the lower and upper torque limits (N m) of a coordinate for angles q (rad) and velocities v (rad/s).
 
-    q and v are broadcast. For a coordinate without curves, the limit is its ``effort_limit`` at all angles and
-    velocities.
+    q and v are broadcast. The default ``curves`` are those of young men. For a coordinate without curves, the limit is
+    its ``effort_limit`` at all angles and velocities.
 
     Example:
         >>> body = library.human()

@@ -17,9 +17,9 @@ class WorkShift:
     """The repetitions of a task in a shift, from which the lifting equation and the cumulative load are computed.
 
     The task is repeated ``repetitions`` times per shift, with a ``frequency`` per minute. The default frequency is 0.2
-    or, if larger, the repetitions divided by 8 hours. ``work_duration`` is "short" (up to 1 hour, followed by rest),
-    "moderate" (2 hours) or "long" (8 hours); the default is the shortest one that permits the repetitions. ``coupling``
-    between hands and load is "good" (handles), "fair" or "poor".
+    or, if larger, the repetitions divided by the time of ``work_duration`` (8 hours without one). ``work_duration`` is
+    "short" (up to 1 hour, followed by rest), "moderate" (2 hours) or "long" (8 hours); the default is the shortest one
+    that permits the repetitions. ``coupling`` between hands and load is "good" (handles), "fair" or "poor".
 
     Example:
         >>> shift = WorkShift(repetitions=200.0, frequency=1.0)

@@ -279,7 +279,7 @@ def assess(
     ``age`` is the age group of the strengths ("young", "middle", "old") or the age in years. ``repetitions`` per shift,
     ``frequency`` (lifts per minute), ``coupling`` and ``work_duration`` replace those of the problem (see
     ``torsor.human.WorkShift``), which determine the cumulative load and, for lifts, the lifting equation. ``model``
-    contains the trunk moment arms.
+    contains the trunk moment arms; the default is ``LumbarModel()``.
 
     Example:
         >>> assess(3)
@@ -325,11 +325,11 @@ def _lift_end(body: Robot, q: Array) -> LiftEnd:
 
 
 def write_ergonomic_report(path: str | Path, result: MotionResult | Assessment, **settings: Any) -> Path:
-    """Write the ergonomic report on a predicted human motion or its assessment as an offline HTML page.
+    """Write the ergonomic report on a predicted human motion or its assessment as an HTML page, and return its path.
 
     The report contains the lumbar spine loads with limits, the lifting equation, percent capable, the cumulative load
-    over a shift, a figure and the motion in 3D. ``settings`` are arguments of ``torsor.human.ergonomics.assess`` (not
-    allowed with an assessment).
+    over a shift, a figure and the motion in 3D; it requires matplotlib (``torsor[plot]``). ``settings`` are arguments
+    of ``torsor.human.ergonomics.assess``; they are ignored if ``result`` is an assessment.
 
     Example:
         >>> write_ergonomic_report("lift.html", 3)

@@ -50,7 +50,7 @@ MAX_LEG_FLEXION = math.radians(100.0)  # largest measured flexion of the leg cur
 class Capability(NamedTuple):
     """The most demanding moment of a joint in one direction, and the fraction of people who can exert it.
 
-    ``moment`` is the required moment (N m) at the sample ``instant`` at which the fewest people are strong enough.
+    ``moment`` is the required moment (N m) at the sample with index ``instant``, where the fewest people can exert it.
     ``mean`` and ``deviation`` (N m) are the mean and standard deviation of the strength there, and ``capable`` is the
     fraction of people. ``extrapolated`` is True if the strength was not measured at this joint angle.
     """

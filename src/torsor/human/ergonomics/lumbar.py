@@ -48,6 +48,8 @@ class Dose(NamedTuple):
 def cumulative_dose(times: ArrayLike, compression: ArrayLike, repetitions: float = 1.0, sex: str = "male") -> Dose:
     """Return the dose of ``repetitions`` of a task with ``compression`` (K,) (N) at ``times`` (K,) (s).
 
+    ``sex`` selects the recommended limit. Repetitions that together exceed a shift of 8 hours raise ModelError.
+
     Example:
         >>> dose = cumulative_dose([0.0, 2.0], [3000.0, 3000.0], repetitions=900)
         >>> dose.linear, round(dose.squared)

@@ -69,8 +69,8 @@ def joint_loads(result: MotionResult) -> JointLoads:
 
     Each load is the mean over the two ends of an interval. If the walk is one step that is repeated in mirror image,
     each side begins with its own heel strike, so that both sides have the same loads. If the walk has strength curves,
-    the strengths of hips, knees and ankles depend on their angles and velocities. The loads of walks and runs
-    are muscle loads, without the passive torques.
+    the strengths of hips, knees and ankles depend on their angles and velocities. The loads of walks and runs are
+    muscle loads, without the passive torques.
     """
     pairs = ((batch, rows) for batch in result.program.batches for rows in batch.kernels.constraints)
     limits = (Torques, MuscleTorques)
@@ -111,7 +111,7 @@ def joint_loads(result: MotionResult) -> JointLoads:
 def fatigued(
     loads: JointLoads | MotionResult, repetitions: int, rest: float = 0.0, laws: Mapping[str, Fatigue] | None = None
 ) -> list[dict[str, float]]:
-    """Return the remaining strengths, {coordinate: factor}, after each repetition, with ``rest`` (s) between them.
+    """Return the remaining strengths, {coordinate: factor}, after each of ``repetitions``, with ``rest`` (s) between.
 
     ``loads`` are those of one repetition, or a result of ``walking``, for which ``joint_loads`` computes them. The
     factors can be passed to ``walking(strength=...)``; each applies to the more fatigued direction. ``laws`` replaces
@@ -172,7 +172,9 @@ MOMENTS = ("hip_extension", "hip_abduction", "knee_extension", "ankle_plantarfle
 
 
 class Stride(Result, StrideCurves):
-    """The stride of one ``side`` ("right" or "left") in the result of ``torsor.human.walking`` or ``running``.
+    """The stride of one ``side`` ("right" by default, or "left") in the ``result`` of a walk or run.
+
+    ``result`` is that of ``torsor.human.walking(...).solve()`` or ``running(...).solve()``.
 
     All curves have 401 equally spaced samples, from heel strike to heel strike of that side. Names are coordinate
     names of the body without the side ("hip_flexion", "list"). Moments may also be named after the opposite direction

@@ -130,7 +130,7 @@ def walking(
     slack: float = Mesh.slack,
     slip: float = Mesh.slip,
 ) -> MotionProblem:
-    """Return the problem of one walking step: what ``step`` leaves open is found, and what it gives is held.
+    """Return the problem of one walking step; quantities that ``step`` does not fix are optimised.
 
     Person: ``body`` is a ``library.human``, with a ``load``. ``frozen`` adds {coordinate: angle (rad)} to the joints
     that are frozen by default (clavicles, wrists, neck, head and the upper spine, so that 38 of the 55 coordinates
@@ -139,16 +139,17 @@ def walking(
     factors. ``ranges`` {coordinate: (lower, upper)} (rad or m) replaces the ranges of habits, within those of the
     joints; a name without a side applies to both. {"knee_flexion": (0.5, 2.0)} results in crouched walking.
 
-    Walk: ``step`` gives the speed, 1.25 m/s by default. Length, width and times of the contacts are found unless it
-    gives them; it also describes stairs. ``slope`` (rad) is positive uphill. With ``steps=2``, both steps may differ in
-    length and times, and so may the sides of the body: ``frozen``, ``strength`` and ``ranges`` may be one-sided, and
-    legs may have different lengths. ``friction`` is the friction coefficient. The hands may hold ``rails`` in turn
+    Walk: ``step`` specifies the speed, by default 1.25 m/s, and stairs. Length, width and contact times are optimised
+    unless it specifies them. ``slope`` (rad) is positive uphill. With ``steps=2``, both steps may differ in length and
+    times, and so may the sides of the body: ``frozen``, ``strength`` and ``ranges`` may be one-sided, and legs may have
+    different lengths. ``friction`` is the friction coefficient. The hands may hold ``rails`` in turn
     (docs/people/stairs_and_rails.md).
 
-    Objective: the weights of "energy" (metabolic), "effort" and "accelerations" per metre, all 1 by default. "heat",
-    "strength", "balance" (the margin of stability), "joint loads" (forces in hips, knees and ankles), "head stability",
-    "passive torques" and "impact" may be added to them or replace them (docs/people/objectives.md). There are no habits
-    unless ``habits`` are given, such as ``Habits()``.
+    Objective: ``objective`` {term: weight} contains terms per metre, by default "energy" (metabolic), "effort" and
+    "accelerations" with a weight of 1 each. The other terms are "heat", "strength", "balance" (the margin of
+    stability), "joint loads" (forces in hips, knees and ankles), "head stability", "passive torques" and "impact"
+    (docs/people/objectives.md). By default, there are no ``habits`` except a foot clearance of 5 mm; the usual ones are
+    ``Habits()``.
 
     Discretisation: ``points`` control points per coordinate, and ``nodes`` (their number or times s) for each step, by
     default seven intervals between two knots. Points of the feet in stance may move by ``slack`` (m) and at ``slip``
@@ -354,13 +355,13 @@ def running(
 ) -> MotionProblem:
     """Return the problem of one running step at a ``speed`` (m/s) from 2 to 4.5 m/s.
 
-    The ``length`` and ``width`` (m) of the step and the ``timing`` of its contacts are results of the optimisation.
-    Length and width may also be given as numbers or as bounds (lower, upper). With ``timing="given"``, the foot is on
-    the ground for 68 % of the step. For ``body``, ``frozen``, ``strength``, ``planar`` and ``friction`` see
-    ``walking``. ``objective`` contains the weights of "energy", "effort" and "accelerations", all 1 by default, as in
-    ``walking``. With ``tendons``, ankle and knee muscles act through springs (Geyer and Herr 2010), which
-    store energy. ``points`` is the number of control points per joint (default 13). Only level ground without a
-    ``load`` is supported: a ``slope`` other than 0 raises ModelError.
+    By default, the ``length`` and ``width`` (m) of the step and the ``timing`` of its contacts are optimised. Length
+    and width may also be numbers or bounds (lower, upper). With ``timing="given"``, the foot is on the ground for 68 %
+    of the step. For ``body``, ``frozen``, ``strength``, ``planar`` and ``friction`` see ``walking``. ``objective``
+    {term: weight} may contain "energy", "effort" and "accelerations", by default all with a weight of 1. With
+    ``tendons``, ankle and knee muscles act through springs (Geyer and Herr 2010), which store energy. ``points`` is the
+    number of control points per coordinate (default 13). Only level ground is supported: a ``load``, or a ``slope``
+    other than 0, raises ModelError.
 
     ``Stride(running().solve())`` returns the curves.
 

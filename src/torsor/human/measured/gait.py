@@ -391,7 +391,10 @@ class MeasuredGait(Result):
         return saved(figure, path, dpi=100)
 
     def trajectory(self) -> Trajectory:
-        """Return the motion as a trajectory; the ground forces are external wrenches on the feet."""
+        """Return the motion as a trajectory; the ground forces are external wrenches on the feet.
+
+        Without ground forces, accelerations and joint forces are zero, and velocities are finite differences.
+        """
         body, dynamics, q = self.motion.body, self.dynamics, self._q
         v, a, tau = np.zeros((3, *q.shape)) if dynamics is None else (dynamics.v, dynamics.a, dynamics.forces)
         if dynamics is None and len(q) > 1:

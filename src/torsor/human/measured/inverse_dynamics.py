@@ -106,11 +106,11 @@ def inverse_dynamics(
 
     ``ground`` contains the forces "right" and "left" (``recordings.by_foot``), in the axes of the motion. ``feet``
     names the links on which they act, by default the feet of ``library.human`` or of OpenSim skeletons. The motion is
-    filtered by a zero-phase Butterworth filter with a ``cutoff`` (Hz; None disables the filter) and two passes of order
-    ``order``, and is differentiated in the frequency domain. ``force_cutoff`` (Hz) is the cutoff of the same filter for
-    the ground forces, by default equal to ``cutoff``; ``math.inf`` leaves the forces unfiltered, as in OpenSim. Samples
-    within approximately 1 / cutoff of the ends are less accurate. With ``check``, warnings are issued for forces far
-    from their foot and for large residuals.
+    filtered by a zero-phase Butterworth filter with a ``cutoff`` (Hz; default 6, None disables the filter) and two
+    passes of order ``order``, and is differentiated in the frequency domain. ``force_cutoff`` (Hz) is the cutoff of the
+    same filter for the ground forces, by default equal to ``cutoff``; ``math.inf`` leaves the forces unfiltered, as in
+    OpenSim. Samples within approximately 1 / cutoff of the ends are less accurate. With ``check``, warnings are issued
+    for forces far from their foot and for large residuals.
 
     Example:
         >>> body, t = torsor.library.human(), np.arange(20) / 100

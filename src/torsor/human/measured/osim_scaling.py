@@ -111,8 +111,9 @@ def scaled_skeleton(
 ) -> OsimModel:
     """Return a skeleton scaled to a standing person: sizes, ``mass`` (kg), and positions of movable markers.
 
-    The posture of the skeleton is fitted to its fixed markers. Markers declared movable in the file (clusters on thighs
-    and shanks) are then moved to their measured positions.
+    For ``measurements`` see ``scale_factors``. Without ``mass``, the skeleton keeps its own. The posture of the
+    skeleton is fitted to its fixed markers. Markers declared movable in the file (clusters on thighs and shanks) are
+    then moved to their measured positions.
     """
     checked_markers(standing, WHERE, "standing")
     scaled = scaled_model(model, scale_factors(model, standing, measurements), mass)

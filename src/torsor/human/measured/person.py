@@ -199,7 +199,7 @@ class Person:
 
     @property
     def lengths(self) -> dict[str, float]:
-        """Lengths (m): distance between the hips, thigh, shank, upper arm, forearm, and trunk up to the shoulders.
+        """Lengths (m): thigh, shank, upper_arm, forearm, trunk (to the shoulders), and widths of hips and shoulders.
 
         Example:
             >>> person = Person(torsor.library.human(), MarkerSet({}), {}, {}, {})

@@ -30,8 +30,9 @@ def load(
 
     The suffix selects the format: .trc (markers), .mot and .sto (tables; columns of ground forces are recognised by
     name), .c3d (markers, force plates, events; extra ``mocap``) or .csv. ``unit`` ("m", "cm", "mm") and ``axes``
-    ("forward up right") replace the stated or assumed unit and axes. ``columns`` {column: name} and ``rate`` (Hz) apply
-    to .csv files. Unless ``check`` is False, warnings are issued for likely errors (``inspect``).
+    replace those of the file; the axes "forward up right" of OpenSim are assumed, except for .c3d. ``columns`` {column:
+    name} and ``rate`` (Hz) apply to .csv files. Unless ``check`` is False, warnings are issued for likely errors
+    (``inspect``).
 
     Example:
         >>> import tempfile
@@ -44,7 +45,8 @@ def load(
     suffix = path.suffix.lower()
     check_file(path, f"a file: {KINDS}")
     if suffix != ".csv" and (columns is not None or rate is not None):
-        raise ModelError("or rate is given", argument="columns", where=path.name, allowed="only for .csv files")
+        argument = "rate" if columns is None else "columns"
+        raise ModelError("is only for .csv files", argument=argument, where=path.name, fix=f"omit {argument}")
     if suffix == ".trc":
         recording = Recording(path.name, text_files.read_trc(path, unit=unit, axes=OPENSIM if axes is None else axes))
     elif suffix in (".mot", ".sto"):

@@ -116,7 +116,7 @@ class TimedData:
 
     @property
     def rate(self) -> float:
-        """The rate (Hz), from the median time step; 0 for a single row."""
+        """The rate (Hz), from the mean of equal time steps or the median of others; 0 for a single row."""
         return rate_of(self.times)
 
     def __len__(self) -> int:

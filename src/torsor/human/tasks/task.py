@@ -376,7 +376,8 @@ def largest_lift(body: Robot | None = None, *, within: float = 1.0, first: float
 
     ``first`` (kg) is the first trial mass. Additional arguments are passed to ``lifting``; the box is not allowed. For
     each mass, a separate motion problem is solved for a feasible motion, which takes a few seconds, or longer if there
-    is none. A heavier box may be possible with a very different motion.
+    is none. A heavier box may be possible with a very different motion. If not even a box of ``within`` can be lifted,
+    ModelError is raised.
 
     Example:
         >>> largest_lift(within=-1.0)
@@ -422,10 +423,11 @@ def pushing(
 ) -> MotionProblem:
     """Return the problem of pushing a handle forward with both hands and flat feet side by side, from rest to rest.
 
-    The force rises from 0 to ``force`` (N) within 70 % of the duration and is then constant; pass ``HandForces`` for
-    other time courses and directions. The hands hold the handle for the full duration, at ``height`` (m), ``ahead`` (m)
-    of the heels and ``grip`` (m) apart, and the body leans towards it. People who push harder place one foot ahead,
-    which is not modelled. For ``trunk``, ``frozen``, ``points`` and ``nodes``, see ``lifting``.
+    The force of both hands together rises from 0 to ``force`` (N) within 70 % of the ``duration`` (s) and is then
+    constant; pass ``HandForces``, which must be mirror images, for other time courses and directions. The hands hold
+    the handle for the full duration, at ``height`` (m), ``ahead`` (m) of the heels and ``grip`` (m) apart, and the body
+    leans towards it. People who push harder place one foot ahead, which is not modelled. For ``trunk``, ``frozen``,
+    ``points`` and ``nodes``, see ``lifting``.
 
     Example:
         >>> problem = pushing(force=80.0)

@@ -118,7 +118,7 @@ class Posture(Cost):
 
 @dataclass(frozen=True)
 class Habits:
-    """Constraints and weights that keep a predicted walk human-like; None disables a habit.
+    """Constraints and weights that keep a predicted walk human-like; None, or a ``posture`` of 0, disables a habit.
 
     ``ranges`` contains coordinate ranges (degrees or m) of all coordinates whose names end with a key. The chest stays
     within ``sway`` laterally and within ``lean`` forward (sines of angles from the vertical). The pelvis is at least

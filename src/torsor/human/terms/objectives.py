@@ -168,12 +168,12 @@ class FootForces(Grounded, Constraint):
 # where h_sl is the heat coefficient of shortening (t v > 0) or lengthening (t v < 0), h_am that of activation and
 # maintenance, and h_cc that of co-contraction. The total is the sum over all axes plus the power at rest.
 #
-# The four coefficients are quoted from memory, because the authors' tables were not available. They are fields of the
+# The four coefficients were not compared with the authors' tables, which were not available. They are fields of the
 # term, so other values can be used. The authors' v_max is the largest velocity of the recorded trial. Because this
 # would not be smooth in an optimisation, it is a constant of each joint here (``rates``).
 
-ACTIVATION_HEAT, COCONTRACTION_HEAT = 0.054, 0.004  # h_am and h_cc, quoted from memory
-SHORTENING_HEAT, LENGTHENING_HEAT = 0.283, 1.423  # h_sl of positive and negative work, quoted from memory
+ACTIVATION_HEAT, COCONTRACTION_HEAT = 0.054, 0.004  # h_am and h_cc
+SHORTENING_HEAT, LENGTHENING_HEAT = 0.283, 1.423  # h_sl of positive and negative work
 
 
 def joint_rates(body: Robot) -> dict[str, float]:
@@ -193,8 +193,9 @@ class Heat(Driven, Cost):
     """Metabolic energy per metre and kg (J/(kg m)) from heat rates.
 
     ``activation``, ``cocontraction``, ``shortening`` and ``lengthening`` are the dimensionless heat coefficients (Kim
-    and Roberts 2015). ``basal`` (W/kg) is the power at rest. ``rates`` {coordinate: v_max (rad/s)} replaces
-    ``joint_rates``. Ground power at slightly slipping feet is penalised as in ``MetabolicEnergy``.
+    and Roberts 2015; their default values were not compared with the paper). ``basal`` (W/kg) is the power at rest.
+    ``rates`` {coordinate: v_max (rad/s)} replaces ``joint_rates``. Ground power at slightly slipping feet is penalised
+    as in ``MetabolicEnergy``.
     """
 
     activation: float = ACTIVATION_HEAT

@@ -97,9 +97,10 @@ def excite(
     """Return a periodic excitation trajectory for the base parameters of a robot: an optimised Fourier series.
 
     ``period`` (s) and ``harmonics`` determine the frequencies. With ``rest``, the motion starts and ends at rest.
-    Limits are numbers or arrays (n,). Positions ``lower`` and ``upper`` (rad, m) and ``velocity`` default to the limits
-    of the robot. ``acceleration`` and ``effort`` (computed with the parameters of ``robot``) are unlimited by default.
-    With a ``clearance`` (m), collision shapes stay at least that far apart; for ``pairs``, see
+    Limits are numbers or arrays (n,). Positions ``lower`` and ``upper`` (rad, m), which must be finite, and
+    ``velocity`` (rad/s, m/s) default to the limits of the robot. ``acceleration`` and ``effort`` (N m, N, computed with
+    the parameters of ``robot``) are unlimited by default. Robots with loops, elastic joints or quaternions raise
+    ModelError. With a ``clearance`` (m), collision shapes stay at least that far apart; for ``pairs``, see
     ``robot.shapes.distances``.
 
     ``measured`` contains earlier data: ``identify`` results, ``Measurements`` or trajectories. Their noise-weighted

@@ -25,8 +25,9 @@ from torsor.motion.transcription.ranges import Pieces, RowRanges
 # Fractions of a phase: the longest initial interval, and the length below which intervals are not halved.
 FIRST_WIDTH, MIN_WIDTH = 1 / 64, 1e-6
 MAX_HALVED = 2**15  # largest number of intervals of a phase that are halved simultaneously, which limits memory
-# Relative change of the duration: the first trial, the maximum, and the accuracy of the search.
-FIRST_STRETCH, MAX_STRETCH, STRETCH_ACCURACY = 1e-6, 1.0, 0.02
+# Relative increase of the duration: the first trial, which doubles up to the maximum (the last trial is 0.52), and the
+# accuracy of the search.
+FIRST_STRETCH, MAX_STRETCH, STRETCH_ACCURACY = 1e-6, 0.6, 0.02
 
 S = TypeVar("S", bound=Solution)
 

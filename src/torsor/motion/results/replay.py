@@ -15,7 +15,7 @@ from torsor.simulation import Trajectory, simulate
 
 
 class Replay(NamedTuple):
-    """A motion replayed by forward dynamics, and its largest position and velocity deviations."""
+    """A motion replayed by forward dynamics, and its largest errors: ``q_error`` (rad, m), ``v_error`` (rad/s, m/s)."""
 
     trajectory: Trajectory
     q_error: float
@@ -41,7 +41,7 @@ def trajectory(result: Solution) -> Trajectory:
 
 
 def replay(result: Solution, steps: int) -> Replay:
-    """Return the motion that the forces produce from the initial state of each phase.
+    """Return the motion that the forces produce from the initial state, through all phases.
 
     The forces of unactuated coordinates are exactly 0, without the small residual of the splines. In each step, forces
     are constant at their midpoint value, so the error is of second order in the step length.

@@ -57,7 +57,7 @@ class Study:
 
 
 def load_study(path: str | Path) -> Study:
-    r"""Load a study from a TOML file.
+    r"""Load a study from a TOML file, whose keys docs/plan/sweep.md describes; ``study.run()`` computes it.
 
     Example:
         >>> import tempfile

@@ -6,7 +6,7 @@ except where a nearest point reaches the end of a segment.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -44,7 +44,7 @@ class _Body:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sphere(_Body):
-    """A ball centred at ``center`` (3,), in m."""
+    """A ball centred at ``center`` (3,) with ``radius``, in m, in the axes of a ``link`` or frame (None: the world)."""
 
     radius: float
     center: Any = (0.0, 0.0, 0.0)
@@ -56,7 +56,10 @@ class Sphere(_Body):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Capsule(_Body):
-    """All points within ``radius`` (m) of the segment between ``start`` and ``end`` (3,)."""
+    """All points within ``radius`` of the segment between ``start`` and ``end`` (3,), in m.
+
+    The points are in the axes of a ``link`` or frame (None: the world).
+    """
 
     start: Any
     end: Any
@@ -73,7 +76,10 @@ class Capsule(_Body):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HalfSpace(_Body):
-    """All points below the plane through ``point`` (3,) with the outward ``normal`` (3,)."""
+    """All points below the plane through ``point`` (3,), in m, with the outward ``normal`` (3,).
+
+    Both are in the axes of a ``link`` or frame (None: the world).
+    """
 
     normal: Any
     point: Any = (0.0, 0.0, 0.0)
@@ -187,8 +193,8 @@ class Clearance(Constraint):
         'Clearance'
     """
 
-    first: Any = field(default=())
-    second: Any = field(default=())
+    first: Any
+    second: Any
     least: float = 0.0
 
     def rows(self, node: Node) -> Rows:

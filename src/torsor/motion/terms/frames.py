@@ -47,8 +47,9 @@ def _bounded(values: ca.SX, lower: Any, upper: Any, given: tuple[Any, Any], labe
 class FramePosition(Constraint):
     """The position of a ``point`` (3,) of a ``frame`` or link (m), within ``tolerance`` of ``position`` or bounded.
 
-    ``lower`` and ``upper`` (3,) bound the components; infinite bounds leave them free. Components are in base axes, or
-    relative to the frame or link ``seen_from``, which may move.
+    Instead of ``position``, ``lower`` and ``upper`` (3,) may bound the components; infinite bounds leave them free.
+    ``point`` is in the axes of the frame. Components are in base axes, or relative to the frame or link ``seen_from``,
+    which may move.
 
     Example:
         >>> FramePosition(frame="hand", position=[0.5, 0.0, 0.2], tolerance=[0.01, 0.01, np.inf], at=0.5).title
@@ -175,7 +176,7 @@ class Reference(Cost):
     ``values`` (K, n), with at least 4 rows, are positions at the fractions ``shares`` (K,) of the phase, from 0 to 1
     (by default equidistant), interpolated by a cubic spline. They may also be a ``Path``. ``names`` are the n
     coordinates (by default all). Differences are divided by ``scale``: one number, one per coordinate, or {name:
-    number}.
+    number}, which ignores other coordinates.
     """
 
     values: Any
@@ -272,8 +273,8 @@ class Manipulability(Cost):
     """The distance of a frame or link from singularities, measured by det(J J^T) of its Jacobian J (m, rad).
 
     ``kind`` is "log" for the integral of -log det(J J^T), or "reciprocal" for the integral of 1/sqrt(det(J J^T)), the
-    reciprocal of Yoshikawa's measure. J has rows for the base ``axes`` of "translation", "rotation" or "all", and one
-    column per profile. The value depends on units if J has both kinds of rows.
+    reciprocal of Yoshikawa's measure. ``part`` is "translation", "rotation" or "all". J has rows for the base ``axes``
+    of that part, and one column per profile. The value depends on units if J has both kinds of rows.
     """
 
     frame: str

@@ -50,9 +50,10 @@ class _Reacting(Term):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reactions(_Reacting, Constraint):
-    """Limits on the magnitudes of the reaction force (N) and moment (N m) of joints.
+    """Limits on the magnitudes of the reaction ``force`` (N) and ``moment`` (N m) of ``joints``, by default all.
 
-    Rows are (|f| / limit)^2 <= 1, which is smooth even where a reaction vanishes.
+    At least one limit is required. Moments are about the origin of the child link. Rows are (|f| / limit)^2 <= 1, which
+    is smooth even where a reaction vanishes.
     """
 
     def rows(self, node: Node) -> Rows:
@@ -63,12 +64,13 @@ class Reactions(_Reacting, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reaction(_Reacting, Cost):
-    """Joint reactions relative to ``force`` (N) and ``moment`` (N m): x = |f| / force, |n| / moment.
+    """Reactions of ``joints`` relative to ``force`` (N) and ``moment`` (N m): x = |f| / force, |n| / moment.
 
-    ``kind`` is one of:
+    At least one of ``force`` and ``moment`` is required, and ``joints`` are all by default. Moments are about the
+    origin of the child link. ``kind`` is one of:
 
     - "squared": the integral of the sum of x^2 (the default)
-    - "mean": the mean of the sum of x^2 over time
+    - "mean": the mean of the sum of x^2 over the time of each phase
     - "power": the integral of the sum of x^power, dominated by the largest x. ``power`` is even, by default 8: a
       reaction of 0.8 times its scale contributes a sixth of the value at its scale.
     - "peak": the exact largest x of all nodes, a shared number that bounds all x
@@ -143,8 +145,8 @@ class _Limits(Constraint):
     """Bounds ``lower`` and ``upper`` on a quantity of every coordinate.
 
     Bounds are one number, one per coordinate, or {coordinate: number}, where other coordinates are free. If both are
-    None, the robot's limits apply; otherwise, a lower bound of None means minus the upper bound. ``only`` lists the
-    names of the bounded coordinates.
+    None, the robot's limits apply; otherwise, a lower bound of None means minus the upper bound, and an upper bound of
+    None means no bound. ``only`` lists the names of the bounded coordinates.
     """
 
     lower: Any = None
@@ -199,7 +201,8 @@ class _Limits(Constraint):
 class Positions(_Limits):
     """Bounds on positions of the coordinates (rad, m), by default the robot's ``lower`` and ``upper``.
 
-    A bound of None is the robot's bound. With ``hull``, the control points are bounded instead of the curve at nodes.
+    Bounds are one number, one per position, or {position: number}; a bound of None is the robot's bound. ``only`` lists
+    the names of the bounded positions. With ``hull``, the control points are bounded instead of the curve at nodes.
     The curve stays within their convex hull, so the bounds are provably satisfied at all times and need no rows.
     However, the motion may stay farther from a bound than necessary.
 
@@ -248,7 +251,11 @@ class Positions(_Limits):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Velocities(_Limits):
-    """Bounds on velocities of the coordinates, by default the robot's ``velocity_limit``."""
+    """Bounds on velocities of the coordinates (rad/s, m/s), by default the robot's ``velocity_limit``.
+
+    Bounds are one number, one per coordinate, or {coordinate: number}, where other coordinates are free. If only
+    ``upper`` is given, the lower bound is its negative. ``only`` lists the names of the bounded coordinates.
+    """
 
     quantity = "v"
     limit = "velocity_limit"
@@ -256,14 +263,14 @@ class Velocities(_Limits):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Accelerations(_Limits):
-    """Bounds on accelerations of the coordinates (rad/s^2, m/s^2)."""
+    """Bounds on accelerations of the coordinates (rad/s^2, m/s^2), as in ``Velocities``, but without default values."""
 
     quantity = "a"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Jerks(_Limits):
-    """Bounds on jerks of the coordinates (rad/s^3, m/s^3)."""
+    """Bounds on jerks of the coordinates (rad/s^3, m/s^3), as in ``Velocities``, but without default values."""
 
     quantity = "j"
 
@@ -272,8 +279,9 @@ class Jerks(_Limits):
 class Torques(_Limits):
     """Bounds on forces of the coordinates (N m, N), by default the robot's ``effort_limit``.
 
-    For a robot with closed loops, these are the forces of its active coordinates. Unactuated coordinates, such as the
-    link of an elastic joint, have a limit of 0 and, by default, no row; use ``Unactuated`` for them.
+    For ``lower``, ``upper`` and ``only``, see ``Velocities``. For a robot with closed loops, these are the forces of
+    its active coordinates. Unactuated coordinates, such as the link of an elastic joint, have a limit of 0 and, by
+    default, no row; use ``Unactuated`` for them.
     """
 
     quantity = "tau"
@@ -290,7 +298,7 @@ class Torques(_Limits):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorqueRates(Torques):
-    """Bounds on force rates (N m/s, N/s)."""
+    """Bounds on force rates (N m/s, N/s), as in ``Torques``, but without default values."""
 
     quantity = "tau_rate"
     limit = ""
@@ -298,7 +306,7 @@ class TorqueRates(Torques):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Powers(_Limits):
-    """Bounds on the mechanical powers tau v of the drives (W)."""
+    """Bounds on the mechanical powers tau v of the drives (W), as in ``Velocities``, but without default values."""
 
     quantity = "power"
 

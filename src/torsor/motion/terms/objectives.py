@@ -137,7 +137,7 @@ class Effort(Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorqueRate(Cost):
-    """The integral of squared force rates, each divided by its ``scale`` (N m/s, N/s)."""
+    """The integral of squared force rates, each divided by its ``scale`` (N m/s, N/s), as in ``Effort``."""
 
     scale: Any = 1.0
 
@@ -204,7 +204,7 @@ class ElectricalEnergy(_SmoothedPower):
 class Jerk(Cost):
     """The integral of squared jerks of the coordinates, or of the origin of a ``frame`` or link (m^2/s^5).
 
-    Coordinate jerks are divided by ``scale``: one number, one per coordinate, or {coordinate: number}.
+    Jerks are divided by ``scale``: one number or, without ``frame``, one per coordinate, or {coordinate: number}.
     """
 
     frame: str | None = None

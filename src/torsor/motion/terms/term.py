@@ -42,7 +42,7 @@ class Rows(NamedTuple):
 
 
 class Number(NamedTuple):
-    """A variable shared by all phases, with the initial guess ``start`` and its bounds."""
+    """A variable shared by all phases, with the initial guess ``start`` and its bounds; equal bounds fix it."""
 
     start: float
     lower: float = -np.inf

@@ -234,7 +234,9 @@ class Closed(Accessor):
         If there are several assembly modes, the one near ``guess`` (..., nq) is selected; the default guess is a
         reference configuration that is computed once. From there, the active coordinates move to their goal in steps,
         and damped Newton iterations close the loops after each step. If the goal is unreachable, ``AssemblyError`` is
-        raised with the closest reachable coordinates, or NaN is returned if ``missing="nan"``.
+        raised with the closest reachable coordinates. If redundant active coordinates disagree, ModelError is raised.
+        With ``missing="nan"``, the positions of these states are NaN instead. A ball or free joint has 4 or 7 entries
+        in ``q_active``.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -246,7 +248,8 @@ class Closed(Accessor):
     def positions(self, q: ArrayLike, out: Out = None) -> Array:
         """Return positions (..., nq) near ``q`` that close the loops, by minimum-norm steps of all coordinates.
 
-        No coordinate needs to be active. Unlike ``assemble``, this method also changes active coordinates.
+        No coordinate needs to be active. Unlike ``assemble``, this method also changes active coordinates. If no closed
+        positions are found, ModelError is raised.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -311,8 +314,10 @@ class Closed(Accessor):
         """Return minimal sets of coordinates that can drive the mechanism at positions q (nq,), best first.
 
         The ``control`` value of a set is the smallest norm of its velocities over all motions of unit norm. It is at
-        most 1; sets with the value 0 are singular and are omitted.
-        ``candidates`` are the coordinates that may have a drive (default: all). At most ``most`` sets are returned.
+        most 1; sets with the value 0 are singular and are omitted. The result contains pairs (coordinates, control).
+        ``candidates`` are the coordinates that may have a drive (default: all). At most ``most`` sets are returned. If
+        there are more than 20,000 possible sets, only one good set and those that differ from it in one coordinate are
+        tried.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -371,8 +376,9 @@ class Closed(Accessor):
         such as a floating base, must be active too; their result is the force that a drive would have to apply. See
         Khalil 2010, eqs. 55-57.
 
-        With ``coordinates="all"``, ``v_active`` are the velocities (..., nv) of all coordinates. Coordinates that are
-        not active are idle: they have no drive, and only springs, loops and inertia move them. A floating base, a
+        With ``coordinates="all"``, ``v_active`` are the velocities (..., nv) of all coordinates; ``a_active`` and the
+        result still belong to the active ones. Coordinates that are not active are idle: they have no drive, and only
+        gravity, springs, friction, loops and inertia move them. ``share`` is not supported. A floating base, a
         spring-loaded leg joint or a rod that spins about its axis then need not be active. If active coordinates depend
         on each other, such as two fingers on one tendon, the sum of the squared forces is minimal.
 
@@ -400,14 +406,14 @@ class Closed(Accessor):
     ) -> Array:
         """Return the accelerations (..., N) of the active coordinates due to forces (..., N) on them.
 
-        This is the inverse of ``inverse_dynamics`` and takes the same arguments. The force on an active floating base
-        is zero. ``method`` is "projection" onto the motions of the closed mechanism (the default; Khalil 2010, eq. 58),
-        or "multipliers", which obtains the same result from the equations of all coordinates.
+        This is the inverse of ``inverse_dynamics``. For an active floating base, pass zero forces. ``method`` is
+        "projection" onto the motions of the closed mechanism (the default; Khalil 2010, eq. 58), or "multipliers",
+        which obtains the same result from the equations of all coordinates and does not support ``out``.
 
         With ``coordinates="all"``, ``v_active`` and ``tau_active`` are velocities and forces (..., nv) of all
-        coordinates. The result (..., nv) solves M a + C v + g + friction - J^T external = tau + A^T lambda together
-        with A a = -A' v (Khalil 2010, eq. 4). A solution exists unless the closure equations lose rank. Without loops,
-        the result equals ``robot.forward_dynamics``.
+        coordinates. The result (..., nv) solves M a + C v + g + friction + springs - J^T external = tau + A^T lambda
+        together with A a = -A' v (Khalil 2010, eq. 4). A solution exists unless the closure equations lose rank.
+        Without loops, the result equals ``robot.forward_dynamics``. ``method`` is not supported.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})

@@ -36,7 +36,7 @@ class Mobility:
     """The possible motions at one configuration.
 
     - ``dof``: the number of degrees of freedom there.
-    - ``redundant``: the number of closure ``equations`` that are redundant.
+    - ``equations`` and ``redundant``: the number of closure equations, and how many of them are redundant.
     - ``uncontrolled`` (k, nv): motions with the active coordinates locked (a singularity of the second kind, or too few
       drives).
     - ``blocked`` (k, N): directions of the active coordinates in which no motion is possible (too many drives, or the

@@ -34,7 +34,7 @@ class Leg(Part):
     joint of the given ``kind`` connects its link or frame ``tip`` to the pose ``at`` (4 x 4, or a point (3,)) on the
     platform: weld, revolute, prismatic, cylindrical, universal, spherical, planar, or rod with its ``length`` (m). The
     joint axes are the z axes of ``tip`` and ``at`` (see ``Loop``). ``driven`` names the coordinates with a drive.
-    ``home`` (nq,) is the initial guess for the leg positions with the platform at home; the default is zero.
+    ``home`` (nq,) is the initial guess for the leg positions with the platform at home; the default is neutral.
 
     Example:
         >>> arm = torsor.library.planar_chain(2).with_frame("tip", "link2", make_pose(p=[1, 0, 0]))

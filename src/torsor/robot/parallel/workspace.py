@@ -50,7 +50,7 @@ class Workspace(Result):
     - ``condition``: the condition number of J_p^-1, with its rotation columns divided by ``length``; NaN if not
       reachable.
     - ``determinant``: the determinant of J_p^-1 or, if drives are redundant, the square root of the determinant of
-      J_p^-T J_p^-1.
+      J_p^-T J_p^-1; NaN if not reachable.
     - ``serial`` (..., legs): singular legs (first kind: the platform loses a degree of freedom, and the leg can move
       alone along ``leg_motion`` (..., nv)).
     - ``parallel``: poses with singular J_p^-1 (second kind: the platform can move along ``platform_motion`` (..., 6)
@@ -87,7 +87,7 @@ class Workspace(Result):
 
         The extra ``plot`` is required. ``axes`` are the indices of the horizontal and vertical coordinates; by default
         they are the coordinates that vary most along the grid axes. If ``path`` is given, the figure is saved there.
-        Unreachable poses are white.
+        Unreachable poses are white, and poses beyond joint limits are grey.
 
         Example:
             >>> robot, line = torsor.library.three_rrr(), np.linspace(-0.3, 0.3, 7)

@@ -111,7 +111,7 @@ class Viewer:
         controls.charted.value = one_of(name, tuple(controls.charts), "view", "coordinate")
 
     def move(self, values: Sequence[float], number: int = 0) -> None:
-        """Set the sliders of a robot, in the order of the panel, in rad and m."""
+        """Set the sliders of a robot, in the order of the panel, in rad and m; ``number`` is its index in ``show``."""
         posture = self.stage.subjects[number].posture
         if posture is None or len(values) != len(posture.slides):
             count = 0 if posture is None else len(posture.slides)
