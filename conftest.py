@@ -1,10 +1,11 @@
 """Settings of all tests: their kernel cache, which of them are long, names for examples, Ctrl-C."""
 
+import gc
 import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -64,6 +65,7 @@ SLOW_FILES = (
     "simulation/test_implicit.py",
     "simulation/test_loops.py",
 )
+SLOW_PATHS = {ROOT / "tests" / name for name in SLOW_FILES}
 
 
 @pytest.fixture(autouse=True)
@@ -90,13 +92,27 @@ def function_of(nodeid: str) -> str:
     return nodeid.partition("[")[0]
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave files of slow tests unread when slow tests are left out."""
+    return True if "not slow" in config.option.markexpr and collection_path in SLOW_PATHS else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without garbage collection, which would visit thousands of tests again and again."""
+    gc.disable()
+    result = yield
+    gc.freeze()
+    gc.enable()
+    return result
+
+
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark slow and long tests; skip the examples in docstrings that need a framework which is not installed."""
-    slow_files = {ROOT / "tests" / name for name in SLOW_FILES}
     durations = json.loads(DURATIONS.read_text())
     for item in items:
-        if item.path in slow_files:
+        if item.path in SLOW_PATHS:
             item.add_marker(pytest.mark.slow)
         if durations.get(function_of(item.nodeid), 0.0) > LONG_SECONDS:
             item.add_marker(pytest.mark.long)

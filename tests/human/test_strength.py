@@ -33,12 +33,13 @@ from torsor.human.body.strength import (
 from torsor.human.terms.forces import Strengths
 from torsor.human.terms.problem import sampled
 
+BODY = torsor.library.human()
 GROUPS = [(sex, age) for sex in SEXES for age in AGES]
 CURVES = [
     pytest.param(curve, id=f"{sex}-{age}-{joint}-{way}")
     for sex, age in GROUPS
     for joint in CURVED_JOINTS
-    for way, curve in zip(("extend", "flex"), StrengthCurves(sex, age).of(torsor.library.human(), joint), strict=True)
+    for way, curve in zip(("extend", "flex"), StrengthCurves(sex, age).of(BODY, joint), strict=True)
 ]
 
 
