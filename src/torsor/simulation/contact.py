@@ -106,9 +106,9 @@ class Contact:
         """Return the shapes of a robot that may touch; raise ModelError if there are none, or for unknown names.
 
         Example:
-            >>> ball = torsor.library.quadruped().with_shapes("fl_foot", [torsor.Shape("sphere", (0.02,))])
-            >>> [(each.first.name, each.second.name) for each in Contact().touches(ball)]
-            [('ground', 'fl_foot/0')]
+            >>> touches = Contact(shapes=["fl_foot", "hr_foot"]).touches(torsor.library.quadruped())
+            >>> [(each.first.name, each.second.name) for each in touches]
+            [('ground', 'fl_foot/0'), ('ground', 'hr_foot/0')]
         """
         placed = placed_shapes(robot)
         if not placed:
