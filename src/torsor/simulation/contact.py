@@ -188,6 +188,21 @@ class Contact:
         """Numbers that are inputs of a step: friction, stiffness and relaxation of hard contact."""
         return (self.friction, self.stiffness, self.relaxation) if self.kind == "hard" else ()
 
+    def floor(self, robot: Robot) -> list[float] | None:
+        """Return the normal (3) of the ground plane and its distance (m) from the origin of the base.
+
+        The result is None if shapes may also touch anything else, such as a box on the base or each other.
+
+        Example:
+            >>> Contact().floor(torsor.library.quadruped())
+            [0.0, 0.0, 1.0, 0.0]
+        """
+        first, *others = {id(touch.first): touch.first for touch in self.touches(robot)}.values()
+        if others or first.link >= 0 or first.shape.shape != "plane":
+            return None
+        normal, point = first.shape.pose[:3, 2], first.shape.pose[:3, 3]
+        return [*normal.tolist(), float(normal @ point)]
+
     def key(self, robot: Robot, inputs: bool = False) -> str:
         """Return text that identifies the contact wrenches of a robot, whose ``parameters`` may be ``inputs``."""
         touches = [(each.shape, each.link) for touch in self.touches(robot) for each in touch]
