@@ -47,8 +47,8 @@ figure
 # The unknown payload lowers the prismatic joint by 6 mm, because the controller has no integral action.
 #
 # `law.function` is a CasADi function of (t, q, v), which is compiled into the integration step. A controller may also
-# be a Python function, which is called once per step. To apply external wrenches, use `external=`. To simulate a digital
-# controller, use `control_period=` and `delay=`.
+# be a Python function, which is called once per step. To apply external wrenches, use `external=`. To simulate a
+# digital controller, use `control_period=` and `delay=`.
 #
 # ## Batches of simulations
 #

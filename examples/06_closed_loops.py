@@ -13,8 +13,8 @@ import torsor
 # %% [markdown]
 # ## Bearing forces of a four-bar linkage
 #
-# Each loop is cut at one joint. `closed.assemble` finds the passive coordinates for all crank angles at once, near the
-# posture `guess`. The crank rotates at a constant 8 rad/s.
+# The model cuts each loop at one joint. `closed.assemble` computes the passive coordinates for all crank angles,
+# starting near the posture `guess`. The crank rotates at a constant 8 rad/s.
 
 # %%
 four_bar = torsor.library.four_bar()
@@ -66,5 +66,6 @@ forces = platform.inverse_dynamics(pose, twist, acceleration)
 print("leg forces:", forces.shape, f"{forces.min():.0f} to {forces.max():.0f} N")
 driven = [platform.position_names.index(name) for name in platform.driven_names]
 lengths = platform.inverse_kinematics(pose)[:, driven]
-print("same position:", bool(np.allclose(platform.forward_kinematics(lengths[0])[:3], pose[0, :3])))
+same = np.allclose(platform.forward_kinematics(lengths[0])[:3], pose[0, :3])
+print("forward kinematics returns the position:", bool(same))
 print(f"largest stroke of a leg: {np.ptp(lengths, axis=0).max():.3f} m")
