@@ -220,7 +220,8 @@ __all__ = [
     "PROBLEMS", "elastic_arm", "panda_time", "path_time", "slide_link", "stanford_rates", "two_link_time", "ur5_time",
 ]  # fmt: skip
 
-POINTS = Argument("points", int, "control points of each joint", metavar="N")
+_TEXT = "control points of each joint (if there is no default, the solver refines them)"
+POINTS = Argument("points", int, _TEXT, metavar="N")
 _START, _END = (
     Argument(name, float, f"joint positions at the {name} (rad)", "rad", "Q", count="+", data=f"{name.title()}.q")
     for name in ("start", "end")
