@@ -1,4 +1,4 @@
-"""Write the offline pages of the documentation: a predicted walk, a Gough-Stewart platform and a UR5 under control.
+"""Write the offline pages of the documentation: a walk, a parallel robot, and a UR5 and a quadruped under control.
 
 python examples/pages.py docs/pages             # all; the first walk on a machine takes about a minute
 python examples/pages.py docs/pages platform
@@ -68,7 +68,13 @@ def tracking() -> Page:
     return page(shown, title=title, reference=reference, rate=20.0, triangles=8000)
 
 
-PAGES = {"walking": walk, "platform": platform, "tracking": tracking}
+def quadruped() -> Page:
+    """Return the page of a quadruped that moves its trunk, with the contact forces of its feet."""
+    run, _ = tracked_swing(torsor.load("quadruped"))
+    return page({TITLE.format("quadruped"): run}, title="A quadruped on hard ground", rate=20.0)
+
+
+PAGES = {"walking": walk, "platform": platform, "tracking": tracking, "quadruped": quadruped}
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")

@@ -65,6 +65,27 @@ def test_a_swing_is_tracked_by_a_controller_with_a_model_that_is_too_light(fake:
     assert 1e-4 < error < 0.05 < np.ptp(plan.q, axis=0).min()
 
 
+def test_elastic_joints_are_tracked_by_their_motors(fake: Fake) -> None:
+    assert main(["view", "elastic_arm", "--track"]) == 0
+    (run,), plan = fake.what, fake.options["reference"]
+    assert 1e-4 < np.abs(run.q - plan.at(run.times).q)[:, :3].max() < 0.01
+    twist = plan.q[:, 3] - plan.q[:, 2]
+    assert np.abs(twist).max() > 1e-3 and np.abs(plan.tau[:, 2]).max() < 1e-9  # no drive beside the motor
+
+
+def test_a_legged_robot_moves_its_base_on_hard_ground(fake: Fake) -> None:
+    assert main(["view", "quadruped", "--track"]) == 0
+    (run,), plan = fake.what, fake.options["reference"]
+    feet = [plan.robot.pose(plan.q, f"{leg}_foot")[:, :3, 3] for leg in ("fl", "hr")]
+    assert max(np.ptp(foot, axis=0).max() for foot in feet) < 1e-8  # the reference holds the feet
+    assert np.ptp(plan.q[:, 2]) > 0.02 and np.abs(run.q[:, :3] - plan.q[:, :3]).max() < 0.02
+    line = timeline(run)
+    assert line.ground is not None and line.ground.shape[1] == 4
+    weight = 9.81 * run.robot.mass
+    np.testing.assert_allclose(np.median(line.ground[50:, :, 5].sum(axis=1)), weight, rtol=0.02)
+    np.testing.assert_allclose(line.ground[50:, :, 2], 0.0, atol=1e-9)
+
+
 def test_only_one_robot_is_tracked(fake: Fake, capsys: Any) -> None:
     assert main(["view", "two_link", "stanford", "--track"]) == 1
     assert "allowed: one robot, without --reference" in capsys.readouterr().err

@@ -48,6 +48,30 @@ def test_a_motion_its_dashed_reference_and_the_error_are_below_each_other_in_deg
     np.testing.assert_allclose(found["velocity (°/s)"][0].limits[1], np.degrees(ARM.velocity_limit[2]))
 
 
+def test_a_limit_outside_a_chart_is_named() -> None:
+    curve = Curve(np.array([0.0, 1.0]), np.array([1.0, 3.0]), (-330.0, 330.0), "red")
+    shown = drawing({"torque (N m)": [curve]}, 0.0, 1.0)
+    assert ">limit ±330<" in shown and ">3<" in shown and "stroke-dasharray" not in shown
+    assert ">limits −400 and 90<" in drawing({"velocity": [curve._replace(limits=(-400.0, 90.0))]}, 0.0, 1.0)
+    assert "limit" not in drawing({"torque (N m)": [curve._replace(limits=(-4.0, 4.0))]}, 0.0, 1.0)
+
+
+def test_the_charts_of_an_elastic_joint_include_its_motor() -> None:
+    arm = torsor.library.two_link().with_motor("joint2", 1e-4, 50.0, "link1", stiffness=1000.0)
+    q, still, times = np.array([0.1, 0.2, 0.25]), np.zeros((2, 3)), np.array([0.0, 1.0])
+    line = timeline(Trajectory(arm, times, still + q, still, still, np.tile([1.0, 0.0, 5.0], (2, 1))))
+    found = charts([(Film(Scene.of(arm), line), BLUE, False)])
+    assert set(found) == {"joint1", "joint2"} and len(found["joint1"]) == 3
+    position, deflection, velocity, torque = found["joint2"]
+    assert [curve.pale for curve in found["joint2"][position]] == [False, True]
+    assert (position, velocity) == ("position (°; pale: motor)", "velocity (°/s; pale: motor)")
+    np.testing.assert_allclose(found["joint2"][deflection][0].values, np.degrees(0.05))
+    (curve,) = found["joint2"][torque]
+    assert curve.values.tolist() == [5.0, 5.0] and not curve.pale
+    both = charts([(Film(Scene.of(arm), line), BLUE, True), (Film(Scene.of(arm), line), ORANGE, False)])["joint2"]
+    assert [len(curves) for curves in both.values()] == [4, 1, 2, 4, 2]  # the error is that of the link
+
+
 def test_a_position_far_from_zero_fills_its_chart() -> None:
     curve = Curve(np.array([0.0, 1.0]), np.array([80.0, 90.0]), (-95.0, 95.0), "red")
     shown = drawing({"position (°)": [curve]}, 0.0, 1.0)

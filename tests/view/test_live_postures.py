@@ -88,6 +88,15 @@ def test_forces_at_rest_hold_the_weight() -> None:
     assert shot.closing is None and shot.energies[0] == 0.0
 
 
+def test_motors_of_elastic_joints_carry_their_links_at_rest() -> None:
+    arm = torsor.library.two_link()
+    elastic = arm.with_motor("joint2", 1e-4, 50.0, "link1", stiffness=1000.0).with_gravity((0.0, -9.81, 0.0))
+    shot = Still(Scene.of(elastic), elastic.to(device="casadi"), np.array([0.3, 0.4, 0.4]))
+    assert shot.drives is not None and shot.drives.names == ("joint1", "joint2/motor")
+    expected = arm.with_gravity((0.0, -9.81, 0.0)).gravity_force([0.3, 0.4])
+    np.testing.assert_allclose(shot.drives.forces, expected, atol=1e-12)
+
+
 def test_between_two_samples_a_motion_is_between_them() -> None:
     arm = torsor.library.two_link().to(device="casadi")
     fall = torsor.simulate(arm, [0.1, 0.2], duration=0.2, step=0.01)

@@ -12,13 +12,15 @@ from torsor.human.body.drawing import landmarks
 from torsor.human.gait.timelines import load_thing, seat_thing
 from torsor.mechanism import Visual, flexible_links
 from torsor.mechanism.flexible import Modes
+from torsor.simulation import Contact
+from torsor.spatial import from_rpy, make_pose
 from torsor.view.live.postures import Posture
 from torsor.view.live.shots import Film
 from torsor.view.live.stage import Clock
 from torsor.view.pages.content import content
 from torsor.view.scene import Scene, Timeline, timeline
 from torsor.view.scene.bodies import Beam, beams
-from torsor.view.scene.scene import arrows
+from torsor.view.scene.scene import arrows, home
 
 
 def bending_arm() -> torsor.Robot:
@@ -115,6 +117,34 @@ def test_external_forces_are_arrows_in_base_axes_and_moments_alone_are_none() ->
     assert np.allclose(found[:, 0, 3:6] * length, scene.size / 3 * pose[:, :3, 1])
     turned = torsor.simulate(arm, duration=0.01, external=[[0.0] * 6, [0, 0, 1.0, 0, 0, 0]])
     assert arrows(timeline(turned), scene) is None
+
+
+def test_contact_forces_are_arrows_at_the_points_of_contact() -> None:
+    pose = make_pose(from_rpy([0.0, 0.2, 0.0]), [0.0, 0.0, 0.5])
+    ball = torsor.build("ball", [torsor.Link("ball", 2.0, np.zeros(3), 0.01 * np.eye(3))], [], base="floating")
+    ball = ball.with_shapes("ball", [torsor.Shape("sphere", (0.1,))])
+    start = ball.neutral()
+    start[:3] = pose[:3, 3] + 0.1 * pose[:3, 2]  # on a slope
+    contact = Contact(kind="hard", ground=torsor.Shape("plane", pose=pose), friction=1.0)
+    run = torsor.simulate(ball, start, duration=0.05, step=5e-4, contact=contact)
+    line, scene = timeline(run), Scene.of(ball)
+    assert line.floor is not None and line.ground is not None and not line.is_person
+    np.testing.assert_allclose(line.floor, [*pose[:3, 2], 0.5 * np.cos(0.2)], atol=1e-12)
+    points, forces = line.ground[2:, 0, :3], line.ground[2:, 0, 3:]
+    np.testing.assert_allclose(points, run.q[2:, :3] - 0.1 * pose[:3, 2], atol=1e-4)  # the depth of the ball
+    np.testing.assert_allclose(forces @ pose[:3, 2], 2.0 * 9.81 * np.cos(0.2), rtol=1e-2)
+    found = arrows(line, scene)
+    assert found is not None and np.array_equal(found[2:, 0, :3], points) and (found[..., 6] == 1.0).all()
+    pushed = torsor.simulate(ball, start, duration=0.05, step=5e-4, contact=contact, external=np.zeros((1, 6)))
+    assert timeline(pushed).ground is None  # the wrenches may then act anywhere
+
+
+def test_the_quadruped_stands_on_the_floor_in_its_home_posture() -> None:
+    robot = library.quadruped().to(device="casadi")
+    low, _ = Scene.of(robot).corners(home(robot))
+    assert abs(low[2]) < 1e-4  # the ball of a foot has corners
+    feet = np.stack([robot.pose(home(robot), f"{leg}_foot")[:2, 3] for leg in ("fl", "fr", "hl", "hr")])
+    np.testing.assert_allclose(feet.mean(axis=0), robot.center_of_mass(home(robot))[:2], atol=0.02)
 
 
 # Walks that go on

@@ -29,7 +29,9 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_base(parser)
     add_option(parser, "--reference", ": a result (.npz), which is drawn as an outline", type=Path)
     parser.add_argument("--swing", action="store_true", help="move the joints periodically; a page shows one period")
-    text = "simulate computed-torque control of the swing for a robot that is 10 %% heavier than its model"
+    text = "simulate a controller that tracks the swing, for a robot that is 10 %% heavier than its model: computed "
+    text += "torque, elastic tracking for elastic joints, or PD drives for a legged robot that moves its base on hard "
+    text += "ground"
     parser.add_argument("--track", action="store_true", help=text)
     parser.add_argument("--collision", action="store_true", help="show collision shapes instead of visuals")
     add_search(parser)
@@ -116,6 +118,7 @@ def _given(name: str, arguments: Namespace) -> Any:
 _EXAMPLES = (
     "torsor view six_axis_arm --swing",
     "torsor view ur5 --track",
+    "torsor view quadruped --track",
     "torsor view run.npz --reference plan.npz --no-browser",
     "torsor view ur5 --track -o run.html",
 )

@@ -7,7 +7,7 @@ import numpy as np
 
 from torsor.library.arms import seven_axis_arm
 from torsor.library.shapes import ball, block, cylinder, disc, tube
-from torsor.mechanism import Frame, Joint, Link
+from torsor.mechanism import Frame, Joint, Link, Shape
 from torsor.robot.load import build
 from torsor.robot.robot import Robot
 from torsor.spatial import make_pose
@@ -75,17 +75,24 @@ def eel(links: int = 12, length: float = 0.1, radius: float = 0.03, density: flo
     return build("eel", made, joints, gravity=(0.0, 0.0, 0.0), base="floating")
 
 
+FOOT_RADIUS = 0.02  # m
+STANDING_LEG = (0.0, 0.7, -1.4)  # rad: abduct, hip and knee; the feet are below the hips
+
+
 def quadruped() -> Robot:
     """Return a 12 kg quadruped: a floating-base trunk and four legs with three joints each.
 
     x points forward, y to the left and z up. With all joints at zero, the legs, which are 0.4 m long, hang straight
     down. The legs are fl, fr, hl and hr. Each has the joints abduct (about x), hip and knee (about y), and a frame
-    named foot.
+    named foot at the centre of a ball with a radius of 0.02 m, which is the collision shape of the foot. In the posture
+    "home", the robot stands on the floor z = 0.
 
     Example:
         >>> robot = quadruped()
         >>> robot.nv, round(robot.mass, 2), robot.pose(robot.neutral(), "fl_foot")[:3, 3].round(2).tolist()
         (18, 12.0, [0.2, 0.13, -0.4])
+        >>> robot.pose(robot.postures["home"], "fl_foot")[:3, 3].round(3).tolist()
+        [0.2, 0.13, 0.02]
     """
     trunk = (
         block((0, 0, 0.01), (0.46, 0.13, 0.1), "grey"),
@@ -102,8 +109,8 @@ def quadruped() -> Robot:
             disc((0, 0.012 * side, 0), 1, 0.047, 0.04, "orange"),
             tube((0, 0, 0), (0, 0, -0.2), 0.03, "grey", "capsule"),
         )
-        shin = tube((0, 0, 0), (0, 0, -0.185), 0.014, "dark", "capsule")
-        shank = disc((0, 0, 0), 1, 0.026, 0.062, "dark"), shin, ball((0, 0, -0.18), 0.02, "steel")
+        shin = tube((0, 0, 0), (0, 0, -0.195), 0.014, "dark", "capsule")
+        shank = disc((0, 0, 0), 1, 0.026, 0.062, "dark"), shin, ball((0, 0, -0.2), FOOT_RADIUS, "steel")
         links += [
             Link(f"{leg}_shoulder", 0.5, np.array([0.0, 0.02 * side, 0.0]), cylinder(0.5, 0.04, 0.05, 1), shoulder),
             Link(f"{leg}_thigh", 0.8, np.array([0.0, 0.0, -0.06]), cylinder(0.8, 0.03, 0.2, 2), thigh),
@@ -117,4 +124,10 @@ def quadruped() -> Robot:
             place = make_pose(p=places[k]), np.array(axes[k])
             joints.append(Joint(f"{leg}_{name}", "revolute", ends[k], ends[k + 1], *place, **drive))
         frames.append(Frame(f"{leg}_foot", f"{leg}_shank", make_pose(p=[0.0, 0.0, -0.2])))
-    return build("quadruped", links, joints, frames, base="floating")
+    robot = build("quadruped", links, joints, frames, base="floating")
+    for frame in frames:
+        robot = robot.with_shapes(frame.name, [Shape("sphere", (FOOT_RADIUS,))])
+    home = robot.neutral()
+    home[7:] = np.tile(STANDING_LEG, 4)
+    home[2] = FOOT_RADIUS + 0.2 * (np.cos(STANDING_LEG[1]) + np.cos(sum(STANDING_LEG)))  # equal thighs and shanks
+    return robot.with_posture("home", home)

@@ -106,9 +106,9 @@ class Contact:
         """Return the shapes of a robot that may touch; raise ModelError if there are none, or for unknown names.
 
         Example:
-            >>> ball = torsor.library.quadruped().with_shapes("fl_foot", [torsor.Shape("sphere", (0.02,))])
-            >>> [(each.first.name, each.second.name) for each in Contact().touches(ball)]
-            [('ground', 'fl_foot/0')]
+            >>> touches = Contact(shapes=["fl_foot", "hr_foot"]).touches(torsor.library.quadruped())
+            >>> [(each.first.name, each.second.name) for each in touches]
+            [('ground', 'fl_foot/0'), ('ground', 'hr_foot/0')]
         """
         placed = placed_shapes(robot)
         if not placed:
@@ -187,6 +187,21 @@ class Contact:
     def parameters(self) -> tuple[float, ...]:
         """Numbers that are inputs of a step: friction, stiffness and relaxation of hard contact."""
         return (self.friction, self.stiffness, self.relaxation) if self.kind == "hard" else ()
+
+    def floor(self, robot: Robot) -> list[float] | None:
+        """Return the normal (3) of the ground plane and its distance (m) from the origin of the base.
+
+        The result is None if shapes may also touch anything else, such as a box on the base or each other.
+
+        Example:
+            >>> Contact().floor(torsor.library.quadruped())
+            [0.0, 0.0, 1.0, 0.0]
+        """
+        first, *others = {id(touch.first): touch.first for touch in self.touches(robot)}.values()
+        if others or first.link >= 0 or first.shape.shape != "plane":
+            return None
+        normal, point = first.shape.pose[:3, 2], first.shape.pose[:3, 3]
+        return [*normal.tolist(), float(normal @ point)]
 
     def key(self, robot: Robot, inputs: bool = False) -> str:
         """Return text that identifies the contact wrenches of a robot, whose ``parameters`` may be ``inputs``."""

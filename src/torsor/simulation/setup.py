@@ -204,6 +204,8 @@ class Setup:
             explicit = compliant and settings.method in ("rk4", "linearly_implicit")
             check_start(robot, contact, q, settings.step if explicit else None)
             about["contact"] = contact.about
+            if external is None:  # then all wrenches of the result are those of contact
+                about["contact"] |= {"floor": contact.floor(robot)}
             if not compliant:
                 other = "" if settings.method == "rk4" else f'method "{settings.method}"'
                 found = "closed loops" if robot.loops else "prescribed motion" if motion is not None else other

@@ -18,6 +18,7 @@ from torsor.simulation.trajectory import Trajectory
 ALLOWED = "a trajectory, motion, retimed path, stride, measured gait, identification; one rollout of a batch: run[3]"
 
 FREE_COORDINATES = 6  # number of coordinates of a free body
+PARTS = slice(0, 3), slice(3, 6)  # moment and force of a wrench
 MIN_DRIVE_FORCE = 1e-9  # N m, N: force below which a value is rounding error
 
 
@@ -28,13 +29,14 @@ class Timeline:
     ``tau`` (T, k) are the forces of the coordinates ``driven`` (k names). ``external`` (T, L, 6) are environment
     wrenches on links, as for ``Robot.inverse_dynamics``. ``ground`` (T, G, 6) are ground reaction forces: the point of
     application (m), then the force (N), in base axes, or NaN without contact. ``feet`` (G) are the names of the feet on
-    which they act, if known. ``residuals`` (T, k) are the measured minus the predicted forces of an identification.
-    ``valid`` (T,) is False where forces are unknown. ``markers`` (T, M, 3) are measured points (m) in base axes, NaN
-    where not visible. ``things`` are objects drawn with the robot. In a periodic motion, the last sample is the first
-    one displaced by ``ahead`` (3,), in m. ``movie`` writes an animation in its own style; its arguments are a path, the
-    frame rate, the slow-motion factor, and whether to show progress. ``rotation_title`` is the name of rotational
-    positions in charts: "angle" for people. If the motion is one gait cycle, ``stride`` is the side of its initial heel
-    strike.
+    which they act, if known. For a robot in contact with a plane, ``floor`` (4,) is the normal of the plane and its
+    distance (m) from the origin of the base; a person has none. ``residuals`` (T, k) are the measured minus the
+    predicted forces of an identification. ``valid`` (T,) is False where forces are unknown. ``markers`` (T, M, 3) are
+    measured points (m) in base axes, NaN where not visible. ``things`` are objects drawn with the robot. In a periodic
+    motion, the last sample is the first one displaced by ``ahead`` (3,), in m. ``movie`` writes an animation in its own
+    style; its arguments are a path, the frame rate, the slow-motion factor, and whether to show progress.
+    ``rotation_title`` is the name of rotational positions in charts: "angle" for people. If the motion is one gait
+    cycle, ``stride`` is the side of its initial heel strike.
     """
 
     robot: Robot
@@ -48,6 +50,7 @@ class Timeline:
     external: Array | None = None
     ground: Array | None = None
     feet: tuple[str, ...] = ()
+    floor: Array | None = None
     residuals: Array | None = None
     valid: Flags | None = None
     markers: Array | None = None
@@ -103,9 +106,14 @@ class Timeline:
         return self.tau if self.tau is None or self.valid is None else np.where(self.valid[:, None], self.tau, np.nan)
 
     @property
+    def is_person(self) -> bool:
+        """Whether this is the motion of a person: ground forces are then measured or predicted, not simulated."""
+        return self.ground is not None and self.floor is None
+
+    @property
     def force_scale(self) -> tuple[float, str]:
         """Factor of drive forces, and its effect on their units: moments of people are divided by body mass."""
-        return (1.0, "") if self.ground is None else (1.0 / self.robot.mass, "/kg")
+        return (1.0 / self.robot.mass, "/kg") if self.is_person else (1.0, "")
 
     @property
     def gaps(self) -> list[tuple[float, float]]:
@@ -176,4 +184,28 @@ def _(result: Trajectory) -> Timeline:
         batch = " x ".join(map(str, result.q.shape[:-2]))
         raise ModelError(f"{batch} rollouts at once", where="view", allowed=ALLOWED)
     robot, states = result.robot, (result.times, result.q, result.v, result.a, result.tau)
-    return Timeline(robot, robot.name, *states, robot.coordinate_names, result.external)
+    floor = (result.settings.get("contact") or {}).get("floor")
+    line = Timeline(robot, robot.name, *states, robot.coordinate_names, result.external)
+    if floor is None or result.external is None:
+        return line
+    return replace(line, ground=contact_forces(line, np.array(floor)), floor=np.array(floor))
+
+
+MIN_CONTACT_FORCE = 1e-6  # of the weight: a smaller normal force is rounding error
+
+
+def contact_forces(line: Timeline, floor: Array) -> Array:
+    """Return the points on a plane, and the forces, (T, G, 6) of the external wrenches on links, in base axes.
+
+    The point is the centre of pressure. It is NaN while the wrench of a link does not push it away from the plane,
+    whose normal (3) and distance (m) from the origin are ``floor`` (4,).
+    """
+    external, normal = np.asarray(line.external), floor[:3]
+    links = np.flatnonzero(external.any(axis=(0, 2)))
+    poses = line.robot.to(device="casadi").poses(line.q)[:, links]
+    moment, force = (np.einsum("tnij,tnj->tni", poses[..., :3, :3], external[:, links, part]) for part in PARTS)
+    moment = moment + np.cross(poses[..., :3, 3], force)  # about the origin of the base
+    push = force @ normal
+    pushes = push > MIN_CONTACT_FORCE * line.robot.mass * float(np.linalg.norm(line.robot.gravity))
+    points = (np.cross(normal, moment) + floor[3] * force) / np.where(pushes, push, np.nan)[..., None]
+    return np.concatenate([points, np.where(pushes[..., None], force, np.nan)], axis=-1)

@@ -20,17 +20,22 @@ NEAR_LIMIT = 1.6  # a limit is drawn if it is at most this multiple of the large
 SHOWN_UNITS = {"rad": ("°", 180 / np.pi), "m": ("mm", 1000.0)}
 KINDS = {"N m": "torque", "N": "force", "N m/kg": "moment", "N/kg": "force"}
 PLACES = ("position", "angle")
-ORDER = (*PLACES, "error", "velocity", "torque", "moment", "force")
+PALE = "; pale: motor"  # part of the titles of charts with a motor and its link
+ORDER = (*PLACES, "error", "deflection", "velocity", "torque", "moment", "force")
 
 
 class Curve(NamedTuple):
-    """Values (T,) at times (T,) in s, with lower and upper limits (infinite: none) and a colour."""
+    """Values (T,) at times (T,) in s, with lower and upper limits (infinite: none) and a colour.
+
+    The curve of a motor behind a spring is ``pale``.
+    """
 
     times: Array
     values: Array
     limits: tuple[float, float]
     color: str
     dashed: bool = False
+    pale: bool = False
 
     @property
     def share(self) -> float:
@@ -46,23 +51,26 @@ Charts = dict[str, list[Curve]]
 def charts(films: Sequence[tuple[Film, Color, bool]]) -> dict[str, Charts]:
     """Return the charts of each coordinate. Each motion has a colour, and the curves of a reference are dashed.
 
-    The drive nearest to its limit comes first. If all motions are of the same robot, errors are the differences of the
-    other motions from the first one, which is the reference if there is one. Moments of people are divided by the mass,
-    and are omitted where ground forces are unknown.
+    The drive nearest to its limit comes first. The charts of an elastic joint include its motor. If all motions are of
+    the same robot, errors are the differences of the other motions from the first one, which is the reference if there
+    is one. Moments of people are divided by the mass, and are omitted where ground forces are unknown.
     """
     found = dict[str, Charts]()
     against = "error: actual − reference" if any(dashed for _, _, dashed in films) else "error relative to the first"
     same = len({film.motion.robot.link_names for film, _, _ in films}) == 1
     for film, color, dashed in films:
         line, robot = film.motion.every(MAX_POINTS), film.motion.robot
+        motors = {slot.q.start: name for name, slot in robot.motor_coordinates.items()}
+        joints = {robot.position_names[k]: name for k, name in motors.items()}
+        both = {*joints, *joints.values()}
         times, css = line.times - line.times[0], f"rgb({','.join(str(round(255 * part)) for part in color[:3])})"
 
         def add(
             name: str, title: str, values: Array, limits: tuple[float, float], times: Array = times, css: str = css,
-            dashed: bool = dashed,
+            dashed: bool = dashed, joints: dict[str, str] = joints,
         ) -> list[Curve]:  # fmt: skip
-            curves = found.setdefault(label(name), {}).setdefault(title, [])
-            curves.append(Curve(times, values, limits, css, dashed))
+            curves = found.setdefault(label(joints.get(name, name)), {}).setdefault(title, [])
+            curves.append(Curve(times, values, limits, css, dashed, pale=name in joints and PALE in title))
             return curves
 
         position_units, rate_units = units(robot)
@@ -70,14 +78,20 @@ def charts(films: Sequence[tuple[Film, Color, bool]]) -> dict[str, Charts]:
             shown, factor = SHOWN_UNITS.get(unit, (unit, 1.0))
             ends = (factor * float(robot.lower[k]), factor * float(robot.upper[k]))
             title = line.rotation_title if unit == "rad" else "position"
-            curves = add(name, f"{title} ({shown})", factor * line.q[:, k], ends)
+            curves = add(name, f"{title} ({shown}{PALE if name in both else ''})", factor * line.q[:, k], ends)
+            if k in motors:
+                joint = robot.position_names.index(motors[k])
+                ahead = factor * (line.q[:, k] - line.q[:, joint])
+                add(motors[k], f"deflection: motor − link ({shown})", ahead, (-np.inf, np.inf))
+                continue
+            curves = [curve for curve in curves if not curve.pale]
             if same and len(curves) > 1 and unit in SHOWN_UNITS:
                 error = curves[-1].values - np.interp(times, curves[0].times, curves[0].values)
                 add(name, f"{against} ({shown})", error, (-np.inf, np.inf))
         for k, (name, unit) in enumerate(zip(robot.coordinate_names, rate_units, strict=True)):
             shown, factor = SHOWN_UNITS[unit]
             limit = factor * float(robot.velocity_limit[k])
-            add(name, f"velocity ({shown}/s)", factor * line.v[:, k], (-limit, limit))
+            add(name, f"velocity ({shown}/s{PALE if name in both else ''})", factor * line.v[:, k], (-limit, limit))
         force_unit, (scale, per), known = force_units(robot), line.force_scale, line.known_tau
         for k in () if known is None else line.drives.tolist():
             name, limit = line.driven[k], scale * float(line.limits[k])
@@ -175,12 +189,16 @@ def _chart(title: str, curves: Sequence[Curve], x: Callable[[Array | float], Arr
         return f"<line x1='{LEFT}' x2='{WIDTH}' y1='{y(value):.1f}' y2='{y(value):.1f}' {style}/>"
 
     parts = [_text(LEFT, top + 11, words(title), "start")]
+    if far := [limit for limit in dict.fromkeys(curves[-1].limits) if np.isfinite(limit) and limit not in limits]:
+        named = f"±{short(far[-1])}" if far == [-far[-1], far[-1]] else " and ".join(map(short, far))
+        parts.append(_text(WIDTH, top + 11, f"limit{'s' if ' ' in named else ''} {named}", "end"))
     numbers = ticks(low, high, MAX_STEPS)
     parts += [level(value, "stroke='#8886'" if value == 0 else "stroke='#8882'") for value in numbers]
     parts += [level(limit, "stroke='#c8342c' stroke-dasharray='4 3'") for limit in limits]
     for curve in sorted(curves, key=lambda curve: curve.dashed):  # a reference is above the motion that follows it
         known = np.flatnonzero(np.isfinite(curve.values))
         style = f"fill='none' stroke='{curve.color}' stroke-width='1.6'" + " stroke-dasharray='3 2'" * curve.dashed
+        style += " stroke-opacity='0.4'" * curve.pale
         for piece in np.split(known, np.flatnonzero(np.diff(known) > 1) + 1):
             points = zip(x(curve.times[piece]), y(curve.values[piece]), strict=True)
             listed = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)

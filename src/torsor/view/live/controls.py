@@ -37,7 +37,7 @@ def readout(shot: Shot) -> str:
 
 def drives_title(shot: Shot) -> str:
     """Return the title of the drive forces: torques, forces or both, or joint moments for a person."""
-    if shot.ground is not None or shot.drives is None:
+    if shot.is_person or shot.drives is None:
         return "Joint moments"
     kinds = sorted({f"{KINDS.get(unit, 'force')}s" for unit in shot.drives.units}, reverse=True)
     return f"Drive {' and '.join(kinds)}"

@@ -13,7 +13,7 @@ from torsor.view.live.shots import Film, Shot
 from torsor.view.scene import Scene
 from torsor.view.scene.bodies import ellipsoid_solid
 from torsor.view.scene.detail import level, unit
-from torsor.view.scene.scene import weight
+from torsor.view.scene.scene import CONTACT_STRETCH, weight
 
 CIRCLE_CORNERS = 8  # corners of circles
 ARROW_SURFACE = turned([(0.0, 0.0), (1.0, 0.0), (1.0, 0.72), (2.7, 0.72), (0.0, 1.0)], CIRCLE_CORNERS)  # length 1 on z
@@ -159,11 +159,13 @@ class Marks:
                 joints = [joint.frame[:3, 3] for joint in self.scene.robot.joints]  # in the axes of their links
                 starts = positions + rotated(turns, np.stack(joints))
             vectors = None if wrenches is None else rotated(turns, wrenches[:, part])
-            if vectors is not None and shot.ground is not None:  # residuals of a person are no joint forces
+            if vectors is not None and shot.is_person:  # residuals of a person are no joint forces
                 root = next(k for k, link in enumerate(self.scene.robot.links) if link.mass > 0)
                 vectors[: root + 1] = np.nan
         if starts is not None and vectors is not None:
-            size = PERSON_SIZE if name == "ground" else self.scene.size
+            size = self.scene.size
+            if name == "ground":
+                size = PERSON_SIZE if shot.is_person else CONTACT_STRETCH * size
             arrows = self._node(name, lambda at: Arrows(self.server, at, len(vectors), ARROW_COLORS[name], size))
             arrows.place(starts, self.stretch * LONG_ARROW * size * vectors / self._largest(name, vectors))
 

@@ -1,7 +1,9 @@
 """A robot with sliders, its resulting positions, and the swing motion."""
 
 from functools import cached_property
+from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
@@ -184,10 +186,14 @@ class Posture:
             before, after = self.robot.difference(low, here), self.robot.difference(here, high)
         return (before + after) / (2 * STEP), (after - before) / STEP**2
 
-    def _swung(self, time: float, share: float | None = None) -> list[float]:
+    def sliders_at(self, time: Any) -> list[Any]:
+        """Return the values of the sliders at a time (s) of the swing, which may be a CasADi symbol."""
+        return self._swung(self._pace * time)
+
+    def _swung(self, time: Any, share: float | None = None) -> list[Any]:
         part = self._share if share is None else share
         finite = np.isfinite(self.robot.lower) & np.isfinite(self.robot.upper)
-        values, bounded = list[float](), [slide.turn is None and finite[slide.at] for slide in self.slides]
+        values, bounded = list[Any](), [slide.turn is None and finite[slide.at] for slide in self.slides]
         for k, slide in enumerate(self.slides):
             if not bounded[k] and any(bounded):  # a floating base stays in place
                 values.append(slide.start)
@@ -195,7 +201,7 @@ class Posture:
             largest = MAX_SWINGS[slide.unit] * (1.0 if slide.unit == "rad" else self.scene.size)
             swing = min(largest, RANGE_SHARE * (slide.high - slide.low)) * part
             middle = float(np.clip(slide.start, slide.low + swing, slide.high - swing))
-            turn = np.sin(2 * np.pi * TURNS[k % len(TURNS)] * time / PERIOD)
-            ready = 1 - np.exp(-(time**2))  # it starts from rest
+            turn = ca.sin(2 * np.pi * TURNS[k % len(TURNS)] * time / PERIOD)
+            ready = 1 - ca.exp(-(time**2))  # it starts from rest
             values.append(slide.start + ready * (middle - slide.start + swing * turn))
         return values

@@ -45,6 +45,7 @@ class Still:
     """
 
     external = ground = markers = None
+    is_person = False
 
     def __init__(self, scene: Scene, robot: Robot, q: Array, rates: tuple[Array, Array] | None = None):
         still = np.zeros(len(robot.active) if robot.loops else robot.nv)
@@ -82,7 +83,16 @@ class Still:
         """The forces of the drives that move or hold the robot."""
         robot, forces = self.robot, self._held("inverse_dynamics")
         names = robot.active if robot.loops else robot.coordinate_names
-        return None if forces is None else drives_of(robot, names, forces)
+        if forces is None or robot.loops or not robot.elastic:
+            return None if forces is None else drives_of(robot, names, forces)
+        forces, joints = (
+            np.array(forces),
+            dict(zip((joint.name for joint in robot.joints), robot.coordinates, strict=True)),
+        )
+        for name, motor in robot.motor_coordinates.items():  # the springs are relaxed, so the motors carry the links
+            forces[motor.v] += forces[joints[name].v]
+        kept = [k for k, name in enumerate(names) if name not in robot.motor_coordinates]
+        return drives_of(robot, tuple(names[k] for k in kept), forces[kept])
 
     @property
     def energies(self) -> tuple[float, float]:
@@ -252,6 +262,11 @@ class Frame:
     def markers(self) -> Array | None:
         """Measured points (M, 3) in base axes, with NaN where a marker is not visible."""
         return None if self.film.motion.markers is None else self._of(self.film.motion.markers)
+
+    @property
+    def is_person(self) -> bool:
+        """Whether this is the motion of a person."""
+        return self.film.motion.is_person
 
     @property
     def drives(self) -> Drives | None:

@@ -129,7 +129,7 @@ class Subject:
             self.scene, self.title = self.posture.scene, title or what.name
         else:
             motion = timeline(what, title).every(MAX_SAMPLES)
-            self.scene = Scene.of(motion.robot, things=motion.things, skeleton=motion.ground is not None)
+            self.scene = Scene.of(motion.robot, things=motion.things, skeleton=motion.is_person)
             self.title = motion.title
             self.film = Film(self.scene, motion)
         self.time, self._source = 0.0, what
@@ -250,7 +250,13 @@ class Stage:
         scene.add_light_hemisphere("/light/sky", sky_color=SKY_COLOR, ground_color=EARTH_COLOR, intensity=SKY_LIGHT)
         sun = scene.add_light_directional("/light/sun", intensity=SUN_LIGHT, cast_shadow=True)
         sun.position = tuple(level @ SUN)
-        self.ground = Ground(self.server, middle - self.up * height / 2, level, self.size)
+        floors = (subject.film.motion.floor for subject in self.subjects if subject.film is not None)
+        floor = next((each for each in floors if each is not None), None)
+        if floor is None:
+            self.ground = Ground(self.server, middle - self.up * height / 2, level, self.size)
+        else:
+            below = middle - (floor[:3] @ middle - floor[3]) * floor[:3]
+            self.ground = Ground(self.server, below, axis_frame(floor[:3]), self.size)
 
     # Actions of the controls
 

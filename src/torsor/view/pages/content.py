@@ -90,7 +90,7 @@ def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
     if line.markers is not None:
         content["markers"] = numbers.add(line.markers)
     if line.ground is not None:
-        content["ground"] = numbers.add(line.ground)
+        content |= {"ground": numbers.add(line.ground), "person": line.is_person}
     elif line.external is not None:
         links = [k for k in range(len(robot.links)) if np.abs(line.external[:, k]).max() > 0]
         places = content["externalAt"] = [{"link": k, "place": [0.0, 0.0, 0.0]} for k in links]
@@ -235,10 +235,14 @@ def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], s
         content["passive"] = [k for k in range(robot.nv) if k not in moved | motors]
         content["scales"] = [1.0 if unit == "rad" else size for unit in rates]
     else:
-        pairs = zip(robot.joints, robot.coordinates, strict=True)
+        pairs = list(zip(robot.joints, robot.coordinates, strict=True))
         bends = {k for joint, slot in pairs if joint.flexible is not None for k in range(slot.v.start, slot.v.stop)}
         held = [k for k in range(robot.nv) if k not in motors and k not in bends]
-        limits = [float(limit) if np.isfinite(limit) else None for limit in robot.effort_limit[held]]
+        strength = robot.effort_limit.copy()
+        for joint, slot in pairs:
+            if joint.name in robot.motor_coordinates:  # the motor of an elastic joint carries its link
+                strength[slot.v] = robot.effort_limit[robot.motor_coordinates[joint.name].v]
+        limits = [float(limit) if np.isfinite(limit) else None for limit in strength[held]]
         forces = [FORCES[rates[k]] for k in held]
         content["drives"] = {"names": [names[k] for k in held], "units": forces, "limits": limits, "at": held}
     return content, _module(robot) if listed else ""
@@ -257,6 +261,7 @@ REFERENCE_OPACITY = 0.3
 MAX_TRAILS = 8  # trails that are drawn by default
 BOX_POSTURES = 24  # postures from which the size of the picture is computed
 GROUND_TOLERANCE = 0.015  # largest depth below the origin, in sizes, with the ground at the origin
+LEVEL_TOLERANCE = 1e-9  # of the cosine of the angle between a floor and the horizontal
 FOLLOW_DISTANCE = 0.3  # distance of the centre of mass, in sizes, from which on the camera follows it
 HEIGHT_RATIO = 0.48  # least size of the picture, in heights of what is shown
 ARROW_QUANTILE = 0.95  # quantile of forces that has the arrow length below
@@ -286,6 +291,7 @@ def content(
     robots, actors = list[dict[str, Any]](), list[dict[str, Any]]()
     scenes = dict[tuple[int, tuple[Thing, ...], bool], int]()
     kept, boxes, start_time = list[tuple[Robot, Scene]](), list[tuple[Array, Array]](), 0.0
+    floor: Array | None = None
     subjects = _listed(what)
     for count, (title, subject) in enumerate([*subjects, *([] if reference is None else [("reference", reference)])]):
         is_reference = count == len(subjects)
@@ -325,9 +331,12 @@ def content(
         else:
             actor = motion(played, scene, numbers)
             boxes.append(scene.corners(played.every(BOX_POSTURES).q))
+            floor = played.floor if floor is None else floor
             start_time = max(start_time, played.start)
         actors.append(actor | {"robot": number} | ({"reference": True} if is_reference else {}))
     view = _view([scene for _, scene in kept], boxes, actors, numbers)
+    if floor is not None and floor[:3] @ view["up"] > 1 - LEVEL_TOLERANCE:  # slopes are not drawn
+        view["ground"] = float(floor[3])
     return Content({"robots": robots, "actors": actors, "notes": notes, "start": start_time, **view}, numbers, modules)
 
 

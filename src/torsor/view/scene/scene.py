@@ -92,6 +92,7 @@ MIDDLE_COLOR: Color = (0.52, 0.55, 0.6, 1.0)
 RIGID_OPACITY = 0.3  # opacity of the shapes of a flexible link, which do not bend
 PERSON_OPACITY = 0.35  # of a measured body around its skeleton
 BODY_OPACITY = 0.7  # opacity of inertia ellipsoids
+MAX_MOVED_POINTS = 30_000  # of a surface, in all postures: about 1 ms
 MAX_COORDINATE = 1e9  # m: GPUs use single precision
 ALLOWED_POINTS = f"points at most {MAX_COORDINATE:g} m from the origin of the link"
 
@@ -202,12 +203,17 @@ class Scene:
         return self.tree.center_of_mass(at) if self.robot.mass > 0 else np.zeros((*at.shape[:-1], 3))
 
     def corners(self, q: ArrayLike) -> tuple[Array, Array]:
-        """Return the minimum and maximum coordinates (3,) of all surfaces in the postures q (..., nq)."""
+        """Return the minimum and maximum coordinates (3,) of all surfaces in the postures q (..., nq).
+
+        They are exact if few points are moved; otherwise, those of boxes around the surfaces.
+        """
         poses = self.poses(q).reshape(-1, self.places + 1, 4, 4)
         low, high = np.full(3, np.inf), np.full(3, -np.inf)
         for part in self.shown:
             points = part.surface.vertices
-            ends = np.array(np.meshgrid(*np.stack([points.min(0), points.max(0)], axis=1))).reshape(3, -1)
+            ends = points.T
+            if len(points) * len(poses) > MAX_MOVED_POINTS:
+                ends = np.array(np.meshgrid(*np.stack([points.min(0), points.max(0)], axis=1))).reshape(3, -1)
             moved = poses[:, part.link + 1, :3, :3] @ ends + poses[:, part.link + 1, :3, 3:]
             low, high = np.minimum(low, moved.min(axis=(0, 2))), np.maximum(high, moved.max(axis=(0, 2)))
         return (low, high) if self.shown else (-np.ones(3), np.ones(3))
@@ -346,6 +352,7 @@ def palette(robot: Robot, index: int) -> Color:
 
 
 WEIGHT_ARROW = 1 / 3  # length of an arrow of the whole weight, in sizes of the robot
+CONTACT_STRETCH = 2.0  # of the arrows of contact forces: several feet share the weight of a robot
 STANDARD_GRAVITY = 9.81  # m/s^2, for robots without gravity
 MIN_ARROW = 1e-3  # shortest arrow, in sizes of the robot
 
@@ -364,7 +371,8 @@ def arrows(line: Timeline, scene: Scene) -> Array | None:
     """
     scale = WEIGHT_ARROW * scene.size / weight(line.robot)
     if line.ground is not None:
-        parts, kind = (line.ground[..., :3], scale * line.ground[..., 3:]), 1.0
+        stretch = 1.0 if line.is_person else CONTACT_STRETCH
+        parts, kind = (line.ground[..., :3], stretch * scale * line.ground[..., 3:]), 1.0
     elif line.external is not None and line.external[..., 3:].any():
         links = np.flatnonzero(line.external[..., 3:].any(axis=(0, 2)))
         poses = scene.poses(line.q)[:, links + 1]

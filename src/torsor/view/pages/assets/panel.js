@@ -56,7 +56,7 @@ class Panel {
         if (app.actors.some((each) => each.content.drives)) {
             const moves = app.actors.some((each) => each instanceof Motion);
             const chart = moves ? [this.chartTitle, this.chart.root] : [];
-            const human = app.actors.every((each) => each.content.ground); // ground forces are those of people
+            const human = app.actors.every((each) => each.content.person);
             const units = app.actors.flatMap((each) => (each.content.drives ? each.content.drives.units : []));
             const kinds = [["torques", "N m"], ["forces", "N"]].filter(([, unit]) => units.includes(unit)).map(([kind]) => kind);
             const what = human ? "Joint moments" : `${moves ? "Drive" : "Holding"} ${kinds.join(" and ")}`;
@@ -249,7 +249,8 @@ class Panel {
         const name = actor.content.drives.names[this.drive], shown = app.actors.map((each) => each.visible);
         const { stride } = app.actors[0].content, times = (each) => Math.abs(each.duration - app.duration) < 1e-6;
         const cycle = stride && app.actors.every((each) => each.content.stride === stride && times(each));
-        const title = `${name} (${actor.content.drives.units[this.drive]})${cycle ? `, gait cycle (%) from ${stride} heel strike` : ""}`;
+        const { units, limits } = actor.content.drives, limit = limits[this.drive] ? `, limit \u00b1${short(limits[this.drive])}` : "";
+        const title = `${name} (${units[this.drive]})${limit}${cycle ? `, gait cycle (%) from ${stride} heel strike` : ""}`;
         say(this.chartTitle, title);
         this.chart.show(`${title} ${shown} ${theme.ink}`, () => this.curves(name), app.duration, theme, cycle);
         this.chart.point(app.time, app.duration);

@@ -139,7 +139,7 @@ class Stage {
         strokes.clear();
         for (const actor of this.actors.filter((each) => each.visible)) {
             for (const kind of ["reactions", "external", "ground"].filter((each) => layers[each])) {
-                const ends = kind === "reactions" && actor.content.ground, scale = (ends ? 0.5 : 1) * this.arrows;
+                const ends = kind === "reactions" && actor.content.person, scale = (ends ? 0.5 : 1) * this.arrows;
                 for (const { at, force, moment } of actor.wrenches(kind)) {
                     const arrow = this.shortened(scaled(force, data.forceScale * scale));
                     strokes.arrow(ends ? subtract(at, arrow) : at, arrow, 1.8 * thin, FORCE[kind]);
