@@ -23,14 +23,6 @@ BENT = np.tile([0.0, 0.7, -1.4], 4)
 HEIGHT = 0.40
 
 
-def robot() -> Any:
-    """Return the quadruped with a ball at each foot."""
-    found = torsor.library.quadruped()
-    for leg in LEGS:
-        found = found.with_shapes(f"{leg}_foot", [torsor.Shape("sphere", (RADIUS,))])
-    return found
-
-
 def model(own: Any) -> Any:
     """Return the same robot and ground as a MuJoCo model."""
 
@@ -91,7 +83,7 @@ def depth(own: Any, q: Any) -> float:
 
 def main() -> None:
     """Print the table."""
-    own = robot()
+    own = torsor.library.quadruped()
     start, springs, steps = posture(own), controller(own), round(DURATION / STEP)
     peer = model(own)
     data = mujoco.MjData(peer)

@@ -18,7 +18,7 @@ import mujoco
 import numpy as np
 
 import torsor
-from contact import FRICTION, KD, KP, STEP, depth, model, posture, robot
+from contact import FRICTION, KD, KP, STEP, depth, model, posture
 from torsor.simulation import Contact, rollout
 
 STEPS = 500
@@ -120,7 +120,7 @@ def main() -> None:
     parser.add_argument("--motions", type=int, nargs="+", default=[4096, 32768, 262144])
     parser.add_argument("--worlds", type=int, nargs="+", default=WORLDS)
     given = parser.parse_args()
-    own = robot()
+    own = torsor.library.quadruped()
     peer = model(own)
     data, deep = standing(own, peer)
     name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()

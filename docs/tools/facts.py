@@ -75,6 +75,7 @@ def speed(facts: Facts, _: str) -> str:
     rows = (
         (row["name"], f"{row['peer']}, {row['peer_call']}", *cells(facts, row, "x86"), *cells(facts, row, "arm"))
         for row in facts["speed"]
+        if "gpu" not in row
     )
     head = "| one core, float64 | compared with | x86-64 | speed ratio | AArch64 | speed ratio |"
     machines = facts["machines"]
