@@ -343,7 +343,7 @@ class Controller:
         """
         h = positive(period, f"{self.robot.name}: sampled", "period")
         k, q, v = ca.SX.sym("k"), ca.SX.sym("q", self.robot.nq), ca.SX.sym("v", self.robot.nv)
-        parts = _inputs(self.reference)
+        parts = self.function.sx_in()[3:]
         tau, names = self.function(h * k, q, v, *parts), ["k", *self.function.name_in()[1:]]
         return ca.Function(self.function.name(), [k, q, v, *parts], [tau], names, ["tau"])
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Maybe, real_numbers
-from torsor.base.checks import real_array
+from torsor.base.checks import common_shape, real_array
 from torsor.base.errors import ModelError
 from torsor.compiler import AnyKernel, compile
 from torsor.control.controller import Controller, JointReference, Reference, force_limits, joint_reference
@@ -87,7 +87,10 @@ def drives(robot: Robot, reference: JointReference | Reference, kp: ArrayLike, k
     law = None if constant is not None else joint_reference(robot, reference)
     if constant is not None:
         gains.append(constant[..., list(own.values())])
-    batch = np.broadcast_shapes(*(each.shape[:-1] for each in gains))
+    shapes = zip(("kp", "kd", "reference"), (each.shape[:-1] for each in gains), strict=False)
+    batch = common_shape(robot.name, **dict(shapes))
+    if 0 in batch:
+        raise ModelError(f"the batch is empty: its axes are {batch}", where=robot.name, allowed="1 or more")
     data = np.concatenate([np.broadcast_to(each, (*batch, len(own))) for each in gains], axis=-1)
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     numbers, parts = ca.SX.sym("gains", data.shape[-1]), [] if law is None else law.inputs
