@@ -97,8 +97,8 @@ def measured_start(
     The motion may be a table with coordinate names, as written by ``torsor measure --mot``. The result is an array of
     profiles (count, N) or, for a problem with a free duration, such as a walk, variables (n,) with the measured
     duration. The body starts above the origin, as in predicted walks. If the body lacks coordinates of the problem,
-    ModelError is raised. Profiles added by terms (force sharing of walks) are zero. A motion in different axes
-    must first be rotated (``in_axes("left up forward")`` of the recording).
+    ModelError is raised. Profiles added by terms (force sharing of walks) are zero. A motion in different axes must
+    first be rotated (``in_axes("left up forward")`` of the recording).
     """
     instance_of(problem, MotionProblem, WHERE, "problem", allowed="a MotionProblem")
     names, q = _coordinates(motion)
