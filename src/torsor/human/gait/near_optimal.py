@@ -91,7 +91,7 @@ class NearOptimalWalks(MotionMultistart):
 
     @cached_property
     def quantities(self) -> dict[str, QuantitySpread]:
-        """The spread of step_length, step_width, double_support, positive_work and metabolic_energy (if an objective)."""
+        """The spread of step_length, step_width, double_support, positive_work, and metabolic_energy if minimised."""
         return quantity_spreads(self.strides)
 
     @property
