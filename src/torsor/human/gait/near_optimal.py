@@ -44,7 +44,8 @@ class NearOptimalWalks(MotionMultistart):
 
     ``seeds`` are the numbers of the starts: 0 is the initial guess, and k is the posture of ``bent_start`` with the
     seed ``seed`` + k - 1. ``starts`` is the requested number; after Ctrl-C there are fewer results. A feasible result
-    is near-optimal if its objective exceeds the best objective by at most the fraction ``within``.
+    is near-optimal if its objective exceeds the best objective by at most the fraction ``within``. ``side`` is the side
+    of the strides.
     """
 
     kind = "near_optimal_walks"
@@ -90,7 +91,7 @@ class NearOptimalWalks(MotionMultistart):
 
     @cached_property
     def quantities(self) -> dict[str, QuantitySpread]:
-        """The spread of step_length, step_width, double_support, positive_work and, if free, metabolic_energy."""
+        """The spread of step_length, step_width, double_support, positive_work, and metabolic_energy if minimised."""
         return quantity_spreads(self.strides)
 
     @property

@@ -141,7 +141,7 @@ class MeasuredMotion:
 
     @property
     def worst(self) -> tuple[int, str, float]:
-        """The frame, name and distance (m) of the marker farthest from its measured position."""
+        """The frame (from 0), name and distance (m) of the marker farthest from its measured position."""
         frame, marker = np.unravel_index(int(np.nanargmax(self.errors)), self.errors.shape)
         return int(frame), self.markers.names[marker], float(self.errors[frame, marker])
 

@@ -155,7 +155,7 @@ class Habits:
 
     @classmethod
     def none(cls) -> "Habits":
-        """Return habits with only the joint ranges and knee flexion of Barman 2020."""
+        """Return habits with only the knee flexion in swing of Barman 2020, and the ranges of the joints."""
         return cls(None, None, None, None, None, 0.0, 0.0)
 
     def range(self, name: str) -> tuple[float, float] | None:
