@@ -1,7 +1,7 @@
 """Draw the charts of measured speed from docs/facts.toml, and the figures of the examples of four pages.
 
-The files are docs/speed.png, docs/deploy/history.png, docs/compute/drive_size.png, and control.png, lqr.png and
-predictive_control.png in docs/simulate:
+The files are docs/speed.png, docs/deploy/history.png, docs/compute/drive_size.png, and control.png, lqr.png,
+elastic_feed_forward.png and predictive_control.png in docs/simulate:
 
 python docs/tools/charts.py
 """
@@ -145,6 +145,14 @@ def _elastic_joints(page: Any) -> None:
     axes[2].set(xlabel="time (s)", ylabel="torque (N m)")
     axes[1].legend(ncols=2, fontsize="small")
     figure.savefig("control.png", dpi=120)
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
+    for (label, (times, error, twist)), color in zip(page.flange.items(), ("C1", "C2", "C0"), strict=True):
+        axes[0].plot(times, error, color, label=label)
+        axes[1].plot(times, twist, color)
+    axes[0].set(xlabel="time (s)", ylabel="error of the flange (mm)", ylim=(0, None))
+    axes[1].set(xlabel="time (s)", ylabel="shoulder lift: motor − link (°)")
+    figure.legend(*axes[0].get_legend_handles_labels(), ncols=3, loc="outside upper center", title="feed-forward")
+    figure.savefig("elastic_feed_forward.png", dpi=130)
 
 
 def _predictive_control(page: Any) -> None:
