@@ -75,8 +75,6 @@ def whole_body() -> None:
     """Draw the quadruped of whole_body.md while its centre of mass sways, with its contact forces, for the page."""
     example = _code(DOCS / "simulate" / "whole_body.md", 1)
     robot, q, tasks, legs = example["walker"], example["q"], example["tasks"], ("fl", "fr", "hl", "hr")
-    for leg in legs:
-        robot = robot.with_shapes(f"{leg}_foot", [torsor.Shape("sphere", (0.02,))])
     q[2] = 0.02 - robot.pose(q, "fl_foot")[2, 3]
     x, y, z = robot.center_of_mass(q)
     sway = CenterOfMass(lambda t: casadi.vertcat(x, y + 0.03 * (1 - casadi.cos(np.pi * t)), z), weight=10.0)
