@@ -145,13 +145,13 @@ def _elastic_joints(page: Any) -> None:
     axes[2].set(xlabel="time (s)", ylabel="torque (N m)")
     axes[1].legend(ncols=2, fontsize="small")
     figure.savefig("control.png", dpi=120)
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
+    figure, axes = plt.subplots(2, sharex=True, figsize=(7, 4.8), height_ratios=[3, 2], layout="constrained")
     for (label, (times, error, twist)), color in zip(page.flange.items(), ("C1", "C2", "C0"), strict=True):
         axes[0].plot(times, error, color, label=label)
         axes[1].plot(times, twist, color)
-    axes[0].set(xlabel="time (s)", ylabel="error of the flange (mm)", ylim=(0, None))
-    axes[1].set(xlabel="time (s)", ylabel="shoulder lift: motor − link (°)")
-    figure.legend(*axes[0].get_legend_handles_labels(), ncols=3, loc="outside upper center", title="feed-forward")
+    axes[0].set(ylabel="error of the flange (mm)", ylim=(0, 8.5))
+    axes[0].legend(ncols=3, loc="upper center", title="feed-forward")
+    axes[1].set(xlabel="time (s)", ylabel="shoulder lift:\nmotor − link (°)")
     figure.savefig("elastic_feed_forward.png", dpi=130)
 
 
