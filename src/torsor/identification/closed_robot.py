@@ -2,7 +2,7 @@
 
 Its coordinates are the drive coordinates. The positions of all other joints follow from the loop closure. The
 forces and the regressor of the mechanism are projected onto the drive motion (``robot.closed.regressor``). Log reading
-and identification therefore work as for a tree: see ``torsor.robot.protocols``.
+and identification therefore work as for a tree.
 """
 
 from __future__ import annotations
