@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import reprlib
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -14,7 +13,6 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import Array, Maybe, real_numbers
 from torsor.base.checks import common_shape, real_array
 from torsor.base.errors import ModelError
-from torsor.compiler import AnyKernel, compile
 from torsor.control.controller import Controller, JointReference, Reference, force_limits, joint_reference
 from torsor.control.partition import check_rigid, check_tree
 from torsor.mechanism.drives import saturated_force
@@ -34,17 +32,9 @@ class Drives(Controller):
     gains: Array
     limit: Array | None = None
 
-    @cached_property
-    def _kernel(self) -> AnyKernel:
-        sizes = dict(zip(self.function.name_in(), map(self.function.size_in, range(self.function.n_in())), strict=True))
-        inputs = [(), *(size if name == "window" else size[:1] for name, size in list(sizes.items())[1:])]
-        return compile(self.function, **vars(self.robot.target), inputs=inputs, outputs=[(self.robot.nv,)])
-
-    def __call__(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, out: Array | None = None) -> Array:
-        """Return the generalised forces (..., nv) at times t (...), positions q (..., nq), velocities v (..., nv)."""
-        parts = [] if self.window is None else [self.window(real_array(t, repr(self), "t"), t)]
-        tau: Array = self._kernel(t, q, v, *parts, *([self.gains] if self.gains.ndim > 1 else []), out=out)
-        return tau
+    @property
+    def _data(self) -> list[Array]:
+        return [self.gains] if self.gains.ndim > 1 else []
 
     def saturated(self, limit: Maybe = None) -> Drives:
         """Return the drives with forces limited to [-limit, limit] (N m, N), by default the robot's effort limits.
