@@ -4,7 +4,6 @@ A solver finds local minima. If several of them have nearly the same objective, 
 certainty. The spread of the near-optimal walks quantifies this.
 """
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -129,10 +128,6 @@ class NearOptimalWalks(MotionMultistart):
                 for name, spread in spreads.items()
             }
         return content | settings
-
-    def to_json(self) -> str:
-        """Return ``to_dict`` as JSON."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
     def _summary(self) -> Summary:
         rows = [
