@@ -8,7 +8,7 @@ import pytest
 
 from refusals import refused, warned
 from torsor.base.errors import ModelError
-from torsor.human.recordings import Markers, load, save
+from torsor.human.recordings import Markers, example, load, save
 
 pytest.importorskip("c3d")
 
@@ -173,6 +173,17 @@ def test_markers_are_written_with_the_precision_of_the_format(tmp_path: Path) ->
     assert np.abs(again.times - markers.times).max() < 1e-9
     assert np.nanmax(np.abs(again.positions / positions - 1)) < 2**-23
     assert (np.isnan(again.positions) == np.isnan(positions)).all()
+
+
+def test_a_recording_with_z_up_is_written_for_opensim(tmp_path: Path) -> None:
+    walk = example()
+    save(walk.markers.in_axes("forward left up"), tmp_path / "lab.c3d")
+    markers = load(tmp_path / "lab.c3d", axes="forward left up").markers
+    assert markers.axes == "forward left up"
+    save(markers, tmp_path / "walk.trc")
+    again = load(tmp_path / "walk.trc").markers
+    assert again.axes == "forward up right"
+    assert np.abs(again.positions - walk.markers.positions).max() < 1e-6  # m; a C3D file has single precision
 
 
 def test_damaged_files_are_errors_or_warnings(tmp_path: Path) -> None:

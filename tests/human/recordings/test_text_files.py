@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from refusals import refused
+from refusals import refused, warned
 from torsor.base.errors import ModelError, ModelWarning
-from torsor.human.recordings import GroundForces, Markers, MotionTable, load, save
+from torsor.human.recordings import GroundForces, Markers, MotionTable, example, load, save
 
 # As some programs write it: blanks and a bare folder in the first line, two tabs between values, tabs at line ends.
 TRC = (
@@ -54,7 +54,7 @@ def test_markers_read_back_bit_for_bit_in_every_unit(unit: str, tmp_path: Path) 
     numbers = np.random.default_rng(0)
     positions = numbers.normal(size=(40, 3, 3)) * 10.0 ** numbers.integers(-12, 3, size=(40, 3, 1))
     positions[5:9, 1] = np.nan
-    markers = Markers(["a", "b c", "d:é"], np.arange(40) / 120, positions, unit=unit)
+    markers = Markers(["a", "b c", "d:é"], np.arange(40) / 120, positions, axes="forward up right", unit=unit)
     save(markers, tmp_path / "a.trc")
     again = load(tmp_path / "a.trc", check=False).markers
     assert again.names == markers.names and again.unit == unit
@@ -168,6 +168,32 @@ def test_ground_forces_are_found_by_names_and_written_in_those_of_opensim(plan: 
     save(forces, tmp_path / "b.mot")
     again = load(tmp_path / "b.mot", check=False)
     assert again.table.names[0] == "ground_force_r_vx" and (again.forces.moments == forces.moments).all()
+
+
+@pytest.mark.parametrize("axes", ["forward left up", "back up left", "left up forward"])
+def test_markers_and_forces_are_written_in_the_axes_of_opensim(axes: str, tmp_path: Path) -> None:
+    walk = example()
+    markers, forces = walk.markers.in_axes(axes), walk.forces.in_axes(axes)
+    save(markers, tmp_path / "a.trc")
+    assert np.abs(load(tmp_path / "a.trc").markers.positions - walk.markers.positions).max() < 1e-12
+    for suffix in (".mot", ".sto", ".csv"):
+        save(forces, tmp_path / f"a{suffix}")
+        again = load(tmp_path / f"a{suffix}").forces
+        assert again.axes == walk.forces.axes == "forward up right"
+        for values, expected in ((again.forces, walk.forces.forces), (again.moments, walk.forces.moments)):
+            assert np.abs(values - expected).max() < 1e-10
+        loaded = walk.forces.loaded()
+        assert np.abs(again.centers[loaded] - walk.forces.centers[loaded]).max() < 1e-12
+
+
+def test_unknown_axes_are_reported_and_kept(tmp_path: Path) -> None:
+    positions = np.random.default_rng(3).normal(size=(4, 1, 3))
+    with warned(what="the axes of the data are unknown; they are read as 'forward up right'", where="a.trc"):
+        save(Markers(["toe"], np.arange(4) / 100, positions), tmp_path / "a.trc")
+    assert (load(tmp_path / "a.trc", check=False).markers.positions == positions).all()
+    still = np.zeros((4, 1, 3))
+    with warned(where="a.mot"):
+        save(GroundForces(["right"], np.arange(4) / 100, still, still, still), tmp_path / "a.mot")
 
 
 def test_a_foot_without_a_prefix_beside_a_left_one_is_the_right_one(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from torsor.base.errors import ModelError, warn
 from torsor.base.files import check_file
@@ -12,6 +12,7 @@ from torsor.human.recordings.c3d_files import read_c3d, write_c3d
 from torsor.human.recordings.inspection import inspect
 from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, Recording
 
+Placed = TypeVar("Placed", Markers, GroundForces)
 KINDS = ".trc, .mot, .sto, .c3d, .csv"
 EXAMPLE, EXAMPLE_MASS, EXAMPLE_HEIGHT = Path(__file__).with_name("example"), 85.3, 1.8  # kg, m
 EXAMPLE_FILES = tuple(str(EXAMPLE / name) for name in ("walk.trc", "walk_grf.mot"))
@@ -37,7 +38,8 @@ def load(
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     save(Markers(["toe"], [0.0, 0.01], np.zeros((2, 1, 3)) + 0.1), folder + "/walk.trc")
+        ...     toe = np.zeros((2, 1, 3)) + 0.1
+        ...     save(Markers(["toe"], [0.0, 0.01], toe, axes="forward up right"), folder + "/walk.trc")
         ...     load(folder + "/walk.trc").markers.names
         ('toe',)
     """
@@ -82,8 +84,10 @@ def example() -> Recording:
 def save(data: Markers | GroundForces | MotionTable, path: str | Path, *, unit: str | None = None) -> None:
     """Write markers (.trc, .c3d), ground forces or a table (.mot, .sto, .csv).
 
-    ``unit`` ("m", "cm", "mm") is the unit of markers in the file, by default the unit in which they were read. Numbers
-    in text files read back exactly as float64; C3D files have single precision. Ground forces have OpenSim names.
+    ``unit`` ("m", "cm", "mm") is the unit of markers in the file, by default the unit in which they were read. Markers
+    and forces in text files are rotated to the axes of OpenSim, "forward up right"; if their axes are unknown, a
+    warning is issued. C3D files keep the axes, and have single precision. Other numbers read back exactly as float64.
+    Ground forces have OpenSim names.
 
     Example:
         >>> import tempfile
@@ -96,11 +100,23 @@ def save(data: Markers | GroundForces | MotionTable, path: str | Path, *, unit: 
     suffix = path.suffix.lower()
     writers: dict[str, Any] = {".mot": text_files.write_mot, ".sto": text_files.write_mot, ".csv": text_files.write_csv}
     if isinstance(data, Markers) and suffix in (".trc", ".c3d"):
-        (text_files.write_trc if suffix == ".trc" else write_c3d)(data, path, unit=unit)
+        if suffix == ".trc":
+            text_files.write_trc(_in_opensim_axes(data, path), path, unit=unit)
+        else:
+            write_c3d(data, path, unit=unit)
     elif isinstance(data, (GroundForces, MotionTable)) and suffix in writers and unit is None:
-        writers[suffix](text_files.table_of(data) if isinstance(data, GroundForces) else data, path)
+        forces = isinstance(data, GroundForces)
+        writers[suffix](text_files.table_of(_in_opensim_axes(data, path)) if forces else data, path)
     else:
         allowed = "Markers as .trc or .c3d; GroundForces or a MotionTable as .mot, .sto or .csv, without a unit"
         what = f"{type(data).__name__} cannot be written as {suffix!r}"
         what += "" if unit is None else f" with the unit {unit!r}"
         raise ModelError(what, where=path.name, allowed=allowed)
+
+
+def _in_opensim_axes(data: Placed, path: Path) -> Placed:
+    """Return markers or ground forces in the axes that text files have when they are read."""
+    if not data.axes:
+        fix = f'set them, as in `dataclasses.replace(data, axes="{OPENSIM}")`'
+        warn(f"the axes of the data are unknown; they are read as {OPENSIM!r}", where=path.name, fix=fix)
+    return data if data.axes in ("", OPENSIM) else data.in_axes(OPENSIM)
