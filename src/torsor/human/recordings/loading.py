@@ -105,8 +105,9 @@ def save(data: Markers | GroundForces | MotionTable, path: str | Path, *, unit: 
         else:
             write_c3d(data, path, unit=unit)
     elif isinstance(data, (GroundForces, MotionTable)) and suffix in writers and unit is None:
-        forces = isinstance(data, GroundForces)
-        writers[suffix](text_files.table_of(_in_opensim_axes(data, path)) if forces else data, path)
+        if isinstance(data, GroundForces):
+            data = text_files.table_of(_in_opensim_axes(data, path))
+        writers[suffix](data, path)
     else:
         allowed = "Markers as .trc or .c3d; GroundForces or a MotionTable as .mot, .sto or .csv, without a unit"
         what = f"{type(data).__name__} cannot be written as {suffix!r}"
