@@ -130,7 +130,7 @@ _MODULES = {
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
-# Packages that register names for others: result kinds, problems, problem-file encodings, 3D pages, robots.
+# Packages that register names for others: result kinds, problems, problem-file encodings, 3D pages, references, robots.
 _REGISTERED: dict[str, dict[str, tuple[str, ...]]] = {
     "result": {
         "torsor.simulation": ("trajectory", "rollout"),
@@ -150,6 +150,7 @@ _REGISTERED: dict[str, dict[str, tuple[str, ...]]] = {
         "torsor.motion.inverse": ("inverse",),
     },
     "page": {"torsor.view": ("html",)},
+    "walk references": {"torsor.human": ("of any form",)},
     "robots": {"torsor.library": ("library",)},
 }
 for _group, _homes in _REGISTERED.items():

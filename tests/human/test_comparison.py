@@ -346,3 +346,30 @@ def test_files_that_are_no_recording_say_why(tmp_path: Path, name: str, content:
 def test_wrong_references_say_what_is_allowed(given: Any, words: str) -> None:
     with refused(words):
         given_references(given, "right", Stride)
+
+
+def test_the_gait_cycle_is_drawn_over_given_norms(tmp_path: Path) -> None:
+    walk = recorded_walk(walks.angles(T), walks.moments(T), walks.forces(T))
+    mean, sd = np.linspace(0.0, 60.0, 51), np.full(51, 4.0)
+    rows = np.stack([np.linspace(0.0, 100.0, 51), mean, sd], axis=1)
+    head = "percent,knee_flexion [deg],knee_flexion_sd [deg]"
+    np.savetxt(tmp_path / "norms.csv", rows, delimiter=",", header=head, comments="")
+    for norms in ({"knee_flexion": (mean, sd)}, str(tmp_path / "norms.csv")):
+        figure = walk.plot(None, norms)
+        knee = next(axes for axes in figure.axes if axes.get_title() == "knee flexion")
+        assert len(knee.collections) == 2  # of the strides and the norms, which replace the band of the children
+        assert knee.collections[1].get_paths()[0].vertices[:, 1].max() == pytest.approx(64.0)
+        assert knee.lines[1].get_ydata().max() == pytest.approx(60.0)
+    assert "norms.csv" in {text.get_text() for text in figure.legends[0].texts}
+    with refused(value="knee", what="there is no curve 'knee'"):
+        walk.plot(None, {"knee": mean})
+
+
+def test_the_band_of_hip_flexion_has_the_zero_of_the_body() -> None:
+    walk, children = recorded_walk(walks.angles(T), walks.forces(T)), REFERENCES["hip_flexion, children"]
+    lowered = "band of hip flexion lowered by 11.6° (pelvic tilt)"
+    for is_opensim, shift in ((False, 0.0), (True, 11.6)):
+        figure = replace(walk, is_opensim=is_opensim).plot()
+        top = figure.axes[0].collections[0].get_paths()[0].vertices[:, 1].max()
+        assert children.sd is not None and top == pytest.approx((children.mean + children.sd).max() + shift)
+        assert (lowered in {text.get_text() for text in figure.legends[0].texts}) is not is_opensim

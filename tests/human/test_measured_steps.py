@@ -1,6 +1,7 @@
 """Spatio-temporal parameters, joint powers and angles in the direction of progression of measured gaits."""
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -148,6 +149,14 @@ def test_gait_cycles_have_pelvis_and_foot_angles(gait: MeasuredGait) -> None:
     expected = np.interp(over, gait.times, gait.angle("right", "pelvis_obliquity"))
     np.testing.assert_allclose(walk.curves["list"].mean, expected, atol=1e-9)
     assert len(walk.plot(planes="all").axes) == 16
+
+
+def test_a_saved_gait_is_a_reference(gait: MeasuredGait, tmp_path: Path) -> None:
+    gait.save(tmp_path / "walk.npz")
+    figure = recorded_walk(gait).plot(None, tmp_path / "walk.npz")
+    own, saved = figure.axes[0].lines[:2]
+    np.testing.assert_allclose(saved.get_ydata(), own.get_ydata(), atol=1e-12)
+    assert saved.get_label() == "walk.npz"
 
 
 def test_a_missing_height_is_a_finding() -> None:

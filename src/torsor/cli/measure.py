@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 
@@ -70,9 +70,15 @@ def _run(arguments: Namespace, console: Console) -> None:
             segments = identify_segments(gait)
         console.print(str(segments), markup=False, highlight=False, soft_wrap=True)
     write_json(arguments, console, _as_dict(gait, segments))
-    report = (arguments.report, partial(_write_report, gait))
+    known = gait.dynamics is not None or arguments.cycle is not None
+    cycles = _cycles(gait) if known else _Cycles([], [])
+    # The findings are reported by measured_gait; with these, the command prints the warnings of the report.
+    errors = [] if gait.dynamics is None else cycles.errors
+    for remark in (*map(str, errors), *gait.standing_notes):
+        warn(remark)
+    report = (arguments.report, partial(_write_report, gait, cycles))
     tables = [(path, gait.save) for path in arguments.output or ()]
-    write_files(console, *tables, (arguments.plot, gait.plot), (arguments.cycle, partial(_plot_cycle, gait)), report)
+    write_files(console, *tables, (arguments.plot, gait.plot), (arguments.cycle, partial(_plot_cycle, cycles)), report)
 
 
 def _use_example(arguments: Namespace) -> None:
@@ -87,40 +93,43 @@ def _use_example(arguments: Namespace) -> None:
         arguments.height = EXAMPLE_HEIGHT
 
 
-def _cycles(gait: Any) -> tuple[list[RecordedWalk], list[ModelError]]:
-    """Return the gait cycles of the sides with a complete stride, and the errors of the other sides."""
-    walks, errors = list[RecordedWalk](), list[ModelError]()
+class _Cycles(NamedTuple):
+    """The gait cycles of the sides with a complete stride, and the errors of the other sides."""
+
+    walks: list[RecordedWalk]
+    errors: list[ModelError]
+
+
+def _cycles(gait: Any) -> _Cycles:
+    cycles = _Cycles([], [])
     for side in ("right", "left"):
         try:
-            walks.append(recorded_walk(gait, side=side, label=gait.source))
+            cycles.walks.append(recorded_walk(gait, side=side, label=gait.source))
         except ModelError as error:
-            errors.append(error)
-    return walks, errors
+            cycles.errors.append(error)
+    return cycles
 
 
-def _plot_cycle(gait: Any, path: Path) -> None:
+def _plot_cycle(cycles: _Cycles, path: Path) -> None:
     """Write the figure of the gait cycles. A side without a complete stride is omitted."""
-    walks, errors = _cycles(gait)
-    if not walks:
-        raise errors[0]
-    for missing in errors:
-        warn(str(missing))
-    walks[0].plot(path, *walks[1:], planes="all")
+    if not cycles.walks:
+        raise cycles.errors[0]
+    cycles.walks[0].plot(path, *cycles.walks[1:], planes="all")
 
 
-def _write_report(gait: Any, path: Path) -> None:
+def _write_report(gait: Any, cycles: _Cycles, path: Path) -> None:
     """Write the report with the gait cycles, if there are ground forces."""
     from torsor.human.measured.gait import CycleFigure, write_measured_report  # other commands do not need it
 
-    walks, errors = ([], []) if gait.dynamics is None else _cycles(gait)
+    walks, errors = _Cycles([], []) if gait.dynamics is None else cycles
     titles = {"sagittal": "Gait cycle: sagittal plane", "other": "Gait cycle: pelvis, frontal and transverse planes"}
     notes = [_strides(gait, walk) for walk in walks]
-    cycles = [
+    figures = [
         CycleFigure(title, walks[0].plot(None, *walks[1:], planes=planes), notes if planes == "sagittal" else ())
         for planes, title in titles.items()
         if walks
     ]
-    write_measured_report(path, gait, cycles=cycles, notes=[str(error) for error in errors])
+    write_measured_report(path, gait, cycles=figures, notes=[str(error) for error in errors])
 
 
 def _strides(gait: Any, walk: RecordedWalk) -> str:

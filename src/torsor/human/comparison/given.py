@@ -65,7 +65,7 @@ def _given(item: Any, side: str, stride_of: Callable[[Any], Any]) -> Given:
         return Given(_of_mapping(item, "given"), [])
     if isinstance(item, list | tuple):
         return _given(recorded_walk(*item, side=side), side, stride_of)
-    if type(item).__module__.startswith(("torsor.human.measured", "torsor.human.recordings")):
+    if _is_measured(item):
         return _given(recorded_walk(item, side=side), side, stride_of)
     raise ModelError(f"the type {type(item).__name__} is not supported", where="references", allowed=ALLOWED)
 
@@ -80,24 +80,30 @@ def _named(name: str | Path, side: str, stride_of: Callable[[Any], Any]) -> Give
             return Given([reference for reference in REFERENCES.values() if reference.source == source], [])
     path = Path(name)
     if path.suffix.lower() == ".npz":
-        return Given(_archived(path, stride_of), [])
+        return _archived(path, side, stride_of)
     if not path.suffix and not path.is_file():
         allowed = f"a file, {', '.join(LABELS.values())}, or {listing(CURVES, like=key)}"
         raise ModelError(f"there is no reference {key!r}", value=key, where="references", allowed=allowed)
     return _given(recorded_walk(path, side=side), side, stride_of)
 
 
-def _archived(path: Path, stride_of: Callable[[Any], Any]) -> list[Reference]:
-    """Return the curves of the stride or walk in a .npz file, or of its arrays with curve names."""
+def _archived(path: Path, side: str, stride_of: Callable[[Any], Any]) -> Given:
+    """Return the curves of the stride, walk or measured gait in a .npz file, or of its arrays with curve names."""
     if not path.is_file():
         raise ModelError("the file does not exist", where=str(path))
     with reading_npz(path, "curves of a walk") as arrays:
         curves = {name: values for name, values in arrays.items() if name.removesuffix("_sd") in CURVES}
     if curves:
-        return _of_mapping(curves, path.name)
+        return Given(_of_mapping(curves, path.name), [])
     result = load_result(path)
+    if _is_measured(result):
+        return _given(recorded_walk(result, side=side, label=path.name), side, stride_of)
     stride = result if hasattr(result, "as_reference") else stride_of(result)
-    return [reference._replace(source=path.name) for reference in stride.as_reference()]
+    return Given([reference._replace(source=path.name) for reference in stride.as_reference()], [])
+
+
+def _is_measured(item: Any) -> bool:
+    return type(item).__module__.startswith(("torsor.human.measured", "torsor.human.recordings"))
 
 
 def _of_mapping(curves: Mapping[Any, Any], label: str) -> list[Reference]:

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import chain, pairwise
+from itertools import chain, cycle, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +22,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import name_of, number, one_of, real_array
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.figures import label_of_title, new_figure, saved, styled
+from torsor.base.registry import registered
 from torsor.human.body.coordinates import JOINT_AXES, OSIM_NAMES
 from torsor.human.body.strength import GRAVITY
 from torsor.human.gait.references import REFERENCES, Reference, in_words
@@ -244,7 +245,7 @@ class Signals:
 
     ``curves`` have the signs of comparisons, with their ``scales``. ``other`` is the vertical force on the other foot.
     ``span`` contains the start and end (s) if the full recording is one stride. ``mass`` is in kg, or None if it is
-    unknown.
+    unknown. ``is_opensim`` is True for results with an OpenSim skeleton.
     """
 
     angles: dict[str, Signal] = field(default_factory=dict)
@@ -256,10 +257,12 @@ class Signals:
     bands: dict[str, Array] = field(default_factory=dict)
     mass: float | None = None
     span: tuple[float, float] | None = None
+    is_opensim: bool = False
 
     def with_more(self, more: "Signals", where: str) -> "Signals":
         """Return the combined signals; raise ModelError if both have the same curve."""
         union = Signals(mass=more.mass or self.mass, span=more.span or self.span)
+        union.is_opensim = self.is_opensim or more.is_opensim
         for part in fields(self):
             mine, theirs = getattr(self, part.name), getattr(more, part.name)
             if isinstance(mine, dict):
@@ -389,7 +392,7 @@ def of_measured(measured: Any, side: str) -> Signals | None:
     def signals(values: Array) -> dict[str, Signal]:
         return {name: Signal(measured.times, values[:, k]) for name, k in places(names, side).items()}
 
-    measured_signals = Signals(angles=signals(np.degrees(measured.q)))
+    measured_signals = Signals(angles=signals(np.degrees(measured.q)), is_opensim="hip_flexion_r" in names)
     if isinstance(measured, MeasuredDynamics):
         measured_signals.mass = measured.weight / GRAVITY
         measured_signals.rates, measured_signals.moments = signals(measured.v), signals(measured.forces)
@@ -579,7 +582,8 @@ class RecordedWalk:
 
     ``label`` is the legend text, ``strides`` are their start and end times (s), ``mass`` is the person's mass (kg), or
     None if it is not needed, and ``side`` is the foot whose heel strikes start the strides. ``notes`` document the
-    interpretation of the recording.
+    interpretation of the recording. ``is_opensim`` is True for results with an OpenSim skeleton, whose hip flexion is
+    not lowered by the pelvic tilt.
     """
 
     label: str
@@ -588,16 +592,18 @@ class RecordedWalk:
     side: str
     mass: float | None = None
     notes: tuple[str, ...] = ()
+    is_opensim: bool = False
 
     def __str__(self) -> str:
         return "\n".join([f"{self.label}: {', '.join(self.curves)}", *self.notes])
 
-    def plot(self, path: str | Path | None = None, *others: "RecordedWalk", planes: str = "sagittal") -> "Figure":
+    def plot(self, path: str | Path | None = None, *others: Any, planes: str = "sagittal") -> "Figure":
         """Plot the joint curves over the gait cycle and return the figure; with ``path``, save it too.
 
         ``planes`` is "sagittal", "other" (pelvis, hip and foot in the frontal and transverse planes), or "all". Bands
-        show the means and standard deviations of the children in Schwartz 2008, or of OpenSim's tutorial. ``others``,
-        such as the other side or the results of OpenSim for the same recording, are drawn as dashed lines.
+        show the means and standard deviations of the children in Schwartz 2008, or of OpenSim's tutorial. ``others``
+        are drawn as dashed lines: recorded walks, such as the other side, and all ``references`` of
+        ``Stride.likeness``, such as your norms. The standard deviations of these references replace the bands.
 
         Example:
             >>> t = np.linspace(0.0, 1.0, 101)
@@ -606,6 +612,7 @@ class RecordedWalk:
             >>> [axes.get_title() for axes in recorded_walk(table).plot().axes]
             ['knee flexion']
         """
+        walks = list(chain.from_iterable(map(self._as_walks, others)))
         planes = one_of(planes, (*CYCLE_ROWS, "all"), self.label, "planes")
         every = list(chain.from_iterable(CYCLE_ROWS.values())) if planes == "all" else CYCLE_ROWS[planes]
         rows = [[name for name in row if name in self.curves] for row in every]
@@ -618,25 +625,44 @@ class RecordedWalk:
         for k, row in enumerate(rows):
             for column, name in enumerate(row):
                 last = all(len(below) <= column for below in rows[k + 1 :])
-                self._panel(figure.add_subplot(grid[k, column]), name, others, last)
+                self._panel(figure.add_subplot(grid[k, column]), name, walks, last)
         pairs = (zip(*reversed(axes.get_legend_handles_labels()), strict=True) for axes in figure.axes)
         handles = dict(chain.from_iterable(pairs))
         figure.legend(handles.values(), handles, loc="outside lower center", ncols=3, frameon=False)
         return saved(figure, path, dpi=100)
 
+    def _as_walks(self, other: Any) -> list["RecordedWalk"]:
+        """Return a recorded walk, or references with one walk per label, whose side is ""."""
+        if isinstance(other, RecordedWalk):
+            return [other]
+        walks = dict[str, RecordedWalk]()
+        for reference in registered("walk references", "of any form")(other, self.side):
+            walk = walks.setdefault(reference.label, RecordedWalk(reference.label, {}, (), ""))
+            walk.curves.setdefault(reference.curve, self._band(reference))
+        return list(walks.values())
+
+    def _band(self, reference: Reference) -> Reference:
+        """Return a built-in reference with the zero of this walk."""
+        shift = reference.tilt if self.is_opensim else 0.0
+        return reference._replace(mean=reference.mean + shift, tilt=reference.tilt - shift)
+
     def _panel(self, axes: Any, name: str, others: Sequence["RecordedWalk"], last: bool) -> None:
         bands = [each for each in REFERENCES.values() if each.curve == name and each.sd is not None]
         children = [each for each in bands if each.source == "children"]
-        for people in (children or bands)[:1]:
+        if any(not walk.side and name in walk.curves and walk.curves[name].sd is not None for walk in others):
+            children = bands = []  # the given norms replace the built-in ones
+        for people in map(self._band, (children or bands)[:1]):
             sd, at = np.asarray(people.sd), np.linspace(0.0, 100.0, len(people.mean))
             who, colour = ("children, mean ± SD", "0.85") if children else ("mean, with the SD of children", "0.92")
             label = f"{who} ({people.label})"
             axes.fill_between(at, people.mean - sd, people.mean + sd, color=colour, label=label)
-        for walk, colour in zip((self, *others), CYCLE_COLOURS, strict=False):
+            if people.tilt:
+                axes.plot([], [], " ", label=f"band of hip flexion lowered by {people.tilt:g}° (pelvic tilt)")
+        for walk, colour in zip((self, *others), cycle(CYCLE_COLOURS), strict=False):
             if name not in walk.curves:
                 continue
             curve, style = walk.curves[name], "-" if walk is self else "--"
-            at, label = np.linspace(0.0, 100.0, len(curve.mean)), f"{walk.label}, {walk.side}"
+            at, label = np.linspace(0.0, 100.0, len(curve.mean)), ", ".join(filter(None, (walk.label, walk.side)))
             axes.plot(at, curve.mean, style, color=colour, linewidth=2.0, label=label_of_title(label))
             if curve.sd is not None:
                 axes.fill_between(
@@ -700,7 +726,7 @@ def recorded_walk(
         notes.append(f"{title}: {person:.1f} kg{how}")
     _check_feet(signals, spans, side, title)
     curves, more = _curves(signals, spans, person, title)
-    return RecordedWalk(title, curves, tuple(spans), side, person, tuple(notes + more))
+    return RecordedWalk(title, curves, tuple(spans), side, person, tuple(notes + more), signals.is_opensim)
 
 
 def _title(source: Any) -> str:

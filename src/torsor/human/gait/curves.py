@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import Array
 from torsor.base.checks import instance_of, one_of
 from torsor.base.errors import ModelError
+from torsor.base.registry import register
 from torsor.base.time_series import Instants, SampledInstants, Series
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.strength import passive_torques
@@ -463,3 +464,10 @@ def quantity_spreads(strides: Sequence[StrideCurves]) -> dict[str, QuantitySprea
     rows = [quantities(stride) for stride in strides]
     every = {name: [row[name] for row in rows] for name in rows[0]}
     return {name: QuantitySpread(name, values[0], min(values), max(values)) for name, values in every.items()}
+
+
+def _of_any_form(references: Any, side: str) -> list[Reference]:
+    return given_references(references, side, StrideCurves).references
+
+
+register("walk references", "of any form", _of_any_form)  # for figures of recorded walks, which are in a lower layer

@@ -31,7 +31,8 @@ class Reference(NamedTuple):
     """A measured curve: its ``kind`` (angle, moment, power, force), its ``name`` in ``Stride``, and its ``source``.
 
     ``mean`` (K,) is equally spaced over the stride. ``sd`` (K,) is the standard deviation, or None if it is unknown.
-    The source is a key of ``SOURCES``, or free text such as a file name.
+    The source is a key of ``SOURCES``, or free text such as a file name. ``tilt`` is the mean pelvic tilt (degrees)
+    that was subtracted from hip flexion.
     """
 
     kind: str
@@ -39,6 +40,7 @@ class Reference(NamedTuple):
     source: str
     mean: Array
     sd: Array | None = None
+    tilt: float = 0.0
 
     @property
     def unit(self) -> str:
@@ -71,7 +73,7 @@ def _reference(
 ) -> Reference:
     """Return a reference; a width of 0 means unknown, and ``tilt`` is subtracted."""
     width = np.broadcast_to(np.asarray(sd, dtype=float), len(mean))
-    return Reference(kind, name, source, np.array(mean) - tilt, width if width.any() else None)
+    return Reference(kind, name, source, np.array(mean) - tilt, width if width.any() else None, tilt)
 
 
 # The key of the first reference of a curve is the curve name; others add their source.

@@ -71,8 +71,10 @@ SIGNS = (
 )
 TILT = (
     "The plane of ASIS and PSIS leans 11 degrees forward at zero pelvic tilt: add 11 degrees to pelvic tilt and hip "
-    "flexion, and to their bands, for the values of Plug-in Gait."
+    "flexion for the values of Plug-in Gait. The band of hip flexion is lowered by 11.6 degrees, the children's mean "
+    "tilt."
 )
+OPENSIM_TILT = "The band of hip flexion has the zero of Plug-in Gait, which is similar to that of OpenSim's skeleton."
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,6 +257,11 @@ class MeasuredGait(Result):
         for name, *values, places in self.steps.rows:
             table.add_row(name, *("-" if value is None else f"{value:.{places}f}" for value in values))
         return [table]
+
+    @property
+    def standing_notes(self) -> tuple[str, ...]:
+        """A remark if there is no standing trial, which OpenSim skeletons do not need."""
+        return (NO_STANDING,) if self.person is not None and not self.person.standing else ()
 
     @property
     def facts(self) -> dict[str, str]:
@@ -540,15 +547,14 @@ def write_measured_report(
     """
     instance_of(gait, MeasuredGait, "report", "gait", allowed="a result of torsor.human.measured.measured_gait")
     name = f"{gait.source}: {gait.mass:.4g} kg"
-    zero = [NO_STANDING] if gait.person is not None and not gait.person.standing else []
-    remarks = [*map(str, gait.findings), *notes, *zero]
-    signs = SIGNS if gait.person is None else f"{SIGNS} {TILT}"  # OpenSim models have different pelvis axes
+    remarks = [*map(str, gait.findings), *notes, *gait.standing_notes]
+    tilt = OPENSIM_TILT if gait.person is None else TILT  # OpenSim models have different pelvis axes
     parts = [f"<h1>{escape(name)}</h1>", *(f'<p class="remark">{html_text(remark)}</p>' for remark in remarks)]
     facts, *tables = gait.tables()
     steps = len(gait.step_tables())
     parts += map(terminal_table, tables[:steps])
-    for cycle in cycles:
-        below = [f"<p>{html_text(note)}</p>" for note in cycle.notes]
+    for k, cycle in enumerate(cycles):
+        below = [f"<p>{html_text(note)}</p>" for note in (*cycle.notes, *([] if k else [tilt]))]
         parts += [f"<h2>{escape(cycle.title)}</h2>", image(cycle.figure), *below]
-    parts += [f"<h2>Recording</h2><p>{signs}</p>", image(gait.plot()), *map(terminal_table, [facts, *tables[steps:]])]
+    parts += [f"<h2>Recording</h2><p>{SIGNS}</p>", image(gait.plot()), *map(terminal_table, [facts, *tables[steps:]])]
     return write_html(Path(path), name, [*parts, *in_motion(gait, name)])
