@@ -280,7 +280,7 @@ def read_urdf(
     Joints are in depth-first order, children in the order of the file. A ``mimic`` joint follows the coordinate of its
     leader. ``dynamics`` defines viscous and Coulomb friction and a spring (``spring_stiffness``, ``spring_reference``).
     A ``transmission`` with a rotor inertia defines a motor. Fixed joints are merged. Angles within 1e-10 of a multiple
-    of pi/2 are rounded to it, and angles within ``snap`` of a multiple of pi/12 are rounded likewise.     Elements that
+    of pi/2 are rounded to it, and angles within ``snap`` of a multiple of pi/12 are rounded likewise. Elements that
     do not affect the motion (gazebo, ...) are ignored. A ``ModelWarning`` names other unread ones. Meshes are not read.
     """
     return _Reader(path, parse_xml(path, strict) if root is None else root, strict).read(base, snap)
