@@ -23,7 +23,7 @@ fastest = problem.solve(refine=True)
 print(fastest.status, f"{fastest.T:.3f} s in {fastest.iterations} iterations")
 
 # %% [markdown]
-# Active bounds limit the motion. Their sensitivities predict by how much larger bounds would shorten it.
+# Active bounds limit the motion. The sensitivity of a bound is the derivative of the duration with respect to it.
 
 # %%
 for joint in arm.coordinate_names:
