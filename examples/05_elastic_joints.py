@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 5. Elastic joints and geared motors
 #
-# This tutorial is for engineers whose robots have elastic gears, belts or series elastic actuators. A joint with an
-# elastic transmission has two coordinates, one for the motor and one for the link. The motor may be mounted on any
-# link. All algorithms include elasticity and the gyroscopic moments of rotors (Khalil 2010, Hua et al. 2022).
+# This tutorial is for robots with elastic gears, belts or series elastic actuators. A joint with an elastic transmission
+# has two coordinates, one for the motor and one for the link. The motor may be mounted on any link. All algorithms
+# include elasticity and the gyroscopic moments of rotors (Khalil 2010, Hua et al. 2022).
 
 # %%
 import numpy as np
@@ -18,8 +18,7 @@ print(f"{rigid.nv} and {elastic.nv} coordinates; new: {elastic.coordinate_names[
 
 # %% [markdown]
 # Motor coordinates are angles after the gear. Without gravity, the motor starts at 0.2 rad/s, so the joint oscillates.
-# The frequency depends on the spring stiffness and on the inertias on both sides. This code compares the simulated
-# frequency with that of the linearised model.
+# This code compares the simulated frequency with that of the linearised model.
 
 # %%
 q0 = np.zeros(7)

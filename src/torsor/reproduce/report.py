@@ -281,7 +281,9 @@ def _counts(results: Sequence[Result]) -> list[str]:
     lines = []
     for state, words in LEGEND.items():
         found = [sum(result.verdict is state for result in items), *(rows.count((state, basis)) for basis in COMPARED)]
-        lines.append([state.value, words, *map(str, [*found, errata.count(state)])])
+        counts = [*found, errata.count(state)]
+        if any(counts):
+            lines.append([state.value, words, *map(str, counts)])
     head = ("verdict", "meaning", "items", *(f"compared {basis.value}" for basis in COMPARED), "errata")
     return _table(head, lines)
 

@@ -222,7 +222,7 @@ def _joints(case: str, name: str) -> Outcome:
         tidy(axes, f"{name}: angles of the joints, {case}", "s", "rad")
 
     rows = [
-        lacking(f"RMS error of joint {j + 1}, {case}", f"{printed} rad", f"{value:.4g} rad")
+        lacking(f"RMS error of joint {j + 1}", f"{printed} rad", f"{value:.4g} rad")
         for j, (printed, value) in enumerate(zip(RMS[case], motion.rms[k], strict=True))
     ]
     if case == "payload":
