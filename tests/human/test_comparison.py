@@ -206,7 +206,7 @@ def test_the_table_prints_shows_and_becomes_json(stride: Stride) -> None:
     for words in ("Compared with Schwartz 2008 and", "mean of 9 sagittal", "hip extension moment", "vertical force"):
         assert words in text, words
         assert words in html, words
-    plain = json.loads(found.to_json())
+    plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert plain["curves"]["vertical"]["r2"] == 0 and plain["curves"]["vertical"]["rms_sd"] is None
     assert plain["means"]["Schwartz 2008"]["curves"] == 9
     odd = LikenessTable([(Reference("force", "vertical", "[red]x\x1b.csv", np.ones(3)), np.ones(3))])

@@ -15,7 +15,7 @@ from torsor.human import Habits, Step, StrengthCurves, joint_strength, passive_t
 from torsor.human.body.coordinates import GLOBAL
 from torsor.human.contact.contact_forces import SharedContact, contact_as, contact_forces
 from torsor.human.gait.settings import OBJECTIVES
-from torsor.human.terms.forces import metres, muscle_torques
+from torsor.human.terms.forces import metres
 from torsor.human.terms.objectives import (
     BASAL,
     DRIVING,
@@ -94,7 +94,7 @@ def test_values_are_those_of_the_formulas(problem: MotionProblem) -> None:
     node, terms = problem.node, [_term(problem, name) for name in NEW[:3]]
     at, contact = _values(problem, terms), contact_forces(node)
     slip = ca.vertcat(*(contact.ground_power(side) for side in ("right", "left")))
-    values = [ca.vertcat(*(_expression(node, each) for each in terms)), muscle_torques(node)[contact.moving]]
+    values = [ca.vertcat(*(_expression(node, each) for each in terms)), contact.muscle_torques[contact.moving]]
     values += [node.q, node.v, slip, metres(node), margins(node, ca.SX(pendulum_rate(BODY)))]
     found, torques, q, v, ground, (way,), margin = _numbers(problem, at, *values)
     names = [BODY.coordinate_names[k + len(GLOBAL)] for k in contact.moving]

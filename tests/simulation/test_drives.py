@@ -230,7 +230,7 @@ def test_a_quadruped_stands_with_gains_of_any_size_which_need_no_other_code() ->
     kernels = len(robot.kernels._kernels)
     alone = rollout(robot, q0, np.zeros(18), 1.0, controller=drives(robot, q0, kp[1], kd[1]), contact=contact, step=H)
     np.testing.assert_array_equal(alone.q, run.q[1])
-    assert len(robot.kernels._kernels) == kernels
+    assert len(robot.kernels._kernels) == kernels and alone.settings["method"] == "hard"
 
 
 @pytest.mark.slow
@@ -357,6 +357,12 @@ def test_wrong_drives_are_refused() -> None:
         drives(robot, q0, np.ones(18), 1.0)
     with refused(argument="reference", what="(3,)", allowed="(..., 2)"):
         drives(arm, np.zeros(3), 1.0, 1.0)
+    with refused(what="kp (3,), kd (2,), reference ()"):
+        drives(arm, [0.0, 0.0], np.ones((3, 2)), np.ones((2, 2)))
+    with refused(what="empty"):
+        drives(arm, [0.0, 0.0], np.ones((0, 2)), 1.0)
+    with refused(argument="controller", what="'two_link'", fix="this robot"):
+        simulate(carts(2), controller=drives(arm, [0.0, 0.0], 1.0, 1.0))
     with refused(what="drives does not support the elastic joints"):
         drives(torsor.library.elastic_arm(), np.zeros(6), 1.0, 1.0)
     with refused(what="drives does not support robots with loops"):
@@ -373,6 +379,11 @@ def test_wrong_drives_are_refused() -> None:
         simulate(arm, prescribed={arm.coordinate_names[0]: 0.0}, method=IMPLICIT)
     with warned(what="the step of 0.01 s is too long for the contact stiffness"):
         simulate(robot, q0, duration=0.01, controller=drives(robot, q0, 60.0, 2.0), contact=Contact(), step=1e-2)
+
+
+def test_gains_of_a_batch_are_the_last_input_of_the_sampled_law() -> None:
+    law = drives(torsor.library.two_link(), [0.5, -0.5], np.array([[1.0, 2.0], [3.0, 4.0]]), 0.0)
+    assert np.array(law.sampled(0.1)(0, [0.0, 0.0], [0.0, 0.0], law.gains[1])).ravel().tolist() == [1.5, -2.0]
 
 
 @pytest.mark.parametrize("kind", ["friction model", "hard contact"])

@@ -14,7 +14,8 @@ from torsor.view.pages import page
 from torsor.view.scene import Timeline
 
 ROOT = Path(__file__).parents[2]
-CLOSE = {"platform": 1e-5, "walking": 2e-3, "tracking": 1e-5, "quadruped": 1e-3}  # m and quaternions; optima differ between machines
+# m and quaternions; optima differ between machines
+CLOSE = {"platform": 1e-5, "walking": 2e-3, "tracking": 1e-5, "quadruped": 1e-3}
 
 
 def stored(name: str) -> str:

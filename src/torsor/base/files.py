@@ -57,7 +57,7 @@ def read_limited(path: Path, largest: int = LARGEST_FILE) -> bytes:
 
 
 def data_of(module: str) -> dict[str, Any]:
-    """Return the tables of published numbers in the .toml file next to a module, given by its ``__name__``."""
+    """Return the tables in the .toml file next to a module, given by its ``__name__``."""
     package, _, name = module.rpartition(".")
     return tomllib.loads(resources.files(package).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
+from torsor import view
 from torsor.base.archive import load_result
 from torsor.base.errors import ModelError, warn
 from torsor.base.files import check_suffix
@@ -14,7 +15,7 @@ from torsor.base.progress import working
 from torsor.base.startup import STOPPED
 from torsor.cli.command import DONE, ONLY_AT_NODES, PREDICTED, UNFINISHED, WIDTH, Command
 from torsor.cli.options import add_option, add_output, add_plot, add_report
-from torsor.cli.outputs import check_new, print_paths, write_json
+from torsor.cli.outputs import check_new, print_paths, write_files, write_json
 from torsor.cli.predictions import NAMED
 from torsor.cli.predictions.prediction import Option, Prediction, Report, plain_report
 from torsor.human.gait.opensim import opensim_files
@@ -172,27 +173,17 @@ def _write(arguments: Namespace, result: MotionResult, report: Report, console: 
     """Write the requested files and print their paths."""
     if arguments.json is not None:
         write_json(arguments, console, {**result.to_dict(), **report.figures})
-    if arguments.report is not None:
-        from torsor.view.report import write_report
-
-        write_report(arguments.report, result, tables=report.tables)
     if arguments.ergonomics is not None and not result.is_feasible:
         found = f"{arguments.ergonomics.name} is not written because the motion violates its constraints"
         warn(found, where=result.problem.name)
     elif arguments.ergonomics is not None:
-        from torsor.human.ergonomics import write_ergonomic_report
+        from torsor.human.ergonomics import assess, write_ergonomic_report
 
-        if report.assessment is not None:
-            write_ergonomic_report(arguments.ergonomics, report.assessment)
-        else:
-            write_ergonomic_report(
-                arguments.ergonomics, result, age="young" if arguments.age is None else arguments.age
-            )
+        age = "young" if arguments.age is None else arguments.age
+        write_ergonomic_report(arguments.ergonomics, report.assessment or assess(result, age=age))
         print_paths(console, arguments.ergonomics)
-    for path, write in ((arguments.samples, result.to_csv), (arguments.plot, report.plot)):
-        if path is not None:
-            write(path)
-    print_paths(console, arguments.samples, arguments.plot, arguments.report)
+    page = (arguments.report, lambda path: view.write_report(path, result, tables=report.tables))
+    write_files(console, (arguments.samples, result.to_csv), (arguments.plot, report.plot), page)
     for path in arguments.output or ():
         _save(path, result, report, console)
 

@@ -298,9 +298,15 @@ class Controller:
         sampled = self.reference is not None and self.reference.signal is not None
         return self.reference.window if self.reference is not None and sampled else None
 
+    @property
+    def _data(self) -> list[Array]:
+        """The inputs of the function after those of the reference."""
+        return []
+
     @cached_property
     def _kernel(self) -> AnyKernel:
         shapes = [(), (self.robot.nq,), (self.robot.nv,), *(each.shape for each in _inputs(self.reference))]
+        shapes += [each.shape[-1:] for each in self._data]
         return compile(self.function, **vars(self.robot.target), inputs=shapes, outputs=[(self.robot.nv,)])
 
     def __call__(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, out: Array | None = None) -> Array:
@@ -309,7 +315,7 @@ class Controller:
         ``out`` is an optional output array, which is filled and returned.
         """
         parts = [] if self.window is None else [self.window(real_array(t, repr(self), "t"), t)]
-        tau: Array = self._kernel(t, q, v, *parts, out=out)
+        tau: Array = self._kernel(t, q, v, *parts, *self._data, out=out)
         return tau
 
     def saturated(self, limit: Maybe = None) -> Controller:
@@ -343,7 +349,7 @@ class Controller:
         """
         h = positive(period, f"{self.robot.name}: sampled", "period")
         k, q, v = ca.SX.sym("k"), ca.SX.sym("q", self.robot.nq), ca.SX.sym("v", self.robot.nv)
-        parts = _inputs(self.reference)
+        parts = self.function.sx_in()[3:]
         tau, names = self.function(h * k, q, v, *parts), ["k", *self.function.name_in()[1:]]
         return ca.Function(self.function.name(), [k, q, v, *parts], [tau], names, ["tau"])
 

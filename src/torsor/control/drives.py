@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import reprlib
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -12,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Maybe, real_numbers
-from torsor.base.checks import real_array
+from torsor.base.checks import common_shape, real_array
 from torsor.base.errors import ModelError
-from torsor.compiler import AnyKernel, compile
 from torsor.control.controller import Controller, JointReference, Reference, force_limits, joint_reference
 from torsor.control.partition import check_rigid, check_tree
 from torsor.mechanism.drives import saturated_force
@@ -34,17 +32,9 @@ class Drives(Controller):
     gains: Array
     limit: Array | None = None
 
-    @cached_property
-    def _kernel(self) -> AnyKernel:
-        sizes = dict(zip(self.function.name_in(), map(self.function.size_in, range(self.function.n_in())), strict=True))
-        inputs = [(), *(size if name == "window" else size[:1] for name, size in list(sizes.items())[1:])]
-        return compile(self.function, **vars(self.robot.target), inputs=inputs, outputs=[(self.robot.nv,)])
-
-    def __call__(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, out: Array | None = None) -> Array:
-        """Return the generalised forces (..., nv) at times t (...), positions q (..., nq), velocities v (..., nv)."""
-        parts = [] if self.window is None else [self.window(real_array(t, repr(self), "t"), t)]
-        tau: Array = self._kernel(t, q, v, *parts, *([self.gains] if self.gains.ndim > 1 else []), out=out)
-        return tau
+    @property
+    def _data(self) -> list[Array]:
+        return [self.gains] if self.gains.ndim > 1 else []
 
     def saturated(self, limit: Maybe = None) -> Drives:
         """Return the drives with forces limited to [-limit, limit] (N m, N), by default the robot's effort limits.
@@ -87,7 +77,10 @@ def drives(robot: Robot, reference: JointReference | Reference, kp: ArrayLike, k
     law = None if constant is not None else joint_reference(robot, reference)
     if constant is not None:
         gains.append(constant[..., list(own.values())])
-    batch = np.broadcast_shapes(*(each.shape[:-1] for each in gains))
+    shapes = zip(("kp", "kd", "reference"), (each.shape[:-1] for each in gains), strict=False)
+    batch = common_shape(robot.name, **dict(shapes))
+    if 0 in batch:
+        raise ModelError(f"the batch is empty: its axes are {batch}", where=robot.name, allowed="1 or more")
     data = np.concatenate([np.broadcast_to(each, (*batch, len(own))) for each in gains], axis=-1)
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     numbers, parts = ca.SX.sym("gains", data.shape[-1]), [] if law is None else law.inputs

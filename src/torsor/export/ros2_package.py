@@ -39,9 +39,9 @@ def ros2(robot: Robot, path: str | Path, name: str | None = None, overwrite: boo
     The package contains all C code and depends only on ROS. ``NAME/CompensationController`` is a chainable ros2_control
     controller that compensates for gravity or for all forces of a reference motion, with PD feedback. ``NAME/Solver``
     implements the inverse_dynamics_solver interface. At startup, both compare the robot description with the joints of
-    the robot.
-    ``name`` is the package name; the default is ``ROBOT_dynamics``. Files from an earlier export to the folder under
-    a different name are removed. The package supports Humble, Jazzy, Kilted, Lyrical and Rolling.
+    the robot. ``name`` is the package name; the default is ``ROBOT_dynamics``. Files from an earlier export to the
+    folder under a different name are removed. With ``overwrite=False``, an existing file raises ModelError. The package
+    supports Humble, Jazzy, Kilted, Lyrical and Rolling.
 
     The robot must have a fixed base and revolute, continuous or prismatic joints. Loops, springs, elastic joints and
     mimic joints are not supported.

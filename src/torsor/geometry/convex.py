@@ -100,6 +100,8 @@ def radius_about_origin(shape: Shape, where: str) -> float:
 def enclosing_capsule(shape: Shape) -> Shape:
     """Return a capsule that contains a shape, along its longest axis (for a mesh, the principal axis of its vertices).
 
+    A plane raises ModelError.
+
     Example:
         >>> enclosing_capsule(Shape("cylinder", (0.1, 0.5))).size
         (0.1, 0.5)

@@ -18,7 +18,6 @@ from torsor.base.arrays import Array
 from torsor.base.checks import real_array
 from torsor.base.errors import ModelError
 from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot, whole
-from torsor.robot.protocols import Dynamics
 
 ALLOWED_WRENCHES = "(samples, links, 6), as external of inverse_dynamics, or {link or frame: (samples, 6)}"
 
@@ -78,7 +77,7 @@ def _checked(wrenches: Array, shape: tuple[int, ...], where: str) -> Array:
     return wrenches
 
 
-def environment_forces(robot: Dynamics, q: Array, external: Array | None) -> Array:
+def environment_forces(robot: MeasuredRobot, q: Array, external: Array | None) -> Array:
     """Return the generalised forces J^T w (N, nv) of environment wrenches (N, L, 6)."""
     if external is None:
         return np.zeros((len(q), robot.nv))

@@ -2,12 +2,12 @@
 
 Its coordinates are the drive coordinates. The positions of all other joints follow from the loop closure. The
 forces and the regressor of the mechanism are projected onto the drive motion (``robot.closed.regressor``). Log reading
-and identification therefore work as for a tree: see ``torsor.robot.protocols``.
+and identification therefore work as for a tree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -19,10 +19,10 @@ from torsor.base.arrays import Array, real_numbers
 from torsor.base.errors import ModelError, listing
 from torsor.mechanism import Link, Mechanism
 from torsor.mechanism.mechanism import units as units_of
-from torsor.robot.base_parameters import BaseParameters
 from torsor.robot.closed_loops.constrained import written
 from torsor.robot.closed_loops.inputs import check_driven
-from torsor.robot.closed_loops.regressor import HOME, closed_base_parameters, start_posture
+from torsor.robot.closed_loops.regressor import HOME, constrained_regressor, start_posture
+from torsor.robot.inertial import Inertial
 from torsor.robot.kernels import Out
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.parallel.inertial import carriers, spinning, start_of, with_parameters
@@ -179,7 +179,22 @@ class ClosedRobot(Mechanism):
     @cached_property
     def inertial(self) -> DriveParameters:
         """The mechanism parameters, in which the drive forces are linear."""
-        return DriveParameters(self)
+        known = carriers(self.given) if isinstance(self.given, ParallelRobot) else ()
+        closure, start = self.mechanism.closed.closure, self.closing.start
+        return DriveParameters(closure, self._replaced, known, start, _positions=self.positions)
+
+    def _replaced(self, values: ArrayLike) -> Self:
+        """Return the drives of the robot with the parameters ``values`` (p,).
+
+        If the loops are closed in a different mode, that mode becomes the new home posture.
+        """
+        whole = self.mechanism.inertial.replaced(values)
+        if isinstance(self.given, ParallelRobot):
+            made = with_parameters(self.given, whole)
+            robot: Robot | ParallelRobot = made if self.own_mode else _at_home(made, self.first)
+        else:
+            robot = whole = whole if self.own_mode else whole.with_posture(HOME, self.first)
+        return replace(self, given=robot, closing=Closing(whole, self.closing.start))
 
     def to(self, dtype: Any = None) -> Self:
         """Return the robot unchanged, because drives are computed in double precision."""
@@ -272,51 +287,17 @@ class ClosedRobot(Mechanism):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DriveParameters:
+class DriveParameters(Inertial[ClosedRobot]):
     """The parameters (p,) of a closed mechanism, in which its drive forces (..., n) are linear.
 
-    The methods take q, v and a of the drives.
+    ``_positions`` returns the positions of all joints from those of the drives.
     """
 
-    _drives: ClosedRobot
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the mechanism parameters."""
-        return self._drives.mechanism.inertial.names
-
-    @property
-    def values(self) -> Array:
-        """The mechanism parameters (p,)."""
-        return self._drives.mechanism.inertial.values
+    _positions: Callable[[ArrayLike], Array] = field(kw_only=True)
 
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
-        """Return the regressor (..., n, p) of the drive forces."""
-        closed = self._drives.mechanism.closed
-        return written(closed.regressor(self._drives.positions(q), v, a), out, "regressor")
-
-    def base(
-        self, seed: int = 0, among: Sequence[str] = ("*",), measured: Sequence[str] | None = None
-    ) -> BaseParameters:
-        """Return the base parameters: the smallest parameter set that determines all drive forces."""
-        robot, closing = self._drives.given, self._drives.closing
-        known = carriers(robot) if isinstance(robot, ParallelRobot) else ()
-        closure = self._drives.mechanism.closed.closure
-        return closed_base_parameters(closure, seed, among, measured, known, closing.start)
-
-    def replaced(self, values: ArrayLike) -> ClosedRobot:
-        """Return the drives of the robot with the parameters ``values`` (p,).
-
-        If the loops are closed in a different mode, that mode becomes the new home posture.
-        """
-        drives = self._drives
-        whole = drives.mechanism.inertial.replaced(values)
-        if isinstance(drives.given, ParallelRobot):
-            made = with_parameters(drives.given, whole)
-            robot: Robot | ParallelRobot = made if drives.own_mode else _at_home(made, drives.first)
-        else:
-            robot = whole = whole if drives.own_mode else whole.with_posture(HOME, drives.first)
-        return replace(drives, given=robot, closing=Closing(whole, drives.closing.start))
+        """Return the regressor (..., n, p) of the drive forces, from q, v and a of the drives."""
+        return written(constrained_regressor(self._closure, self._positions(q), v, a), out, "regressor")
 
 
 MeasuredRobot = Robot | ClosedRobot

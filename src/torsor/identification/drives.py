@@ -11,7 +11,7 @@ from torsor.base.checks import frozen_array, number, several
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError, listing
 from torsor.base.files import check_array
-from torsor.robot.protocols import Dynamics
+from torsor.identification.closed_robot import MeasuredRobot
 
 # Drive forces beyond the robot parameters: other friction models, offsets, and motors that drive several joints.
 #
@@ -313,6 +313,6 @@ class Drives:
         return np.asarray(spread(Motion(v, a, load, warmth).columns(self.terms), self.terms) @ self.values)
 
 
-def frictional(robot: Dynamics) -> Flags:
+def frictional(robot: MeasuredRobot) -> Flags:
     """Return a mask (p,) of the friction parameters of a robot."""
     return np.array([name.endswith(FRICTION_SUFFIXES) for name in robot.inertial.names], dtype=bool)

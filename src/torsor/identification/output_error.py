@@ -49,7 +49,8 @@ def output_error(
     ``iterations`` limits the Gauss-Newton iterations. Positions are unfiltered encoder positions. ``start``, from
     ``identify``, provides the robot and the initial values. If the windows simulated with these values do not follow
     the measured motion, the nearest physically consistent values are used instead. If the robot does not have smooth
-    Coulomb friction, tanh(v / 1 % of the maximum speed) is used. Standard deviations assume independent windows.
+    Coulomb friction, tanh(v / 1 % of the maximum speed) is used. Standard deviations assume independent windows. Loops,
+    quaternions, external wrenches, ``drives`` and a bandwidth are not supported (ModelError).
 
     Example:
         >>> robot = torsor.library.planar_chain(1).with_friction("joint1", viscous=0.2)

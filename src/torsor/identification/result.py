@@ -214,8 +214,8 @@ class Identified(Result):
     def robot(self) -> Robot | ParallelRobot:
         """The robot with the identified parameters and friction models, for an estimate with ``physical=True``.
 
-        A warning names terms that a robot does not support: "load", temperatures, and motors that drive several joints.
-        The result is a ``ParallelRobot`` if ``prior`` is one, otherwise a ``Robot``.
+        Other estimates raise ModelError. A warning names terms that a robot does not support: "load", temperatures, and
+        motors that drive several joints. The result is a ``ParallelRobot`` if ``prior`` is one, otherwise a ``Robot``.
         """
         if self.parameters is None:
             message = "base parameters alone do not determine a robot"

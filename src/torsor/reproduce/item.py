@@ -76,13 +76,17 @@ class Outcome:
     size: tuple[float, float] = (7.0, 4.5)  # figure size in inches
 
 
+Compute = Callable[[], Outcome | list[Row]]
+
+
 @dataclass(frozen=True)
 class Item:
     """An algorithm, a table, a figure, a printed number or an erratum of a document.
 
     ``name`` is "document/item", and ``place`` its location in the document. ``compute`` returns an outcome, or only
     rows. ``reason`` explains differences, and ``missing`` names data that the document omits. ``seconds`` is the
-    approximate run time of ``compute`` on one core with compiled kernels, and ``first`` includes compilation.
+    approximate run time of ``compute`` on one core with compiled kernels, and ``first`` includes compilation. ``basis``
+    is the kind of value that the item compares.
 
     Example:
         >>> two = Item("notes/two", "two and two", Kind.NUMBER, "page 1", lambda: [number("sum", "4", 2 + 2)])
@@ -94,11 +98,12 @@ class Item:
     title: str
     kind: Kind
     place: str
-    compute: Callable[[], Outcome | list[Row]]
+    compute: Compute
     reason: str = ""
     missing: str = ""
     seconds: float = 0.5
     first: float = 0.0
+    basis: Basis = Basis.NONE
 
     @property
     def document(self) -> str:

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torsor.base.errors import ModelError
+from torsor.base.files import data_of
 from torsor.reproduce.documents import barman, gait, ground, guarino, hua, khalil, lie, structures, systems, work
 from torsor.reproduce.errata import ERRATA, Erratum
 from torsor.reproduce.errata.erratum import Category, read_rows
@@ -39,7 +40,7 @@ REASONS = {
 ERRATUM_ITEMS = [
     Item(
         each.name, each.category.value, Kind.ERRATUM, each.place, partial(_compute, each), REASONS[each.category],
-        seconds=0.2,
+        seconds=0.2, basis=Basis.PROPERTY if each.decide is None else Basis.EQUATION,
     )
     for each in ERRATA
 ]  # fmt: skip
@@ -59,31 +60,19 @@ ALIASES = {
     "lie-notes": "lie", "barman-2020": "barman", "khalil-2010": "khalil", "hua-2022": "hua",
     **dict.fromkeys(("guarino-2009", "guarino-lo-bianco", "guarino-lo-bianco-2009"), "guarino"),
 }  # fmt: skip
-_LISTS = (
-    lie.ITEMS, barman.ITEMS, work.ITEMS, barman.ARM_ITEMS, gait.ITEMS, ground.ITEMS, guarino.ITEMS, khalil.ITEMS,
-    khalil.PARALLEL_ITEMS, khalil.BASE_ITEMS, systems.ITEMS, structures.ITEMS, hua.ITEMS, ERRATUM_ITEMS,
-)  # fmt: skip
-ITEMS = tuple(item for items in _LISTS for item in items)
-# What items of a kind compare, and the items that compare something else.
-USUAL = {
-    Kind.ALGORITHM: Basis.EQUATION, Kind.TABLE: Basis.NUMBER, Kind.NUMBER: Basis.NUMBER, Kind.FIGURE: Basis.PROPERTY,
-    Kind.ERRATUM: Basis.EQUATION,
-}  # fmt: skip
-UNUSUAL = {
-    Basis.NUMBER: (
-        "barman/fig-4.2", "barman/fig-4.5", "barman/fig-4.6", "barman/fig-4.7", "barman/fig-5.1",
-        "hua/fig-2", "hua/fig-3", "hua/fig-6",
-    ),
-    Basis.EQUATION: ("barman/fig-2.1", "barman/fig-4.4", "guarino/table-3", "khalil/fig-3"),
-    Basis.PROPERTY: (
-        "barman/work", "guarino/cpu-times", "khalil/eel",
-        *(each.name for each in ERRATA if each.decide is None),
-    ),
-    Basis.NONE: (
-        "barman/fig-2.2", "barman/fig-4.1", "guarino/fig-1", "khalil/fig-1", "khalil/fig-2", "khalil/fig-4",
-        "hua/fig-1",
-    ),
-}  # fmt: skip
+_MODULES = (lie, barman, work, gait, ground, guarino, khalil, systems, structures, hua)
+_COMPUTE = {name: compute for module in _MODULES for name, compute in module.ITEMS.items()}
+_DATA = data_of(__name__)
+
+
+def _item(name: str, kind: str, basis: str, reason: str = "", missing: str = "", **more: Any) -> Item:
+    """Return an item from its row; ``reason`` and ``missing`` are names of explanations."""
+    words = {"": ""} | _DATA["explanations"]
+    texts = {"reason": words[reason], "missing": words[missing]}
+    return Item(name, kind=Kind(kind), compute=_COMPUTE[name], basis=Basis(basis), **texts, **more)
+
+
+ITEMS = (*(_item(name, **row) for name, row in _DATA["items"].items()), *ERRATUM_ITEMS)
 
 
 def basis_of(item: Item) -> Basis:
@@ -93,7 +82,7 @@ def basis_of(item: Item) -> Basis:
         >>> basis_of(find(["khalil/inverse"])[0]).value
         'equations'
     """
-    return next((basis for basis, names in UNUSUAL.items() if item.name in names), USUAL[item.kind])
+    return item.basis
 
 
 QUICK_SECONDS = 5.0  # s, maximum time of an item of ``--quick``

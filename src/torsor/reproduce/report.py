@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from torsor.base.documents import header, write_document
-from torsor.base.files import check_suffix, replacing, write_text
+from torsor.base.files import check_suffix, data_of, replacing, write_text
 from torsor.base.html_report import html_table, html_text, image, write_html
 from torsor.reproduce.errata import ERRATA, Erratum
 from torsor.reproduce.errata.erratum import MAX_CORRECTED_ERROR, Category
@@ -16,36 +16,9 @@ from torsor.reproduce.registry import DOCUMENTS, EDITORIAL, TEST, Document, perc
 TITLE = "Reproduced papers"
 HEAD = ("what", "document", "ours", "difference", "predicted", "verdict")
 MARKDOWN_HEAD = ("quantity", "document", "Torsor", "predicted")
+TEXTS = data_of(__name__)
 COLOURS = {"agrees": "#1a7f37", "differs": "#9a6700", "fails": "#cf222e"}
-INTRODUCTION = (
-    "This page compares Torsor with every algorithm, table, figure and printed number in the five documents that it "
-    "implements. Equations without printed numbers are corrected and then evaluated for a random robot. Differences "
-    "are relative to the largest component. The copies used contain no figures, so only statements about the figures "
-    "are compared."
-)
 NUMBERED = re.compile(r"(Fig\.|Figure|Table) \S+")  # a place that the name of an item repeats: "hua/fig-3"
-AGREEING = (
-    "Values that agree are listed after a bound on their difference. Items without a verdict agree. Table rows "
-    "without a verdict have that of the item. A prime denotes a time derivative."
-)
-LEGEND = {
-    Verdict.AGREES: "Torsor's value rounds to the printed value, or equals the result of the printed equations",
-    Verdict.DIFFERS: "Torsor's value differs, and the stated reason predicts the printed value",
-    Verdict.MISSING: "the document omits data, so assumed data are used",
-    Verdict.DEFINES: "the item is a sketch without numbers",
-    Verdict.FAILS: "Torsor's value differs, and no known reason predicts the printed value",
-}
-CLASSES = {
-    Category.MISPRINT: "a wrong sign, index, symbol or statement",
-    Category.OMISSION: "a missing term, equation or symbol",
-    Category.EXTRACTION: "marks missing from the copy used, but probably not from the document",
-}
-RIGHT = (
-    ("the Lie-algebra notes, 3.3", "[ad_V]ᵀ has minus signs", "a skew-symmetric matrix is minus its transpose"),
-    ("Barman 2020, eq. 3.67", "+ ⁰Rᵀ g", "a convention: g points upwards"),
-    ("Barman 2020, eqs. 3.93, 3.95", "a term with R_{j,i}ᵀ e_z", "the term is 0: R_jᵀ e_z does not depend on q_j"),
-    ("Hua et al. 2022, eqs. 27, 29", "vectors are given in frame l_mi", "a scalar product is the same in any frame"),
-)
 COMPARED = (Basis.NUMBER, Basis.EQUATION, Basis.PROPERTY)
 
 
@@ -223,7 +196,7 @@ def _markdown(results: Sequence[Result], folder: str, beside: Collection[str]) -
     def link(text: str, page: str) -> str:  # if the page is next to the report, as in docs/theory
         return f"[{text}]({page})" if page in beside else text
 
-    lines = [f"# {TITLE}", "", f"{INTRODUCTION} {AGREEING}", ""]
+    lines = [f"# {TITLE}", "", f"{TEXTS['introduction']} {TEXTS['agreeing']}", ""]
     if beside:
         lines += ["`torsor reproduce --all --report docs/theory/reproduce.md` writes this page."]
     lines += ["`torsor reproduce NAME` prints all values of an item."]
@@ -279,19 +252,19 @@ def _counts(results: Sequence[Result]) -> list[str]:
     errata = [result.verdict for result in results if result.item.kind is Kind.ERRATUM]
     rows = [(row.verdict, row.basis) for result in items for row in result.rows]
     lines = []
-    for state, words in LEGEND.items():
+    for state in Verdict:
         found = [sum(result.verdict is state for result in items), *(rows.count((state, basis)) for basis in COMPARED)]
         counts = [*found, errata.count(state)]
         if any(counts):
-            lines.append([state.value, words, *map(str, counts)])
+            lines.append([state.value, TEXTS["verdicts"][state.value], *map(str, counts)])
     head = ("verdict", "meaning", "items", *(f"compared {basis.value}" for basis in COMPARED), "errata")
     return _table(head, lines)
 
 
 def _html(results: Sequence[Result]) -> list[str]:
     """Return the parts of the page: a legend, links to the items, and the items of each document."""
-    legend = [[_coloured(state.value), html_text(words)] for state, words in LEGEND.items()]
-    parts = [f"<h1>{TITLE}</h1>", f"<p>{html_text(INTRODUCTION)}</p><p>{html_text(summary(results))}</p>"]
+    legend = [[_coloured(state), html_text(words)] for state, words in TEXTS["verdicts"].items()]
+    parts = [f"<h1>{TITLE}</h1>", f"<p>{html_text(TEXTS['introduction'])}</p><p>{html_text(summary(results))}</p>"]
     parts.append(html_table(("verdict", "meaning"), legend, words=True))
     groups = list(_grouped(results))
     for each, items, wrong in groups:
@@ -333,21 +306,17 @@ def errata_page() -> str:
         >>> errata_page().splitlines()[0]
         '# Errata in the documents'
     """
-    counts = [[each.value, CLASSES[each], str(sum(one.category is each for one in ERRATA))] for each in Category]
+    counts = [
+        (name, words, str(sum(each.category == name for each in ERRATA))) for name, words in TEXTS["classes"].items()
+    ]
     editorial = sum(each.decide is None for each in ERRATA)
     lines = [
         "# Errata in the documents",
         "",
-        f"This page lists the {len(ERRATA)} known errata of the five documents that Torsor implements. The copies used "
-        "are plain text (extracted in four cases), in which some dots, crosses, indices and columns are missing.",
+        TEXTS["errata"].format(count=len(ERRATA)),
         *_table(("class", "meaning", "count"), counts),
         "",
-        f"Of these, {editorial} are {EDITORIAL}: the text contradicts itself, and there is nothing to evaluate. For "
-        f"every other erratum NAME, `{TEST}[NAME]` checks that the corrected form agrees with an independent result to "
-        f"{power(MAX_CORRECTED_ERROR)} and that the printed form does not. The last column states the error of the "
-        "printed form for a random robot, relative to the largest component. A wrong statement has an error of 100 %. "
-        "If a printed form cannot be evaluated, the third column states in brackets what is compared instead. Errata "
-        "without a class are misprints. A prime denotes a time derivative.",
+        TEXTS["checks"].format(editorial=editorial, kind=EDITORIAL, test=TEST, error=power(MAX_CORRECTED_ERROR)),
         "",
         "`torsor reproduce --errata docs/theory/errata.md` writes this page.",
     ]
@@ -355,7 +324,7 @@ def errata_page() -> str:
         rows = [_erratum_cells(each) for each in ERRATA if each.name.startswith(f"{document.name}/")]
         head = ("name", "as printed", "corrected", "error, compared with")
         lines += ["", f"## {_upper(document.cited)}", *_table(head, rows)]
-    right = [list(map(_bar, row)) for row in RIGHT]
+    right = [list(map(_bar, row)) for row in TEXTS["right"]]
     lines += ["", "## Correct as printed", *_table(("where", "what looks wrong", "why it is correct"), right), ""]
     return "\n".join(lines)
 

@@ -62,6 +62,9 @@ class Source(NamedTuple):
         if is_sampled(given, core):
             return cls._of_samples(robot, given, what, core, active, duration, step)
         gains = getattr(given, "gains", None)
+        if gains is not None and given.robot.coordinate_names != robot.coordinate_names:
+            found = f"are drives of {given.robot.name!r}, whose coordinates are different"
+            raise ModelError(found, argument=what, where=robot.name, fix="make drives for this robot")
         function = casadi_function(given if gains is None else given.law)
         if function is not None:
             size = (core[0], core[1] if len(core) > 1 else 1)

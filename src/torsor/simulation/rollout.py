@@ -238,15 +238,15 @@ def rollout(
     halt = None if stop is None else traced(robot, stop, "stop", (1, 1))
     added, parameters = added_contact(robot, contact), () if contact is None else contact.parameters
     wrenches = wrenches._replace(added=added, parameters=parameters)
-    method = method_of(method, law, contact)
+    method, hard = method_of(method, law, contact), None if contact is None or contact.kind == "compliant" else contact
     sources = law, wrenches, False
     acting = [each for each in (law.function, wrenches.function, wrenches.added, halt) if each is not None]
     given = (tau, loads, law.function, wrenches.function, wrenches.added, halt)
     label = (
         f"rollout {method} {[each is not None for each in given]} {None if law.limit is None else law.limit.tolist()}"
     )
-    if contact is not None and contact.kind == "hard":
-        label += f" hard {contact.key(robot, inputs=True)}"
+    if hard is not None:
+        label += f" hard {hard.key(robot, inputs=True)}"
 
     def make() -> ca.Function:
         function = contact_step(robot, method, forces(robot, law, wrenches, False), contact)
@@ -311,7 +311,7 @@ def rollout(
 
     times: Array = np.array(instants[samples], dtype=float)
     q, v = (xp.moveaxis(whole, 0, -2) for whole in states)
-    settings = {"method": method, "step": step, "duration": duration, "record": record}
+    settings = {"method": method if hard is None else "hard", "step": step, "duration": duration, "record": record}
     settings["controller"] = words(controller, "controller", "force")
     settings["external"] = words(external, "wrenches", "wrenches")
     run = Rollout(times, q, v, pull, robot, settings)

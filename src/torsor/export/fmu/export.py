@@ -308,10 +308,10 @@ def fmi(
     Inputs are the forces ``tau`` (N m, N). Outputs are the states q and v and the accelerations a. With ``inverse``,
     which robots with loops do not support, q, v and a are inputs and tau is the output. ``names`` adds outputs:
     "joint_wrenches:LINK" (without LINK: of all links), "pose:PLACE", "velocity:PLACE", "acceleration:PLACE",
-    "center_of_mass", "kinetic_energy", "potential_energy". ``parameters`` are
-    tunable robot parameters, as in ``robot.parametric``. ``external`` contains the links whose external wrenches are
-    inputs. ``q0`` (nq,) and ``v0`` (nv,) are the start values, with the defaults of ``simulate``. Co-simulation uses
-    equal RK4 steps of at most ``step`` (s), as in ``simulate``; ``step`` is also a parameter.
+    "center_of_mass", "kinetic_energy", "potential_energy". ``parameters`` are tunable robot parameters, as in
+    ``robot.parametric``. ``external`` contains the links whose external wrenches are inputs. ``q0`` (nq,) and ``v0``
+    (nv,) are the start values, with the defaults of ``simulate``. Co-simulation uses equal RK4 steps of at most
+    ``step`` (s), as in ``simulate``; ``step`` is also a parameter.
 
     ``version`` is the FMI version, 3 or 2. The file contains the C sources and, unless ``binary`` is False, a library
     for this machine, which requires a C compiler. Directional derivatives are exact. With ``overwrite=False``, an

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,15 +22,6 @@ CURVES = tuple(name for name in REFERENCES if "," not in name)
 MIN_CURVE_VALUES = 3  # minimum number of values of a curve over a stride
 
 
-@runtime_checkable
-class HasCurves(Protocol):
-    """A walk that can be used as a reference, such as a ``Stride``."""
-
-    def as_reference(self) -> list[Reference]:
-        """Return the curves of the walk as references."""
-        ...
-
-
 class Given(NamedTuple):
     """The ``references``, and ``notes`` on the interpretation of recordings."""
 
@@ -38,7 +29,7 @@ class Given(NamedTuple):
     notes: list[str]
 
 
-def given_references(references: Any, side: str, stride_of: Callable[[Any], HasCurves]) -> Given:
+def given_references(references: Any, side: str, stride_of: Callable[[Any], Any]) -> Given:
     """Return the references for ``Stride.likeness(references=...)``; None selects all built-in references.
 
     Recordings are divided into strides of one ``side``. ``stride_of`` creates a stride from a saved motion.
@@ -60,7 +51,7 @@ def given_references(references: Any, side: str, stride_of: Callable[[Any], HasC
     return collected
 
 
-def _given(item: Any, side: str, stride_of: Callable[[Any], HasCurves]) -> Given:
+def _given(item: Any, side: str, stride_of: Callable[[Any], Any]) -> Given:
     """Return the references of one item; a list or tuple contains the files of one recording."""
     if isinstance(item, str | Path):
         return _named(item, side, stride_of)
@@ -68,7 +59,7 @@ def _given(item: Any, side: str, stride_of: Callable[[Any], HasCurves]) -> Given
         return Given([item], [])
     if isinstance(item, RecordedWalk):
         return Given([curve for name, curve in item.curves.items() if name in CURVES], list(item.notes))
-    if isinstance(item, HasCurves):
+    if hasattr(item, "as_reference"):
         return Given(item.as_reference(), [])
     if isinstance(item, Mapping):
         return Given(_of_mapping(item, "given"), [])
@@ -79,7 +70,7 @@ def _given(item: Any, side: str, stride_of: Callable[[Any], HasCurves]) -> Given
     raise ModelError(f"the type {type(item).__name__} is not supported", where="references", allowed=ALLOWED)
 
 
-def _named(name: str | Path, side: str, stride_of: Callable[[Any], HasCurves]) -> Given:
+def _named(name: str | Path, side: str, stride_of: Callable[[Any], Any]) -> Given:
     """Return the references for a built-in name or a file."""
     key = str(name)
     if key in REFERENCES:
@@ -96,7 +87,7 @@ def _named(name: str | Path, side: str, stride_of: Callable[[Any], HasCurves]) -
     return _given(recorded_walk(path, side=side), side, stride_of)
 
 
-def _archived(path: Path, stride_of: Callable[[Any], HasCurves]) -> list[Reference]:
+def _archived(path: Path, stride_of: Callable[[Any], Any]) -> list[Reference]:
     """Return the curves of the stride or walk in a .npz file, or of its arrays with curve names."""
     if not path.is_file():
         raise ModelError("the file does not exist", where=str(path))
@@ -105,7 +96,7 @@ def _archived(path: Path, stride_of: Callable[[Any], HasCurves]) -> list[Referen
     if curves:
         return _of_mapping(curves, path.name)
     result = load_result(path)
-    stride = result if isinstance(result, HasCurves) else stride_of(result)
+    stride = result if hasattr(result, "as_reference") else stride_of(result)
     return [reference._replace(source=path.name) for reference in stride.as_reference()]
 
 

@@ -1,6 +1,5 @@
 """Similarity table of gait curves and measured curves, with one row per curve, and means."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -71,7 +70,7 @@ class LikenessTable(Mapping[str, CurveLikeness]):
 
     ``mean`` is the mean over the eleven sagittal curves (angles, moments and powers of hip, knee and ankle, vertical
     and fore-aft force), each compared with its first reference. ``means`` contains the means for each reference. The
-    object is displayed as a table, including in notebooks; ``to_dict`` and ``to_json`` return plain values.
+    object is displayed as a table, including in notebooks; ``to_dict`` returns plain values.
 
     Example:
         >>> from torsor.human.gait.references import REFERENCES
@@ -127,10 +126,6 @@ class LikenessTable(Mapping[str, CurveLikeness]):
         }
         means = {label: mean._asdict() for label, mean in self.means.items()}
         return {"curves": curves, "mean": self.mean._asdict(), "means": means, "notes": list(self.notes)}
-
-    def to_json(self) -> str:
-        """Return ``to_dict`` as JSON."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
     def __rich__(self) -> Table:
         caption = _shown("\n".join(self.notes)) or None

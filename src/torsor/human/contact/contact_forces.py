@@ -290,6 +290,11 @@ class ContactForces:
         """Torques of the muscles, which are all torques because there are no passive ones."""
         return self.torques
 
+    @property
+    def relative_muscle_torques(self) -> ca.SX:
+        """Torques of the muscles of the moving joints, divided by the strengths of the joints."""
+        return self.muscle_torques[self.moving] / self.node.data("strengths", len(self.moving))
+
     def ground_power(self, side: str) -> ca.SX:
         """Return the power (W) of the ground at a foot, plus that of a rail at the hand on the same side.
 

@@ -69,8 +69,8 @@ class Step:
     about the height of the centre of mass; with ``push=0`` they are parallel.
 
     ``length``, ``width`` and ``speed`` may be numbers, bounds (lower, upper), or "free", the default of length and
-    width. What is not a number is a result of the optimisation. The times are results too unless ``timing`` is "given".
-    At a given speed, a free length means a free duration.
+    width; the default speed is 1.25 m/s. Quantities that are not numbers are optimised, as are the times unless
+    ``timing`` is "given". At a given speed, a free length means a free duration.
 
     On stairs each foot lands a ``rise`` (m) higher than the other one, or lower if it is negative. The length is then
     the tread depth. ``landing`` is the part of the foot that touches the ground first: "heel", or "forefoot", the

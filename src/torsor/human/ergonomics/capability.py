@@ -14,13 +14,13 @@ strength ratio of older to young legs (``age_ratio``).
 """
 
 import math
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.checks import arrays, instance_of, number, positive
+from torsor.base.files import data_of
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.kernels import checked_body
 from torsor.human.body.person import Person
@@ -29,19 +29,8 @@ from torsor.human.body.trunk_strength import MAX_FLEXION, MIN_FLEXION, SPINE, VA
 from torsor.human.terms.population import Strength
 from torsor.robot.robot import Robot
 
-# Standard deviations of C1 from Anderson et al. (2007), for men and women of three age groups, in extension and
-# flexion.
-_DEVIATIONS: Mapping[str, tuple[tuple[float, float], ...]] = {
-    "hip_flexion": ((0.049, 0.025), (0.043, 0.020), (0.039, 0.025), (0.047, 0.033), (0.032, 0.016), (0.003, 0.008)),
-    "knee_flexion": ((0.040, 0.015), (0.031, 0.017), (0.017, 0.022), (0.028, 0.015), (0.016, 0.015), (0.018, 0.005)),
-    "ankle_flexion": ((0.022, 0.005), (0.029, 0.005), (0.035, 0.002), (0.034, 0.006), (0.026, 0.002), (0.006, 0.003)),
-}
-# Mean and standard deviation (N m), for men and women, of the positive and the negative torque of a coordinate.
-_ARMS: Mapping[str, tuple[tuple[tuple[float, float], ...], tuple[tuple[float, float], ...]]] = {
-    "elbow_flexion": (((77.0, 20.0), (41.0, 11.0)), ((46.0, 10.0), (27.0, 6.0))),
-    "shoulder_flexion": (((92.0, 24.0), (40.0, 12.0)), ((67.0, 20.0), (33.0, 9.0))),
-    "shoulder_adduction": ((), ((71.0, 20.0), (37.0, 10.0))),  # negative torques are abduction
-}
+# Standard deviations of leg strength (Anderson et al. 2007), and means and standard deviations of arm strength.
+_DATA = data_of(__name__)
 WAYS = {"hip": "extension", "knee": "extension", "ankle": "plantarflexion"}  # names of negative torques
 TRUNK = "trunk"
 MAX_LEG_FLEXION = math.radians(100.0)  # largest measured flexion of the leg curves
@@ -130,9 +119,9 @@ def limb_strengths(person: Person, years: str) -> tuple[Strength, ...]:
     for side in SIDES:
         for joint in CURVED_JOINTS:
             for sign, curve in zip((-1.0, 1.0), curves.at(joint, unit), strict=True):
-                variation = _DEVIATIONS[joint][group][sign > 0] * unit / curve.peak
+                variation = _DATA["legs"][joint][group][sign > 0] * unit / curve.peak
                 strengths.append(Strength(f"{side}_{joint}", sign, variation, curve=curve, most=MAX_LEG_FLEXION))
-        for joint, ways in _ARMS.items():
+        for joint, ways in _DATA["arms"].items():
             for sign, table in zip((1.0, -1.0), ways, strict=True):
                 if table:
                     mean, deviation = table[SEXES.index(person.sex)]

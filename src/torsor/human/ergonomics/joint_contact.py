@@ -22,6 +22,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.checks import arrays, instance_of, one_of, positive_vector, real_array
 from torsor.base.errors import ModelError
+from torsor.base.files import data_of
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.person import Person, person_of
 from torsor.human.gait.stride import Stride
@@ -72,22 +73,9 @@ class Group(NamedTuple):
     arms: tuple[MomentArm, ...]
 
 
-# Angle of the largest moment arm, smallest moment arm, and angle of the smallest one.
-_KNEE, _HEADS, _CALF = (165.0, 0.04, 45.0), (140.0, 0.02, 45.0), (100.0, 0.02, 180.0)
-GROUPS = (
-    Group("hip flexors", 2000.0, (MomentArm("hip_flexion", 0.08),)),
-    Group("glutei", 1500.0, (MomentArm("hip_flexion", -0.08),)),
-    Group("abductors", 3000.0, (MomentArm("hip_adduction", -0.06),)),
-    Group("adductors", 4500.0, (MomentArm("hip_adduction", 0.03),)),
-    Group("hamstrings", 3000.0, (MomentArm("hip_flexion", -0.08), MomentArm("knee_flexion", 0.05))),
-    Group("rectus femoris", 1200.0, (MomentArm("hip_flexion", 0.08), MomentArm("knee_flexion", -0.06, *_KNEE))),
-    Group("vasti", 6000.0, (MomentArm("knee_flexion", -0.06, *_KNEE),)),
-    Group("short biceps", 350.0, (MomentArm("knee_flexion", 0.04),)),
-    Group(
-        "gastrocnemius", 1500.0, (MomentArm("knee_flexion", 0.05, *_HEADS), MomentArm("ankle_flexion", -0.06, *_CALF))
-    ),
-    Group("soleus", 4000.0, (MomentArm("ankle_flexion", -0.06, *_CALF),)),
-    Group("tibialis anterior", 800.0, (MomentArm("ankle_flexion", 0.04, 80.0, 0.01, 180.0),)),
+GROUPS = tuple(
+    Group(name, row["force"], tuple(MomentArm(coordinate, *arm) for coordinate, arm in row["arms"].items()))
+    for name, row in data_of(__name__)["groups"].items()
 )
 NAMES = tuple(group.name for group in GROUPS)
 

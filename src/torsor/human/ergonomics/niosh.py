@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from torsor.base.checks import flag, instance_of, number, one_of
 from torsor.base.errors import ModelError
+from torsor.base.files import data_of
 from torsor.human.body.work_shift import DURATIONS
 
 LOAD_CONSTANT = 23.0  # load constant (kg)
@@ -29,17 +30,9 @@ MAX_ASYMMETRY = 135.0  # largest asymmetry angle (degrees)
 COUPLINGS = {"good": (1.0, 1.0), "fair": (0.95, 1.0), "poor": (0.90, 0.90)}  # hands below 0.75 m, and from 0.75 m up
 
 # Frequency multipliers by lifts per minute, for short, moderate and long work, with hands below and above 0.75 m.
-_FREQUENCIES: dict[float, tuple[tuple[float, float], tuple[float, float], tuple[float, float]]] = {
-    0.2: ((1.00, 1.00), (0.95, 0.95), (0.85, 0.85)), 0.5: ((0.97, 0.97), (0.92, 0.92), (0.81, 0.81)),
-    1.0: ((0.94, 0.94), (0.88, 0.88), (0.75, 0.75)), 2.0: ((0.91, 0.91), (0.84, 0.84), (0.65, 0.65)),
-    3.0: ((0.88, 0.88), (0.79, 0.79), (0.55, 0.55)), 4.0: ((0.84, 0.84), (0.72, 0.72), (0.45, 0.45)),
-    5.0: ((0.80, 0.80), (0.60, 0.60), (0.35, 0.35)), 6.0: ((0.75, 0.75), (0.50, 0.50), (0.27, 0.27)),
-    7.0: ((0.70, 0.70), (0.42, 0.42), (0.22, 0.22)), 8.0: ((0.60, 0.60), (0.35, 0.35), (0.18, 0.18)),
-    9.0: ((0.52, 0.52), (0.30, 0.30), (0.00, 0.15)), 10.0: ((0.45, 0.45), (0.26, 0.26), (0.00, 0.13)),
-    11.0: ((0.41, 0.41), (0.00, 0.23), (0.00, 0.00)), 12.0: ((0.37, 0.37), (0.00, 0.21), (0.00, 0.00)),
-    13.0: ((0.00, 0.34), (0.00, 0.00), (0.00, 0.00)), 14.0: ((0.00, 0.31), (0.00, 0.00), (0.00, 0.00)),
-    15.0: ((0.00, 0.28), (0.00, 0.00), (0.00, 0.00)),
-}  # fmt: skip
+_FREQUENCIES: dict[float, list[list[float]]] = {
+    float(rate): row for rate, row in data_of(__name__)["frequencies"].items()
+}
 _MAX_FREQUENCY = max(_FREQUENCIES)
 
 
@@ -181,6 +174,6 @@ def frequency_multiplier(frequency: float, duration: str, vertical: float) -> fl
     rows = list(_FREQUENCIES)
     above = next((row for row in rows if row >= frequency), _MAX_FREQUENCY)
     below = max((row for row in rows if row <= frequency), default=rows[0])
-    (first, last) = (_FREQUENCIES[row][work][high] for row in (below, above))
+    first, last = (_FREQUENCIES[row][work][high] for row in (below, above))
     part = 0.0 if above == below else (frequency - below) / (above - below)
     return first + part * (last - first) if last else (first if part == 0 else 0.0)

@@ -4,7 +4,6 @@ A solver finds local minima. If several of them have nearly the same objective, 
 certainty. The spread of the near-optimal walks quantifies this.
 """
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -44,7 +43,8 @@ class NearOptimalWalks(MotionMultistart):
 
     ``seeds`` are the numbers of the starts: 0 is the initial guess, and k is the posture of ``bent_start`` with the
     seed ``seed`` + k - 1. ``starts`` is the requested number; after Ctrl-C there are fewer results. A feasible result
-    is near-optimal if its objective exceeds the best objective by at most the fraction ``within``.
+    is near-optimal if its objective exceeds the best objective by at most the fraction ``within``. ``side`` is the side
+    of the strides.
     """
 
     kind = "near_optimal_walks"
@@ -90,7 +90,7 @@ class NearOptimalWalks(MotionMultistart):
 
     @cached_property
     def quantities(self) -> dict[str, QuantitySpread]:
-        """The spread of step_length, step_width, double_support, positive_work and, if free, metabolic_energy."""
+        """The spread of step_length, step_width, double_support, positive_work, and metabolic_energy if minimised."""
         return quantity_spreads(self.strides)
 
     @property
@@ -128,10 +128,6 @@ class NearOptimalWalks(MotionMultistart):
                 for name, spread in spreads.items()
             }
         return content | settings
-
-    def to_json(self) -> str:
-        """Return ``to_dict`` as JSON."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
     def _summary(self) -> Summary:
         rows = [

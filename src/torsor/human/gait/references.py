@@ -30,8 +30,8 @@ def in_words(curve: str, kind: str) -> str:
 class Reference(NamedTuple):
     """A measured curve: its ``kind`` (angle, moment, power, force), its ``name`` in ``Stride``, and its ``source``.
 
-    ``mean`` (K,) is equally spaced over the stride. ``sd`` (K,) is the band width, or None if it is unknown. The source
-    is a key of ``SOURCES``, or free text such as a file name.
+    ``mean`` (K,) is equally spaced over the stride. ``sd`` (K,) is the standard deviation, or None if it is unknown.
+    The source is a key of ``SOURCES``, or free text such as a file name.
     """
 
     kind: str
@@ -82,7 +82,7 @@ for _curve in _DATA["curves"]:
 
 
 class Likeness(NamedTuple):
-    """Similarity of a curve to a reference: the correlation, and the root mean square difference."""
+    """Similarity of a curve to a reference: ``correlation``, and root mean square difference ``rms`` in their unit."""
 
     correlation: float
     rms: float

@@ -84,7 +84,8 @@ class MeasuredGait(Result):
     ``person`` is the scaled body (None with an OpenSim skeleton). ``findings`` are likely errors in the ``recording``,
     whose markers are in body axes, and large residual forces. ``steps`` contains the spatio-temporal parameters. Angles
     are in degrees, and moments and powers are divided by the mass (kg). Moments are internal, with the signs of the
-    angles: hip and knee flexion and ankle dorsiflexion are positive.
+    angles: hip and knee flexion and ankle dorsiflexion are positive. Without ground forces, ``force``, ``moment`` and
+    ``power`` raise ModelError.
     """
 
     kind = "measured_gait"
@@ -283,7 +284,7 @@ class MeasuredGait(Result):
         return lines
 
     def columns(self) -> list[Column]:
-        """Return the columns of a .csv file: angles, moments and powers of all coordinates, and foot forces.
+        """Return the columns of a .csv file: angles, moments and powers of all coordinates, foot forces and residuals.
 
         The column "valid" is 1 where ``valid`` is True. Moments and powers are not divided by the mass.
         """

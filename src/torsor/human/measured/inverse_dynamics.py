@@ -43,9 +43,9 @@ class MeasuredDynamics:
     """The inverse dynamics of a motion at K samples.
 
     It contains ``q``, ``v``, ``a`` and the generalised ``forces`` (K, n) (N m, N) of the coordinates ``names``, at
-    ``times`` (K,). ``residual_force`` (K, 3) (N) and ``residual_moment`` (K, 3) (N m, about the pelvis), in base axes,
-    are not explained by the ground forces. ``weight`` is in N. ``ground`` contains the ground forces, and ``external``
-    (K, links, 6) the corresponding wrenches on the links of the tree, at the link origins in link axes.
+    ``times`` (K,) (s). ``residual_force`` (K, 3) (N) and ``residual_moment`` (K, 3) (N m, about the pelvis), in base
+    axes, are not explained by the ground forces. ``weight`` is in N. ``ground`` contains the ground forces, and
+    ``external`` (K, links, 6) the corresponding wrenches on the links of the tree, at the link origins in link axes.
     """
 
     names: tuple[str, ...]
@@ -107,10 +107,10 @@ def inverse_dynamics(
     ``ground`` contains the forces "right" and "left" (``recordings.by_foot``), in the axes of the motion. ``feet``
     names the links on which they act, by default the feet of ``library.human`` or of OpenSim skeletons. The motion is
     filtered by a zero-phase Butterworth filter with a ``cutoff`` (Hz; default 6, None disables the filter) and two
-    passes of order ``order``, and is differentiated in the frequency domain. ``force_cutoff`` (Hz) is the cutoff of the
-    same filter for the ground forces, by default equal to ``cutoff``; ``math.inf`` leaves the forces unfiltered, as in
-    OpenSim. Samples within approximately 1 / cutoff of the ends are less accurate. With ``check``, warnings are issued
-    for forces far from their foot and for large residuals.
+    passes of ``order`` (default 3), and is differentiated in the frequency domain. ``force_cutoff`` (Hz) is the cutoff
+    of the same filter for the ground forces, by default equal to ``cutoff``; ``math.inf`` leaves the forces unfiltered,
+    as in OpenSim. Samples within approximately 1 / cutoff of the ends are less accurate. With ``check``, warnings are
+    issued for forces far from their foot and for large residuals.
 
     Example:
         >>> body, t = torsor.library.human(), np.arange(20) / 100

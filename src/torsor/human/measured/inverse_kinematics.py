@@ -133,15 +133,8 @@ class MeasuredMotion:
         return float(np.sqrt(np.nanmean(self.errors**2)))
 
     @property
-    def marker_rms(self) -> dict[str, float]:
-        """The root mean square distance (m) of each marker over all frames."""
-        seen = np.isfinite(self.errors)
-        total = (np.where(seen, self.errors, 0.0) ** 2).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
-        return dict(zip(self.markers.names, np.sqrt(total).tolist(), strict=True))
-
-    @property
     def worst(self) -> tuple[int, str, float]:
-        """The frame, name and distance (m) of the marker farthest from its measured position."""
+        """The frame (from 0), name and distance (m) of the marker farthest from its measured position."""
         frame, marker = np.unravel_index(int(np.nanargmax(self.errors)), self.errors.shape)
         return int(frame), self.markers.names[marker], float(self.errors[frame, marker])
 

@@ -151,9 +151,9 @@ def span_of(forces: GroundForces, contact: Contact) -> str:
 def by_foot(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence[str]] | None = None) -> GroundForces:
     """Return the plate forces as forces on the "right" and "left" foot, assigning each contact to the nearer foot.
 
-    The force on a foot on two plates is the sum of both forces, with the corresponding centre of pressure. Contacts
-    that are far from both feet (of a different person, or on a wrong plate) are omitted with a warning. Markers and
-    forces must have the same axes.
+    ``feet`` {side: marker names} are the markers of each foot, by default ``foot_markers``. The force on a foot on two
+    plates is the sum of both forces, with the corresponding centre of pressure. Contacts that are far from both feet
+    (of a different person, or on a wrong plate) are omitted with a warning. Markers and forces must have the same axes.
 
     Example:
         >>> t = np.arange(100) / 1000

@@ -187,7 +187,7 @@ def _standing_velocity(markers: Markers, up: tuple[int, float]) -> Array | None:
 
 
 def _mean_velocity(markers: Markers) -> Array:
-    """Return the mean velocity (3,) (m/s) of the markers between their first and last visible frames."""
+    """Return the median (3,) (m/s) over the markers of their mean velocities between first and last visible frames."""
     velocities = []
     for k, seen in enumerate(markers.seen.T):
         frames = np.flatnonzero(seen)

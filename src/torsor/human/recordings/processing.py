@@ -170,7 +170,7 @@ def fill_gaps(markers: Markers, longest: float = 0.2) -> Markers:
 def resample(data: Sampled, times: ArrayLike) -> Sampled:
     """Return markers, a table or ground forces at different ``times`` (K,) (s), by cubic spline interpolation.
 
-    ModelError is raised for times outside the recording. Gaps of markers are preserved. For ground forces, the moments
+    ModelError is raised for times outside the recording. Gaps of markers are preserved. Ground forces and their moments
     about the origin are interpolated linearly, because forces start and end with kinks.
 
     Example:
@@ -192,9 +192,10 @@ def resample(data: Sampled, times: ArrayLike) -> Sampled:
 
 
 def rates(times: ArrayLike, values: ArrayLike, order: int = 2) -> tuple[Array, ...]:
-    """Return (x, x', x''), each (K, ...), of samples without gaps, by quintic splines; ``order`` is at most 4.
+    """Return samples without gaps and their derivatives up to ``order``, each (K, ...), by quintic splines.
 
-    The spline passes through all samples, including their noise, so filter them first (``smooth``).
+    The default is (x, x', x''), and ``order`` is at most 4. At least 6 samples are required. The spline passes through
+    all samples, including their noise, so filter them first (``smooth``).
 
     Example:
         >>> t = np.arange(200) / 100

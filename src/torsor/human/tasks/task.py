@@ -16,6 +16,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.checks import frozen_array, instance_of, number, one_of, positive
 from torsor.base.errors import ModelError
+from torsor.base.files import data_of
 from torsor.human.body.coordinates import SIDES, frozen_joints, is_odd
 from torsor.human.body.kernels import checked_body, shared_model
 from torsor.human.body.loads import MAX_HAND_FORCE, Box, HandForces
@@ -124,19 +125,10 @@ def _strengths(result: MotionResult) -> dict[str, Torques | TrunkTorques]:
 
 Ranges = Mapping[str, tuple[float, float]]
 
-# Joint ranges in these tasks (degrees, m). Without them, joints that need no torque would be undetermined.
-RANGES: Ranges = {
-    "tx": (-0.2, 0.2), "ty": (-0.8, 0.02), "tz": (-0.6, 0.4), "yaw": (-20, 20), "tilt": (-15, 90), "list": (-10, 10),
-    "hip_adduction": (-25, 15), "hip_rotation": (-25, 25), "ankle_inversion": (-15, 15), "toe_extension": (-5, 5),
-    **{f"spine{k}_flexion": (-2, 25) for k in (1, 2, 3)}, "lateral": (-5, 5), "axial": (-10, 10),
-    "shoulder_flexion": (-40, 150), "shoulder_adduction": (-60, 30), "shoulder_rotation": (-60, 60),
-    "elbow_flexion": (0, 130), "pronation": (-80, 80),
-}  # fmt: skip
-# Joint ranges of idle arms.
-IDLE_ARM_RANGES: Ranges = {
-    "shoulder_flexion": (-5, 60), "shoulder_adduction": (-15, -5), "shoulder_rotation": (-10, 10),
-    "elbow_flexion": (5, 75), "pronation": (-10, 10),
-}  # fmt: skip
+# Joint ranges in these tasks, and of idle arms (degrees, m).
+RANGES, IDLE_ARM_RANGES = (
+    {name: (low, high) for name, (low, high) in data_of(__name__)[table].items()} for table in ("ranges", "idle_arms")
+)
 SLACK, SLIP, FRICTION = 0.003, 0.1, 0.8  # tolerances of standing feet (m, m/s), and friction coefficient
 POSTURE = 0.02  # weight of squared deviations from the relaxed posture
 

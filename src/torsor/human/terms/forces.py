@@ -29,14 +29,6 @@ from torsor.motion.terms.term import Constraint, Cost, Number, Rows, Term
 from torsor.robot.robot import Robot
 
 
-def muscle_torques(node: Node) -> ca.SX:
-    """Return the muscle torques (N m) of all coordinates except the six global ones.
-
-    For walks and runs, the passive torques are subtracted from the joint torques. Tasks have no passive torques.
-    """
-    return contact_forces(node).muscle_torques
-
-
 def metres(node: Node) -> ca.SX:
     """Return the divisor of objectives: the distance (m) of a walk, or 1 for tasks."""
     return node.shared[SPEED] * node.T if SPEED in node.shared else ca.SX(1)
@@ -157,7 +149,7 @@ class Strengths(Curved, Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return the margins of the moving joints, in both directions."""
-        torques, rows = muscle_torques(node), dict[str, ca.SX]()
+        torques, rows = contact_forces(node).muscle_torques, dict[str, ca.SX]()
         for name, joint in self.joints(node).items():
             k = node.robot.coordinate_names.index(name)
             lower, upper = joint.limits(node.q[k], node.v[k])

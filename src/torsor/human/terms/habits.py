@@ -15,6 +15,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.checks import interval, number, table
 from torsor.base.errors import ModelError
+from torsor.base.files import data_of
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.loads import Box
 from torsor.human.terms.forces import metres
@@ -26,19 +27,9 @@ from torsor.robot.robot import Robot
 
 Entry = TypeVar("Entry")
 
-# Joint ranges in walking (degrees; m for tx and ty), which are narrower than the anatomical ones.
-RANGES: Mapping[str, tuple[float, float]] = {
-    "tx": (-0.06, 0.06), "ty": (-0.07, -0.002), "tilt": (-3, 6), "list": (-6, 6), "yaw": (-8, 8),
-    "hip_flexion": (-25, 45), "hip_adduction": (-12, 12), "hip_rotation": (-12, 12), "knee_flexion": (0, 75),
-    "ankle_flexion": (-22, 15), "ankle_inversion": (-12, 12), "toe_extension": (-5, 45), "flexion": (-5, 8),
-    "lateral": (-3, 3), "axial": (-4, 4), "shoulder_flexion": (-40, 40), "shoulder_adduction": (-15, 0),
-    "shoulder_rotation": (-15, 15), "elbow_flexion": (5, 60), "pronation": (-10, 10),
-}  # fmt: skip
-# Joint ranges of arms that hold a box.
-HOLDING: Mapping[str, tuple[float, float]] = {
-    "shoulder_flexion": (-40, 60), "shoulder_adduction": (-40, 30), "shoulder_rotation": (-60, 60),
-    "elbow_flexion": (5, 130), "pronation": (-80, 80),
-}  # fmt: skip
+_DATA = data_of(__name__)
+# Joint ranges in walking, and of arms that hold a box (degrees; m for tx and ty).
+RANGES, HOLDING = ({name: (low, high) for name, (low, high) in _DATA[table].items()} for table in ("ranges", "holding"))
 
 
 class Relaxed(NamedTuple):
@@ -55,14 +46,7 @@ class Relaxed(NamedTuple):
     follows: float = 0.0
 
 
-# The relaxed posture, without which angles that need almost no torque are undetermined. "flexion" is spine flexion.
-RELAXED: Mapping[str, Relaxed] = {
-    "yaw": Relaxed(0, 5, 3), "tilt": Relaxed(0, 2, 0.3), "list": Relaxed(0, 2, 0.3), "hip_flexion": Relaxed(0, 0),
-    "adduction": Relaxed(0, 1, 0.03), "rotation": Relaxed(0, 1, 0.03), "knee_flexion": Relaxed(0, 0),
-    "ankle_flexion": Relaxed(0, 20), "inversion": Relaxed(0, 1, 0.03), "toe_extension": Relaxed(0, 1),
-    "flexion": Relaxed(0, 1, 0.3), "lateral": Relaxed(0, 1, 0.3), "axial": Relaxed(0, 5, 0.3, -1.0),
-    "shoulder_flexion": Relaxed(0, 0, 0.03), "elbow_flexion": Relaxed(45, 1, 0.03, 0.8), "pronation": Relaxed(0, 1),
-}  # fmt: skip
+RELAXED: Mapping[str, Relaxed] = {name: Relaxed(*row) for name, row in _DATA["relaxed"].items()}
 METRES = ("tx", "ty", "tz")
 MIN_HAND_DISTANCE = 0.17  # smallest distance between wrists and hips (m)
 SLOPE_COORDINATES = ("tilt", "hip_flexion", "ankle_flexion")  # coordinates whose ranges widen on a slope
@@ -155,7 +139,7 @@ class Habits:
 
     @classmethod
     def none(cls) -> "Habits":
-        """Return habits with only the joint ranges and knee flexion of Barman 2020."""
+        """Return habits with only the knee flexion in swing of Barman 2020, and the ranges of the joints."""
         return cls(None, None, None, None, None, 0.0, 0.0)
 
     def range(self, name: str) -> tuple[float, float] | None:

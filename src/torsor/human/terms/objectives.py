@@ -17,7 +17,7 @@ from torsor.human.body.person import Person
 from torsor.human.body.strength import CURVED_JOINTS, StrengthCurves
 from torsor.human.contact.contact_forces import SharedContact, contact_as, contact_forces
 from torsor.human.contact.support import Foot
-from torsor.human.terms.forces import Curved, Driven, Grounded, metres, muscle_torques
+from torsor.human.terms.forces import Curved, Driven, Grounded, metres
 from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Cost, Rows
 from torsor.robot.robot import Robot
@@ -52,9 +52,9 @@ class MuscleTorques(Driven, Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return torques divided by strengths."""
-        moving, names = contact_forces(node).moving, node.robot.coordinate_names[len(GLOBAL) :]
-        relative, ones = muscle_torques(node)[moving] / node.data("strengths", len(moving)), np.ones(len(moving))
-        return Rows(relative, -ones, ones, tuple(names[k] for k in moving))
+        contact, names = contact_forces(node), node.robot.coordinate_names[len(GLOBAL) :]
+        ones = np.ones(len(contact.moving))
+        return Rows(contact.relative_muscle_torques, -ones, ones, tuple(names[k] for k in contact.moving))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -87,7 +87,7 @@ class MetabolicEnergy(Driven, Cost):
     def integrand(self, node: Node) -> ca.SX:
         """Return the power divided by mass and distance."""
         contact = contact_as(SharedContact, node)
-        joints = muscle_torques(node)[contact.moving] * self.velocities(node)
+        joints = contact.muscle_torques[contact.moving] * self.velocities(node)
         P = joints / contact.mass
         size = smooth_size(P, node.data(POWERS, 2)[0])
         driving, braking = ca.sum1(size + P) / 2, ca.sum1(size - P) / 2
@@ -104,9 +104,7 @@ class MuscleEffort(Driven, Cost):
 
     def squares(self, node: Node) -> ca.SX:
         """Return the relative torques."""
-        moving = contact_forces(node).moving
-        relative: ca.SX = muscle_torques(node)[moving] / node.data("strengths", len(moving))
-        return relative / ca.sqrt(metres(node))
+        return contact_forces(node).relative_muscle_torques / ca.sqrt(metres(node))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -142,7 +140,7 @@ class PassiveTorques(Driven, Cost):
     def squares(self, node: Node) -> ca.SX:
         """Return the relative passive torques."""
         contact = contact_forces(node)
-        passive = (contact.torques - muscle_torques(node))[contact.moving]
+        passive = (contact.torques - contact.muscle_torques)[contact.moving]
         relative: ca.SX = passive / node.data("strengths", len(contact.moving))
         return relative / ca.sqrt(metres(node))
 
@@ -231,7 +229,7 @@ class Heat(Driven, Cost):
         contact = contact_forces(node)
         values = node.data("heat", len(contact.moving) + 5)
         rates, (shortening, lengthening, holding, basal, mass) = values[:-5], ca.vertsplit(values[-5:])
-        torques = muscle_torques(node)[contact.moving]
+        torques = contact.muscle_torques[contact.moving]
         joints = torques * node.v[len(GLOBAL) :][contact.moving]
         P = joints / mass
         size, held = smooth_size(P), smooth_size(torques * rates / mass)
@@ -260,7 +258,7 @@ class RelativeStrength(Curved, Driven, Cost):
     def squares(self, node: Node) -> ca.SX:
         """Return the relative torques, with one for each direction of joints with curves."""
         moving, names = contact_forces(node).moving, node.robot.coordinate_names[len(GLOBAL) :]
-        torques, strengths = muscle_torques(node), node.data("strengths", len(moving))
+        torques, strengths = contact_forces(node).muscle_torques, node.data("strengths", len(moving))
         joints, rows = self.joints(node), list[ca.SX]()
         for at, k in enumerate(moving):
             if names[k] not in joints:
@@ -402,7 +400,8 @@ class Tendons(_Sprung, Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return the sums of tendon and muscle torques, each divided by its maximum torque."""
-        parameters, torques, names = node.data("tendons", 4), muscle_torques(node), node.robot.coordinate_names
+        torques, parameters = contact_forces(node).muscle_torques, node.data("tendons", 4)
+        names = node.robot.coordinate_names
         muscles = [torques[names.index(name) - len(GLOBAL)] / parameters[2 * k] for k, name in enumerate(EXTENSORS)]
         rows = [node.profile(pull(name)) + muscle for name, muscle in zip(EXTENSORS, muscles, strict=True)]
         return Rows(ca.vertcat(*rows), np.zeros(len(rows)), np.zeros(len(rows)), tuple(EXTENSORS))

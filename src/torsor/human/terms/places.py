@@ -114,7 +114,7 @@ class Stands(Constraint):
     is_relative: bool = False  # whether positions are relative to a heel whose position is a variable
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the positions of each point on its link and on the ground under a flat foot (K, 6)."""
+        """Return (K, 8) for each point: position on its link, on the ground under a flat foot, and ``left_at``."""
         side, (x, z), data_by_point = self.stance.side, self.stance.heel, dict[str, Array]()
         for point, _ in self.stance.points:
             local = _local(self.body, f"{side}_{point}")[1]
@@ -499,7 +499,10 @@ class BoxGripped(Held):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoxFacing(Held):
-    """A constraint that centres the box at ``place`` (3,) (m), rotated left by ``turn`` (rad), within ``near`` (m)."""
+    """A constraint that centres the box at ``place`` (3,) (m), rotated left by ``turn`` (rad).
+
+    The hands are one box width apart along its direction, within ``near`` (m).
+    """
 
     place: tuple[float, float, float]
     turn: float = 0.0

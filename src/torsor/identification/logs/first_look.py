@@ -67,9 +67,9 @@ HEADS = ("coordinate", "q from", "to", "|v|", "|a|", "|force|", "encoder step", 
 class FirstLook:
     """Quality report on logs: ``findings`` (suspicious signals), processing ``notes``, and ``signals`` by coordinate.
 
-    ``excited`` are the base parameters with their expected standard deviations, and ``delay`` is the delay of the
-    forces (s). Both are None if an error must be corrected first. ``fit`` (T, n) contains the model forces of the
-    longest segment.
+    ``prepared`` contains the processed samples, and ``excited`` the base parameters with their expected standard
+    deviations. ``delay`` is the delay of the forces (``delay.value``, in s), and ``fit`` (T, n) contains the model
+    forces of the longest segment. They are None if an error must be corrected first.
 
     Example:
         >>> robot, t = torsor.library.planar_chain(1), np.arange(2000) * 1e-3

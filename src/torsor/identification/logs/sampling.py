@@ -29,10 +29,10 @@ MIN_SEGMENT_SAMPLES = 8  # minimum number of samples per segment, required by th
 
 
 class Sampling(NamedTuple):
-    """The sampling of a log: median ``step`` (s), ``gaps`` (k,) (first samples of segments) and ``how``.
+    """The sampling of a log: ``step`` (s), ``gaps`` (k,) (first samples of segments) and ``how``.
 
-    ``how`` is "equal", "rounded" (equal steps with rounded stamps) or "unequal". ``spread`` is the largest deviation of
-    a step within a segment, as a fraction of the median step.
+    ``how`` is "equal", "rounded" (equal steps with rounded stamps) or "unequal". ``step`` is the mean of equal steps,
+    otherwise the median. ``spread`` is the largest deviation of a step within a segment, as a fraction of the median.
     """
 
     step: float

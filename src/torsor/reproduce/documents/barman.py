@@ -21,8 +21,7 @@ from torsor.reproduce.equations import barman
 from torsor.reproduce.errata.erratum import derivative
 from torsor.reproduce.item import (
     BY_DIFFERENCES,
-    Item,
-    Kind,
+    Compute,
     Outcome,
     Row,
     claim,
@@ -308,32 +307,6 @@ def _slide_path() -> Outcome:
     return Outcome(rows, lambda figure: snapshots(figure, x, y, SNAPSHOT_TIMES, *labels), (7.0, 4.0))
 
 
-OTHER = (
-    "the thesis does not state the number of control points, the times at which bounds are enforced, or whether force "
-    "and torque are divided by their bounds, as in eq. 5.1 (scaled effort). No choice tried gives all printed digits"
-)
-BELOW = f"{OTHER}. If gravity acts normal to the plane, the norms are in the printed order"
-SHIFTS = (
-    "the number of control points is not printed, and the torques of a spline cannot switch instantaneously. With 28 "
-    "points, they reach the lower bound at the printed times"
-)
-VALLEYS = "if gravity acts normal to the plane, joint 1 carries more than joint 2 throughout, as printed"
-F, N = Kind.FIGURE, Kind.NUMBER
-SHORT: dict[str, Any] = {"seconds": 1, "first": 2}
-LONG: dict[str, Any] = {"seconds": 2, "first": 4}
-SLIDE: dict[str, Any] = {"missing": OTHER, "seconds": 5, "first": 6}
-ARM_ITEMS = [
-    Item("barman/time", "minimum time of the two-link arm", N, "section 4.1.3, eqs. 4.16, 4.17", _time, **LONG),
-    Item("barman/fig-4.2", "joint torques", F, "Figure 4.2", _torques, SHIFTS, seconds=4, first=5),
-    Item("barman/fig-4.3", "internal joint forces", F, "Figure 4.3", _forces, VALLEYS, **SHORT),
-    Item("barman/fig-4.4", "motion", F, "Figure 4.4", _path, **SHORT),
-    Item("barman/slide-time", "travel time of the slide", N, "section 4.2.2, eqs. 4.18, 4.19", _slide_time, **SLIDE),
-    Item("barman/fig-4.5", "force and torque of the slide", F, "Figure 4.5", _slide_forces, missing=OTHER, **SHORT),
-    Item("barman/fig-4.6", "internal forces of the slide", F, "Figure 4.6", _slide_reactions, missing=BELOW, **SHORT),
-    Item("barman/fig-4.7", "motion of the slide", F, "Figure 4.7", _slide_path, missing=OTHER, **SHORT),
-]
-
-
 # Chapters II and III
 
 
@@ -458,20 +431,24 @@ def _splines() -> list[Row]:
     ]
 
 
-A, F, T = Kind.ALGORITHM, Kind.FIGURE, Kind.TABLE
-BY_SPLINES = "derivatives with respect to control points and duration"
-ITEMS = [
-    Item("barman/fig-2.1", "free body of a link", F, "Figure 2.1, eqs. 2.1, 2.2", drawing.free_body),
-    Item("barman/fig-2.2", "joint frames and centre of mass", F, "Figure 2.2", drawing.standard_frames),
-    Item("barman/transforms", "Denavit-Hartenberg transforms", A, "eqs. 2.3 to 2.12", _transforms),
-    Item("barman/recursion", "forces and internal forces", A, "chapter III, eqs. 2.1 to 3.94", _recursion),
-    Item("barman/sensitivities", "analytical sensitivities", A, "chapter III, eqs. 3.1 to 3.95", _sensitivities),
-    Item(
-        "barman/table-4.1", "Denavit-Hartenberg table of the two-link arm", T, "Table 4.1", partial(_table, "two_link")
-    ),
-    Item("barman/table-4.2", "parameters of the two-link arm", T, "Table 4.2", partial(_data, "two_link")),
-    Item("barman/table-4.3", "Denavit-Hartenberg table of the slide", T, "Table 4.3", partial(_table, "slide_link")),
-    Item("barman/table-4.4", "parameters of the slide", T, "Table 4.4", partial(_data, "slide_link")),
-    Item("barman/splines", BY_SPLINES, A, "eqs. 4.13 to 4.15", _splines, **SHORT),
-    Item("barman/fig-4.1", "the two-link arm", F, "Figure 4.1", drawing.two_link_arm),
-]
+ITEMS: dict[str, Compute] = {
+    "barman/time": _time,
+    "barman/fig-4.2": _torques,
+    "barman/fig-4.3": _forces,
+    "barman/fig-4.4": _path,
+    "barman/slide-time": _slide_time,
+    "barman/fig-4.5": _slide_forces,
+    "barman/fig-4.6": _slide_reactions,
+    "barman/fig-4.7": _slide_path,
+    "barman/fig-2.1": drawing.free_body,
+    "barman/fig-2.2": drawing.standard_frames,
+    "barman/transforms": _transforms,
+    "barman/recursion": _recursion,
+    "barman/sensitivities": _sensitivities,
+    "barman/table-4.1": partial(_table, "two_link"),
+    "barman/table-4.2": partial(_data, "two_link"),
+    "barman/table-4.3": partial(_table, "slide_link"),
+    "barman/table-4.4": partial(_data, "slide_link"),
+    "barman/splines": _splines,
+    "barman/fig-4.1": drawing.two_link_arm,
+}

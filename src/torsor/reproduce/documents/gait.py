@@ -19,7 +19,7 @@ from torsor.motion import Phase
 from torsor.motion.terms.term import TOUCHING
 from torsor.reproduce.documents.drawing import peaks, tidy
 from torsor.reproduce.documents.printed_walk import KNEE, POINTS, TOLERANCE, habitual_walk, printed_walk
-from torsor.reproduce.item import Basis, Item, Kind, Outcome, Row, claim, lacking, number, only, power, zero
+from torsor.reproduce.item import Basis, Compute, Outcome, Row, claim, lacking, number, only, power, zero
 
 JOINTS = ("hip", "knee", "ankle")
 AXES = ("lateral", "vertical", "fore-aft")
@@ -328,24 +328,14 @@ def _postures(walk: Stride) -> list[Row]:
 CPU = "34.10"  # s
 FINE = 181  # instants of a step, ten times the intervals between nodes
 STRAIGHT, SAME_SIDE, STANCE = 15.0, 0.95, 0.01  # degrees; fraction of the stance; vertical force in body weights
-DATA = (
-    "inertias, lengths, limits, strengths, contact points and contact times are not printed. Those of de Leva (1996) "
-    "and Torsor are used. The statements that do not hold for this walk hold for the walk with habits (narrower joint "
-    "limits, an upright chest, a posture term, feet that slip at up to 0.25 m/s)"
-)
-COUNTED = (
-    "the thesis does not state which constraints it counts, or at how many instants. CPU times are not comparable: "
-    "body, contacts, tolerance (1e-5; thesis: 1e-3), derivatives (second; thesis: first), solver (interior point; "
-    "thesis: SNOPT) and computer differ"
-)
-A, F, N, PLACE = Kind.ALGORITHM, Kind.FIGURE, Kind.NUMBER, "eqs. 5.1 to 5.10"
-LONG: dict[str, Any] = {"seconds": 15.0, "first": 100.0}
-ITEMS = [
-    Item("barman/fig-5.1", "the skeleton and its frozen coordinates", F, "Figure 5.1, section 5.1", _model, seconds=1),
-    Item("barman/gait", "size of the walking problem", N, "section 5.2.2", _numbers, missing=COUNTED, **LONG),
-    Item("barman/fig-5.2", "snapshots of the walk", F, "Figure 5.2", _snapshots, missing=DATA, **LONG),
-    Item("barman/fig-5.3", "joint angles", F, "Figure 5.3", _angles, missing=DATA, **LONG),
-    Item("barman/fig-5.4", "ground reaction forces", F, "Figure 5.4", _forces, missing=DATA, **LONG),
-    Item("barman/fig-5.5", "internal joint forces", F, "Figure 5.5", _reactions, missing=DATA, **LONG),
-    Item("barman/gait-equations", "objective and constraints of the walk", A, PLACE, _equations, **LONG),
-]
+
+
+ITEMS: dict[str, Compute] = {
+    "barman/fig-5.1": _model,
+    "barman/gait": _numbers,
+    "barman/fig-5.2": _snapshots,
+    "barman/fig-5.3": _angles,
+    "barman/fig-5.4": _forces,
+    "barman/fig-5.5": _reactions,
+    "barman/gait-equations": _equations,
+}

@@ -29,7 +29,7 @@ from torsor.human.terms.problem import HumanProblem
 from torsor.motion import MotionResult
 from torsor.reproduce.documents.drawing import tidy
 from torsor.reproduce.documents.printed_walk import habitual_walk
-from torsor.reproduce.item import BY_DIFFERENCES, Item, Kind, Outcome, Row, claim, only, zero
+from torsor.reproduce.item import BY_DIFFERENCES, Compute, Outcome, Row, claim, only, zero
 from torsor.robot.robot import Robot
 
 # Section 5.1: the resultant active force and the zero-moment point come first, then the ground forces at that point.
@@ -173,13 +173,7 @@ def _fatigue() -> Outcome:
     return Outcome(rows, draw, (6.5, 4.0))
 
 
-ITEMS = [
-    Item(
-        "barman/ground-forces", "ground forces in two steps", Kind.ALGORITHM, "section 5.1", _two_steps,
-        seconds=3.0, first=60.0,
-    ),
-    Item(
-        "barman/fatigue", "repeated lifting until fatigue", Kind.ALGORITHM, "section 6.2.2", _fatigue,
-        seconds=6.0, first=60.0,
-    ),
-]  # fmt: skip
+ITEMS: dict[str, Compute] = {
+    "barman/ground-forces": _two_steps,
+    "barman/fatigue": _fatigue,
+}

@@ -20,8 +20,7 @@ from torsor.reproduce.errata.guarino import PRINTED
 from torsor.reproduce.item import (
     BY_DIFFERENCES,
     ROUNDING,
-    Item,
-    Kind,
+    Compute,
     Outcome,
     Row,
     claim,
@@ -362,23 +361,13 @@ def _times() -> Outcome:
     return Outcome(rows, draw, (7.0, 3.0))
 
 
-SIGNS = (
-    "the tables do not determine all signs, and a column is missing in Table II (completed from published data). With "
-    "θ_3 = π/2 and the centre of mass of link 4 on the other side, as for α_4 = π/2, the result equals the printed "
-    "value, perhaps by chance"
-)
-QUINTIC = (
-    "a quintic cannot have zero velocity, acceleration and jerk at both ends, but a polynomial of degree 7 can. The "
-    "jerk in the table is that of the quintic"
-)
-N = Kind.NUMBER
-ITEMS = [
-    Item("guarino/fig-1", "modified Denavit-Hartenberg frames", Kind.FIGURE, "Fig. 1", modified_frames),
-    Item("guarino/force-rates", "forces and their rates", Kind.ALGORITHM, "section III, eqs. 3 to 21", _recursion),
-    Item("guarino/table-1", "geometry of the Stanford arm", Kind.TABLE, "Table I", _geometry),
-    Item("guarino/table-2", "mass parameters of the Stanford arm", Kind.TABLE, "Table II", _masses),
-    Item("guarino/table-3", "end points of the motion", Kind.TABLE, "Table III", _ends, QUINTIC),
-    Item("guarino/accuracy", "force rates and backward differences", N, "section V, eq. 36", _accuracy, SIGNS, first=3),
-    Item("guarino/operations", "operation counts", N, "section V", _counts, seconds=3, first=3),
-    Item("guarino/cpu-times", "evaluation times", N, "section V", _times, seconds=1),
-]
+ITEMS: dict[str, Compute] = {
+    "guarino/fig-1": modified_frames,
+    "guarino/force-rates": _recursion,
+    "guarino/table-1": _geometry,
+    "guarino/table-2": _masses,
+    "guarino/table-3": _ends,
+    "guarino/accuracy": _accuracy,
+    "guarino/operations": _counts,
+    "guarino/cpu-times": _times,
+}

@@ -14,7 +14,7 @@ from torsor.reproduce.documents import drawing
 from torsor.reproduce.documents.drawing import curve_panel, curves, tidy
 from torsor.reproduce.equations import hua
 from torsor.reproduce.errata.hua import library_rows
-from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, lacking, number, numbers, only, same
+from torsor.reproduce.item import Compute, Outcome, Row, claim, lacking, number, numbers, only, same
 from torsor.reproduce.samples import about_origin, mixed
 from torsor.simulation import simulate
 
@@ -292,40 +292,19 @@ def _starts() -> Outcome:
     return Outcome(rows, draw, (11.0, 4.0))
 
 
-GEOMETRY = (
-    "the paper omits joint axes, lengths, centres of mass, gear ratios, gains, initial velocities and the initial "
-    "angle of motor 3. All were chosen, except for three gains, which were fitted to the errors without payload"
-)
-UNDECIDED = (
-    "initial velocities and gains are not printed. Only motor 3 has a large initial torque, which suggests a start "
-    "with the desired velocities, but the errors with payload suggest a start from rest"
-)
-
-
-def _figures(k: int, case: str) -> list[Item]:
-    """Return three figures of a simulation, starting with Fig. k."""
-    kinds: dict[str, Callable[[str, str], Outcome]] = {
-        "joint angles and RMS errors": _joints,
-        "motor angle": _motor,
-        "motor torques": _torques,
-    }
-    items = []
-    for place, (title, make) in zip((f"Fig. {k + each}" for each in range(3)), kinds.items(), strict=True):
-        name, compute = f"hua/{place.lower().replace('. ', '-')}", partial(make, case, place)
-        items.append(Item(name, f"{title}, {case}", F, place, compute, missing=GEOMETRY, seconds=4, first=10))
-    return items
-
-
-A, F = Kind.ALGORITHM, Kind.FIGURE
-ITEMS = [
-    Item("hua/fig-1", "a rigid and an elastic joint", F, "Fig. 1", drawing.drives),
-    Item("hua/fig-2", "a unified rigid body", F, "Fig. 2", drawing.unified_body),
-    Item("hua/algorithm-1", "inverse dynamics", A, "Algorithm 1, eqs. 2 to 29", _recursion),
-    Item("hua/algorithm-2", "forward dynamics", A, "Algorithm 2, eqs. 30 to 36", _forward),
-    Item("hua/controller", "controller stability", A, "section IV, eqs. 37 to 52", stability, seconds=4, first=10),
-    Item("hua/table-1", "dynamic parameters", Kind.TABLE, "Table I", _table),
-    Item("hua/start", "initial state", Kind.NUMBER, "section V", _starts, missing=UNDECIDED, seconds=8, first=14),
-    Item("hua/simulation", "simulated robot", Kind.NUMBER, "section V", _settings),
-    *_figures(3, "no payload"),
-    *_figures(6, "payload"),
-]
+FIGURES: tuple[Callable[[str, str], Outcome], ...] = (_joints, _motor, _torques)
+ITEMS: dict[str, Compute] = {
+    "hua/fig-1": drawing.drives,
+    "hua/fig-2": drawing.unified_body,
+    "hua/algorithm-1": _recursion,
+    "hua/algorithm-2": _forward,
+    "hua/controller": stability,
+    "hua/table-1": _table,
+    "hua/start": _starts,
+    "hua/simulation": _settings,
+    **{
+        f"hua/fig-{first + k}": partial(make, case, f"Fig. {first + k}")
+        for first, case in ((3, "no payload"), (6, "payload"))
+        for k, make in enumerate(FIGURES)
+    },
+}

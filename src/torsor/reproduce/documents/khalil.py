@@ -20,7 +20,7 @@ from torsor.reproduce.equations import khalil
 from torsor.reproduce.equations.khalil import hat, spatial_inertia, velocity_wrench
 from torsor.reproduce.errata.erratum import derivative
 from torsor.reproduce.errata.khalil import BENT, ELASTIC, FiveBar, elastic_case, free_base
-from torsor.reproduce.item import BY_DIFFERENCES, Item, Kind, Outcome, Row, claim, only, same, zero
+from torsor.reproduce.item import BY_DIFFERENCES, Compute, Outcome, Row, claim, only, same, zero
 from torsor.reproduce.samples import about_origin, tree
 from torsor.robot.load import from_mdh
 from torsor.robot.parallel import ParallelRobot
@@ -179,16 +179,6 @@ def _eel() -> Outcome:
     return Outcome(rows, draw, (10.0, 4.0))
 
 
-A, F = Kind.ALGORITHM, Kind.FIGURE
-BASE_ITEMS = [
-    Item("khalil/elastic", "elastic joints", A, "section 6, eqs. 67 to 82", _elastic),
-    Item("khalil/base-matrices", "moving base with A and H", A, "section 7.1, eqs. 83 to 88", _base_matrices),
-    Item("khalil/base-inverse", "moving base, inverse dynamics", A, "section 7.2, eqs. 89 to 100", _base_inverse),
-    Item("khalil/base-direct", "moving base, forward dynamics", A, "section 7.3, eqs. 101 to 112", _base_direct),
-    Item("khalil/eel", "a bending eel", A, "section 7.2, last paragraph", _eel, seconds=4),
-]
-
-
 # Khalil 2010, section 5: the inverse dynamics of a Gough-Stewart platform, leg by leg.
 TWIST = np.array([0.4, 0.2, -0.3, 0.2, -0.3, 0.15])  # (angular, linear) of the platform, in its axes
 ACCELERATION = np.array([-0.6, 0.9, 0.7, 1.0, 0.5, -0.8])
@@ -324,12 +314,6 @@ def _draw(axes: Any, robot: ParallelRobot, pose: Array) -> None:
         axes.plot(*np.array([foot, top]).T, color=f"C{k}", linewidth=2)
         axes.scatter(*top, color="k", s=14)
     axes.set(title="Figure 4: legs and platform", box_aspect=(1, 1, 0.7), **AXES)
-
-
-PARALLEL_ITEMS = [
-    Item("khalil/gough-stewart", "a Gough-Stewart platform", A, "section 5, eqs. 59 to 66", _gough_stewart, seconds=2),
-    Item("khalil/fig-4", "parallel structure", F, "Figure 4", _structure, seconds=2),
-]
 
 
 # Trees
@@ -488,14 +472,21 @@ def _five_bar() -> Outcome:
     return Outcome(rows, draw, (10.0, 4.2))
 
 
-ITEMS = [
-    Item("khalil/fig-1", "geometric parameters", F, "Figure 1", drawing.tree_frames),
-    Item("khalil/fig-2", "frames of a cut joint", F, "Figure 2", drawing.cut_joint),
-    Item("khalil/fig-3", "forces and moments on a link", F, "Figure 3, eq. 25", drawing.link_of_a_tree),
-    Item("khalil/frames", "frames of a tree in six parameters", A, "section 2.1, eq. 1", _frames),
-    Item("khalil/cut-joint", "closed loops with a cut joint", A, "section 2.2, eqs. 2 to 5", _cut_joint, seconds=1),
-    Item("khalil/inverse", "inverse dynamics of a tree", A, "section 3.2, eqs. 9 to 31", _inverse),
-    Item("khalil/matrices", "forward dynamics with A and H", A, "sections 3.1 and 3.3.1, eqs. 6 to 8", _matrices),
-    Item("khalil/direct", "recursive forward dynamics", A, "section 3.3.2, eqs. 32 to 54", _direct),
-    Item("khalil/five-bar", "closed loops: a five-bar", A, "section 4, eqs. 55 to 58", _five_bar, seconds=2, first=5),
-]
+ITEMS: dict[str, Compute] = {
+    "khalil/elastic": _elastic,
+    "khalil/base-matrices": _base_matrices,
+    "khalil/base-inverse": _base_inverse,
+    "khalil/base-direct": _base_direct,
+    "khalil/eel": _eel,
+    "khalil/gough-stewart": _gough_stewart,
+    "khalil/fig-4": _structure,
+    "khalil/fig-1": drawing.tree_frames,
+    "khalil/fig-2": drawing.cut_joint,
+    "khalil/fig-3": drawing.link_of_a_tree,
+    "khalil/frames": _frames,
+    "khalil/cut-joint": _cut_joint,
+    "khalil/inverse": _inverse,
+    "khalil/matrices": _matrices,
+    "khalil/direct": _direct,
+    "khalil/five-bar": _five_bar,
+}

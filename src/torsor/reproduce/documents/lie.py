@@ -10,7 +10,7 @@ from torsor.base.arrays import Array
 from torsor.reproduce.equations import lie
 from torsor.reproduce.errata.erratum import derivative
 from torsor.reproduce.errata.lie import expansion, lagrange, planar, two_links
-from torsor.reproduce.item import BY_DIFFERENCES, ROUNDING, Item, Kind, Row, claim, number, same, zero
+from torsor.reproduce.item import BY_DIFFERENCES, ROUNDING, Compute, Row, claim, number, same, zero
 from torsor.reproduce.samples import screws
 from torsor.robot.load import from_screws
 from torsor.robot.robot import Robot
@@ -161,15 +161,15 @@ def _structure() -> list[Row]:
     ]
 
 
-TURNING = "the rate ω'_2 = θ'_2 [ω_2] z_2 is zero only for parallel axes (erratum lie/section-9.1)"
-ALGORITHM = Kind.ALGORITHM
 compact, components = (partial(_against_library, form) for form in (lie.compact, lie.components))
-ITEMS = [
-    Item("lie/operators", "Ad, ad and identities", ALGORITHM, "section 3 and appendix", _operators),
-    Item("lie/compact", "Newton-Euler with twists and wrenches", ALGORITHM, "section 4", compact),
-    Item("lie/components", "Newton-Euler by components", ALGORITHM, "sections 5 to 7", components),
-    Item("lie/two-link", "a planar two-link arm", ALGORITHM, "section 8", _two_link),
-    Item("lie/orders", "orders of the velocity terms", Kind.TABLE, "section 9.1, tables", _orders, TURNING),
-    Item("lie/expansion", "two-link terms by powers of θ'", ALGORITHM, "section 10, table of 10.2", _expanded),
-    Item("lie/structure", "mass matrix, Coriolis matrix, passivity, energy", ALGORITHM, "section 11", _structure),
-]
+
+
+ITEMS: dict[str, Compute] = {
+    "lie/operators": _operators,
+    "lie/compact": compact,
+    "lie/components": components,
+    "lie/two-link": _two_link,
+    "lie/orders": _orders,
+    "lie/expansion": _expanded,
+    "lie/structure": _structure,
+}

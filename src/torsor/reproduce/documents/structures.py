@@ -20,7 +20,7 @@ from torsor.mechanism import Joint, Link, flexible_links
 from torsor.reproduce.documents.drawing import curves, space, tidy
 from torsor.reproduce.documents.khalil import Moved, platform_equations
 from torsor.reproduce.equations import khalil
-from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, only, same
+from torsor.reproduce.item import Compute, Outcome, Row, claim, only, same
 from torsor.reproduce.samples import about_origin
 from torsor.robot.load import build, from_mdh
 from torsor.robot.robot import Robot
@@ -408,12 +408,11 @@ def _customised() -> Outcome:
     return Outcome(rows, draw, (6.5, 4.0))
 
 
-A = Kind.ALGORITHM
-ITEMS = [
-    Item("khalil/continuous-eel", "a continuous eel", A, "section 8", _continuous_eel, seconds=2.5),
-    Item("khalil/flexible-links", "flexible links", A, "section 8", _flexible, seconds=4),
-    Item("khalil/hybrid", "parallel modules in series", A, "section 8", _hybrid, seconds=4.5),
-    Item("khalil/delta", "reduced mobility: a Delta robot", A, "section 5", _delta, seconds=2.5),
-    Item("khalil/base-parameters", "base inertial parameters", A, "sections 2 and 3.2", _base_parameters, seconds=3.5),
-    Item("khalil/customised-code", "customised symbolic code", A, "section 3.2", _customised, seconds=2),
-]
+ITEMS: dict[str, Compute] = {
+    "khalil/continuous-eel": _continuous_eel,
+    "khalil/flexible-links": _flexible,
+    "khalil/hybrid": _hybrid,
+    "khalil/delta": _delta,
+    "khalil/base-parameters": _base_parameters,
+    "khalil/customised-code": _customised,
+}

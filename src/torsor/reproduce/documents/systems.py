@@ -17,7 +17,7 @@ from torsor.mechanism import Joint, Link, Shape
 from torsor.reproduce.documents.drawing import curves, space, tidy
 from torsor.reproduce.equations import khalil
 from torsor.reproduce.errata.erratum import derivative
-from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, only, same, zero
+from torsor.reproduce.item import Compute, Outcome, Row, claim, only, same, zero
 from torsor.reproduce.samples import about_origin
 from torsor.robot.load import build
 from torsor.robot.robot import Robot
@@ -574,14 +574,13 @@ def _eel_in_water() -> Outcome:
     return Outcome(rows, draw, (11.0, 3.8))
 
 
-A = Kind.ALGORITHM
-ITEMS = [
-    Item("khalil/car", "a car", A, "section 7", _car, seconds=1),
-    Item("khalil/mobile-manipulator", "a mobile manipulator", A, "section 7", _mobile_manipulator, seconds=3),
-    Item("khalil/snake", "a snake on passive wheels", A, "section 7", _snake, seconds=3),
-    Item("khalil/flying-robot", "a flying robot with four rotors", A, "section 7", _flying),
-    Item("khalil/spatial-vehicle", "a satellite with an arm", A, "section 7", _spatial_vehicle, seconds=0.6),
-    Item("khalil/walking-robot", "a walking robot", A, "section 7", _walking, seconds=2.5),
-    Item("khalil/humanoid", "a humanoid", A, "section 7", _humanoid, seconds=1.5),
-    Item("khalil/eel-in-water", "an eel in water", A, "section 7", _eel_in_water, seconds=0.6),
-]
+ITEMS: dict[str, Compute] = {
+    "khalil/car": _car,
+    "khalil/mobile-manipulator": _mobile_manipulator,
+    "khalil/snake": _snake,
+    "khalil/flying-robot": _flying,
+    "khalil/spatial-vehicle": _spatial_vehicle,
+    "khalil/walking-robot": _walking,
+    "khalil/humanoid": _humanoid,
+    "khalil/eel-in-water": _eel_in_water,
+}

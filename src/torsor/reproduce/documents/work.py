@@ -17,7 +17,7 @@ from torsor.formats import DHLink
 from torsor.reproduce.documents.drawing import tidy
 from torsor.reproduce.equations import barman, lagrange
 from torsor.reproduce.equations.counted import count_as_written
-from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, only, same
+from torsor.reproduce.item import Compute, Outcome, Row, claim, only, same
 from torsor.reproduce.samples import standard, standard_chain
 from torsor.robot.load import from_dh
 from torsor.robot.robot import Robot
@@ -233,8 +233,7 @@ def _draw_growth(axes: Any, name: str) -> None:
             axes.loglog(lengths, values, style, color=colour, markersize=4, label=f"{title}, {words}")
 
 
-A, N, PLACE = Kind.ALGORITHM, Kind.NUMBER, "abstract, chapters I and VI"
-ITEMS = [
-    Item("barman/lagrangian", "the recursive Lagrangian formulation", A, PLACE, _agreement, seconds=3, first=3),
-    Item("barman/work", "cost of both formulations", N, PLACE, _comparison, seconds=10, first=10),
-]
+ITEMS: dict[str, Compute] = {
+    "barman/lagrangian": _agreement,
+    "barman/work": _comparison,
+}
