@@ -1,10 +1,10 @@
 # %% [markdown]
 # # 5. Elastic joints and geared motors
 #
-# This tutorial is for robots with elastic gears, belts or series elastic actuators. A joint with an elastic transmission
-# has two coordinates, one for the motor and one for the link. The motor may be mounted on any link. All algorithms
-# include elasticity and the gyroscopic moments of rotors (Khalil 2010, Hua et al. 2022). See also
-# [control of elastic joints](../../simulate/elastic_joints.md).
+# This tutorial is for engineers whose robots have elastic gears, belts or series elastic actuators. A joint with an
+# elastic transmission has two coordinates, one for the motor and one for the link. The motor may be mounted on any
+# link. All algorithms include elasticity and the gyroscopic moments of rotors (Khalil 2010, Hua et al. 2022). For
+# controllers, see [control of elastic joints](../../simulate/elastic_joints.md).
 
 # %%
 import numpy as np
