@@ -82,7 +82,7 @@ print(results)
 
 # %% [markdown]
 # The copper loss is the integral of (motor torque / motor constant)². A design is on the Pareto front if every faster
-# design has a higher loss. The columns are cycle time, copper loss, upper-arm length and gear ratio.
+# design has a higher loss. The table shows cycle time, loss, upper-arm length and gear ratio.
 
 # %%
 seconds, length = results["T"], results["joints.joint2.origin.x"]

@@ -300,8 +300,7 @@ def _slide_path() -> Outcome:
     slider, tip = poses[:, 0, :3, 3], poses[:, 1, :3, 3]
     x = np.stack([0 * slider[:, 2], slider[:, 2], tip[:, 2]], axis=1)
     y = np.stack([0 * slider[:, 1], slider[:, 1], tip[:, 1]], axis=1)
-    words = [f"{low:.2f} to {high:.2f}" for low, high in zip(result.q.min(axis=0), result.q.max(axis=0), strict=True)]
-    rows = [_duration(), only("translation and rotation", f"q_1 = {words[0]} m, q_2 = {words[1]} rad")]
+    rows = [_duration()]
     title = "Figure 4.7: motion trajectory, dark to light"
     labels = title, "z of the base, along the slide (m)", "y of the base (m)"
     return Outcome(rows, lambda figure: snapshots(figure, x, y, SNAPSHOT_TIMES, *labels), (7.0, 4.0))
