@@ -1,4 +1,4 @@
-"""Write the offline pages of the documentation: a walk, a parallel robot, and a UR5 and a quadruped under control.
+"""Write the offline pages of the documentation: a walk, a platform, and a UR5 and a quadruped under control.
 
 python examples/pages.py docs/pages             # all; the first walk on a machine takes about a minute
 python examples/pages.py docs/pages platform

@@ -50,7 +50,7 @@ def points() -> np.ndarray:
 
 def test_the_table_of_javascript_covers_every_operation() -> None:
     assert uncovered(JS_RULES) == []
-    assert JS_RULES[ca.OP_ASSIGN]("w1") == JS_RULES[ca.OP_LIFT]("w1", "w2") == "w1"
+    assert JS_RULES[ca.OP_ASSIGN](None, "w1") == JS_RULES[ca.OP_LIFT](None, "w1", "w2") == "w1"
 
 
 @needs_node

@@ -1,6 +1,5 @@
 """CasADi functions as C99 source."""
 
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -8,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import casadi as ca
-import numpy as np
 
 from torsor.base.errors import ModelError
 from torsor.compiler import source
 from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.program import in_scalars
-from torsor.compiler.source import MARK, About, ArrayArgument, Names, SourceKernel, comment
+from torsor.compiler.source import MARK, About, ArrayArgument, Language, Names, Rule, SourceKernel, comment, infix
 
 # Single-precision sines and cosines in C: a range reduction and two short polynomials instead of sinf and cosf.
 #
@@ -55,34 +53,26 @@ static float torsor_sine(float x, int quarter)
 
 # C99 expressions: literals, identifiers, and one rule per CasADi operation.
 #
-# A rule is a function of the ``CScalar`` and the argument texts. It returns an expression. An argument is a name, an
-# array element or a literal, so it needs no parentheses. The CasADi virtual machine defines every operation. Numbers
-# with an exact decimal form of at most this many characters are written in decimal, and all others in hexadecimal.
+# The CasADi virtual machine defines every operation. Numbers with an exact decimal form of at most this many characters
+# are written in decimal, and all others in hexadecimal.
 _FEW_DIGITS = 12
 
 
-class CScalar:
+class CScalar(Language):
     """A C floating-point type with its literals and libm functions."""
 
+    special = "NAN", "INFINITY"
+
     def __init__(self, dtype: str):
-        self.double = dtype == "float64"
+        super().__init__(dtype, C_RULES)
         self.name, self.suffix = ("double", "") if self.double else ("float", "f")
         self.local = f"{self.name} "
 
-    def literal(self, number: float) -> str:
-        """Return a number as text, in parentheses if it has a sign.
+    def digits(self, number: float) -> str:
+        """Return the text of a number.
 
         C99 guarantees that a hexadecimal number is read exactly; a decimal number may be rounded to a neighbour.
         """
-        if not self.double:
-            with np.errstate(over="ignore"):  # overflow becomes infinity
-                number = float(np.float32(number))
-        if math.copysign(1.0, number) < 0:
-            return f"(-{self.literal(-number)})"
-        if math.isnan(number):
-            return "NAN"
-        if math.isinf(number):
-            return "INFINITY"
         digits = repr(number)
         exact = len(digits) <= _FEW_DIGITS and Decimal(digits) == Decimal(number)
         if not exact:
@@ -93,21 +83,6 @@ class CScalar:
     def call(self, function: str, *arguments: str) -> str:
         """Return a call to a libm function."""
         return f"{function}{self.suffix}({', '.join(arguments)})"
-
-    def expression(self, code: int, *arguments: str) -> str:
-        """Return an operation as text, using its rule."""
-        return C_RULES[code](self, *arguments)
-
-    def element(self, array: str, entry: int) -> str:
-        """Return the element of an array."""
-        return f"{array}[{entry}]"
-
-
-Rule = Callable[..., str]
-
-
-def _infix(operator: str) -> Rule:
-    return lambda t, a, b: f"{a} {operator} {b}"
 
 
 def _library(name: str) -> Rule:
@@ -123,23 +98,15 @@ _LIBRARY = """
 pow sqrt fabs floor ceil copysign fmod remainder hypot exp expm1 log log1p tan asin acos atan atan2 sinh cosh tanh
 asinh acosh atanh erf
 """
-C_RULES: dict[int, Rule] = source.rules(_LIBRARY, _library) | {
-    ca.OP_ASSIGN: lambda t, a: a,
-    ca.OP_LIFT: lambda t, a, b: a,
-    ca.OP_ADD: _infix("+"),
-    ca.OP_SUB: _infix("-"),
-    ca.OP_MUL: _infix("*"),
-    ca.OP_DIV: _infix("/"),
-    ca.OP_NEG: lambda t, a: f"-{a}",
-    ca.OP_SQ: lambda t, a: f"{a} * {a}",
-    ca.OP_TWICE: lambda t, a: f"{t.literal(2.0)} * {a}",
-    ca.OP_INV: lambda t, a: f"{t.literal(1.0)} / {a}",
+C_RULES: dict[int, Rule] = {
+    **source.RULES,
+    **source.rules(_LIBRARY, _library),
     # Zeros and NaN are returned unchanged.
     ca.OP_SIGN: lambda t, a: "{a} < {0} ? -{1} : ({a} > {0} ? {1} : {a})".format(t.literal(0.0), t.literal(1.0), a=a),
-    ca.OP_LT: _infix("<"),
-    ca.OP_LE: _infix("<="),
-    ca.OP_EQ: _infix("=="),
-    ca.OP_NE: _infix("!="),
+    ca.OP_LT: infix("<"),
+    ca.OP_LE: infix("<="),
+    ca.OP_EQ: infix("=="),
+    ca.OP_NE: infix("!="),
     ca.OP_NOT: lambda t, a: f"{a} == {t.literal(0.0)}",
     ca.OP_AND: _logic("&&"),
     ca.OP_OR: _logic("||"),

@@ -7,48 +7,33 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import casadi as ca
-import numpy as np
 
 from torsor.compiler import source
 from torsor.compiler.program import in_scalars
-from torsor.compiler.source import MARK, About, ArrayArgument, Names, SourceKernel, comment, plain
+from torsor.compiler.source import MARK, About, ArrayArgument, Language, Names, Rule, SourceKernel, comment, plain
 
 # JavaScript expressions: literals, identifiers, and one rule per CasADi operation.
 #
-# A rule is a function of the argument texts. It returns an expression. An argument is a name, an array element or a
-# literal, so it needs no parentheses. The CasADi virtual machine defines every operation. ECMAScript defines the bits
-# of + - * / %, comparisons, floor, ceil, abs, sqrt and fround. The other functions of ``Math`` are approximations of
-# the engine. Helpers provide functions that ``Math`` lacks.
-
-Rule = Callable[..., str]
+# The CasADi virtual machine defines every operation. ECMAScript defines the bits of + - * / %, comparisons, floor,
+# ceil, abs, sqrt and fround. The other functions of ``Math`` are approximations of the engine. Helpers provide those
+# that ``Math`` lacks.
 
 
-class JsScalar:
+class JsScalar(Language):
     """The number type of an exported module: float64, or float32 by rounding each result.
 
     If +, -, *, / and sqrt of float32 numbers are computed in float64 and rounded, the results equal those in float32.
     """
 
-    local = "let "
+    local, special = "let ", ("NaN", "Infinity")
 
     def __init__(self, dtype: str):
-        self.double = dtype == "float64"
+        super().__init__(dtype, JS_RULES)
         self.array = "Float64Array" if self.double else "Float32Array"
-
-    def literal(self, number: float) -> str:
-        """Return the shortest exact text of a number, in parentheses if it has a sign."""
-        if not self.double:
-            with np.errstate(over="ignore"):  # numbers too large for float32 become infinite
-                number = float(np.float32(number))
-        if math.copysign(1.0, number) < 0:
-            return f"(-{self.literal(-number)})"
-        if math.isnan(number):
-            return "NaN"
-        return "Infinity" if math.isinf(number) else repr(number).removesuffix(".0")
 
     def expression(self, code: int, *arguments: str) -> str:
         """Return the text of an operation, by its rule."""
-        text = JS_RULES[code](*arguments)
+        text = super().expression(code, *arguments)
         return text if self.double else f"Math.fround({text})"
 
     def element(self, array: str, entry: int) -> str:
@@ -58,58 +43,45 @@ class JsScalar:
         return f"{array}[{array}$ + {entry}]" if entry else f"{array}[{array}$]"
 
 
-def _infix(operator: str) -> Rule:
-    return lambda a, b: f"{a} {operator} {b}"
-
-
 def _truth(operator: str) -> Rule:
-    return lambda a, b: f"{a} {operator} {b} ? 1 : 0"
+    return lambda t, a, b: f"{a} {operator} {b} ? 1 : 0"
 
 
 def _logic(operator: str) -> Rule:
     # NaN counts as true, because it is not equal to 0.
-    return lambda a, b: f"{a} !== 0 {operator} {b} !== 0 ? 1 : 0"
+    return lambda t, a, b: f"{a} !== 0 {operator} {b} !== 0 ? 1 : 0"
 
 
 def _library(name: str) -> Rule:
-    return lambda *arguments: f"Math.{name}({', '.join(arguments)})"
+    return lambda t, *arguments: f"Math.{name}({', '.join(arguments)})"
 
 
 def _helper(name: str) -> Rule:
-    return lambda *arguments: f"torsor${name}({', '.join(arguments)})"
+    return lambda t, *arguments: f"torsor${name}({', '.join(arguments)})"
 
 
 _LIBRARY = """
 sign sqrt floor ceil hypot exp expm1 log log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh
 """
 JS_RULES: dict[int, Rule] = {
+    **source.RULES,
     **source.rules(_LIBRARY, _library),
     **source.rules("pow copysign remainder erf erfinv", _helper),
-    ca.OP_ASSIGN: lambda a: a,
-    ca.OP_LIFT: lambda a, b: a,
-    ca.OP_ADD: _infix("+"),
-    ca.OP_SUB: _infix("-"),
-    ca.OP_MUL: _infix("*"),
-    ca.OP_DIV: _infix("/"),
-    ca.OP_NEG: lambda a: f"-{a}",
-    ca.OP_SQ: lambda a: f"{a} * {a}",
-    ca.OP_TWICE: lambda a: f"2 * {a}",
-    ca.OP_INV: lambda a: f"1 / {a}",
     ca.OP_LT: _truth("<"),
     ca.OP_LE: _truth("<="),
     ca.OP_EQ: _truth("==="),
     ca.OP_NE: _truth("!=="),
-    ca.OP_NOT: lambda a: f"{a} === 0 ? 1 : 0",
+    ca.OP_NOT: lambda t, a: f"{a} === 0 ? 1 : 0",
     ca.OP_AND: _logic("&&"),
     ca.OP_OR: _logic("||"),
-    ca.OP_IF_ELSE_ZERO: lambda a, b: f"{a} === 0 ? 0 : {b}",
+    ca.OP_IF_ELSE_ZERO: lambda t, a, b: f"{a} === 0 ? 0 : {b}",
     ca.OP_CONSTPOW: _helper("pow"),
     ca.OP_FABS: _library("abs"),
     # Of equal numbers, the first is returned, as in other targets; for 0 and -0, CasADi returns the result of the C
     # library.
-    ca.OP_FMIN: lambda a, b: f"{b} < {a} || {a} !== {a} ? {b} : {a}",
-    ca.OP_FMAX: lambda a, b: f"{b} > {a} || {a} !== {a} ? {b} : {a}",
-    ca.OP_FMOD: _infix("%"),
+    ca.OP_FMIN: lambda t, a, b: f"{b} < {a} || {a} !== {a} ? {b} : {a}",
+    ca.OP_FMAX: lambda t, a, b: f"{b} > {a} || {a} !== {a} ? {b} : {a}",
+    ca.OP_FMOD: source.infix("%"),
 }
 """The rule of each CasADi operation."""
 

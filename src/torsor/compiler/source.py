@@ -8,13 +8,15 @@ import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import casadi as ca
+import numpy as np
 
 from torsor.base.errors import ModelError
 from torsor.compiler.program import FREE_OPERATIONS, Program, count_operations, read_program
 
+Rule = Callable[..., str]
 DTYPES = ("float64", "float32")
 PIECE = 1500  # maximum number of operations in a piece of a function
 
@@ -168,7 +170,7 @@ BORDER = 0.7
 SLOPE = 2.0 / math.sqrt(math.pi)
 
 
-def rules(names: str, rule: Callable[[str], Callable[..., str]]) -> dict[int, Callable[..., str]]:
+def rules(names: str, rule: Callable[[str], Rule]) -> dict[int, Rule]:
     """Return the rules of CasADi operations for which a language has functions with the same names."""
     return {getattr(ca, f"OP_{name.upper()}"): rule(name) for name in names.split()}
 
@@ -226,21 +228,60 @@ SCRATCH = "s"
 """The name of the scratch array; local variables are w0, w1, ... No argument may have these names."""
 
 
-class Language(Protocol):
-    """The properties of a language that statements need."""
+def infix(operator: str) -> Rule:
+    """Return the rule of an operator between two operands."""
+    return lambda t, a, b: f"{a} {operator} {b}"
 
-    @property
-    def local(self) -> str:
-        """Text before the first assignment of a local variable, with a trailing space."""
+
+RULES: dict[int, Rule] = {
+    ca.OP_ASSIGN: lambda t, a: a,
+    ca.OP_LIFT: lambda t, a, b: a,
+    ca.OP_ADD: infix("+"),
+    ca.OP_SUB: infix("-"),
+    ca.OP_MUL: infix("*"),
+    ca.OP_DIV: infix("/"),
+    ca.OP_NEG: lambda t, a: f"-{a}",
+    ca.OP_SQ: lambda t, a: f"{a} * {a}",
+    ca.OP_TWICE: lambda t, a: f"{t.literal(2.0)} * {a}",
+    ca.OP_INV: lambda t, a: f"{t.literal(1.0)} / {a}",
+}
+"""The rules that are the same in most languages."""
+
+
+class Language:
+    """A floating-point type of a language: its literals, operations and array elements.
+
+    ``local`` is the text before the first assignment of a local variable, with a trailing space, and ``special`` are
+    the literals of NaN and infinity. A rule is a function of the language and the argument texts. It returns an
+    expression. An argument is a name, an array element or a literal, so it needs no parentheses.
+    """
+
+    local: str
+    special: tuple[str, str]
+
+    def __init__(self, dtype: str, rules: Mapping[int, Rule]):
+        self.double, self.rules = dtype == "float64", rules
 
     def literal(self, number: float) -> str:
-        """Return an exact text of a number that needs no parentheses."""
+        """Return an exact text of a number, in parentheses if it has a sign."""
+        if not self.double:
+            with np.errstate(over="ignore"):  # overflow becomes infinity
+                number = float(np.float32(number))
+        if math.copysign(1.0, number) < 0:
+            return f"(-{self.literal(-number)})"
+        return self.digits(number) if math.isfinite(number) else self.special[math.isinf(number)]
+
+    def digits(self, number: float) -> str:
+        """Return the shortest exact text of a finite number without a sign."""
+        return repr(number).removesuffix(".0")
 
     def expression(self, code: int, *arguments: str) -> str:
         """Return the operation with a code, applied to operands that need no parentheses."""
+        return self.rules[code](self, *arguments)
 
     def element(self, array: str, entry: int) -> str:
         """Return the element of an argument, or of the scratch array."""
+        return f"{array}[{entry}]"
 
 
 class ArrayArgument(NamedTuple):

@@ -87,7 +87,7 @@ def _multiple_of_log_2(x: Number) -> tuple[Number, Whole, Number, float]:
     """Return (n, its bits, x - n a, b), where n (a + b) is the multiple of log 2 nearest to x."""
     high, rest = COEFFICIENTS["LN2"][x.dtype]
     # The last bits of the sum contain n and twice the bias, as required by ``scale``.
-    rounder = x.emitter.scalar.rounder + 2 * x.format.bias
+    rounder = x.scalar.rounder + 2 * x.scalar.bias
     turned = fma(x, 1.4426950408889634, rounder)
     n = turned - rounder
     return n, turned.bits(), fma(n, -high, x), rest  # exact, because log 2 has no more fractional digits than x
@@ -95,7 +95,7 @@ def _multiple_of_log_2(x: Number) -> tuple[Number, Whole, Number, float]:
 
 def scale(x: Number, bits: Whole) -> Number:
     """Return x 2^n in two steps with representable powers of two; ``bits`` ends with n and twice the bias."""
-    half, digits = bits >> 1, x.format.digits
+    half, digits = bits >> 1, x.scalar.digits
     return x * (half << digits).as_bits() * ((bits - half) << digits).as_bits()
 
 
@@ -185,32 +185,32 @@ _LINEAR_LIMIT = {"float64": 2.0**-28, "float32": 2.0**-13}
 
 def split(x: Number, scaled: Mask | None = None) -> tuple[Number, Number]:
     """Return (k, m) with x = 2^k m, for positive normal numbers and for numbers ``scaled`` by ``normal``."""
-    digits, bias = x.format.digits, x.format.bias
-    root = x.format.bits(0.5**0.5)
+    digits, bias = x.scalar.digits, x.scalar.bias
+    root = x.scalar.bits(0.5**0.5)
     shifted = x.bits() + ((bias << digits) - root)
     m = ((shifted & ((1 << digits) - 1)) + root).as_bits()
     # The biased exponent is read as the last digits of a number near 2^digits, because integer conversions are slow.
     near = 2.0**digits
     surplus = near + bias
-    k = ((shifted >> digits) | x.format.bits(near)).as_bits()
+    k = ((shifted >> digits) | x.scalar.bits(near)).as_bits()
     return k - (surplus if scaled is None else where(scaled, surplus + _by(x), surplus)), m
 
 
 def _by(x: Number) -> float:
     """Return the exponent by which subnormal numbers are scaled."""
-    return x.format.digits + 2.0
+    return x.scalar.digits + 2.0
 
 
 def normal(x: Number) -> tuple[Number, Mask]:
     """Return the numbers with subnormal ones scaled to normal ones, and a mask of the scaled numbers."""
-    few = x < x.format.smallest
+    few = x < x.scalar.smallest
     return where(few, x * 2.0 ** _by(x), x), few
 
 
 def log_of_sum(x: Number, low: Number | None = None, more: Number | None = None) -> Number:
     """Return log(x + low) + more log 2 for positive normal x and a much smaller ``low``."""
     k, m = split(x)
-    below = None if low is None else low * (-k.at_most(k.format.bias - 1.0)).power_of_two()
+    below = None if low is None else low * (-k.at_most(k.scalar.bias - 1.0)).power_of_two()
     return _log(k if more is None else k + more, m, below)
 
 
@@ -252,7 +252,7 @@ def log1p(x: Number) -> Number:
 def _sqrt_of_sum(x: Number, low: Number) -> tuple[Number, Number]:
     root = x.sqrt()
     rest = fma(-root, root, x) + low
-    return root, rest / (root + root).at_least(x.format.smallest)
+    return root, rest / (root + root).at_least(x.scalar.smallest)
 
 
 def asinh(x: Number) -> Number:
@@ -389,7 +389,7 @@ def pow(x: Number, y: Number) -> Number:
 
 def scale_of(x: Number) -> tuple[Number, Number]:
     """Return a power of two that scales a positive normal number to approximately 1, and its inverse."""
-    digits, bias = x.format.digits, x.format.bias
+    digits, bias = x.scalar.digits, x.scalar.bias
     exponent = ((x.bits() >> digits) | x.like(2.0**digits).bits()).as_bits() - 2.0**digits
     exponent = exponent.between(1.0, 2.0 * bias - 1.0)
     return (bias - exponent).power_of_two(), (exponent - bias).power_of_two()
@@ -407,7 +407,7 @@ def hypot(x: Number, y: Number) -> Number:
     total, rest = quick_two_sum(high, square)
     root = total.sqrt()
     left = fma(-root, root, total) + (rest + (lost + error))
-    value = (root + left / (root + root).at_least(x.format.smallest)) * up
+    value = (root + left / (root + root).at_least(x.scalar.smallest)) * up
     return where(x.equals(_INF) | y.equals(_INF), _INF, value)
 
 

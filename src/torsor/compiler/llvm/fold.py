@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple
 from torsor.compiler.llvm import ir
 from torsor.compiler.llvm.code import write_body
 from torsor.compiler.llvm.loop import TILE, Transposer, write_movers
-from torsor.compiler.llvm.rules import Scalar
+from torsor.compiler.llvm.rules import Emitter, Scalar
 from torsor.compiler.llvm.target import Target
 from torsor.compiler.program import Program
 
@@ -54,25 +54,17 @@ class _Array(NamedTuple):
     words: list[str]
 
 
-class _Writer:
-    """Writer of instructions; names are a letter and a number."""
+class _Writer(Emitter):
+    """Writer of instructions, addresses and branches; names are a letter and a number."""
 
     def __init__(self, scalar: Scalar, width: int):
-        self.lines: list[str] = []
-        self.scalar, self.width, self.block = scalar, width, width * scalar.size
-        self.vector, self.suffix = f"<{width} x {scalar.name}>", f"v{width}f{8 * scalar.size}"
-        self._next = 0
+        super().__init__(scalar, width)
+        self.prefix, self.size = "f", width * scalar.size
 
-    def name(self, letter: str = "f") -> str:
+    def name(self, letter: str) -> str:
         """Return an unused name that begins with ``letter``."""
         self._next += 1
         return f"{letter}{self._next}"
-
-    def put(self, instruction: str) -> str:
-        """Write an instruction and return the name of its result."""
-        name = f"%{self.name()}"
-        self.lines.append(f"  {name} = {instruction}")
-        return name
 
     def add(self, *instructions: str) -> None:
         """Write instructions without results."""
@@ -106,25 +98,12 @@ class _Writer:
         """Load a word of a table."""
         return self.put(f"load {kind}, ptr {self.at(base, index, 8)}")
 
-    def load(self, address: str) -> str:
-        """Load a block."""
-        return self.put(f"load {self.vector}, ptr {address}, align {self.block}")
-
-    def store(self, value: str, address: str) -> None:
-        """Store a block."""
-        self.add(f"store {self.vector} {value}, ptr {address}, align {self.block}")
-
     def broadcast(self, address: str) -> str:
         """Load a number into all lanes."""
         number = self.put(f"load {self.scalar.name}, ptr {address}")
         one = self.put(f"insertelement {self.vector} poison, {self.scalar.name} {number}, i64 0")
         lanes = f"<{self.width} x i32> zeroinitializer"
         return self.put(f"shufflevector {self.vector} {one}, {self.vector} poison, {lanes}")
-
-    def call(self, intrinsic: str, *values: str) -> str:
-        """Call an LLVM intrinsic on vectors."""
-        typed = ", ".join(f"{self.vector} {value}" for value in values)
-        return self.put(f"call {self.vector} @llvm.{intrinsic}.{self.suffix}({typed})")
 
 
 def write_fold(
@@ -146,9 +125,9 @@ def write_fold(
     scalar = Scalar(dtype)
     w, body = _Writer(scalar, width), write_body(program, scalar, width, target, encode)
     sizes = [[rows * columns for rows, columns in part] for part in (program.inputs, program.outputs)]
-    align = max(_LINE, w.block)
-    in_bytes, out_bytes = (-(-sum(part) * w.block // align) * align for part in sizes)
-    scratch_bytes = -(-body.scratch * w.block // align) * align
+    align = max(_LINE, w.size)
+    in_bytes, out_bytes = (-(-sum(part) * w.size // align) * align for part in sizes)
+    scratch_bytes = -(-body.scratch * w.size // align) * align
     w.add("%in = getelementptr i8, ptr %memory, i64 0")
     outs, scratch = w.at("%memory", in_bytes), in_bytes + SLOTS * out_bytes
     w.add(f"%scratch = getelementptr i8, ptr %memory, i64 {scratch}")
@@ -170,7 +149,7 @@ def write_fold(
     states = _States(w, is_whole, lanes)
     for array in inputs:
         if array.kind in ("case", "window"):
-            to = w.at("%in", array.block, w.block) if array.kind == "case" else states.region(array)
+            to = w.at("%in", array.block, w.size) if array.kind == "case" else states.region(array)
             states.move("pack", array, to, array.words[COUNT])
     for array in outputs:
         if array.kind != "rows":
@@ -184,26 +163,26 @@ def write_fold(
     node = [w.word(here, k) for k in NODE]
     w.add(f"%out = getelementptr i8, ptr {outs}, i64 {w.put(f'mul i64 {node[SLOT]}, {out_bytes}')}")
     for array in inputs:
-        to = w.at("%in", array.block, w.block)
+        to = w.at("%in", array.block, w.size)
         if array.kind == "rows":
             states.rows("pack", array, to)
         elif array.kind == "node":
             source = w.at(array.words[ADDRESS], w.put(f"mul i64 %k, {array.words[NODE_STEP]}"))
             for j in range(array.size):
-                w.store(w.broadcast(w.at(source, j, scalar.size)), w.at(to, j, w.block))
+                w.store(w.broadcast(w.at(source, j, scalar.size)), w.at(to, j, w.size))
         elif array.kind == "window":
-            source = w.at(states.region(array), node[FIRST], array.size // points * w.block)
+            source = w.at(states.region(array), node[FIRST], array.size // points * w.size)
             for j in range(array.size):
-                w.store(w.load(w.at(source, j, w.block)), w.at(to, j, w.block))
+                w.store(w.load(w.at(source, j, w.size)), w.at(to, j, w.size))
     w.lines += body.calls
     for array in outputs:
-        source = w.at("%out", array.block, w.block)
+        source = w.at("%out", array.block, w.size)
         if array.kind == "rows":
             states.rows("unpack", array, source)
         elif array.kind in ("sums", "largest"):
             for j in range(array.size):
-                total = w.at(states.region(array), j, w.block)
-                both = w.load(total), w.load(w.at(source, j, w.block))
+                total = w.at(states.region(array), j, w.size)
+                both = w.load(total), w.load(w.at(source, j, w.size))
                 is_sum = array.kind == "sums"
                 w.store(w.put(f"fadd {w.vector} {', '.join(both)}") if is_sum else w.call("maximum", *both), total)
     w.add(f"br i1 {w.put(f'icmp eq i64 {node[CONTRACTED]}, 0')}, label %node.done, label %contracted")
@@ -215,8 +194,8 @@ def write_fold(
             is_first = array.kind == "first"
             count = array.size // orders if is_first else array.size // orders**2
             steps = (node[FIRST], count) if is_first else (node[SPAN], count * points**2)
-            total = w.at(states.region(array), steps[0], steps[1] * w.block)
-            arguments = f"ptr {w.at(outs, array.block, w.block)}, i64 {count}, i64 {node[CONTRACTED]}"
+            total = w.at(states.region(array), steps[0], steps[1] * w.size)
+            arguments = f"ptr {w.at(outs, array.block, w.size)}, i64 {count}, i64 {node[CONTRACTED]}"
             w.add(f"call void @{array.kind}({arguments}, ptr {basis}, ptr {total})")
     w.begin("node.done")
     w.add("%k.next = add i64 %k, 1")
@@ -240,7 +219,7 @@ def write_fold(
         suffix=w.suffix,
         scalar=scalar.name,
         width=width,
-        block=w.block,
+        block=w.size,
         fixed=scratch + scratch_bytes,
         body="\n".join(w.lines),
     )
@@ -264,7 +243,7 @@ class _States:
         """Add the entries of an array to its results, and unpack the results."""
         w, count, results = self._w, array.words[COUNT], array.words[RESULTS]
         region, zero = self.region(array), self._w.scalar.literal(0.0)
-        to = w.at(region, count, w.block)
+        to = w.at(region, count, w.size)
         w.add(f"call void @fill(ptr {to}, i64 {w.put(f'add i64 {results}, 1')}, {w.scalar.name} {zero})")
         targets = w.put(f"inttoptr i64 {array.words[TARGETS]} to ptr")
         w.add(f"call void @scatter(ptr {region}, i64 {count}, ptr {targets}, ptr {to})")
@@ -316,13 +295,13 @@ def _contraction(kind: str, scalar: Scalar, width: int, orders: int, points: int
     inputs, sums = (orders, points) if is_first else (orders**2, points**2)
     w.begin("column")
     w.add("%c = phi i64 [ 0, %entry ], [ %c.next, %stored ]")
-    gap = w.put(f"mul i64 %count, {w.block}") if is_first else ""  # the columns of B^T g are adjacent
+    gap = w.put(f"mul i64 %count, {w.size}") if is_first else ""  # the columns of B^T g are adjacent
 
     def entry(base: str, k: int) -> str:
-        return w.at(base, w.put(f"mul i64 {gap}, {k}")) if is_first else w.at(base, k, w.block)
+        return w.at(base, w.put(f"mul i64 {gap}, {k}")) if is_first else w.at(base, k, w.size)
 
     source, total = (
-        w.at(base, "%c", w.block if is_first else size * w.block)
+        w.at(base, "%c", w.size if is_first else size * w.size)
         for base, size in (("%values", inputs), ("%totals", sums))
     )
     start = [w.load(entry(total, k)) for k in range(sums)]

@@ -24,15 +24,21 @@ _COS_TERMS = (
 
 
 class Scalar:
-    """A floating-point type: LLVM name, size, and constants of sin and cos in its precision."""
+    """A floating-point type: LLVM name, size, storage format, and constants of sin and cos in its precision.
+
+    ``digits`` is the number of digits after the first, and ``bias`` that of the exponent. ``smallest`` is the smallest
+    number with full precision.
+    """
 
     def __init__(self, dtype: str):
         self.dtype = dtype
         double = dtype == "float64"
         self.name, self.size = ("double", 8) if double else ("float", 4)
         self.integer = f"i{8 * self.size}"
-        # Adding 1.5 * 2^(digits - 1) to a number rounds it to an integer whose low bits are those of the sum.
-        self.rounder = 1.5 * 2.0**52 if double else 1.5 * 2.0**23
+        self.digits, self.bias = (52, 1023) if double else (23, 127)
+        self.smallest = 2.0 ** (1 - self.bias)
+        # Adding 1.5 * 2^digits to a number rounds it to an integer whose low bits are those of the sum.
+        self.rounder = 1.5 * 2.0**self.digits
         # pi/2 as a sum of three numbers, each rounded down to the type (range reduction of Cody and Waite). With fused
         # products, the first difference is exact, so the reduced angle is accurate to the last digits up to the largest
         # angle. All three are positive, which preserves the sign of -0.0.

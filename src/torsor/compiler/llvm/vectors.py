@@ -5,37 +5,9 @@ algorithm returns the same bits on every processor and for every width. Comparis
 selects. There are no branches, so lanes are computed independently.
 """
 
-import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-from torsor.compiler.llvm.rules import Emitter
-
-
-@dataclass(frozen=True)
-class Format:
-    """The storage format of a type: the number of ``digits`` after the first, and the ``bias`` of the exponent."""
-
-    digits: int
-    bias: int
-
-    @property
-    def smallest(self) -> float:
-        """The smallest number with full precision."""
-        return 2.0 ** (1 - self.bias)
-
-    def bits(self, number: float) -> int:
-        """Return the bits of a number as an integer.
-
-        Example:
-            >>> hex(FORMATS["float32"].bits(1.0))
-            '0x3f800000'
-        """
-        kinds = ("<d", "<q") if self.digits == 52 else ("<f", "<i")
-        return int(struct.unpack(kinds[1], struct.pack(kinds[0], number))[0])
-
-
-FORMATS = {"float64": Format(52, 1023), "float32": Format(23, 127)}
+from torsor.compiler.llvm.rules import Emitter, Scalar
 
 
 class _Value:
@@ -48,13 +20,13 @@ class _Value:
 
     @property
     def dtype(self) -> str:
-        """The type of the emitter's numbers."""
+        """The name of the type of the emitter's numbers."""
         return self.emitter.scalar.dtype
 
     @property
-    def format(self) -> Format:
-        """The storage format of the emitter's numbers."""
-        return FORMATS[self.dtype]
+    def scalar(self) -> Scalar:
+        """The type of the emitter's numbers."""
+        return self.emitter.scalar
 
 
 def _of_bits(operation: str) -> Callable[["Mask", "Mask"], "Mask"]:
@@ -172,8 +144,8 @@ class Number(_Value):
     def power_of_two(self) -> "Number":
         """Return 2 to integer powers, which must be exponents of normal numbers."""
         # The low bits of the sum contain the exponent; the shift removes all others.
-        low_bits = (self + self.emitter.scalar.rounder).bits()
-        return ((low_bits + self.format.bias) << self.format.digits).as_bits()
+        low_bits = (self + self.scalar.rounder).bits()
+        return ((low_bits + self.scalar.bias) << self.scalar.digits).as_bits()
 
     def between(self, low: float, high: float) -> "Number":
         """Return the number clamped to an interval; NaN remains NaN."""

@@ -13,6 +13,7 @@ from torsor.mechanism.mechanism import default_posture
 from torsor.robot.closed_loops import AssemblyError
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
+from torsor.simulation.timeline import FREE_COORDINATES
 from torsor.spatial import quaternion_exp
 from torsor.view.live.shots import Still
 from torsor.view.scene import Scene, home, upwards
@@ -21,7 +22,7 @@ from torsor.view.scene.sliders import sliders
 MAX_SWINGS = {"rad": 0.6, "m": 0.15}  # largest swing of a coordinate; lengths are in sizes of the robot
 RANGE_SHARE = 0.2  # largest swing to each side, in ranges of the coordinate
 CLOSED_SHARE = 0.3  # part of that swing for closed loops, whose range of assembly is narrow
-SWING_SHARES = (1.0, 0.7, 0.5, 0.35, 0.25)  # of that swing, the first that stays above the floor
+SWING_SHARES = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15)  # of that swing, the first that stays above the floor
 FLOOR_TOLERANCE = 0.02  # how far a swing may reach below the first posture, in sizes of the robot
 PERIOD = 12.0  # s: of the whole swing at full speed
 TURNS = (3, 2, 4)  # periods of the coordinates, in turn, in one period of the swing
@@ -149,6 +150,11 @@ class Posture:
         return [self._positions(tuple(self._swung(time))) for time in SAMPLE_TIMES]
 
     @cached_property
+    def _floats(self) -> bool:
+        """Whether the robot has joints besides a floating base."""
+        return self.robot.joints[0].type == "free" and len(self.slides) > FREE_COORDINATES
+
+    @cached_property
     def _share(self) -> float:
         """Return the fraction of the full swing that keeps the robot above the lowest point of its first posture."""
         if self.robot.loops:
@@ -194,8 +200,9 @@ class Posture:
         part = self._share if share is None else share
         finite = np.isfinite(self.robot.lower) & np.isfinite(self.robot.upper)
         values, bounded = list[Any](), [slide.turn is None and finite[slide.at] for slide in self.slides]
+        base = self.robot.coordinates[0].q.stop if self._floats else 0
         for k, slide in enumerate(self.slides):
-            if not bounded[k] and any(bounded):  # a floating base stays in place
+            if slide.at < base or (not bounded[k] and any(bounded)):  # a floating base stays in place
                 values.append(slide.start)
                 continue
             largest = MAX_SWINGS[slide.unit] * (1.0 if slide.unit == "rad" else self.scene.size)
