@@ -41,8 +41,8 @@ for size in (1e-2, 1e-3, 1e-4):
     print(f"step {size:.0e}: {np.abs(error).max():.1e} N m")
 
 # %% [markdown]
-# `robot.derivatives` also has directional derivatives of all methods (`jvp`, `vjp`), derivatives of `joint_wrenches`,
-# and the `hessian` of a weighted sum of forces.
+# `robot.derivatives` also provides Jacobian-vector and vector-Jacobian products of all methods (`jvp`, `vjp`),
+# derivatives of `joint_wrenches`, and the `hessian` of a weighted sum of forces.
 #
 # ## Force rates
 #
