@@ -28,7 +28,7 @@ print(fastest.status, f"{fastest.T:.3f} s in {fastest.iterations} iterations")
 # %%
 for joint in arm.coordinate_names:
     bounds = [bound for bound in fastest.active if bound.title == "Torques" and bound.label == joint]
-    change = 1e3 * sum(bound.sensitivity for bound in bounds)
+    change = -1e3 * sum(abs(bound.sensitivity) for bound in bounds)  # of wider limits
     print(f"{joint}: torque limit active at {len(bounds)} nodes; {change:+.1f} ms per N m")
 
 # %% [markdown]
