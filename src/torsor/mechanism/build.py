@@ -159,7 +159,7 @@ def _check_floats_once(mechanism: Mechanism, where: str) -> None:
     root = mechanism.links[0]
     held = [joint for joint in mechanism.joints[1:] if joint.parent == root.name]
     if not root.mass and held and all(joint.type == "free" for joint in held):
-        found = f"is 'floating', but {held[0].child!r} already floats: {held[0].name!r} is a free joint on {root.name!r}"
+        found = f"is 'floating', but {held[0].child!r} already floats on the free joint {held[0].name!r}"
         raise ModelError(found, argument="base", value="floating", where=where, allowed="'fixed'", fix="omit `base`")
 
 

@@ -250,9 +250,9 @@ def mpc(
     """Return a controller that minimises the tracking error over the next ``horizon`` steps of ``dt`` (s).
 
     ``reference`` is a motion, samples, a function of time, or constants (see ``control.reference``). Use the controller
-    with ``simulate(..., controller=law)``, which calls it every ``dt``. ``weights`` are the weights of the squared errors of
-    positions, velocities and accelerations, each one number or one per coordinate. While no bound is active, the closed
-    loop is that of the infinite-horizon LQR with these weights; its bandwidth is approximately (w_position /
+    with ``simulate(..., controller=law)``, which calls it every ``dt``. ``weights`` are the weights of the squared
+    errors of positions, velocities and accelerations, each one number or one per coordinate. While no bound is active,
+    the closed loop is that of the infinite-horizon LQR with these weights; its bandwidth is approximately (w_position /
     w_acceleration)^(1/4), in rad/s. The default is 20 rad/s with critical damping: (1, 5e-3, 6.25e-6).
 
     Bounds are one number, one per coordinate, or {name: number}, by default those of the robot. Torques are always
