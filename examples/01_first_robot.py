@@ -33,7 +33,7 @@ torsor.view.draw(robot, q)
 #
 # `gravity_force` returns the torques that hold a posture, and `inverse_dynamics` returns the torques that produce a
 # motion. Here, the arm follows a polynomial path from rest to rest in one second, without and with a payload of 5 kg
-# at 0.1 m from the origin of the last link. A single call evaluates all 201 samples.
+# at 0.1 m from the origin of the last link.
 
 # %%
 print("holding torques (N m):", robot.gravity_force(q).round(1))

@@ -3,7 +3,7 @@
 #
 # This tutorial shows how to use your own robot. Load it from a file (URDF, MJCF, TOML or another format), or define it
 # in Python by a Denavit-Hartenberg table, screw axes, or links and joints. The result is an immutable `Robot` in SI
-# units and radians.
+# units and radians; edits such as `with_payload` return a new robot.
 
 # %%
 import tempfile
@@ -57,13 +57,3 @@ with tempfile.TemporaryDirectory() as folder:
     floating = torsor.load(Path(folder, "arm.urdf"), base="floating")
 print(repr(floating))
 print(floating.position_names[:8])
-
-# %% [markdown]
-# ## Edits
-#
-# Every edit returns a new robot and leaves the original unchanged.
-
-# %%
-heavy = arm.with_payload("wrist_3_link", mass=3.0, com=(0, 0, 0.05))
-locked = arm.fix("wrist_1_joint", 0.0).with_friction("elbow_joint", coulomb=2.0, viscous=1.0)
-print(f"{arm.mass:.2f} kg, {heavy.mass:.2f} kg, {locked.nv} coordinates")

@@ -3,7 +3,8 @@
 #
 # This tutorial is for engineers whose robots have elastic gears, belts or series elastic actuators. A joint with an
 # elastic transmission has two coordinates, one for the motor and one for the link. The motor may be mounted on any
-# link. All algorithms include elasticity and the gyroscopic moments of rotors (Khalil 2010, Hua et al. 2022).
+# link. All algorithms include elasticity and the gyroscopic moments of rotors (Khalil 2010, Hua et al. 2022). For
+# controllers, see [control of elastic joints](../../simulate/elastic_joints.md).
 
 # %%
 import numpy as np
@@ -18,8 +19,7 @@ print(f"{rigid.nv} and {elastic.nv} coordinates; new: {elastic.coordinate_names[
 
 # %% [markdown]
 # Motor coordinates are angles after the gear. Without gravity, the motor starts at 0.2 rad/s, so the joint oscillates.
-# The frequency depends on the spring stiffness and on the inertias on both sides. This code compares the simulated
-# frequency with that of the linearised model.
+# This code compares the simulated frequency with that of the linearised model.
 
 # %%
 q0 = np.zeros(7)
@@ -42,15 +42,3 @@ axes.plot(motion.times, 1e3 * twist)
 axes.set(title="Spring deflection of joint 3", xlabel="time (s)", ylabel="joint minus motor (mrad)")
 axes.grid(alpha=0.3)
 figure
-
-# %% [markdown]
-# `torsor.control.mixed` is the controller of Hua et al. for rigid and elastic joints. A simpler controller,
-# `gravity_pd`, combines PD control with gravity compensation. It moves all joints to 0.02 rad; the spring then carries
-# the gravity torque of joint 3:
-
-# %%
-gains = {"kp": [600, 600, 600, 20, 20, 20], "kd": [60, 60, 60, 2, 2, 2]}  # N m/rad, N m s/rad
-law = torsor.control.gravity_pd(elastic, np.full(6, 0.02), **gains)
-reach = torsor.simulate(elastic, q0, duration=2.0, step=5e-4, controller=law, record=0.01)
-load = 8e3 * (reach.q[-1, 6] - reach.q[-1, 2])
-print(f"joint 3 ends at {reach.q[-1, 2]:.4f} rad; spring torque {load:.2f} N m")

@@ -66,6 +66,4 @@ forces = platform.inverse_dynamics(pose, twist, acceleration)
 print("leg forces:", forces.shape, f"{forces.min():.0f} to {forces.max():.0f} N")
 driven = [platform.position_names.index(name) for name in platform.driven_names]
 lengths = platform.inverse_kinematics(pose)[:, driven]
-same = np.allclose(platform.forward_kinematics(lengths[0])[:3], pose[0, :3])
-print("forward kinematics returns the position:", bool(same))
 print(f"largest stroke of a leg: {np.ptp(lengths, axis=0).max():.3f} m")

@@ -65,5 +65,4 @@ print("RMS torque error (N m): assumed", before.round(3), "identified", check.rm
 check.plot()
 
 # %% [markdown]
-# To identify a robot from a log file, filtered at 10 Hz, run
-# `torsor identify robot.urdf log.csv --cutoff 10 --physical -o real.urdf`.
+# See also [how to identify a robot from a log](../../identify/identify_from_a_log.md).

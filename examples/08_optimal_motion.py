@@ -23,12 +23,12 @@ fastest = problem.solve(refine=True)
 print(fastest.status, f"{fastest.T:.3f} s in {fastest.iterations} iterations")
 
 # %% [markdown]
-# Active bounds limit the motion. Their sensitivities predict by how much larger bounds would shorten it.
+# Active bounds limit the motion. The sensitivity of a bound is the derivative of the duration with respect to it.
 
 # %%
 for joint in arm.coordinate_names:
     bounds = [bound for bound in fastest.active if bound.title == "Torques" and bound.label == joint]
-    change = 1e3 * sum(bound.sensitivity for bound in bounds)
+    change = -1e3 * sum(abs(bound.sensitivity) for bound in bounds)  # of wider limits
     print(f"{joint}: torque limit active at {len(bounds)} nodes; {change:+.1f} ms per N m")
 
 # %% [markdown]

@@ -2,7 +2,7 @@
 # # 10. Speed: batches, threads, types, C and your own functions
 #
 # Torsor compiles the methods of each robot to machine code. This tutorial is for users who evaluate many states or
-# deploy a model. `make bench` compares the speed on your machine with that of other libraries.
+# deploy a model.
 
 # %%
 import tempfile
@@ -33,9 +33,7 @@ print(f"largest float32 error: {error:.0e} of the largest torque")
 # %% [markdown]
 # ## The first call
 #
-# The first call compiles the method and stores the code on disk for later processes. `torsor warm ROBOT` compiles
-# methods ahead of time. For a single evaluation, `robot.to(device="casadi")` uses CasADi's virtual machine, which needs
-# no compilation.
+# The [first call](../../deploy/first_call.md) compiles the method and stores the code on disk for later processes.
 #
 # ## Your own functions
 #

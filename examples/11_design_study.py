@@ -24,9 +24,9 @@ arm = torsor.library.planar_chain(2, FOREARM, DENSITY * FOREARM)
 arm = arm.with_payload("link2", 1.0, com=(FOREARM, 0, 0))
 
 # %% [markdown]
-# The arm moves a payload of 1 kg in a vertical plane from one point to another with bounded torques and velocities.
-# Often, only one joint limits the duration. A small effort term (the integral of the squared torques) in the objective
-# makes the torques of the other joint unique. On the 10 x 10 grid, it slows motions by at most 1.6 %.
+# The arm moves a payload of 1 kg in a vertical plane from one point to another with bounded torques and velocities. If
+# only one joint limits the duration, a small effort term (the integral of the squared torques) makes the torques of the
+# other joint unique. It slows motions by at most 1.6 %.
 
 
 # %%
@@ -69,8 +69,8 @@ def design(length: float, ratio: float) -> dict[str, Any]:
 
 
 # %% [markdown]
-# All designs use the same compiled functions and are solved in batches. After an interruption, `resume=True` skips
-# finished cases. `workers=0` solves all cases in this process, on one core; in a notebook, omit it to use all cores.
+# All designs are solved in batches. After an interruption, `resume=True` skips finished cases. `workers=0` solves all
+# cases in this process, on one core; in a notebook, omit it to use all cores.
 
 # %%
 lengths = np.linspace(0.25, 0.55, SIZE).tolist()
@@ -82,7 +82,7 @@ print(results)
 
 # %% [markdown]
 # The copper loss is the integral of (motor torque / motor constant)². A design is on the Pareto front if every faster
-# design has a higher loss. The columns are cycle time, copper loss, upper-arm length and gear ratio.
+# design has a higher loss. The table shows cycle time, loss, upper-arm length and gear ratio.
 
 # %%
 seconds, length = results["T"], results["joints.joint2.origin.x"]
@@ -110,9 +110,8 @@ figure.savefig(f"designs_{SIZE}.png", dpi=90)
 figure
 
 # %% [markdown]
-# `python 11_design_study.py 100` runs the study with 100 lengths and 100 gear ratios and saves the figure. Solving all
-# 10,000 problems took 10 min of processor time on one Intel Xeon core. Of the 670 designs on the front, the fastest
-# takes 0.296 s (upper arm 0.292 m, gear ratio 41). Larger ratios reduce the motor torque, but the velocity bounds then
-# make the motion slower.
+# `python 11_design_study.py 100` solves 10,000 problems (100 lengths and 100 gear ratios) in 10 min on one Intel Xeon
+# core. Of the 670 designs on the front, the fastest takes 0.296 s (upper arm 0.292 m, gear ratio 41). Larger ratios
+# reduce the motor torque, but the velocity bounds then make the motion slower.
 #
 # ![The 10,000 designs of the full study](designs_100.png)

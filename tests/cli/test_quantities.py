@@ -174,7 +174,7 @@ def test_wide_matrices_show_every_number_on_a_narrow_terminal(
     assert main(["dynamics", "quadruped", "gravity_force", "mass_matrix"]) == 0
     printed = capsys.readouterr().out
     assert "…" not in printed and max(map(len, printed.splitlines())) <= 80
-    assert printed.count("mass_matrix") == 3 and printed.count(" -0 ") == 0  # 18 columns, in three parts
+    assert printed.count("mass_matrix") == 4 and printed.count(" -0 ") == 0  # 18 columns, in four parts
 
 
 def test_columns_with_plain_names_are_positions(capsys: Captured, tmp_path: Path) -> None:

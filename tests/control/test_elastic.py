@@ -177,6 +177,7 @@ def test_the_header_of_a_controller_states_the_robot_the_order_the_units_the_per
         "Positions, velocities and forces refer to the output side of the gears.",
         "Ratios: joint2 50. The torque of the rotor is tau / ratio.",
         "Entries of tau that are always 0, because a spring drives the joint: joint2.",
+        "Inputs that are not read: q of joint2, v of joint2.",
         "Sampling period: 0.002 s. Sample k is at the time k x 0.002 s.",
         "No state; memory: the stack.",
         "double precision (64 bits)",
@@ -200,6 +201,7 @@ def test_the_header_of_a_sampled_motion_explains_its_window(tmp_path) -> None:
     assert "Constants of the code: the model, gains and limits" in text
     assert "t, 1 x 1, in: time, s" in text and "No sampling period" in text and "single precision (32 bits)" in text
     assert "output side of the gears, whose ratios the robot does not contain" in text
+    assert "not read" not in text
 
 
 @pytest.mark.parametrize(

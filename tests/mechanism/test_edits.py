@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.spatial import from_rpy, inverse_pose, make_pose
 
 SEEDS = [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))]
@@ -107,6 +108,21 @@ def test_a_floating_base_at_rest_is_a_fixed_one(seed: int, tmp_path) -> None:
     still = np.zeros(6)
     tau = floating.inverse_dynamics(np.r_[[0.3, -2.0, 1.0, 0, 0, 0, 1], q], np.r_[still, v], np.r_[still, a])
     assert_close(tau[6:], robot.inverse_dynamics(q, v, a))
+
+
+@pytest.mark.filterwarnings("ignore:.*URDF cannot express rotor inertias", "ignore:.*SDF cannot express a free base")
+@pytest.mark.parametrize("suffix", [".toml", ".urdf", ".xml", ".sdf", ".usda"])
+def test_a_robot_never_gets_two_floating_bases(suffix: str, tmp_path) -> None:
+    pytest.importorskip({".xml": "mujoco", ".usda": "pxr"}.get(suffix, "numpy"))
+    robot, path = torsor.library.quadruped(), tmp_path / f"dog{suffix}"
+    robot.save(path)
+    if suffix in (".sdf", ".usda"):  # a free base is implicit in SDF; a free articulation in USD stays free
+        assert torsor.load(path, base="floating").nv == robot.nv
+        return
+    assert torsor.load(path).nv == robot.nv
+    fields = {"allowed": "one body without joints"} if suffix == ".xml" else {"argument": "base", "fix": "omit `base`"}
+    with refused(where=path.name, **fields):
+        torsor.load(path, base="floating")
 
 
 def test_a_frame_on_a_frame_is_their_product() -> None:

@@ -116,6 +116,16 @@ def test_a_fast_reference_is_tracked_better_than_by_saturated_computed_torque(ar
     assert errors[0] < 0.05 * errors[1]
 
 
+def test_a_simulation_calls_the_controller_once_per_period(arm: torsor.Robot) -> None:
+    runs = []
+    for options in ({}, {"control_period": DT}, {"control_period": 2 * DT}):
+        law = mpc(arm, GOAL, DT)
+        runs.append(torsor.simulate(arm, START, duration=0.2, controller=law, **options))
+    assert runs[0].settings["control_period"] == law.control_period == DT
+    assert np.array_equal(runs[0].q, runs[1].q) and len(np.unique(runs[0].tau[:-1, 1])) <= 10
+    assert runs[2].settings["control_period"] == 2 * DT and not np.array_equal(runs[0].q, runs[2].q)
+
+
 @pytest.mark.parametrize(
     ("delay", "payload", "least", "most"),
     [(0.0, 0.0, 0.0, 1e-4), (DT, 0.0, 1e-3, 3e-3), (2 * DT, 0.0, 0.1, np.inf), (0.0, 1.0, 5e-3, 2e-2)],

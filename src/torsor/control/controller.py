@@ -303,6 +303,19 @@ class Controller:
         """The inputs of the function after those of the reference."""
         return []
 
+    @property
+    def _unread(self) -> list[str]:
+        """The entries of q and v on which the law does not depend, as in "q of joint1"."""
+        _, *states = self.function.sx_in()[:3]
+        tau = self.function(*self.function.sx_in())
+        names = self.robot.position_names, self.robot.coordinate_names
+        return [
+            f"{letter} of {name}"
+            for letter, state, of in zip("qv", states, names, strict=True)
+            for name, is_read in zip(of, ca.which_depends(tau, state, 1, False), strict=True)
+            if not is_read
+        ]
+
     @cached_property
     def _kernel(self) -> AnyKernel:
         shapes = [(), (self.robot.nq,), (self.robot.nv,), *(each.shape for each in _inputs(self.reference))]
@@ -386,7 +399,7 @@ class Controller:
         timing = (clock, f"Constants of the code: the model, {constants}gains and limits. No state; memory: the stack.")
         held = "until the next call" if period is None else "for one period"
         results = {title: f"Compute tau at {now}; hold it {held}. There is no return value."}
-        about = about_controller(self.robot, f"Controller {self.function.name()}", results, timing, dtype)
+        about = about_controller(self.robot, f"Controller {self.function.name()}", results, timing, dtype, self._unread)
         return export_c({title: function}, path, dtype, name, about, overwrite)
 
 

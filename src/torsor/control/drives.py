@@ -16,6 +16,7 @@ from torsor.base.errors import ModelError
 from torsor.control.controller import Controller, JointReference, Reference, force_limits, joint_reference
 from torsor.control.partition import check_rigid, check_tree
 from torsor.mechanism.drives import saturated_force
+from torsor.mechanism.mechanism import places_in_q
 from torsor.robot.robot import Robot
 
 
@@ -110,11 +111,8 @@ def _with_gains(
 
 def _driven(robot: Robot) -> dict[int, int]:
     """Return the index in q of each coordinate that has a drive, by its index in v."""
-    own = dict[int, int]()
-    for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
-        if joint.nq == joint.nv:
-            own |= zip(range(slices.v.start, slices.v.stop), range(slices.q.start, slices.q.stop), strict=True)
-    own = {k: i for k, i in own.items() if robot.effort_limit[k] > 0}
+    places = places_in_q(robot.joints, robot.coordinates)
+    own = {k: i for k, i in places.items() if robot.effort_limit[k] > 0}
     if not own:
         allowed = "joints with one coordinate and an effort limit above 0"
         raise ModelError("drives needs a joint with a drive", where=robot.name, allowed=allowed)

@@ -85,7 +85,7 @@ def quadruped() -> Robot:
     x points forward, y to the left and z up. With all joints at zero, the legs, which are 0.4 m long, hang straight
     down. The legs are fl, fr, hl and hr. Each has the joints abduct (about x), hip and knee (about y), and a frame
     named foot at the centre of a ball with a radius of 0.02 m, which is the collision shape of the foot. In the posture
-    "home", the robot stands on the floor z = 0.
+    "home", the robot stands on the floor z = 0; simulations start there by default.
 
     Example:
         >>> robot = quadruped()
@@ -130,4 +130,4 @@ def quadruped() -> Robot:
     home = robot.neutral()
     home[7:] = np.tile(STANDING_LEG, 4)
     home[2] = FOOT_RADIUS + 0.2 * (np.cos(STANDING_LEG[1]) + np.cos(sum(STANDING_LEG)))  # equal thighs and shanks
-    return robot.with_posture("home", home)
+    return robot.with_posture("home", home).with_posture("default", home)  # simulations start in "default"

@@ -100,8 +100,9 @@ def build(
     """Return a mechanism with these links, joints and frames.
 
     The root is the only link that is not the child of a joint. ``base="floating"`` adds a free joint named ``root``
-    between the world and the root link. Child links of fixed joints are merged into their parents and remain as frames.
-    Joints keep the given order, except that parents come before children.
+    between the world and the root link. It raises ModelError if the robot already floats: if the root link has no mass,
+    and all its joints are free. Child links of fixed joints are merged into their parents and remain as frames. Joints
+    keep the given order, except that parents come before children.
 
     ``gravity`` (3,) is in m/s^2, in base axes. ``loops`` are the loop closures, ``active`` the names of the driven
     coordinates, and ``posture_table`` the positions of named postures. ``source`` is the file name for messages. Angles
@@ -134,6 +135,8 @@ def build(
         joints, root = [floating, *joints], ground
     ordered = _with_resolved_followers(_parents_first(root, joints, where), where)
     mechanism, closures = _merge(name, by_name, root, ordered, list(frames), gravity, where), list[Closure]()
+    if base == "floating":
+        _check_floats_once(mechanism, where)
     for loop in loops:
         if isinstance(loop, Loop):  # its ends may be joints, even fixed ones, whose links are now frames
             mechanism, loop = with_joint_ends(mechanism, loop, joints)
@@ -149,6 +152,15 @@ def build(
         if joint.motor is not None and joint.motor.carrier in inertias:
             joint.motor.warn_if_too_heavy(joint.name, inertias[joint.motor.carrier])
     return mechanism
+
+
+def _check_floats_once(mechanism: Mechanism, where: str) -> None:
+    """Raise ModelError for a floating base if the root link is a world: it has no mass, and all its joints are free."""
+    root = mechanism.links[0]
+    held = [joint for joint in mechanism.joints[1:] if joint.parent == root.name]
+    if not root.mass and held and all(joint.type == "free" for joint in held):
+        found = f"is 'floating', but {held[0].child!r} already floats on the free joint {held[0].name!r}"
+        raise ModelError(found, argument="base", value="floating", where=where, allowed="'fixed'", fix="omit `base`")
 
 
 def _parts_of(values: Any, kind: type[P], where: str) -> list[P]:

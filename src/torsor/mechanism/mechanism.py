@@ -143,6 +143,12 @@ class Coordinate(NamedTuple):
     v: slice
 
 
+def places_in_q(joints: Iterable[Joint], coordinates: Iterable[Coordinate]) -> dict[int, int]:
+    """Return the index in q of each coordinate by its index in v, without joints that have quaternions in q."""
+    alike = [at for joint, at in zip(joints, coordinates, strict=True) if joint.nq == joint.nv]
+    return {k: at.q.start + k - at.v.start for at in alike for k in range(at.v.start, at.v.stop)}
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Mechanism(Part):
     """A tree of links: ``joints[i]`` moves ``links[i]``, and parents come before children.

@@ -106,6 +106,11 @@ class PredictiveController:
         P -= np.diag(weights[1:].ravel())  # the weight of the last state is added together with its bounds
         self._arrays["cost"][-1, : -2 * n] = P[np.triu_indices(2 * n)]  # P is symmetric, so these are its columns
 
+    @property
+    def control_period(self) -> float:
+        """The period (s) with which ``simulate`` calls the controller by default: ``dt``."""
+        return self.dt
+
     def __repr__(self) -> str:
         return f"<PredictiveController of {self.robot.name!r}, {self.horizon} steps of {self.dt:g} s>"
 
@@ -245,9 +250,9 @@ def mpc(
     """Return a controller that minimises the tracking error over the next ``horizon`` steps of ``dt`` (s).
 
     ``reference`` is a motion, samples, a function of time, or constants (see ``control.reference``). Use the controller
-    with ``simulate(..., controller=law, control_period=dt)``. ``weights`` are the weights of the squared errors of
-    positions, velocities and accelerations, each one number or one per coordinate. While no bound is active, the closed
-    loop is that of the infinite-horizon LQR with these weights; its bandwidth is approximately (w_position /
+    with ``simulate(..., controller=law)``, which calls it every ``dt``. ``weights`` are the weights of the squared
+    errors of positions, velocities and accelerations, each one number or one per coordinate. While no bound is active,
+    the closed loop is that of the infinite-horizon LQR with these weights; its bandwidth is approximately (w_position /
     w_acceleration)^(1/4), in rad/s. The default is 20 rad/s with critical damping: (1, 5e-3, 6.25e-6).
 
     Bounds are one number, one per coordinate, or {name: number}, by default those of the robot. Torques are always
@@ -258,7 +263,7 @@ def mpc(
     Example:
         >>> arm = torsor.library.two_link()
         >>> law = mpc(arm, [1.0, -0.5], dt=0.01, torque=8.0)
-        >>> run = torsor.simulate(arm, [0.0, 0.0], duration=1.0, controller=law, control_period=0.01)
+        >>> run = torsor.simulate(arm, [0.0, 0.0], duration=1.0, controller=law)
         >>> bool(abs(run.tau).max() <= 8.0), bool(abs(run.q[-1] - [1.0, -0.5]).max() < 1e-3)
         (True, True)
     """

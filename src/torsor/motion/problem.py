@@ -140,7 +140,7 @@ class MotionProblem(ProblemStatement):
 
         A case of a built-in problem is a dict of its arguments, such as ``{"end": q}``. A case of any other problem is
         a dict of named data: "TERM.FIELD" with the title of a term, "phase.FIELD" with the name of a phase (by default
-        "phase"), the name of a shared number, or "robot" for a robot with different payloads or joint positions. For
+        "phase"), the name of a shared number, or "robot" for a robot with different payloads or joint origins. For
         ``settings``, see ``solve``; the default solver is "condensed". Cases with the same structure, which may differ
         in ends, bounds, weights, obstacles and payloads, are solved together, many times faster than one by one.
         Problems with closed loops, or with smoothed energies of unspecified width, are solved one by one, as are cases

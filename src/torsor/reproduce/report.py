@@ -19,6 +19,7 @@ MARKDOWN_HEAD = ("quantity", "document", "Torsor", "predicted")
 TEXTS = data_of(__name__)
 COLOURS = {"agrees": "#1a7f37", "differs": "#9a6700", "fails": "#cf222e"}
 NUMBERED = re.compile(r"(Fig\.|Figure|Table) \S+")  # a place that the name of an item repeats: "hua/fig-3"
+EQUATIONS = re.compile(r", eqs?\. (\d+(?:\.\d+)?(?:(?:, | to )\d+(?:\.\d+)?)*)(?=;|\.(?!\d)| \(|$)")  # after a quantity
 COMPARED = (Basis.NUMBER, Basis.EQUATION, Basis.PROPERTY)
 
 
@@ -130,7 +131,8 @@ def _agreeing(rows: Iterable[Row]) -> str:
         by_bound.setdefault(bound, []).append(row)
     bounds = sorted(by_bound, key=lambda bound: float(bound or "inf"))
     heads = [f"Below {bound}: " if bound else "Others: " if len(bounds) > 1 else "" for bound in bounds]
-    return " ".join(f"{head}{_compared(by_bound[bound])}." for head, bound in zip(heads, bounds, strict=True))
+    text = " ".join(f"{head}{_compared(by_bound[bound])}." for head, bound in zip(heads, bounds, strict=True))
+    return EQUATIONS.sub(r" (\1)", text)
 
 
 def _compared(rows: Sequence[Row]) -> str:
@@ -254,7 +256,9 @@ def _counts(results: Sequence[Result]) -> list[str]:
     lines = []
     for state in Verdict:
         found = [sum(result.verdict is state for result in items), *(rows.count((state, basis)) for basis in COMPARED)]
-        lines.append([state.value, TEXTS["verdicts"][state.value], *map(str, [*found, errata.count(state)])])
+        counts = [*found, errata.count(state)]
+        if any(counts):
+            lines.append([state.value, TEXTS["verdicts"][state.value], *map(str, counts)])
     head = ("verdict", "meaning", "items", *(f"compared {basis.value}" for basis in COMPARED), "errata")
     return _table(head, lines)
 

@@ -127,11 +127,17 @@ def about_robot(
 
 
 def about_controller(
-    robot: Mechanism, title: str, results: Mapping[str, str], timing: Iterable[str], dtype: str = "float64"
+    robot: Mechanism,
+    title: str,
+    results: Mapping[str, str],
+    timing: Iterable[str],
+    dtype: str = "float64",
+    unread: Sequence[str] = (),
 ) -> About:
     """Return the description for the exported source code of a controller.
 
-    The first line begins with ``title``. ``results`` describes the functions, ``timing`` the sampling and memory.
+    The first line begins with ``title``. ``results`` describes the functions, ``timing`` the sampling and memory, and
+    ``unread`` lists the entries of q and v on which the law does not depend.
     """
     positions, rates = units(robot)
     gears = [f"{joint.name} {joint.motor.ratio:.6g}" for joint in robot.joints if joint.motor is not None]
@@ -145,6 +151,7 @@ def about_controller(
         f"{AFTER_GEARS}{unknown}.",
         *((f"Ratios: {', '.join(gears)}. The torque of the rotor is tau / ratio.",) if gears else ()),
         *((f"Entries of tau that are always 0, because a spring drives the joint: {springs}.",) if springs else ()),
+        *((f"Inputs that are not read: {', '.join(unread)}.",) if unread else ()),
         *((AXES,) if robot.nq != robot.nv else ()),
         *timing,
         f"All numbers have {'double precision (64 bits)' if dtype == 'float64' else 'single precision (32 bits)'}.",

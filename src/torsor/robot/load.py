@@ -57,7 +57,8 @@ def load(
     parents in SDF.
 
     ``base="floating"`` adds a free 6-dof joint under the root link: q = (x, y, z, qx, qy, qz, qw, joints) and v =
-    (omega, v of the base in its own axes, joint rates). Library robots are loaded with ``base="fixed"`` only.
+    (omega, v of the base in its own axes, joint rates). If the robot in the file already floats, ModelError is raised.
+    Library robots are loaded with ``base="fixed"`` only.
 
     ``strict`` makes a physically impossible inertia an error (True) or a warning (False). The default is an error for
     TOML and a warning for other formats, because published files often contain such inertias. ``strict`` also applies

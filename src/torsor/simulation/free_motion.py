@@ -50,6 +50,7 @@ from torsor.dynamics.recursions.elimination import Stiffness
 from torsor.dynamics.recursions.hybrid import forward_dynamics
 from torsor.dynamics.recursions.passive import acts, passive_force, passive_jacobians
 from torsor.dynamics.trees.tree import Passive
+from torsor.mechanism.mechanism import places_in_q
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import acted, step_inputs, symbols
 from torsor.spatial import cross
@@ -187,10 +188,7 @@ def implicit_forces(
     position and the velocity of their coordinate alone.
     """
     t, q, v, *held, h = inputs.values()
-    tree, own = Tree.of(robot), dict[int, int]()
-    for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
-        if joint.nq == joint.nv:
-            own |= zip(range(slices.v.start, slices.v.stop), range(slices.q.start, slices.q.stop), strict=True)
+    tree, own = Tree.of(robot), places_in_q(robot.joints, robot.coordinates)
     ahead = ca.SX(q)
     for k, i in own.items():
         ahead[i] += h * v[k]

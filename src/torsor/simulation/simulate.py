@@ -58,7 +58,8 @@ def simulate(
     - a ``casadi.Function`` of (t, q, v), or an object with one as its attribute ``function``. It is compiled into the
       step and evaluated at each stage.
 
-    With a ``control_period``, any controller is sampled once per period and held (zero-order hold). Its force acts
+    With a ``control_period``, any controller is sampled once per period and held (zero-order hold). By default, this is
+    the attribute ``control_period`` of the controller, if it has one, such as those of ``motion.mpc``. The force acts
     after ``delay``, a whole number of periods, and is zero before that. ``external`` is the wrench (..., L, 6) that
     the environment exerts on each link, given in the same ways; it is never sampled.
 
@@ -113,7 +114,8 @@ def simulate(
         step: largest step in s.
         record: interval of the samples in s; None records every step, or every k-th step of a long simulation.
         external: wrenches (..., L, 6) on the links, moments in N m before forces in N; zero by default.
-        control_period: period in s of a sampled controller; None evaluates it in every step.
+        control_period: period in s of a sampled controller; None takes the attribute ``control_period`` of the
+            controller, or evaluates a controller without this attribute in every step.
         delay: time in s after which a sampled force acts.
         rtol: relative tolerance of "adaptive".
         atol: absolute tolerance of "adaptive".
@@ -134,6 +136,7 @@ def simulate(
     if isinstance(robot, Robot) and robot.target.device == "cuda":
         found, fix = "simulate does not run on a GPU", "use torsor.simulation.rollout, or robot.to(device='cpu')"
         raise ModelError(found, where=robot.name, allowed="device cpu or casadi", fix=fix)
+    control_period = getattr(controller, "control_period", None) if control_period is None else control_period
     settings = Settings(duration, method, step, record, control_period, delay, rtol, atol)
     setup = Setup.of(robot, q0, v0, controller, external, settings, prescribed, contact, limits)
     check_mass_matrix(setup)

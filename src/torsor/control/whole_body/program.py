@@ -26,6 +26,7 @@ from torsor.base.arrays import Array
 from torsor.base.errors import missing
 from torsor.control.whole_body.tasks import PointContact, Posture, SurfaceContact, Symbols, Task
 from torsor.dynamics.recursions.kinematics import symmetric
+from torsor.mechanism.mechanism import places_in_q
 from torsor.robot.robot import Robot
 
 INFINITE_BOUND = 1e30  # infinite bound in the solver
@@ -185,14 +186,10 @@ def _joint_limits(at: Symbols, settings: Settings) -> tuple[ca.SX, ca.SX]:
     robot, step = at.robot, settings.horizon
     lower, upper = [ca.SX(-INFINITE_BOUND)] * robot.nv, [ca.SX(INFINITE_BOUND)] * robot.nv
     rates = [k for k in range(robot.nv) if np.isfinite(robot.velocity_limit[k])]
-    places = dict[int, int]()
-    for joint, (q, v) in zip(robot.joints, robot.coordinates, strict=True):
-        if joint.nq == joint.nv:
-            places |= dict(zip(range(v.start, v.stop), range(q.start, q.stop), strict=True))
     for k in rates if settings.joint_limits else []:
         limit = float(robot.velocity_limit[k])
         lower[k], upper[k] = (-limit - at.v[k]) / step, (limit - at.v[k]) / step
-    for k, i in places.items() if settings.joint_limits else []:
+    for k, i in places_in_q(robot.joints, robot.coordinates).items() if settings.joint_limits else []:
         ahead = at.q[i] + at.v[k] * step
         if np.isfinite(robot.lower[i]):
             lower[k] = ca.fmax(lower[k], 2 * (float(robot.lower[i]) - ahead) / step**2)

@@ -33,7 +33,7 @@ from torsor.identification.logs.log_map import LogMap, own_map
 from torsor.identification.logs.model_checks import Excited, ModelLook, model_look
 from torsor.identification.logs.preparing import Delay, Prepared, prepare, spectrum
 from torsor.identification.logs.signal_checks import motion_findings, quantum, signal_findings
-from torsor.mechanism.mechanism import force_units, robot_facts, units
+from torsor.mechanism.mechanism import force_units, places_in_q, robot_facts, units
 from torsor.robot.parallel import ParallelRobot
 from torsor.simulation import Trajectory
 
@@ -383,8 +383,7 @@ def _read(robot: MeasuredRobot, logs: Any, log_map: Any, settings: dict[str, Any
 
 def _signals(robot: MeasuredRobot, logs: Sequence[Log], prepared: Prepared, left: Array) -> tuple[Signal, ...]:
     samples, signals = prepared.samples, []
-    plain_joints = [at for joint, at in zip(robot.joints, robot.coordinates, strict=True) if joint.nq == joint.nv]
-    places = {k: at.q.start + k - at.v.start for at in plain_joints for k in range(at.v.start, at.v.stop)}
+    places = places_in_q(robot.joints, robot.coordinates)
     noise = preparing.choose([(segment.q, segment.step) for segment in prepared.segments]).noise
     for j, name in enumerate(robot.coordinate_names):
         v, a, tau = (float(np.abs(x[:, j]).max()) for x in (samples.v, samples.a, samples.tau))

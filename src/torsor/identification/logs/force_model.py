@@ -58,6 +58,11 @@ class ForceModel:
         known = self.robot.inverse_dynamics(q, v, a) - Y @ self._prior
         return Y[..., self.base.columns], known
 
+    def forces(self, x: Array, q: Array, v: Array, a: Array) -> Array:
+        """Return the forces (N, n) of separate parameters x (n, b + 1) for each coordinate."""
+        Y, known = self.regressor(q, v, a)
+        return np.asarray(known + np.einsum("tjb,jb->tj", Y, x[:, :-1]) + x[:, -1])
+
     def step(self, count: int) -> int:
         """Return the decimation factor for the comparison of ``count`` samples."""
         return max(1, count // MAX_SAMPLES)

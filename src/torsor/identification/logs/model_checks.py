@@ -402,8 +402,7 @@ def model_look(robot: MeasuredRobot, prepared: Prepared, source: str) -> ModelLo
     findings += unexplained_findings(model, np.where(changes, fitted.left, 0.0), source)
     if not findings:
         findings += together_findings(model, Motion(q, v, a, tau), fitted.left, source)
-    Y, known = model.regressor(q, v, a)
-    made = known + np.einsum("njb,jb->nj", Y, fitted.x[:, :-1]) + fitted.x[:, -1]
+    made = model.forces(fitted.x, q, v, a)
     made[np.abs(v) < STILL_FRACTION * np.abs(v).max(axis=0)] = np.nan  # the sign of friction is unknown there
     every = max(1, len(samples.q) // MAX_SAMPLES)
     some = samples.every(every)

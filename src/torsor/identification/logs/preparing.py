@@ -170,17 +170,10 @@ def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, 
     forces = signal.at(t[thin] + best, 1)[:, 0]
     residuals, x = fits.residuals(forces), fits.fit(forces).x
     # The rates are those of the fitted forces, which are less noisy than measured forces.
-    ends = (_forces(model, tuple(array[thin + side] for array in motion), x) for side in (RATE_SPAN, -RATE_SPAN))
+    ends = (model.forces(x, *(array[thin + side] for array in motion)) for side in (RATE_SPAN, -RATE_SPAN))
     rates = fits.residuals(fits.known + np.subtract(*ends) / (t[thin + RATE_SPAN] - t[thin - RATE_SPAN])[:, None])
     noise = np.maximum(np.sqrt(np.mean(residuals**2, axis=0)), 1e-300)
     return Delay(best, _deviation(residuals / noise, rates / noise, x.size), left(0.0), left(best))
-
-
-def _forces(model: ForceModel, motion: tuple[Array, ...], x: Array) -> Array:
-    """Return the forces (N, n) along (q, v, a) for separate parameters x (n, b + 1) of each coordinate."""
-    q, v, a = motion
-    Y, known = model.regressor(q, v, a)
-    return np.asarray(known + np.einsum("tjb,jb->tj", Y, x[:, :-1]) + x[:, -1])
 
 
 def _deviation(residuals: Array, rates: Array, unknowns: int) -> float:

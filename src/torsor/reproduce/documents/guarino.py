@@ -143,8 +143,7 @@ def _ends() -> Outcome:
     t, q, none = np.linspace(0.0, SECONDS, 401), np.array([START, END]), np.zeros((2, 6))
     signal = Signal.joined(np.array([0.0, SECONDS]), [q, none, none])  # at rest, without accelerations
     ours = signal.at(t, 1)[:, 0]
-    rows = [only(f"{name} values, used as printed", printed) for name, printed in TABLE_3.items()]
-    rows.append(same("quintic with zero velocity and acceleration at both ends", move(t)[0], ours))
+    rows = [same("quintic with zero velocity and acceleration at both ends", move(t)[0], ours)]
     # The samples of the library determine the polynomial of degree 5, and thereby its derivatives.
     path = [np.polynomial.Polynomial.fit(t, column, 5) for column in ours.T]
     v, a, j = (np.array([each.deriv(k)(t[[0, -1]]) for each in path]) for k in (1, 2, 3))

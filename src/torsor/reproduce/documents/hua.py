@@ -222,7 +222,7 @@ def _joints(case: str, name: str) -> Outcome:
         tidy(axes, f"{name}: angles of the joints, {case}", "s", "rad")
 
     rows = [
-        lacking(f"RMS error of joint {j + 1}, {case}", f"{printed} rad", f"{value:.4g} rad")
+        lacking(f"RMS error of joint {j + 1}", f"{printed} rad", f"{value:.4g} rad")
         for j, (printed, value) in enumerate(zip(RMS[case], motion.rms[k], strict=True))
     ]
     if case == "payload":
@@ -278,9 +278,8 @@ def _starts() -> Outcome:
         values = [", ".join(f"{x:.3g}" for x in each) for each in (first, later)]
         words, what = f"{', '.join(large)}: {values[0]} N m, later {values[1]} N m", f"large initial torques, {start}"
         rows.append(claim(what, "motor 3", words, large == ["3"]) if start == MOVING else only(what, words))
-        for k, case in enumerate(RMS):
-            ours = ", ".join(f"{each:.3g}" for each in motion.rms[k])
-            rows.append(lacking(f"RMS errors, {start}, {case}", f"{', '.join(RMS[case])} rad", f"{ours} rad"))
+        ours = ", ".join(f"{each:.3g}" for each in motion.rms[list(LOADS).index("payload")])
+        rows.append(lacking(f"RMS errors with payload, {start}", f"{', '.join(RMS['payload'])} rad", f"{ours} rad"))
 
     def draw(figure: Any) -> None:
         for axes, start in zip(figure.subplots(1, 2), ALL_GAINS, strict=True):

@@ -347,7 +347,7 @@ def _base_parameters() -> Outcome:
     ):
         data, robot = _serial(sigma, tilt)
         rank, count = np.linalg.matrix_rank(_of_parameters(data), tol=1e-8), len(robot.inertial.base(among=TEN))
-        rows.append(same(f"base parameters, {words} (rank of eq. 31)", rank, count))
+        rows.append(same(f"base parameters and rank of eq. 31, {words}", rank, count))
     data, robot = _serial((0, 1, 0, 0, 1, 0), 0.0)
     base, values = robot.inertial.base(among=TEN), np.zeros(len(robot.inertial.values))
     values[base.columns] = base.values

@@ -17,6 +17,7 @@ from torsor.dynamics import Tree, lean
 from torsor.dynamics.loops.closure import closure_error, closure_jacobian, velocity_rows
 from torsor.dynamics.recursions.configuration import integrate
 from torsor.mechanism import Coupling, ends_of
+from torsor.mechanism.mechanism import places_in_q
 from torsor.robot.inverse_kinematics.targets import WHERE, CenterOfMass, Posture, Target, coordinates_of
 from torsor.robot.robot import Robot
 
@@ -103,11 +104,8 @@ class Problem:
     @cached_property
     def places_in_q(self) -> list[int]:
         """Index in q of each free coordinate, or -1 for quaternion rotations."""
-        places = dict.fromkeys(range(self.robot.nv), -1)
-        for joint, at in zip(self.robot.joints, self.robot.coordinates, strict=True):
-            if joint.kind.nq == joint.kind.nv:
-                places |= dict(zip(range(at.v.start, at.v.stop), range(at.q.start, at.q.stop), strict=True))
-        return [places[k] for k in self.free]
+        places = places_in_q(self.robot.joints, self.robot.coordinates)
+        return [places.get(k, -1) for k in self.free]
 
     @cached_property
     def bounds(self) -> tuple[Array, Array]:
