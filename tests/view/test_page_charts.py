@@ -114,7 +114,8 @@ const lines = [], texts = [], boxes = [];
 let path = [];
 const pen = {
     clearRect() {}, setLineDash(dashes) { this.dashes = dashes; }, beginPath() { path = []; },
-    moveTo(x, y) { path.push([x, y, 0]); }, lineTo(x, y) { path.push([x, y, 1]); }, measureText() { return { width: 10 }; },
+    moveTo(x, y) { path.push([x, y, 0]); }, lineTo(x, y) { path.push([x, y, 1]); },
+    measureText() { return { width: 10 }; },
     stroke() { lines.push([this.strokeStyle, this.dashes, this.globalAlpha, path]); },
     fillText(text) { texts.push(text); }, fillRect(...box) { boxes.push([this.fillStyle, ...box]); }, globalAlpha: 1,
 };

@@ -69,7 +69,7 @@ def charts(lines: Sequence[tuple[Timeline, str, bool]]) -> dict[str, Charts]:
         >>> from torsor.view.scene import timeline
         >>> fall = timeline(torsor.simulate(torsor.library.two_link(), duration=0.1))
         >>> list(charts([(fall, "blue", False)])["joint1"])
-        ['position (°)', 'velocity (°/s)']
+        ['position (°)', 'velocity (°/s)', 'torque (N m)']
     """
     found = dict[str, Charts]()
     against = "error: actual − reference" if any(dashed for _, _, dashed in lines) else "error relative to the first"
