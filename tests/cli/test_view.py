@@ -78,7 +78,7 @@ def test_a_legged_robot_moves_its_base_on_hard_ground(fake: Fake) -> None:
     (run,), plan = fake.what, fake.options["reference"]
     feet = [plan.robot.pose(plan.q, f"{leg}_foot")[:, :3, 3] for leg in ("fl", "hr")]
     assert max(np.ptp(foot, axis=0).max() for foot in feet) < 1e-8  # the reference holds the feet
-    assert np.ptp(plan.q[:, 2]) > 0.02 and np.abs(run.q[:, :3] - plan.q[:, :3]).max() < 0.02
+    assert np.ptp(plan.q[:, 2]) > 0.1 and np.abs(run.q[:, :3] - plan.q[:, :3]).max() < 0.02
     line = timeline(run)
     assert line.ground is not None and line.ground.shape[1] == 4
     weight = 9.81 * run.robot.mass

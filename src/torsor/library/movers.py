@@ -12,24 +12,30 @@ from torsor.robot.load import build
 from torsor.robot.robot import Robot
 from torsor.spatial import make_pose
 
+ELASTIC_HOME = [0.0, 0.5, 0.0, -1.4, 0.0, 1.24, 0.0]  # rad: the last link is vertical
+
 
 def elastic_seven_axis_arm(stiffness: float = 1e4) -> Robot:
     """Return the seven-axis arm with elastic joints: springs between motors and links, as in lightweight arms.
 
     Each motor is on its joint's parent link, spins about the joint axis, and has a gear ratio of 100. The first four
     joints have the given ``stiffness`` (N·m/rad), and the wrist joints half that value. Spring damping is 1 N·m·s/rad.
+    In the posture "home", the elbow is bent and the hand points down in front of the base.
 
     Example:
         >>> arm = elastic_seven_axis_arm()
         >>> arm.nv, arm.coordinate_names[7]
         (14, 'joint1/motor')
+        >>> bool(np.linalg.svd(arm.jacobian(arm.postures["home"], "link7"))[1][-1] > 0.2)
+        True
     """
     arm = seven_axis_arm()
     for i, joint in enumerate(arm.joints):
         inertia, K = (3e-4, stiffness) if i < 4 else (1e-4, stiffness / 2)
         along = joint.placement[:3, :3] @ joint.axis
         arm = arm.with_motor(joint.name, inertia, 100.0, joint.parent, along, stiffness=K, damping=1.0)
-    return replace(arm, name="elastic_seven_axis_arm")
+    home = np.tile(ELASTIC_HOME, 2)  # of links and motors: the springs are relaxed
+    return replace(arm, name="elastic_seven_axis_arm").with_posture("home", home)
 
 
 def free_flying_arm() -> Robot:

@@ -183,15 +183,22 @@ def _(result: Trajectory) -> Timeline:
     if result.q.ndim != 2:
         batch = " x ".join(map(str, result.q.shape[:-2]))
         raise ModelError(f"{batch} rollouts at once", where="view", allowed=ALLOWED)
-    robot, states = result.robot, (result.times, result.q, result.v, result.a, result.tau)
+    tau = None if result.tau.size and np.isnan(result.tau).all() else result.tau
+    robot, states = result.robot, (result.times, result.q, result.v, result.a, tau)
     floor = (result.settings.get("contact") or {}).get("floor")
     line = Timeline(robot, robot.name, *states, robot.coordinate_names, result.external)
     if floor is None or result.external is None:
         return line
-    return replace(line, ground=contact_forces(line, np.array(floor)), floor=np.array(floor))
+    feet = tuple(robot.link_names[k] for k in pushed_links(line))
+    return replace(line, ground=contact_forces(line, np.array(floor)), feet=feet, floor=np.array(floor))
 
 
 MIN_CONTACT_FORCE = 1e-6  # of the weight: a smaller normal force is rounding error
+
+
+def pushed_links(line: Timeline) -> NDArray[np.int64]:
+    """Return the indices of the links with external wrenches."""
+    return np.flatnonzero(np.asarray(line.external).any(axis=(0, 2)))
 
 
 def contact_forces(line: Timeline, floor: Array) -> Array:
@@ -201,7 +208,7 @@ def contact_forces(line: Timeline, floor: Array) -> Array:
     whose normal (3) and distance (m) from the origin are ``floor`` (4,).
     """
     external, normal = np.asarray(line.external), floor[:3]
-    links = np.flatnonzero(external.any(axis=(0, 2)))
+    links = pushed_links(line)
     poses = line.robot.to(device="casadi").poses(line.q)[:, links]
     moment, force = (np.einsum("tnij,tnj->tni", poses[..., :3, :3], external[:, links, part]) for part in PARTS)
     moment = moment + np.cross(poses[..., :3, 3], force)  # about the origin of the base

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from torsor.view.live.chart import KINDS, charts, drawing
+from torsor.view.live.chart import charts, drawing
 from torsor.view.live.figure import label, short, words
 from torsor.view.live.marks import MARK_LABELS
 from torsor.view.live.postures import Posture
 from torsor.view.live.shots import Drives, Shot
 from torsor.view.live.stage import Stage, Subject
+from torsor.view.scene.curves import KINDS
 from torsor.view.scene.scene import PERSON_OPACITY
 from torsor.view.scene.sliders import SLIDER_UNITS
 

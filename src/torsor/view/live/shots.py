@@ -13,9 +13,7 @@ from torsor.mechanism.mechanism import force_units
 from torsor.robot.robot import Robot
 from torsor.spatial import to_quaternion
 from torsor.view.scene import Scene, Timeline
-from torsor.view.scene.scene import weight
-
-MIN_STANCE_FORCE = 0.025  # of the weight: 20 N, the usual threshold of gait events, for a person of 80 kg
+from torsor.view.scene.curves import stances
 
 
 class Drives(NamedTuple):
@@ -184,11 +182,7 @@ class Film:
 
     def stances(self, coordinate: str) -> list[tuple[float, float]]:
         """Intervals (s) after the start in which the foot on the side of a coordinate is on the ground."""
-        for k, foot in enumerate(self.motion.feet):
-            if coordinate.startswith(foot) or coordinate.endswith(f"_{foot[0]}"):
-                force = np.linalg.norm(np.asarray(self.motion.ground)[:, k, 3:], axis=-1)
-                return self.motion.intervals(force > MIN_STANCE_FORCE * weight(self.motion.robot))
-        return []
+        return stances(self.motion, coordinate)
 
     @property
     def speed(self) -> Array:

@@ -106,7 +106,9 @@ def _tracked_by_motors(robot: Robot, real: Robot, posture: Posture, times: Array
 STEP = 2e-3  # s
 STIFFNESS, DAMPING = 5.0, 0.03  # of the drives: in moments of the weight at the size of the robot, and s
 DEPTH = 1e-3  # m: shapes at most this far above the ground are feet
-ADVANCE, DESCENT, TURN = 0.03, 0.05, 0.1  # amplitudes of the base: in sizes of the robot, and rad
+ADVANCE, DESCENT, TURN = 0.1, 0.2, 0.2  # amplitudes of the base: in sizes of the robot, and rad
+SQUATS = 6  # in one period; the base moves forward and back four times
+SHARES = (1.0, 0.5, 0.25)  # of these amplitudes, the first that the legs can reach
 RISE_TIME = 1.0  # s
 
 
@@ -124,21 +126,24 @@ def _standing(robot: Robot, real: Robot, posture: Posture) -> tuple[Trajectory, 
     gaps = start.distance[0] - start.distance.min()
     low = [name for (_, name), gap in zip(start.names, gaps, strict=True) if gap < DEPTH]
     times = np.arange(0.0, PERIOD + SPACING / 2, SPACING)
-    begin, phase = 1 - np.exp(-((times / RISE_TIME) ** 2)), 2 * np.pi * times / PERIOD
-    base = np.tile(robot.poses(home)[0], (len(times), 1, 1))
-    up, ahead = start.normal[0, lowest], base[0, :3, 0]
-    base[:, :3, 3] += ADVANCE * size * (begin * np.sin(2 * phase))[:, None] * ahead
-    base[:, :3, 3] -= DESCENT * size * (begin * (1 - np.cos(3 * phase)) / 2)[:, None] * up
-    turns = TURN * begin[:, None] * np.stack([np.sin(2 * phase), np.sin(3 * phase), 0 * phase], axis=-1)
-    base[:, :3, :3] = np.stack([from_rpy(turn) for turn in turns]) @ base[:, :3, :3]
-    targets: list[Target] = [Pose(robot.links[0].name, base)]
+    begin, phase = 1 - np.exp(-((times / RISE_TIME) ** 2)), 2 * np.pi * SQUATS * times / PERIOD
+    first, up, feet = robot.poses(home)[0], start.normal[0, lowest], list[Target]()
     for placed in placed_shapes(robot):
         if placed.name in low:
             link, body, point = robot.links[placed.link].name, robot.poses(home)[placed.link], placed.shape.pose[:3, 3]
             at = body[:3, :3] @ point + body[:3, 3]
-            targets.append(Position(link, at, point) if placed.shape.shape == "sphere" else Pose(link, body))
-    found = inverse_kinematics(robot, targets, q0=home)
-    q = found.q if found.solved.all() else np.tile(home, (len(times), 1))
+            feet.append(Position(link, at, point) if placed.shape.shape == "sphere" else Pose(link, body))
+    q = np.tile(home, (len(times), 1))
+    for share in SHARES:
+        base, part = np.tile(first, (len(times), 1, 1)), share * begin
+        base[:, :3, 3] += ADVANCE * size * (part * np.sin(2 * phase / 3))[:, None] * first[:3, 0]
+        base[:, :3, 3] -= DESCENT * size * (part * (1 - np.cos(phase)) / 2)[:, None] * up
+        turns = TURN * part[:, None] * np.stack([np.sin(2 * phase / 3), np.sin(phase), 0 * phase], axis=-1)
+        base[:, :3, :3] = np.stack([from_rpy(turn) for turn in turns]) @ first[:3, :3]
+        found = inverse_kinematics(robot, [Pose(robot.links[0].name, base), *feet], q0=home)
+        if found.solved.all():
+            q = found.q
+            break
     v = np.gradient(robot.difference(np.broadcast_to(q[0], q.shape), q), times, axis=0)
     plan = Trajectory(robot, times, q, v, np.gradient(v, times, axis=0), np.full_like(v, np.nan))
     kp = STIFFNESS * weight(robot) * size

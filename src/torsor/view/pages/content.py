@@ -19,8 +19,10 @@ from torsor.mechanism.mechanism import FORCES, force_units, units
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.spatial import to_quaternion
+from torsor.view.pages.charts import chart_data
 from torsor.view.scene import Scene, Timeline, Triangles, home, palette, timeline, upwards
 from torsor.view.scene.bodies import Beam, ellipsoid_solid
+from torsor.view.scene.curves import driven_joints
 from torsor.view.scene.detail import detailed, drawn, level, within
 from torsor.view.scene.scene import PERSON_OPACITY
 from torsor.view.scene.sliders import SLIDER_UNITS, sliders
@@ -101,16 +103,15 @@ def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
 def _drives(line: Timeline, numbers: Numbers) -> dict[str, Any]:
     units, (scale, per) = force_units(line.robot), line.force_scale
     tau, limits = scale * np.asarray(line.known_tau), scale * line.limits
-    driven = line.drives.tolist()
+    driven, joints = line.drives.tolist(), driven_joints(line.robot)
     drives: dict[str, Any] = {
         "names": [line.driven[k] for k in driven],
+        "charted": [joints.get(line.driven[k], line.driven[k]) for k in driven],
         "units": [units[line.driven[k]] + per for k in driven],
         "limits": [float(limits[k]) if np.isfinite(limits[k]) else None for k in driven],
         "tau": numbers.add(tau[:, driven]),
         "peak": float(np.abs(np.where(np.isfinite(tau), tau, 0.0)[:, driven]).max(initial=0.0)),
     }
-    if line.residuals is not None:
-        drives["residuals"] = numbers.add(line.residuals[:, driven])
     if line.gaps:
         drives["gaps"] = line.gaps
     return drives
@@ -292,6 +293,7 @@ def content(
     scenes = dict[tuple[int, tuple[Thing, ...], bool], int]()
     kept, boxes, start_time = list[tuple[Robot, Scene]](), list[tuple[Array, Array]](), 0.0
     floor: Array | None = None
+    lines = list[tuple[int, Timeline]]()
     subjects = _listed(what)
     for count, (title, subject) in enumerate([*subjects, *([] if reference is None else [("reference", reference)])]):
         is_reference = count == len(subjects)
@@ -300,6 +302,7 @@ def content(
             played = timeline(subject, title)
             wanted = np.ceil((played.times[-1] - played.times[0]) * rate) + 1
             played = played.every(int(np.clip(wanted, 2, MAX_SAMPLES)))
+            lines.append((count, played))
         source, things = (subject, ()) if played is None else (played.robot, played.things)
         key = id(source), things, is_reference
         if key not in scenes:
@@ -337,7 +340,8 @@ def content(
     view = _view([scene for _, scene in kept], boxes, actors, numbers)
     if floor is not None and floor[:3] @ view["up"] > 1 - LEVEL_TOLERANCE:  # slopes are not drawn
         view["ground"] = float(floor[3])
-    return Content({"robots": robots, "actors": actors, "notes": notes, "start": start_time, **view}, numbers, modules)
+    data = {"robots": robots, "actors": actors, "charts": chart_data(lines, actors, numbers.add), "notes": notes}
+    return Content({**data, "start": start_time, **view}, numbers, modules)
 
 
 def _listed(what: Any) -> list[tuple[str, Any]]:

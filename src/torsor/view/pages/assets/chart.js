@@ -1,9 +1,11 @@
-// A small chart of one drive over time: its force in each motion, its limits, and the time that is shown.
+// The charts of one coordinate over time, below each other: its curves in each motion, limits, and the time that is shown.
 
 const LEFT = 44; // pixels beside the curves, for numbers
 const RIGHT = 6;
 const BELOW = 18; // pixels below the curves, for the times
 const MAX_STEPS = 5; // of an axis
+const ABOVE = 17, APART = 5; // pixels above the curves of a chart, for its title, and below them
+const STANCE = "rgb(34 170 102 / 20%)", PALE = 0.4; // the colour of stance phases, and the opacity of pale curves
 
 /** A chart that is drawn again when it shows something else; the line at the time that is shown moves alone. */
 class Chart {
@@ -18,11 +20,13 @@ class Chart {
         }).observe(this.canvas);
     }
 
-    /** Draw ``curves()``, if ``key``, which says what they are, has changed; the time of a ``stride`` is in percent. */
-    show(key, curves, duration, theme, stride) {
+    /** Draw ``charts()``, if ``key``, which says what they are, has changed; the time of a ``stride`` is in percent. */
+    show(key, charts, duration, theme, stride) {
         if (key === this.key) return;
         this.key = key;
-        drawChart(this.canvas, curves(), duration, theme, stride);
+        const all = charts();
+        this.root.style.height = `calc(${all.charts.length} * 5.8rem + ${BELOW}px)`;
+        drawCharts(this.canvas, all, duration, theme, stride);
     }
 
     point(now, duration) {
@@ -30,18 +34,18 @@ class Chart {
     }
 }
 
-function drawChart(canvas, curves, duration, theme, stride) {
+/**
+ * Draw charts [{title, low, high, limits, far, curves: [{times, values, color, dashed, pale}]}] below each other, over
+ * grey ``gaps``, where no forces are known, and green ``stances`` [[first, last]] (s).
+ */
+function drawCharts(canvas, { charts, gaps, stances }, duration, theme, stride) {
     const ratio = Math.min(globalThis.devicePixelRatio || 1, 2), pen = canvas.getContext("2d");
     const width = Math.round(canvas.clientWidth * ratio), height = Math.round(canvas.clientHeight * ratio);
     if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
     pen.clearRect(0, 0, width, height);
-    if (!curves.length || !width) return;
-    const larger = (most, value) => (Number.isFinite(value) ? Math.max(most, Math.abs(value)) : most);
-    const peak = curves.reduce((most, each) => each.values.reduce(larger, most), 0), top = peak > 1e-9 ? peak : 1;
-    const { limit } = curves[0];
-    const shown = Number.isFinite(limit) && limit < 1.6 * top ? Math.max(1.08 * limit, 1.1 * top) : 1.15 * top;
+    if (!charts.length || !width) return;
     const left = LEFT * ratio, x = (t) => left + (t / (duration || 1)) * (width - left - RIGHT * ratio);
-    const middle = (height - BELOW * ratio) / 2, y = (value) => middle - (value / shown) * (middle - 6 * ratio);
+    const bottom = height - BELOW * ratio, tall = bottom / charts.length;
     const line = (color, wide, points, dashes = []) => {
         pen.strokeStyle = color;
         pen.lineWidth = wide * ratio;
@@ -50,34 +54,53 @@ function drawChart(canvas, curves, duration, theme, stride) {
         points.forEach(([a, b], k) => (k && points[k - 1][1] === points[k - 1][1] ? pen.lineTo(a, b) : pen.moveTo(a, b))); // not over NaN
         pen.stroke();
     };
-    pen.fillStyle = theme.grid; // where no forces are known
-    for (const [first, last] of curves.flatMap((each) => each.gaps || [])) pen.fillRect(x(first), 0, x(last) - x(first), 2 * middle);
-    pen.fillStyle = theme.faint;
-    pen.font = `${10.5 * ratio}px system-ui, sans-serif`;
-    pen.textAlign = "right";
-    pen.textBaseline = "middle";
-    for (const { value, text } of ticks(-shown, shown)) {
-        line(theme.grid, 1, [[left, y(value)], [width, y(value)]]);
-        pen.fillText(text, left - 5 * ratio, y(value));
+    for (const [spans, color] of [[stances, STANCE], [gaps, theme.grid]]) {
+        pen.fillStyle = color;
+        for (const [first, last] of spans) pen.fillRect(x(first), 0, x(last) - x(first), bottom);
     }
-    line(theme.rule, 1, [[left, y(0)], [width, y(0)]]);
-    line(theme.rule, 1, [[left, 2 * middle], [width, 2 * middle]]);
+    pen.font = `${10.5 * ratio}px system-ui, sans-serif`;
+    charts.forEach(({ title, low, high, limits, far, curves }, number) => {
+        const top = number * tall + ABOVE * ratio, room = tall - (ABOVE + APART) * ratio;
+        const y = (value) => top + ((high - value) / (high - low)) * room, level = (value) => [[left, y(value)], [width, y(value)]];
+        pen.textBaseline = "middle";
+        pen.textAlign = "left";
+        pen.fillStyle = theme.ink;
+        pen.fillText(title, 0, top - 9 * ratio);
+        pen.fillStyle = theme.faint;
+        pen.textAlign = "right";
+        pen.fillText(limitsOf(far), width, top - 9 * ratio);
+        for (const { value, text } of ticks(low, high)) {
+            line(value === 0 ? theme.rule : theme.grid, 1, level(value));
+            if (limits.every((limit) => Math.abs(y(value) - y(limit)) >= 10 * ratio)) pen.fillText(text, left - 5 * ratio, y(value));
+        }
+        for (const limit of limits) {
+            line(theme.alarm, 1, level(limit), [4, 3]);
+            pen.fillText(short(limit), left - 5 * ratio, y(limit));
+        }
+        for (const { times, values, color, dashed, pale } of [...curves].sort((a, b) => (a.dashed || 0) - (b.dashed || 0))) {
+            pen.globalAlpha = pale ? PALE : 1;
+            line(color, 1.6, Array.from(values, (value, k) => [x(times[k]), y(value)]), dashed ? [3, 2] : []);
+            pen.globalAlpha = 1;
+        }
+    });
+    line(theme.rule, 1, [[left, bottom], [width, bottom]]);
     pen.textAlign = "center";
     pen.textBaseline = "top";
+    pen.fillStyle = theme.faint;
     const end = stride ? 100 : duration;
     ticks(0, end).forEach(({ value, text }, k, all) => {
         const own = k + 1 < all.length ? text : `${text} ${stride ? "%" : "s"}`, half = pen.measureText(own).width / 2;
         const at = x((value / (end || 1)) * duration);
-        line(theme.rule, 1, [[at, 2 * middle], [at, 2 * middle + 3 * ratio]]);
-        pen.fillText(own, Math.min(at, width - half), 2 * middle + 5 * ratio);
+        line(theme.rule, 1, [[at, bottom], [at, bottom + 3 * ratio]]);
+        pen.fillText(own, Math.min(at, width - half), bottom + 5 * ratio);
     });
-    if (Number.isFinite(limit)) {
-        for (const sign of [-1, 1]) line(theme.alarm, 1, [[left, y(sign * limit)], [width, y(sign * limit)]], [4, 3]);
-    }
-    for (const { times, values: own, color, residuals } of curves) {
-        if (residuals) line(theme.faint, 1, own.map((_, k) => [x(times[k] - times[0]), y(residuals[k])]));
-        line(color, 1.6, own.map((value, k) => [x(times[k] - times[0]), y(value)]));
-    }
+}
+
+/** The words for limits outside a chart. */
+function limitsOf(far) {
+    if (!far.length) return "";
+    if (far.length === 2 && far[0] === -far[1]) return `limit \u00b1${short(far[1])}`;
+    return `limit${far.length > 1 ? "s" : ""} ${far.map((each) => short(each)).join(" and ")}`;
 }
 
 /** Round values between two numbers, and their texts; their steps, at most five, are 1, 2 or 5 times a power of ten. */

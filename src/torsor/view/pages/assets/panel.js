@@ -50,19 +50,24 @@ class Panel {
             this.sliders = element("div");
             parts.push(section("Coordinates", true, this.sliders));
         }
-        this.chart = new Chart(() => app.changed());
-        this.chartTitle = element("div", { className: "note" });
+        if (app.data.charts.length) {
+            this.chart = new Chart(() => app.changed());
+            const options = app.data.charts.map(({ name }) => element("option", { value: name }, name));
+            this.charted = element("select", { id: "charted", onchange: () => app.changed() }, ...options);
+            this.cycle = element("div", { className: "note" });
+            const label = element("label", { className: "line" }, "Coordinate", this.charted);
+            parts.push(section("Charts", true, label, this.cycle, this.chart.root));
+        }
         this.drives = element("div", { className: "drives" });
         if (app.actors.some((each) => each.content.drives)) {
             const moves = app.actors.some((each) => each instanceof Motion);
-            const chart = moves ? [this.chartTitle, this.chart.root] : [];
             const human = app.actors.every((each) => each.content.person);
             const units = app.actors.flatMap((each) => (each.content.drives ? each.content.drives.units : []));
             const kinds = [["torques", "N m"], ["forces", "N"]].filter(([, unit]) => units.includes(unit)).map(([kind]) => kind);
             const what = human ? "Joint moments" : `${moves ? "Drive" : "Holding"} ${kinds.join(" and ")}`;
             const signs = " and strength limits (flexion, adduction, internal rotation positive)";
             const title = human ? `${what}${signs}` : moves ? `${what} and limits` : what;
-            parts.push((this.driveSection = section(title, true, ...chart, this.drives)));
+            parts.push((this.driveSection = section(title, true, this.drives)));
         }
         this.energy = element("dl", { className: "values" });
         parts.push(section("Energies", true, this.energy));
@@ -143,16 +148,7 @@ class Panel {
         this.actor = actor;
         (this.motionRows || []).forEach((row, k) => row.classList.toggle("chosen", this.app.actors[k] === actor));
         if (this.sliders) this.sliders.replaceChildren(...(actor instanceof Posed ? this.slidersOf(actor) : []));
-        const peak = (k) => {
-            const { drives } = actor.content, width = drives.names.length;
-            let most = 0;
-            for (let t = k; drives.tau && t < drives.tau.length; t += width) most = Math.max(most, Math.abs(drives.tau[t]) || 0);
-            return Number.isFinite(drives.limits[k]) && drives.limits[k] > 0 ? most / drives.limits[k] : most * 1e-9;
-        };
         const names = actor.content.drives ? actor.content.drives.names : [];
-        const peaks = actor.content.drives ? names.map((_, k) => peak(k)) : [];
-        this.drive = peaks.indexOf(Math.max(...peaks, 0));
-        if (this.drive < 0) this.drive = 0;
         this.rows = names.map((name, k) => {
             const bar = element("i"), value = element("span", { className: "number" });
             const row = element("button", { type: "button", className: "drive", title: name, onclick: () => this.pick(k) },
@@ -164,8 +160,10 @@ class Panel {
         this.update();
     }
 
+    /** Chart the coordinate of a drive. */
     pick(k) {
-        this.drive = k;
+        if (!this.charted || !(this.actor instanceof Motion)) return;
+        this.charted.value = this.actor.content.drives.charted[k];
         this.app.changed();
     }
 
@@ -219,7 +217,8 @@ class Panel {
             bar.style.width = `${(50 * Math.abs(part)).toFixed(1)}%`;
             row.classList.toggle("over", bounded && Math.abs(force) > limit * 1.0001);
             row.classList.toggle("free", !bounded);
-            row.classList.toggle("chosen", k === this.drive && actor instanceof Motion);
+            const { charted } = actor.content.drives;
+            row.classList.toggle("chosen", Boolean(charted && this.charted) && charted[k] === this.charted.value);
             say(value, bounded ? `${said} / ${short(limit)} ${unit}` : `${said} ${unit}`);
         });
         this.readout();
@@ -244,29 +243,24 @@ class Panel {
     }
 
     drawChart(theme) {
-        const { actor, app } = this;
-        if (!(actor instanceof Motion) || !actor.content.drives) return;
-        const name = actor.content.drives.names[this.drive], shown = app.actors.map((each) => each.visible);
-        const { stride } = app.actors[0].content, times = (each) => Math.abs(each.duration - app.duration) < 1e-6;
-        const cycle = stride && app.actors.every((each) => each.content.stride === stride && times(each));
-        const { units, limits } = actor.content.drives, limit = limits[this.drive] ? `, limit \u00b1${short(limits[this.drive])}` : "";
-        const title = `${name} (${units[this.drive]})${limit}${cycle ? `, gait cycle (%) from ${stride} heel strike` : ""}`;
-        say(this.chartTitle, title);
-        this.chart.show(`${title} ${shown} ${theme.ink}`, () => this.curves(name), app.duration, theme, cycle);
+        if (!this.charted) return;
+        const { app } = this, shown = app.actors.map((each) => each.visible), { stride } = app.actors[0].content;
+        const whole = (each) => Math.abs(each.duration - app.duration) < 1e-6;
+        const cycle = stride && app.actors.every((each) => each.content.stride === stride && whole(each));
+        say(this.cycle, cycle ? `gait cycle (%) from ${stride} heel strike` : "");
+        this.chart.show(`${this.charted.value} ${shown} ${theme.ink}`, () => this.curves(this.charted.value), app.duration, theme, cycle);
         this.chart.point(app.time, app.duration);
     }
 
-    /** The force of a drive in each motion that has it: [{times, values, limit, color, residuals, gaps}]. */
+    /** The charts of a coordinate with the curves of visible motions, and intervals of stance and without forces. */
     curves(name) {
-        const found = [];
-        for (const each of this.app.actors) {
-            const own = each.content.drives, k = own && own.tau ? own.names.indexOf(name) : -1;
-            if (k < 0 || !each.visible) continue;
-            const width = own.names.length, column = (array) => Array.from(each.times, (_, t) => array[t * width + k]);
-            const residuals = own.residuals ? column(own.residuals) : null;
-            const { limits, gaps } = own, color = css(each.color);
-            found.push({ times: each.times, values: column(own.tau), limit: limits[k], color, residuals, gaps });
-        }
-        return found;
+        const { actors, data } = this.app, { charts, stance } = data.charts.find((each) => each.name === name);
+        const gaps = actors.flatMap((each) => (each.visible && each.content.drives && each.content.drives.gaps) || []);
+        const curve = ({ actor, row, dashed, pale }) => {
+            const { times, values } = actors[actor].content.curves, start = row * times.length;
+            return { times, values: values.subarray(start, start + times.length), color: css(actors[actor].color), dashed, pale };
+        };
+        const visible = (each) => each.filter(({ actor }) => actors[actor].visible).map(curve);
+        return { charts: charts.map((each) => ({ ...each, curves: visible(each.curves) })), gaps, stances: stance || [] };
     }
 }
