@@ -149,15 +149,17 @@ CHART = """
 const { readFileSync } = await import("node:fs");
 const [folder] = process.argv.slice(-1), names = ["math", "ground", "chart"];
 const text = names.map((name) => readFileSync(`${folder}/${name}.js`, "utf8")).join("\\n");
-const own = new Function(`${text}; return { Ground, drawChart, short };`)();
+const own = new Function(`${text}; return { Ground, drawCharts, short };`)();
 const pen = new Proxy({ texts: [] }, { get: (at, name) => (name === "fillText" ? (each) => at.texts.push(each) :
     name in at ? at[name] : () => ({ width: 20 })), set: () => true });
 const canvas = { clientWidth: 300, clientHeight: 120, getContext: () => pen };
 const times = Array.from({ length: 2000 }, (_, k) => k / 1000);
-const curve = (_, n) => ({ times, values: times.map((t) => n * t), limit: null, color: "red" });
+const curve = (_, n) => ({ times, values: times.map((t) => n * t), color: "red" });
 const curves = Array.from({ length: 200 }, curve);
 curves[0].values[7] = NaN;
-own.drawChart(canvas, curves, 2, { rule: "", grid: "", faint: "", alarm: "", ink: "" });
+const charts = [{ title: "velocity", low: -400, high: 400, limits: [], far: [320], curves }];
+const theme = { rule: "", grid: "", faint: "", alarm: "", ink: "" };
+own.drawCharts(canvas, { charts, gaps: [], stances: [] }, 2, theme, "");
 const cells = [1e-6, 0.3, 1, 7.7, 2e4].map((reach) => [reach / own.Ground.cell(reach), own.Ground.cell(reach)]);
 console.log(JSON.stringify({ texts: pen.texts, cells }));
 """
@@ -167,9 +169,9 @@ console.log(JSON.stringify({ texts: pen.texts, cells }));
 def test_charts_take_any_number_of_motions_and_the_ground_any_size() -> None:
     folder = Path(__file__).parents[2] / "src" / "torsor" / "view" / "pages" / "assets"
     found = json.loads(node(CHART, str(folder)))
-    # The largest of 400,000 values is 397.8; the one that is no number does not count.
-    assert found["texts"][:5] == ["\u2212400", "\u2212200", "0", "200", "400"]
-    assert found["texts"][5:] == ["0", "0.5", "1.0", "1.5", "2.0 s"]
+    assert found["texts"][:2] == ["velocity", "limit 320"]
+    assert found["texts"][2:7] == ["\u2212400", "\u2212200", "0", "200", "400"]
+    assert found["texts"][7:] == ["0", "0.5", "1.0", "1.5", "2.0 s"]
     for squares, cell in found["cells"]:
         assert 15 < squares <= 45.1  # lines to each side up to where the ground fades
         assert round(cell / 10 ** np.floor(np.log10(cell) + 1e-9), 6) in (1, 2, 5)
