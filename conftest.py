@@ -29,7 +29,7 @@ sys.modules["bench"] = module_from_spec(_spec)
 # Seconds of each test function, all its cases together, with an empty kernel cache, written by ``make durations``.
 # Those above the limit are marked long: ``make test`` leaves them out, ``make test-all`` runs them too.
 DURATIONS = ROOT / "tests" / "durations.json"
-LONG_SECONDS = 0.6
+LONG_SECONDS = 0.5
 RECORDED_SECONDS = 0.4  # shorter ones are not in the file
 
 # Files whose tests are all slow ones: whole searches, and laws that other files check on smaller robots.
