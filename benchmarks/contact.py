@@ -122,6 +122,9 @@ def main() -> None:
             )
             share = f"{rate:,.0f} | {rate * seconds / steps:.1f}"
             print(f"| {name} | {1e3 * step:g} ms | {count} | {1e3 * found:.2f} mm | {share} |")
+    run = torsor.simulate(own, start, None, DURATION, controller=springs, contact=hard, step=STEP)
+    most, mean = (1e3 * run.settings["contact"][name] for name in ("residual", "mean_residual"))
+    print(f"hard, one rollout: residual of at most {most:.2g} mm/s (mean: {mean:.1g} mm/s)")
 
 
 if __name__ == "__main__":
