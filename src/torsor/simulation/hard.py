@@ -49,6 +49,7 @@ from torsor.simulation.contact import Contact, ContactState
 from torsor.simulation.dynamics import step_function
 from torsor.simulation.free_motion import FreeMotion, free_motion, turned
 from torsor.simulation.methods import STEPS
+from torsor.simulation.selection import chosen_points, tangents
 
 # The mobility of the contact points, G = J M^-1 J^T, in the form that takes fewer operations.
 
@@ -56,14 +57,15 @@ from torsor.simulation.methods import STEPS
 class Mobility:
     """The mobility G = J M^-1 J^T = ``read`` ``write``, which maps impulses to changes of the velocities u = J v.
 
-    If J has fewer rows than there are coordinates, ``write`` is G, ``read`` is 1, and the state of the points is u.
-    Otherwise, ``write`` is M^-1 J^T, ``read`` is J, and the state is v, which is shorter and makes factorisations
-    smaller.
+    If J has few rows, ``write`` is G, ``read`` is 1, and the state of the points is u. Otherwise, ``write`` is
+    M^-1 J^T, ``read`` is J, and the state is v, which is shorter and makes factorisations smaller.
     """
 
     def __init__(self, M: ca.SX, J: ca.SX):
         self.M, self.J = M, J
-        self.is_wide = J.size1() > M.size1()
+        rows, columns = J.shape
+        # products of the factorisations in ``sticking``
+        self.is_wide = sum(n * (n + 1) / 2 for n in Counter(J.sparsity().get_triplet()[0]).values()) + columns**3 / 6 < rows**3 / 6
         self._mass = Squares(M, list(reversed(range(M.size1()))))
         if self.is_wide:
             self.read, self.write = J, self._mass.solve(ca.densify(J.T))
@@ -214,16 +216,6 @@ def _on_disc(x: ca.SX, y: ca.SX, radius: ca.SX) -> tuple[ca.SX, ca.SX]:
     return scale * x, scale * y
 
 
-def tangents(normal: ca.SX) -> ca.SX:
-    """Return two unit vectors (3 x 2) perpendicular to a unit vector and to each other (Duff et al. 2017)."""
-    x, y, z = ca.vertsplit(normal)
-    side = ca.if_else(z >= 0, 1, -1)
-    a = -1 / (side + z)
-    b = x * y * a
-    first, second = ca.vertcat(1 + side * x**2 * a, side * b, -side * x), ca.vertcat(b, side + y**2 * a, -y)
-    return ca.horzcat(first, second)
-
-
 def hard_step(robot: Robot, acting: ca.Function, contact: Contact) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one step of length h (s) with hard contact."""
     free, kick, shift, _, _ = _solved(robot, acting, contact)
@@ -254,9 +246,12 @@ def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> tuple[FreeMo
     free = free_motion(robot, acting, is_contact=True)
     h, velocity = free.inputs["h"], ca.SX.sym("velocity", robot.nv)
     state = ContactState(Tree.of(robot), contact.touches(robot), free.q, velocity)
-    frames = [ca.horzcat(each.normal, tangents(each.normal)) for each in state.points]
-    points = [frame.T @ each.velocity for frame, each in zip(frames, state.points, strict=True)]
-    J = ca.jacobian(ca.vertcat(*points), velocity)
+    points, most = state.points, contact.most_points(len(state.points))
+    if most < len(points):
+        points, left_out = chosen_points(state, most)
+    frames = [ca.horzcat(each.normal, tangents(each.normal)) for each in points]
+    velocities = [frame.T @ each.velocity for frame, each in zip(frames, points, strict=True)]
+    J = ca.jacobian(ca.vertcat(*velocities), velocity)
     M = mass_matrix(lean(Tree.of(robot)), free.q)
     for place, value in free.impedance.items():
         for i, j in {place, place[::-1]}:
@@ -266,14 +261,16 @@ def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> tuple[FreeMo
     for k, share in free.stiff.items():
         late[k] *= 1 - share
     u, change, late = J @ free.v, J @ free.change, J @ late
-    distance = ca.vertcat(*(each.distance for each in state.points)) - h * u[::3] + h / 2 * late[::3]
-    links = Counter(tuple(side.link for side in each.touch) for each in state.points)
+    distance = ca.vertcat(*(each.distance for each in points)) - h * u[::3] + h / 2 * late[::3]
+    links = Counter(tuple(side.link for side in touch) for touch in state.touches)
     rounds = ROUNDS if max(links.values()) > 1 else 0  # a single point has no load to share
     inputs = free.inputs.get("parameters")
     parameters = contact.parameters if inputs is None else ca.vertsplit(inputs)
     p, held, residual = impulses(contact, parameters, mobility, u, distance, change, h, rounds)
+    if most < len(state.points):
+        residual = ca.fmax(residual, -left_out / (h + parameters[-1]))
     kicks = mobility.kicks(ca.horzcat(p, p - held / 2))
     for k, share in free.stiff.items():
         kicks[k, 1] += share * (kicks[k, 0] - kicks[k, 1])
     forces = [frame @ part / h for frame, part in zip(frames, ca.vertsplit(p, 3), strict=True)]
-    return free, kicks[:, 0], h * kicks[:, 1], state.wrenches(forces), residual
+    return free, kicks[:, 0], h * kicks[:, 1], state.wrenches(points, forces), residual
