@@ -268,3 +268,15 @@ def test_a_step_too_long_warns_with_the_largest_stable_one() -> None:
     robot = body(BALL)
     with warned(what="too long for the contact stiffness: the largest stable step is about 5.3e-05 s"):
         simulate(robot, at(robot, 0, 0, 0.2), duration=1e-3, contact=Contact(slip=1e-3), step=1e-3)
+
+
+def test_a_mesh_with_many_vertices_touches_with_few_and_states_its_error(tmp_path: Any) -> None:
+    points = np.random.default_rng(2).normal(size=(200, 3))
+    points *= 0.2 / np.linalg.norm(points, axis=1)[:, None]
+    faces = (f"f {k} {k + 1} {k + 2}\n" for k in range(1, 199))
+    path = tmp_path / "ball.obj"
+    path.write_text("".join(f"v {x} {y} {z}\n" for x, y, z in points) + "".join(faces))
+    robot = body(Shape("mesh", (1.0, 1.0, 1.0), name="ball", mesh="ball.obj", path=str(path))).to(device="casadi")
+    with warned(what="hulls are reduced to 32 vertices", fix="robot.with_shapes"):
+        run = simulate(robot, at(robot, 0, 0, 0.5), duration=0.01, contact=Contact(), step=5e-3)
+    assert 5e-3 < run.settings["contact"]["hull_error"] < 0.03

@@ -16,6 +16,8 @@ from torsor.dynamics.recursions.kinematics import moves, sx, twists, world_poses
 from torsor.geometry import contact_points, default_matrix, has_contact_points, placed_shapes
 from torsor.geometry.allowed import shape_pairs
 from torsor.geometry.closed_forms import lowest_point
+from torsor.geometry.contacts import contact_error
+from torsor.geometry.convex import MAX_REDUCED_VERTICES
 from torsor.geometry.pairs import named_shapes
 from torsor.geometry.placed import Placed
 from torsor.mechanism import Shape
@@ -356,6 +358,7 @@ def contact_wrenches(robot: Robot, contact: Contact) -> ca.Function:
 # Largest initial depth, relative to the depth at rest under the whole weight: a motion may continue from an impact.
 DEEPER = 10.0
 SHALLOW = 1e-3  # m: depth that is always allowed
+LATE = 5e-3  # m: error of a reduced hull above which there is a warning
 # The classical Runge-Kutta method is stable if h times a decay rate, or an angular frequency, is at most 2.78.
 STABLE = 2.78
 FEW = 64  # maximum number of rollouts whose step is checked
@@ -386,8 +389,19 @@ def points_at(robot: Robot, contact: Contact, q: Array) -> Start:
     return Start(names, table[..., 0], table[..., 1:4], jacobian)
 
 
+def hull_errors(robot: Robot, contact: Contact) -> dict[str, float]:
+    """Return the largest distance (m) of the hull of each mesh from the hull of its contact points, by shape name."""
+    shapes = (each for touch in contact.touches(robot) for each in touch)
+    return {each.name: contact_error(each.shape) for each in shapes if each.shape.shape == "mesh"}
+
+
 def check_start(robot: Robot, contact: Contact, q: Array, step: float | None) -> None:
-    """Raise ModelError if shapes overlap at q (..., nq); warn if ``step`` (s), unless None, is too long."""
+    """Raise ModelError if shapes overlap at q (..., nq); warn of reduced hulls and if ``step`` (s) is too long."""
+    late = {name: error for name, error in hull_errors(robot, contact).items() if error > LATE}
+    if late:
+        found = listing((f"{name!r} by {1e3 * error:.2g} mm" for name, error in late.items()), most=4)
+        found = f"hulls are reduced to {MAX_REDUCED_VERTICES} vertices, so that contact may begin too late: {found}"
+        warn(found, where=robot.name, fix="omit these shapes with `shapes=`, or replace them: robot.with_shapes")
     postures = q.reshape(math.prod(q.shape[:-1]), robot.nq)
     start = points_at(robot, contact, postures)
     weight = robot.mass * max(float(np.linalg.norm(robot.gravity)), 1.0)
