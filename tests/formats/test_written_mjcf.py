@@ -240,6 +240,7 @@ OMITTED = {
     "MJCF cannot express gyroscopic moments of rotors in moving links (their armature is written) (pin)": one(
         motor=Motor("arm", 0.01, 3.0)
     ),
+    "MJCF cannot express gains of joints with several velocities (pin)": one("spherical", kp=2.0, kd=0.1),
     "MJCF cannot express equal lower and upper limits (pin)": one("revolute", lower=0.0, upper=0.0),
     "MJCF cannot express effort limits of 0 (pin)": one(effort_limit=0.0),
     "MJCF cannot express mass or inertia of 0 in moving bodies, written as 1e-14 (rod)": one(
@@ -338,3 +339,27 @@ def test_the_effort_limit_of_motors_is_the_largest_force_in_mujoco(actuators: st
         forces.append(abs(data.qfrc_actuator[0]))
     (tmp_path / "one.xml").write_text(text)
     np.testing.assert_allclose(torsor.load(tmp_path / "one.xml").effort_limit, max(forces), rtol=1e-14)
+
+
+@pytest.mark.parametrize("kind", ["hinge", "slide"])
+def test_gains_of_actuators_are_the_derivatives_of_their_forces_in_mujoco(kind: str, tmp_path: Path) -> None:
+    servos = (
+        '<position joint="pin" kp="40" kv="2" gear="3"/><velocity joint="pin" kv="5"/><motor joint="pin" gear="7"/>'
+        '<general joint="pin" gear="-2" biastype="affine" gainprm="3" biasprm="1 -11 -0.5"/>'
+    )
+    body = f'<body><joint name="pin" type="{kind}"/><geom size="0.1"/></body>'
+    text = f"<mujoco><worldbody>{body}</worldbody><actuator>{servos}</actuator></mujoco>"
+    model = mujoco.MjModel.from_xml_string(text)
+    data, forces = mujoco.MjData(model), []
+    for q, v in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)):
+        data.qpos[:], data.qvel[:] = q, v
+        mujoco.mj_forward(model, data)
+        forces.append(data.qfrc_actuator[0])
+    (tmp_path / "one.xml").write_text(text)
+    robot = torsor.load(tmp_path / "one.xml")
+    np.testing.assert_allclose([robot.kp[0], robot.kd[0]], [forces[0] - forces[1], forces[0] - forces[2]], rtol=1e-14)
+    again = written(robot, tmp_path / "again.xml")
+    assert (again.kp, again.kd) == (robot.kp, robot.kd)
+    (tmp_path / "one.xml").write_text(text.replace("-0.5", "0.5"))
+    with warned(what="negative gains of actuators"):
+        torsor.load(tmp_path / "one.xml")

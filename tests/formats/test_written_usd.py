@@ -193,6 +193,16 @@ def test_limits_too_large_for_single_precision_are_none(tmp_path: Path) -> None:
     assert np.isinf([again.upper, again.effort_limit, again.velocity_limit]).all()
 
 
+def test_gains_of_drives_come_back(tmp_path: Path) -> None:
+    joints = [
+        Joint("a", "revolute", "base", "tip", kp=7.0, kd=0.1),
+        Joint("b", "spherical", "tip", "ball", kd=[1.0, 2.0, 3.0]),
+    ]
+    links = [Link("base"), *(Link(name, 1.0, inertia=np.eye(3)) for name in ("tip", "ball"))]
+    again = written(torsor.Robot.of(build("one", links, joints)), tmp_path / "one.usda")
+    assert again.kp.tolist() == [7.0, 0.0, 0.0, 0.0] and again.kd.tolist() == [0.1, 1.0, 2.0, 3.0]
+
+
 def _files() -> list[Path]:
     folder = next((Path(each, DATA) for each in sys.path if Path(each, DATA).is_dir()), None)
     return [] if folder is None else sorted(folder.rglob("*.urdf"))

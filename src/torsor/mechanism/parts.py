@@ -277,6 +277,8 @@ def link_of(
 
 
 _JOINT_TYPES = (*KINDS, "flexible")
+# Fields of a joint with one number per velocity, all of which are 0 or more.
+PER_VELOCITY = ("velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia", "kp", "kd")
 
 
 @lru_cache(maxsize=256)  # most values are 0 or infinity, the defaults of the seven fields of a joint
@@ -311,11 +313,11 @@ class Joint(Part):
 
     The limits ``lower`` and ``upper`` (rad or m) have one number per position. ``velocity_limit`` (rad/s or m/s),
     ``effort_limit`` (N m or N), the friction ``coulomb`` (N m or N) and ``viscous`` (N m s/rad or N s/m), and the
-    ``rotor_inertia`` (kg m^2 or kg, reflected to the joint) have one number per velocity. A single number is used for
-    all. If ``smooth`` (rad/s or m/s) is not 0, tanh(v / smooth) replaces sign(v) in Coulomb
-    friction. A joint with one degree of freedom may have a ``spring``, a ``motor`` and a ``friction_model``. The latter
-    is text that defines additional friction (N m or N) as a function of the velocity v, such as "0.4 * sign(v) *
-    exp(-(v / 0.1)**2)".
+    ``rotor_inertia`` (kg m^2 or kg, reflected to the joint) have one number per velocity, and so have the gains ``kp``
+    (N m/rad or N/m) and ``kd`` (N m s/rad or N s/m) of ``control.drives``. A single number is used for all. If
+    ``smooth`` (rad/s or m/s) is not 0, tanh(v / smooth) replaces sign(v) in Coulomb friction. A joint with one degree
+    of freedom may have a ``spring``, a ``motor`` and a ``friction_model``. The latter is text that defines additional
+    friction (N m or N) as a function of the velocity v, such as "0.4 * sign(v) * exp(-(v / 0.1)**2)".
 
     Example:
         >>> Joint("elbow", "revolute", "upper", "lower", make_pose(p=[0, 0, 0.4]), axis=(0, 1, 0)).nv
@@ -342,6 +344,8 @@ class Joint(Part):
     smooth: float = 0.0
     friction_model: str = ""
     rotor_inertia: ArrayLike = 0.0
+    kp: ArrayLike = 0.0
+    kd: ArrayLike = 0.0
     spring: Spring | None = None
     motor: Motor | None = None
     flexible: Flexible | None = None
@@ -375,7 +379,7 @@ class Joint(Part):
         self._set(lower=lower, upper=upper)
         if any(low > high for low, high in zip(lower.tolist(), upper.tolist(), strict=True)):
             raise ModelError(f"limit {lower} is above the upper limit {upper}", argument="lower", where=where)
-        for name in ("velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia"):
+        for name in PER_VELOCITY:
             values = self._expand(name, nv, where)
             if any(value < 0 for value in values.tolist()):
                 raise ModelError(argument=name, value=values, where=where, allowed="0 or more")

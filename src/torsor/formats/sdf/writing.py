@@ -206,6 +206,7 @@ class _Writer:
     def _joint(self, joint: Joint) -> None:
         name = self.joint_names[joint.name]
         self.omissions.note("joints with the name of a link, which are renamed", joint.name, name != joint.name)
+        self.omissions.note("gains of drives", joint.name, np.any(joint.kp) or np.any(joint.kd))
         kind = "revolute" if joint.type == "continuous" and has_position_limits(joint) else _TYPES[joint.type]
         element = self._ends(name, kind, self._name(joint.parent), self._name(joint.child))
         if np.any(joint.point):

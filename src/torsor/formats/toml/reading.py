@@ -28,7 +28,7 @@ from torsor.spatial import from_rpy, make_pose
 SINGLE_DEFAULTS = {"axis": (0.0, 0.0, 1.0), "point": 0.0, "pitch": 0.0, "ratio": 1.0, "offset": 0.0, "smooth": 0.0}
 SINGLE_DEFAULTS |= {"friction_model": ""}
 EACH = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
-EACH |= {"coulomb": 0.0, "viscous": 0.0, "rotor_inertia": 0.0}
+EACH |= {"coulomb": 0.0, "viscous": 0.0, "rotor_inertia": 0.0, "kp": 0.0, "kd": 0.0}
 # The keys of each table; a star marks required keys.
 _JOINT_KEYS = "name* type* parent* child* position rpy rotation follows multi_turn spring motor flexible"
 KEYS = {

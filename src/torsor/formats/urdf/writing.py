@@ -169,6 +169,7 @@ class _Writer:
             result = {"spring_stiffness": spring["stiffness"], "spring_reference": spring["rest"]}
             what = "springs, written as spring_stiffness and spring_reference, which other readers drop"
             self.omissions.note(what, joint.name)
+        self.omissions.note("gains of drives", joint.name, np.any(joint.kp) or np.any(joint.kd))
         if viscous or coulomb or result:
             add_element(element, "dynamics", damping=viscous, friction=coulomb, **result)
 
