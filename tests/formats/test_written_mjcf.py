@@ -11,6 +11,8 @@ import torsor
 from refusals import refused, warned
 from torsor import ModelWarning, library
 from torsor.mechanism import Frame, Joint, Link, Motor, Spring, Visual
+from torsor.simulation import Contact
+from torsor.simulation.contact import friction_of
 from torsor.spatial import from_quaternion, from_rpy, make_pose
 
 from .written import MJCF, Copy, assert_equal, human, poses
@@ -286,7 +288,8 @@ def test_names_and_frames_of_the_base_come_back(tmp_path: Path) -> None:
 
 
 def test_colours_of_ellipsoids_and_names_of_collision_shapes_come_back(tmp_path: Path) -> None:
-    (tmp_path / "arm.xml").write_text("""<mujoco><worldbody><body name="hand"><joint name="j"/>
+    (tmp_path / "arm.xml").write_text("""<mujoco><default><geom friction="0.8"/></default>
+      <worldbody><body name="hand"><joint name="j"/>
       <geom name="palm" type="ellipsoid" size="0.1 0.2 0.3" rgba="0.9 0.1 0.123456 1" contype="0" conaffinity="0"/>
       <geom name="tip" type="ellipsoid" size="0.3 0.2 0.1" rgba="0.1 0.2 0.3 1"/>
       <geom name="cap" type="capsule" size="0.1 0.2" rgba="0.3 0.2 0.1 1"/></body></worldbody></mujoco>""")
@@ -363,3 +366,17 @@ def test_gains_of_actuators_are_the_derivatives_of_their_forces_in_mujoco(kind: 
     (tmp_path / "one.xml").write_text(text.replace("-0.5", "0.5"))
     with warned(what="negative gains of actuators"):
         torsor.load(tmp_path / "one.xml")
+
+
+@pytest.mark.parametrize("floor", ['friction="0.4"', 'friction="0.4" priority="-1"', 'friction="2" priority="3"', ""])
+@pytest.mark.parametrize("ball", ['friction="0.6"', 'friction="0.3" priority="3"', 'friction="0.3" priority="4"'])
+def test_friction_between_two_shapes_is_that_of_mujoco(floor: str, ball: str, tmp_path: Path) -> None:
+    body = f'<body><freejoint/><geom size="0.1" {ball}/></body>'
+    text = f'<mujoco><worldbody><geom type="plane" size="1 1 1" {floor}/>{body}</worldbody></mujoco>'
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    (tmp_path / "ball.xml").write_text(text)
+    (touch,) = Contact().touches(torsor.load(tmp_path / "ball.xml"))
+    assert friction_of(touch, Contact()) == data.contact.friction[0, 0]
+    assert friction_of(touch, Contact(friction=0.1)) == 0.1

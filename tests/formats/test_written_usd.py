@@ -131,7 +131,8 @@ def test_loops_come_back_with_their_frames_and_drives(name: str, tmp_path: Path)
 
 def test_shapes_colours_and_postures_come_back(tmp_path: Path) -> None:
     shapes = [torsor.Shape("box", (0.1, 0.2, 0.3), name="b"), torsor.Shape("ellipsoid", (0.1, 0.2, 0.3))]
-    shapes += [torsor.Shape("capsule", (0.1, 0.2), contype=2), torsor.Shape("plane"), torsor.Shape("sphere", (0.1,))]
+    shapes += [torsor.Shape("capsule", (0.1, 0.2), contype=2, friction=0.3, priority=1), torsor.Shape("plane")]
+    shapes += [torsor.Shape("sphere", (0.1,))]
     robot = ROBOTS["bench"].with_shapes("d", shapes)
     again = written(robot, tmp_path / "robot.usda")
     for name in ("c", "d"):

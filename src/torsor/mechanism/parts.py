@@ -37,6 +37,7 @@ SHAPE_SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 
 ORIGIN = frozen_array(np.zeros(3), (3,), "", "")  # read-only array shared by most joints
 SHAPE_KINDS = tuple(SHAPE_SIZES)
 ALL_BITS = 2**31 - 1  # all bits of contype and conaffinity, which are signed 32-bit masks
+FRICTION = 0.8  # friction coefficient of shapes from files that do not state it
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +58,9 @@ class Shape(Part):
     are the folders from which meshes may be loaded; None (for shapes that are not from a file) allows all folders.
 
     ``link`` is the name of the link in the description if that link is welded to another and became a frame. Two shapes
-    are checked for collision if the ``contype`` of one and the ``conaffinity`` of the other share a set bit, as in
-    MuJoCo.
+    are checked for collision if the ``contype`` of one and the ``conaffinity`` of the other share a set bit. The
+    coefficient of their Coulomb friction is the ``friction`` of the shape with the higher ``priority``, or the larger
+    one if the priorities are equal. Both rules are those of MuJoCo.
 
     Example:
         >>> Shape("capsule", (0.04, 0.5)).size
@@ -77,6 +79,8 @@ class Shape(Part):
     link: str = ""
     contype: int = 1
     conaffinity: int = 1
+    friction: float = FRICTION
+    priority: int = 0
     folders: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -86,8 +90,9 @@ class Shape(Part):
             instance_of(getattr(self, key), str, where, key, allowed="text")
         size = _size(self.size, SHAPE_SIZES[self.shape], where, f"size of a {self.shape}", MAX_NUMBER)
         self._set(size=size, pose=frozen_pose(self.pose, where, "pose", most=MAX_NUMBER))
-        for key in ("contype", "conaffinity"):
+        for key in ("contype", "conaffinity", "priority"):
             whole_number(getattr(self, key), where, key, least=-ALL_BITS - 1, most=ALL_BITS)
+        self._set(friction=number(self.friction, where, "friction", least=0.0, most=MAX_NUMBER))
         wrong = _wrong_size(self.shape, self.size)
         if wrong:
             raise ModelError(f"of a {self.shape} is {self.size}", argument="size", where=where, allowed=wrong)
@@ -100,6 +105,15 @@ class Shape(Part):
             True
         """
         return bool(self.contype & other.conaffinity or other.contype & self.conaffinity)
+
+    def friction_with(self, other: "Shape") -> float:
+        """Return the coefficient of friction between two shapes.
+
+        Example:
+            >>> Shape("sphere", (0.1,), friction=0.5, priority=1).friction_with(Shape("plane", friction=1.0))
+            0.5
+        """
+        return max((self.priority, self.friction), (other.priority, other.friction))[1]
 
 
 def _size(value: ArrayLike, count: int, where: str, what: str, most: float) -> tuple[float, ...]:

@@ -21,6 +21,7 @@ from torsor.geometry.convex import MAX_REDUCED_VERTICES
 from torsor.geometry.pairs import named_shapes
 from torsor.geometry.placed import Placed
 from torsor.mechanism import Shape
+from torsor.mechanism.parts import FRICTION
 from torsor.robot.robot import Robot
 from torsor.spatial import cross
 
@@ -48,7 +49,8 @@ class Contact:
     plane z = 0 if there is none. False means no ground. A ``Shape`` is fixed to the base, such as a plane with a pose
     for a slope. Shapes of the base, such as tables and walls, can also be touched. ``shapes`` are the names of shapes,
     links or frames that touch the ground; None selects all moving shapes. ``pairs`` are pairs of names whose shapes
-    touch each other, or "all" for all pairs that are not allowed collisions.
+    touch each other, or "all" for all pairs that are not allowed collisions. ``friction`` is the coefficient of Coulomb
+    friction of all contacts; None selects those of the shapes (``Shape.friction``, by default 0.8).
 
     With ``kind="compliant"``, the normal force at a point with depth x (m) and approach velocity x' (m/s) is k x^n
     max(0, 1 + d x') (Hunt and Crossley 1975), with the ``stiffness`` k (N/m^n), ``exponent`` n and ``dissipation`` d
@@ -77,7 +79,7 @@ class Contact:
     pairs: Sequence[tuple[str, str]] | str = ()
     stiffness: float = 1e6
     dissipation: float = 1.0
-    friction: float = 0.8
+    friction: float | None = None
     exponent: float = 1.5
     slip: float = 0.01
     kind: str = "compliant"
@@ -89,7 +91,7 @@ class Contact:
         if not isinstance(self.ground, bool):
             instance_of(self.ground, Shape, _WHERE, "ground", allowed="True, False or a torsor.Shape")
         checked = {name: positive(getattr(self, name), _WHERE, name) for name in ("stiffness", "slip")}
-        for name in ("dissipation", "friction", "relaxation"):
+        for name in ("dissipation", "relaxation", *(("friction",) if self.friction is not None else ())):
             checked[name] = number(getattr(self, name), _WHERE, name, least=0.0)
         checked["exponent"] = number(self.exponent, _WHERE, "exponent", least=1.0, most=3.0)
         if not isinstance(self.pairs, (str, Sequence)):
@@ -154,7 +156,8 @@ class Contact:
         floors = [each for each in fixed if each.shape.shape == "plane" and each.shape.pose[2, 2] > STEEPEST]
         if not self.ground or (isinstance(self.ground, bool) and floors):
             return []
-        plane = Shape("plane") if isinstance(self.ground, bool) else self.ground
+        # Without a given ground, the friction is that of the robot's shapes.
+        plane = Shape("plane", friction=0.0) if isinstance(self.ground, bool) else self.ground
         if floors and plane.shape == "plane":
             found = f"there are two grounds: the given plane, and {floors[0].name!r} of the base"
             fix = "use the plane of the base (`ground=True`), or remove it: robot.with_shapes(base, [])"
@@ -188,7 +191,8 @@ class Contact:
     @property
     def parameters(self) -> tuple[float, ...]:
         """Numbers that are inputs of a step: friction, stiffness and relaxation of hard contact."""
-        return (self.friction, self.stiffness, self.relaxation) if self.kind == "hard" else ()
+        friction = FRICTION if self.friction is None else self.friction
+        return (friction, self.stiffness, self.relaxation) if self.kind == "hard" else ()
 
     def floor(self, robot: Robot) -> list[float] | None:
         """Return the normal (3) of the ground plane and its distance (m) from the origin of the base.
@@ -207,9 +211,11 @@ class Contact:
 
     def key(self, robot: Robot, inputs: bool = False) -> str:
         """Return text that identifies the contact wrenches of a robot, whose ``parameters`` may be ``inputs``."""
-        touches = [(each.shape, each.link) for touch in self.touches(robot) for each in touch]
-        about = (self.kind, self.sweeps, self.friction > 0) if inputs else self.about
-        return repr((about, [(shape.shape, shape.size, shape.pose.tolist(), link) for shape, link in touches]))
+        touches = self.touches(robot)
+        about = (self.kind, self.sweeps, self.friction != 0) if inputs else self.about
+        friction = [friction_of(touch, self) for touch in touches] if self.friction is None else []
+        shapes = [(each.shape, each.link) for touch in touches for each in touch]
+        return repr((about, friction, [(shape.shape, shape.size, shape.pose.tolist(), link) for shape, link in shapes]))
 
     def depth(self, force: float) -> float:
         """Return the depth (m) at which a single point carries a force (N) at rest.
@@ -220,6 +226,18 @@ class Contact:
         """
         exponent = 1.0 if self.kind == "hard" else self.exponent
         return float((np.abs(force) / self.stiffness) ** (1 / exponent))
+
+
+def friction_of(touch: Touch, contact: Contact) -> float:
+    """Return the coefficient of friction of two shapes: that of the contact, or of the shapes if it has none.
+
+    Example:
+        >>> touch = Contact().touches(torsor.library.quadruped())[0]
+        >>> friction_of(touch, Contact()), friction_of(touch, Contact(friction=0.3))
+        (0.8, 0.3)
+    """
+    first, second = (each.shape for each in touch)
+    return first.friction_with(second) if contact.friction is None else contact.friction
 
 
 def _is_below(shape: Shape, plane: Shape, same: bool) -> bool:
@@ -327,10 +345,11 @@ def _force(contact: Contact, point: ContactPoint) -> ca.SX:
     elif contact.exponent > 1:
         elastic = elastic * (depth + _TINY) ** (contact.exponent - 1)
     normal = elastic * ca.fmax(1 - contact.dissipation * apart, 0)
-    if not contact.friction:
+    friction = friction_of(point.touch, contact)
+    if not friction:
         return normal * point.normal
     slip = point.velocity - apart * point.normal
-    return normal * (point.normal - contact.friction / ca.sqrt(ca.sumsqr(slip) + contact.slip**2) * slip)
+    return normal * (point.normal - friction / ca.sqrt(ca.sumsqr(slip) + contact.slip**2) * slip)
 
 
 def added_contact(robot: Robot, contact: Contact | None) -> ca.Function | None:
@@ -438,7 +457,8 @@ def stable_step(robot: Robot, contact: Contact, q: Array, start: Start, weight: 
     slope = contact.exponent * weight / depth
     n = start.normal[: len(q)]
     frequency = np.sqrt(slope * np.einsum("bki,bkij,bkj->bk", n, compliance, n).max())
-    decay = contact.friction * weight / contact.slip * np.linalg.eigvalsh(compliance).max()
+    friction = max(friction_of(touch, contact) for touch in contact.touches(robot))
+    decay = friction * weight / contact.slip * np.linalg.eigvalsh(compliance).max()
     damping = contact.dissipation * weight * frequency**2 / slope
     return float(STABLE / max(frequency, decay, damping, 1e-300))
 

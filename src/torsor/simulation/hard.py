@@ -132,7 +132,7 @@ def impulses(
     (K x 1) plus h times the normal velocity. The first guess is repeated ``rounds`` times. ``parameters`` are
     ``Contact.parameters``, as symbols or numbers.
     """
-    mu, stiffness, relaxation = parameters if contact.friction else (None, *parameters[1:])
+    mu, stiffness, relaxation = parameters if contact.friction != 0 else (None, *parameters[1:])
     count, spring = distance.numel(), stiffness * h * (h + relaxation)
     blocks = [mobility.block(3 * k) for k in range(count)]
     wanted, added = ca.SX(free), ca.SX.zeros(3 * count, 1)

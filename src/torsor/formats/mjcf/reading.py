@@ -479,6 +479,7 @@ class _Reader:
             uncolored = material < 0 and rgba == _NO_COLOR
             visuals.append(Visual(**result, color=None if uncolored else rgba))
         if collides:
+            result |= {"friction": float(m.geom_friction[g, 0]), "priority": int(m.geom_priority[g])}
             shapes.append(Shape(**result, contype=masks[0], conaffinity=masks[1]))
 
     def excluded(self) -> list[tuple[str, str, str]]:

@@ -100,8 +100,8 @@ class Geoms:
         """Add a visual or a collision shape to a body. A visual mesh without a colour gets the colours of its file."""
         color: tuple[float, ...] | None = None
         if isinstance(shape, Shape):
-            masks = {"contype": str(shape.contype), "conaffinity": str(shape.conaffinity)}
-            settings = masks | {"group": _COLLISION_GROUP}
+            settings: dict[str, Any] = {"contype": str(shape.contype), "conaffinity": str(shape.conaffinity)}
+            settings |= {"friction": shape.friction, "priority": str(shape.priority), "group": _COLLISION_GROUP}
         else:
             color, settings = None if shape.color is None else (*shape.color, 1.0)[:4], _VISUAL
         if shape.shape == "mesh":

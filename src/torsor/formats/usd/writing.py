@@ -122,7 +122,8 @@ class Parts:
         if isinstance(part, Shape):
             self.pxr.UsdPhysics.CollisionAPI.Apply(prim)
             shape.CreatePurposeAttr("guide")
-            self.own(prim, link=part.link, contype=part.contype, conaffinity=part.conaffinity)
+            masks = {"contype": part.contype, "conaffinity": part.conaffinity}
+            self.own(prim, link=part.link, **masks, friction=part.friction, priority=part.priority)
         elif part.color is not None:
             shape.CreateDisplayColorAttr([self.pxr.Gf.Vec3f(*part.color[:3])])
             shape.CreateDisplayOpacityAttr([part.color[3] if len(part.color) > 3 else 1.0])
