@@ -140,7 +140,7 @@ def test_what_cannot_be_converted_comes_back_and_mujoco_loads_the_rest(tmp_path:
         (tmp_path / "hand.dae").write_text(text)
     path = str(tmp_path / "hand.dae") if text is not None else None
     name = "hand.dae" if text is not None else "package://nowhere/hand.dae"
-    shape = Shape("mesh", (1, 2, -3), POSE, "palm", name, path, contype=2, conaffinity=5)
+    shape = Shape("mesh", (1, 2, -3), POSE, "palm", name, path, contype=2, conaffinity=5, friction=0.2)
     visual = Visual("mesh", (1, 2, 3), POSE, (0.1, 0.2, 0.3, 1.0), name, path, "skin")
     robot = block(shape, Shape("sphere", (0.1,)), *(() if why == "flat" else (visual,)))
     with warned(about) as caught:

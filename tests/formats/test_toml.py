@@ -74,6 +74,8 @@ def random_joint(rng: np.random.Generator, name: str, kind: str, parent: str, ch
         "viscous": float(rng.uniform(0, 1)),
         "smooth": 1e-5,
         "rotor_inertia": rng.uniform(0, 1, nv),
+        "kp": rng.uniform(0, 1, nv),
+        "kd": float(rng.uniform(0, 1)),
     }
     law = "fmax(3.5, 100 + 0.1 * exp(x))" if rng.integers(2) else float(rng.uniform(1, 9))
     some["spring"] = Spring(law, float(rng.uniform(0, 1)), float(rng.normal()))

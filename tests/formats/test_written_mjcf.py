@@ -11,6 +11,8 @@ import torsor
 from refusals import refused, warned
 from torsor import ModelWarning, library
 from torsor.mechanism import Frame, Joint, Link, Motor, Spring, Visual
+from torsor.simulation import Contact
+from torsor.simulation.contact import friction_of
 from torsor.spatial import from_quaternion, from_rpy, make_pose
 
 from .written import MJCF, Copy, assert_equal, human, poses
@@ -240,6 +242,7 @@ OMITTED = {
     "MJCF cannot express gyroscopic moments of rotors in moving links (their armature is written) (pin)": one(
         motor=Motor("arm", 0.01, 3.0)
     ),
+    "MJCF cannot express gains of joints with several velocities (pin)": one("spherical", kp=2.0, kd=0.1),
     "MJCF cannot express equal lower and upper limits (pin)": one("revolute", lower=0.0, upper=0.0),
     "MJCF cannot express effort limits of 0 (pin)": one(effort_limit=0.0),
     "MJCF cannot express mass or inertia of 0 in moving bodies, written as 1e-14 (rod)": one(
@@ -285,7 +288,8 @@ def test_names_and_frames_of_the_base_come_back(tmp_path: Path) -> None:
 
 
 def test_colours_of_ellipsoids_and_names_of_collision_shapes_come_back(tmp_path: Path) -> None:
-    (tmp_path / "arm.xml").write_text("""<mujoco><worldbody><body name="hand"><joint name="j"/>
+    (tmp_path / "arm.xml").write_text("""<mujoco><default><geom friction="0.8"/></default>
+      <worldbody><body name="hand"><joint name="j"/>
       <geom name="palm" type="ellipsoid" size="0.1 0.2 0.3" rgba="0.9 0.1 0.123456 1" contype="0" conaffinity="0"/>
       <geom name="tip" type="ellipsoid" size="0.3 0.2 0.1" rgba="0.1 0.2 0.3 1"/>
       <geom name="cap" type="capsule" size="0.1 0.2" rgba="0.3 0.2 0.1 1"/></body></worldbody></mujoco>""")
@@ -338,3 +342,41 @@ def test_the_effort_limit_of_motors_is_the_largest_force_in_mujoco(actuators: st
         forces.append(abs(data.qfrc_actuator[0]))
     (tmp_path / "one.xml").write_text(text)
     np.testing.assert_allclose(torsor.load(tmp_path / "one.xml").effort_limit, max(forces), rtol=1e-14)
+
+
+@pytest.mark.parametrize("kind", ["hinge", "slide"])
+def test_gains_of_actuators_are_the_derivatives_of_their_forces_in_mujoco(kind: str, tmp_path: Path) -> None:
+    servos = (
+        '<position joint="pin" kp="40" kv="2" gear="3"/><velocity joint="pin" kv="5"/><motor joint="pin" gear="7"/>'
+        '<general joint="pin" gear="-2" biastype="affine" gainprm="3" biasprm="1 -11 -0.5"/>'
+    )
+    body = f'<body><joint name="pin" type="{kind}"/><geom size="0.1"/></body>'
+    text = f"<mujoco><worldbody>{body}</worldbody><actuator>{servos}</actuator></mujoco>"
+    model = mujoco.MjModel.from_xml_string(text)
+    data, forces = mujoco.MjData(model), []
+    for q, v in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)):
+        data.qpos[:], data.qvel[:] = q, v
+        mujoco.mj_forward(model, data)
+        forces.append(data.qfrc_actuator[0])
+    (tmp_path / "one.xml").write_text(text)
+    robot = torsor.load(tmp_path / "one.xml")
+    np.testing.assert_allclose([robot.kp[0], robot.kd[0]], [forces[0] - forces[1], forces[0] - forces[2]], rtol=1e-14)
+    again = written(robot, tmp_path / "again.xml")
+    assert (again.kp, again.kd) == (robot.kp, robot.kd)
+    (tmp_path / "one.xml").write_text(text.replace("-0.5", "0.5"))
+    with warned(what="negative gains of actuators"):
+        torsor.load(tmp_path / "one.xml")
+
+
+@pytest.mark.parametrize("floor", ['friction="0.4"', 'friction="0.4" priority="-1"', 'friction="2" priority="3"', ""])
+@pytest.mark.parametrize("ball", ['friction="0.6"', 'friction="0.3" priority="3"', 'friction="0.3" priority="4"'])
+def test_friction_between_two_shapes_is_that_of_mujoco(floor: str, ball: str, tmp_path: Path) -> None:
+    body = f'<body><freejoint/><geom size="0.1" {ball}/></body>'
+    text = f'<mujoco><worldbody><geom type="plane" size="1 1 1" {floor}/>{body}</worldbody></mujoco>'
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    (tmp_path / "ball.xml").write_text(text)
+    (touch,) = Contact().touches(torsor.load(tmp_path / "ball.xml"))
+    assert friction_of(touch, Contact()) == data.contact.friction[0, 0]
+    assert friction_of(touch, Contact(friction=0.1)) == 0.1

@@ -177,6 +177,8 @@ OMITTED = {
     r"a free base, which .*: load it with `base='floating'` \(pin\)": torsor.build(
         "one", [Link("world"), ARM], [Joint("pin", "free", "world", "arm")]
     ),
+    r"friction of shapes \(arm\)": one(link=replace(ARM, shapes=(Shape("sphere", (1.0,), priority=1),))),
+    r"gains of drives \(pin\)": one(kp=1.0),
     r"rotor inertia \(pin\)": one("spherical", rotor_inertia=0.1),
     r"gyroscopic moments of rotors in moving links \(.*\) \(pin\)": one(motor=Motor("arm", 0.1)),
     r"smooth Coulomb friction, written as sign\(v\) \(pin\)": one(coulomb=1.0, smooth=0.1),

@@ -163,6 +163,8 @@ OMITTED = {
     r"elastic joints, which other readers treat as rigid \(pin\)$": one(motor=Motor("ground", 1.0, stiffness=3.0)),
     r"rotor inertia of joints with several velocities \(pin\)": one("planar", rotor_inertia=0.1),
     r"viscous that differs between the velocities of a joint \(pin\)": one("planar", viscous=[1, 2, 3]),
+    r"friction of shapes \(arm\)": one().with_shapes("arm", [torsor.Shape("sphere", (1.0,), friction=0.5)]),
+    r"gains of drives \(pin\)": one(kd=1.0),
     r"position limits \(pin\)": one("planar", lower=-1.0),
     r"viscous friction of the motors of elastic joints \(pin\)": one(
         motor=Motor("ground", 1.0, 1.0, stiffness=3.0, viscous=1.0)

@@ -131,7 +131,8 @@ def test_loops_come_back_with_their_frames_and_drives(name: str, tmp_path: Path)
 
 def test_shapes_colours_and_postures_come_back(tmp_path: Path) -> None:
     shapes = [torsor.Shape("box", (0.1, 0.2, 0.3), name="b"), torsor.Shape("ellipsoid", (0.1, 0.2, 0.3))]
-    shapes += [torsor.Shape("capsule", (0.1, 0.2), contype=2), torsor.Shape("plane"), torsor.Shape("sphere", (0.1,))]
+    shapes += [torsor.Shape("capsule", (0.1, 0.2), contype=2, friction=0.3, priority=1), torsor.Shape("plane")]
+    shapes += [torsor.Shape("sphere", (0.1,))]
     robot = ROBOTS["bench"].with_shapes("d", shapes)
     again = written(robot, tmp_path / "robot.usda")
     for name in ("c", "d"):
@@ -191,6 +192,16 @@ def test_limits_too_large_for_single_precision_are_none(tmp_path: Path) -> None:
     robot = torsor.Robot.of(build("one", [Link("base"), Link("tip", 1.0, inertia=np.eye(3))], [pin]))
     again = written(robot, tmp_path / "one.usda").joints[0]
     assert np.isinf([again.upper, again.effort_limit, again.velocity_limit]).all()
+
+
+def test_gains_of_drives_come_back(tmp_path: Path) -> None:
+    joints = [
+        Joint("a", "revolute", "base", "tip", kp=7.0, kd=0.1),
+        Joint("b", "spherical", "tip", "ball", kd=[1.0, 2.0, 3.0]),
+    ]
+    links = [Link("base"), *(Link(name, 1.0, inertia=np.eye(3)) for name in ("tip", "ball"))]
+    again = written(torsor.Robot.of(build("one", links, joints)), tmp_path / "one.usda")
+    assert again.kp.tolist() == [7.0, 0.0, 0.0, 0.0] and again.kd.tolist() == [0.1, 1.0, 2.0, 3.0]
 
 
 def _files() -> list[Path]:

@@ -74,7 +74,7 @@ MJCF = """
         <body name="hand" pos="1 0 0">
           <joint axis="0 1 0"/>
           <geom name="palm" type="ellipsoid" size="0.1 0.2 0.05"/>
-          <geom name="finger" type="cylinder" size="0.02 0.1" contype="2" conaffinity="4"/>
+          <geom name="finger" type="cylinder" size="0.02 0.1" contype="2" conaffinity="4" friction="0.3" priority="2"/>
         </body>
       </body>
     </body>
@@ -96,6 +96,8 @@ def test_geoms_masks_and_exclusions_of_mjcf_are_kept(tmp_path: Path) -> None:
         "palm": "ellipsoid",
         "finger": "cylinder",
     }
+    finger = robot.links[-1].shapes[-1]
+    assert (finger.friction, finger.priority, robot.base.shapes[0].friction) == (0.3, 2, 1.0)  # 1 is MuJoCo's default
     assert robot.allowed_collisions == (("hand", "trunk", "excluded"),)
     matrix = robot.shapes.allowed(samples=0)
     assert matrix.reason("arm", "trunk") == "adjacent"  # by two joints of one body
@@ -109,9 +111,10 @@ def test_geoms_masks_and_exclusions_of_mjcf_are_kept(tmp_path: Path) -> None:
             assert [each.shape for each in before.shapes] == [each.shape for each in after.shapes]
             assert all(np.allclose(a.pose, b.pose) for a, b in zip(before.shapes, after.shapes, strict=True))
             assert [each.size for each in before.shapes] == [each.size for each in after.shapes]
-            assert [(s.contype, s.conaffinity) for s in before.shapes] == [
-                (s.contype, s.conaffinity) for s in after.shapes
-            ]
+            surfaces = (
+                [(s.contype, s.conaffinity, s.friction, s.priority) for s in each.shapes] for each in (before, after)
+            )
+            assert next(surfaces) == next(surfaces)
 
 
 URDF = """

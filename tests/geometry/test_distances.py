@@ -4,6 +4,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 
 import torsor
 from refusals import refused, warned
@@ -17,6 +18,7 @@ from torsor.geometry import (
     placed_shapes,
     refuse_overlap,
 )
+from torsor.geometry.convex import hull_of_points
 from torsor.library.trees import random_tree
 from torsor.spatial import make_pose
 
@@ -220,3 +222,32 @@ def test_loading_reads_no_mesh() -> None:
     shapes = placed_shapes(robot)
     assert {each.shape.shape for each in shapes} == {"mesh", "box"}
     assert {each.part for each in shapes} >= {"base_link", "forearm_link", "wrist_3_link", "ee_link"}
+
+
+@pytest.mark.parametrize("kind", ["sphere", "box", "ellipsoid", "random"])
+def test_the_error_of_a_reduced_hull_is_the_largest_gap_of_all_its_supporting_planes(kind: str) -> None:
+    rng = np.random.default_rng(1)
+    directions = rng.normal(size=(20_000, 3))
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    corners = np.array(np.meshgrid([-0.1, 0.1], [-0.2, 0.2], [-0.3, 0.3])).reshape(3, -1).T
+    on_faces = [rng.uniform(-1, 1, (100, 3)) * np.where(np.arange(3) == k, 0, 1) + np.eye(3)[k] for k in range(3)]
+    points = {
+        "sphere": 0.1 * directions[:400],
+        "box": np.vstack([corners, *(face * corners.max(axis=0) for face in on_faces)]),
+        "ellipsoid": directions[:500] * [0.3, 0.1, 0.02] + 1.0,
+        "random": rng.normal(size=(5000, 3)),
+    }[kind]
+    hull = hull_of_points(points, kind)
+    kept, error = hull.reduced.vertices, hull.reduced.error
+    vertices = set(map(tuple, hull.vertices.tolist()))
+    assert set(map(tuple, kept.tolist())) <= vertices
+    gap = ((directions @ hull.vertices.T).max(axis=1) - (directions @ kept.T).max(axis=1)).max()
+    assert 0 <= gap <= error + 1e-15
+    again = hull_of_points(points.copy(), kind).reduced
+    assert (again.vertices == kept).all() and again.error == error
+    if kind == "box":
+        assert len(kept) == 8 and error < 1e-15
+    else:
+        weights, unit = np.vstack([kept.T, np.full(32, 1e3)]), 1e3  # convex combinations of the kept vertices
+        assert len(kept) == 32
+        np.testing.assert_allclose(max(nnls(weights, [*x, unit])[1] for x in hull.vertices), error, rtol=1e-5)

@@ -55,14 +55,16 @@ def slope(angle: float) -> Shape:
 @pytest.mark.parametrize("kind", ["sphere held", "box"])
 def test_a_block_slides_with_g_sin_minus_mu_cos_and_creeps_within_the_bound(kind: str) -> None:
     angle, mu = 0.4, 0.2
-    robot = body(Shape("box", (0.4, 0.4, 0.1)), inertia=0.02) if kind == "box" else body(BALL, inertia=1e6)
+    box = Shape("box", (0.4, 0.4, 0.1), friction=mu)
+    robot = body(box, inertia=0.02) if kind == "box" else body(BALL, inertia=1e6)
     height = 0.05 if kind == "box" else 0.1
-    ground = slope(angle)
+    ground = replace(slope(angle), friction=0.1)
     R = ground.pose[:3, :3]
     q0 = robot.neutral()
     q0[:3] = R @ [0, 0, height - 1e-4]
     q0[3:7] = [0, np.sin(angle / 2), 0, np.cos(angle / 2)]
-    contact = Contact(ground, friction=mu, slip=1e-2, stiffness=1e4, exponent=1.0, dissipation=5.0)
+    given = None if kind == "box" else mu
+    contact = Contact(ground, friction=given, slip=1e-2, stiffness=1e4, exponent=1.0, dissipation=5.0)
     down = R[:, 0]
     slide = simulate(robot, q0, None, 0.5, contact=contact, step=5e-4)
     speed = slide.v[:, 3:] @ [1.0, 0, 0]  # own axes: x is down the slope
@@ -268,3 +270,15 @@ def test_a_step_too_long_warns_with_the_largest_stable_one() -> None:
     robot = body(BALL)
     with warned(what="too long for the contact stiffness: the largest stable step is about 5.3e-05 s"):
         simulate(robot, at(robot, 0, 0, 0.2), duration=1e-3, contact=Contact(slip=1e-3), step=1e-3)
+
+
+def test_a_mesh_with_many_vertices_touches_with_few_and_states_its_error(tmp_path: Any) -> None:
+    points = np.random.default_rng(2).normal(size=(200, 3))
+    points *= 0.2 / np.linalg.norm(points, axis=1)[:, None]
+    faces = (f"f {k} {k + 1} {k + 2}\n" for k in range(1, 199))
+    path = tmp_path / "ball.obj"
+    path.write_text("".join(f"v {x} {y} {z}\n" for x, y, z in points) + "".join(faces))
+    robot = body(Shape("mesh", (1.0, 1.0, 1.0), name="ball", mesh="ball.obj", path=str(path))).to(device="casadi")
+    with warned(what="hulls are reduced to 32 vertices", fix="robot.with_shapes"):
+        run = simulate(robot, at(robot, 0, 0, 0.5), duration=0.01, contact=Contact(), step=5e-3)
+    assert 5e-3 < run.settings["contact"]["hull_error"] < 0.03

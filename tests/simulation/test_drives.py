@@ -422,3 +422,13 @@ def test_a_trajectory_is_a_reference() -> None:
     path = simulate(arm, [0.1, 0.2], [1.0, 0.0], duration=0.2)
     law = drives(arm, path, 100.0, 1.0)
     np.testing.assert_allclose(law(0.1, path.at(0.1).q, path.at(0.1).v), 0.0, atol=1e-9)
+
+
+def test_the_gains_of_the_model_are_the_defaults() -> None:
+    cart = carts(2)
+    with refused("no gains", fix="pass `kp=` and `kd=`"):
+        drives(cart, [0.0, 0.0])
+    cart = replace(cart, joints=tuple(replace(joint, kp=9.0, kd=[2.0]) for joint in cart.joints))
+    state = 0.0, [0.1, -0.2], [1.0, 2.0]
+    np.testing.assert_array_equal(drives(cart, [0.0, 0.0])(*state), drives(cart, [0.0, 0.0], 9.0, 2.0)(*state))
+    np.testing.assert_array_equal(drives(cart, [0.0, 0.0], kd=0.0)(*state), drives(cart, [0.0, 0.0], 9.0, 0.0)(*state))

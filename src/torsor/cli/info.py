@@ -97,7 +97,7 @@ def _write_report(path: Path, loaded: Robot | ParallelRobot, states: dict[str, A
 def _as_dict(robot: Robot) -> dict[str, Any]:
     """Return the sizes, links, joints, motors, frames and loops of a robot as plain values in SI units."""
     link_fields, joint_fields = ("name", "mass", "com", "inertia"), ("name", "type", "parent", "child", "axis")
-    limits = ("lower", "upper", "velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia")
+    limits = ("lower", "upper", "velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia", "kp", "kd")
     return {
         "name": robot.name,
         "nq": robot.nq,

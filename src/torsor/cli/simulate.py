@@ -106,7 +106,7 @@ _PLACES = ("ground_pitch", "no_ground", "shapes", "pair")
 _BOTH = ("stiffness", "friction")  # options of both kinds of contact
 _TEXTS = {
     "stiffness": "stiffness of a contact point in N/m^exponent, or in N/m for hard contact (default: 1e6)",
-    "friction": " of all contacts (default: 0.8)",
+    "friction": " of all contacts (default: of the shapes)",
     "dissipation": "compliant contact: dissipation in s/m (default: 1)",
     "exponent": "compliant contact: exponent of the penetration depth, 1 to 3 (default: 1.5)",
     "slip": "compliant contact: slip speed in m/s below which friction is smoothed (default: 0.01)",

@@ -8,7 +8,6 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Maybe, real_numbers
 from torsor.base.checks import common_shape, real_array
@@ -51,13 +50,14 @@ class Drives(Controller):
         return _with_gains(self.law, self.robot, self.reference, self.gains, force_limits(self.robot, limit))
 
 
-def drives(robot: Robot, reference: JointReference | Reference, kp: ArrayLike, kd: ArrayLike) -> Drives:
+def drives(robot: Robot, reference: JointReference | Reference, kp: Maybe = None, kd: Maybe = None) -> Drives:
     """Return PD drives of the joints: tau = kp (q_d - q) + kd (v_d - v), for trees without elastic joints.
 
     ``reference`` is a constant q_d (..., nq), a motion, samples or a function of time (see ``control.reference``); the
     pose of a floating base in it is ignored. ``kp`` (N m/rad or N/m) and ``kd`` (N m s/rad or N s/m) are one number for
-    all drives, or one number per coordinate (..., nv), where 0 means no drive. Coordinates of joints with quaternions,
-    and those with an ``effort_limit`` of 0, have no drive.
+    all drives, or one number per coordinate (..., nv), where 0 means no drive. They are by default ``robot.kp`` and
+    ``robot.kd``, the gains of the model's actuators. Coordinates of joints with quaternions, and those with an
+    ``effort_limit`` of 0, have no drive.
 
     Fixed-step simulations treat drives implicitly, so that stiff drives are stable: ``simulate`` and ``rollout``
     use ``method="linearly_implicit"`` in the place of "rk4" (see docs/theory/integrators.md). Gains and constant
@@ -119,8 +119,12 @@ def _driven(robot: Robot) -> dict[int, int]:
     return own
 
 
-def _gain(robot: Robot, driven: list[int], value: Any, name: str) -> Array:
-    """Return gains (..., n) of the drives."""
+def _gain(robot: Robot, driven: list[int], value: Maybe, name: str) -> Array:
+    """Return gains (..., n) of the drives, by default those of the robot."""
+    if value is None:
+        if not (robot.kp.any() or robot.kd.any()):
+            raise ModelError("the actuators of the model have no gains", where=robot.name, fix="pass `kp=` and `kd=`")
+        return np.asarray(getattr(robot, name)[driven])
     gain, where = real_array(value, robot.name, name), robot.name
     if gain.ndim == 0:
         gain = np.full(robot.nv, gain) * np.isin(np.arange(robot.nv), driven)

@@ -19,6 +19,7 @@ from torsor.mechanism.build import fixed_at
 from torsor.mechanism.curves import Cam
 from torsor.mechanism.loops import Closure
 from torsor.mechanism.names import claim_name
+from torsor.mechanism.parts import PER_VELOCITY
 from torsor.spatial import inverse_pose
 
 # For formats without loops, a coupling of two coordinates becomes a joint that follows another, with the same motion.
@@ -114,7 +115,6 @@ def joint_chain(
     return links, joints
 
 
-_PER_VELOCITY = ("velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia")
 _PER_POSITION = ("lower", "upper")
 
 
@@ -197,21 +197,21 @@ def _free(joint: Joint, names: set[str], omissions: Omissions) -> list[Joint]:
     chain = []
     for k, (suffix, axis) in enumerate(zip("xyz", np.eye(3), strict=True)):
         settings = _settings_of(joint, k, 3 + k)  # positions have the origin first, velocities have it last
-        for key in _PER_VELOCITY:  # these are along the axes of the link, so only equal values hold in other axes
+        for key in PER_VELOCITY:  # these are along the axes of the link, so only equal values hold in other axes
             values = getattr(joint, key)[3:]
             if (values != values[0]).any():
                 omissions.note(f"{key} of free joints that differs between directions", joint.name)
                 del settings[key]
         name = claim_name(f"{joint.name}/{suffix}", names)
         chain.append(Joint(name, "prismatic", "", "", axis=axis, smooth=joint.smooth, **settings))
-    rest: dict[str, Any] = {key: getattr(joint, key)[:3] for key in _PER_VELOCITY}
+    rest: dict[str, Any] = {key: getattr(joint, key)[:3] for key in PER_VELOCITY}
     rest |= {key: getattr(joint, key)[3:] for key in _PER_POSITION}
     return [*chain, Joint(joint.name, "spherical", "", "", smooth=joint.smooth, **rest)]
 
 
 def _settings_of(joint: Joint, q: int, v: int) -> dict[str, Any]:
     """Return the limits, friction and rotor inertia of one position and one velocity of a joint."""
-    settings = {key: getattr(joint, key)[v] for key in _PER_VELOCITY}
+    settings = {key: getattr(joint, key)[v] for key in PER_VELOCITY}
     return settings | {key: getattr(joint, key)[q] for key in _PER_POSITION}
 
 

@@ -15,7 +15,7 @@ from torsor.base.checks import instance_of
 from torsor.base.errors import ModelError
 from torsor.geometry import closed_forms
 from torsor.geometry.closed_forms import Closest, Size, closest, largest
-from torsor.geometry.convex import hull_of
+from torsor.geometry.convex import Reduced, hull_of
 from torsor.mechanism import Shape
 
 # Contact points of two boxes in CasADi symbols: the clipped face of one on a face of the other, or two edges.
@@ -166,7 +166,6 @@ def _edge(box: _Box, k: int, axis: ca.SX) -> tuple[ca.SX, ca.SX]:
     return box.p + box.R @ (signs * box.half), box.R[:, k] * box.half[k]
 
 
-MAX_CONTACTS = 64  # maximum number of mesh vertices as contact points
 _THIRD = 2 * np.pi / 3
 _FALLBACK = ca.SX([1, 0])
 
@@ -186,8 +185,8 @@ def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
     """Return the contact points of two shapes whose links have the poses A and B (4 x 4 or 3 x 4) in base axes.
 
     ``normal`` points from a to b. On a plane, a sphere or ellipsoid has 1 point, a capsule 2, a cylinder 6, a box 8,
-    and a small mesh one per vertex. Two boxes have 12 points (``box_contacts``). Other pairs with a closed form have
-    one point. ModelError is raised for all other pairs.
+    and a mesh at most 32 vertices of its convex hull (``contact_error``). Two boxes have 12 points (``box_contacts``).
+    Other pairs with a closed form have one point. ModelError is raised for all other pairs.
 
     Example:
         >>> ground, box = Shape("plane"), Shape("box", (1.0, 1.0, 0.4))
@@ -212,7 +211,7 @@ def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
     elif b.shape == "cylinder":
         lowest = _rim_points(second, b.size, up)
     else:
-        local = closed_forms.box_corners(b.size) if b.shape == "box" else _vertices(b)
+        local = closed_forms.box_corners(b.size) if b.shape == "box" else _reduced(b).vertices
         lowest = [second[:3, :3] @ ca.SX(item) + second[:3, 3] for item in local]
     return [closed_forms.on_plane(first, point) for point in lowest]
 
@@ -239,11 +238,17 @@ def _rim_points(pose: ca.SX, size: tuple[float, ...], up: ca.SX) -> list[ca.SX]:
     return points
 
 
-def _vertices(shape: Shape) -> np.ndarray:
-    where = f"shape {shape.name!r}"
-    result = hull_of(shape, where).vertices
-    if len(result) > MAX_CONTACTS:
-        message = f"its convex hull has {len(result)} vertices"
-        fix = "use a box, capsule or spheres for contact"
-        raise ModelError(message, where=where, allowed=f"{MAX_CONTACTS} or fewer contact points", fix=fix)
-    return result
+def _reduced(shape: Shape) -> Reduced:
+    return hull_of(shape, f"shape {shape.name!r}").reduced
+
+
+def contact_error(shape: Shape) -> float:
+    """Return the largest distance (m) of a mesh's convex hull from the hull of its contact points; 0 for other shapes.
+
+    Contact with a plane begins at most this much too late, and never too early.
+
+    Example:
+        >>> contact_error(Shape("box", (1, 1, 1)))
+        0.0
+    """
+    return _reduced(shape).error if shape.shape == "mesh" else 0.0

@@ -1,8 +1,8 @@
 """Distances between convex shapes without a closed form, computed by coal (GJK and EPA in C++) pair by pair."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,14 +20,67 @@ from torsor.spatial import axis_frame, make_pose
 # Convex hulls of meshes: vertices and triangles (SciPy's Qhull), read when a distance needs them.
 
 MIN_HULL_THICKNESS = 1e-6  # ratio of a hull's thickness to its length below which it is flat
-MAX_HULL_VERTICES = 2048  # maximum number of hull vertices for fast distances
+MAX_REDUCED_VERTICES = 32  # each is a contact point
+MIN_REDUCED_GAP = 1e-5  # ratio of the gap of a vertex to the size of its hull below which it is omitted
 
 
-class Hull(NamedTuple):
+class Reduced(NamedTuple):
+    """Some ``vertices`` (n, 3) of a convex hull, and the Hausdorff distance ``error`` (m) of the hull from theirs."""
+
+    vertices: Array
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Hull:
     """A convex hull: ``vertices`` (n, 3) in m, ``faces`` (m, 3) as vertex indices, counterclockwise from outside."""
 
     vertices: Array
     faces: NDArray[np.int64]
+
+    @cached_property
+    def reduced(self) -> Reduced:
+        """At most 32 of the vertices, for contact; their hull is inside this one, so that contact never begins early.
+
+        The first four are those of a large tetrahedron. Each further vertex is the one that is farthest above a face of
+        the hull of the others.
+        """
+        from scipy.spatial import ConvexHull
+
+        points, chosen = self.vertices, list[int]()
+        if len(points) <= MAX_REDUCED_VERTICES:
+            return Reduced(points, 0.0)
+        origin = points.mean(axis=0)
+        for _ in range(4):
+            span = points[chosen[1:]] - origin
+            away = points - origin
+            away -= away @ np.linalg.pinv(span) @ span
+            chosen.append(int(np.linalg.norm(away, axis=1).argmax()))
+            origin = points[chosen[0]]
+        enough = MIN_REDUCED_GAP * float(np.ptp(points, axis=0).max())
+        while True:
+            hull = ConvexHull(points[chosen])
+            gaps = hull.equations[:, :3] @ points.T + hull.equations[:, 3:]
+            highest = gaps.max(axis=0)
+            if len(chosen) == MAX_REDUCED_VERTICES or highest.max() <= enough:
+                break
+            chosen.append(int(highest.argmax()))
+        corners = points[chosen][hull.simplices]
+        # A point is at least as far from the hull as from the plane of a face, and at most as far as from a face.
+        near = _from_triangles(points, corners[gaps.argmax(axis=0)]) <= highest.max()
+        distances = _from_triangles(points[~near][:, None], corners).min(axis=1)
+        return Reduced(points[sorted(chosen)], float(distances.max(initial=highest.max())))
+
+
+def _from_triangles(points: Array, corners: Array) -> Array:
+    """Return the distances (...) of points (..., 3) from triangles (..., 3, 3)."""
+    edges, along = np.roll(corners, -1, axis=-2) - corners, points[..., None, :] - corners
+    share = np.clip((along * edges).sum(axis=-1) / (edges**2).sum(axis=-1), 0, 1)
+    borders = np.linalg.norm(along - share[..., None] * edges, axis=-1).min(axis=-1)
+    normal = np.cross(edges[..., 0, :], edges[..., 1, :])
+    above = (np.cross(edges, along) * normal[..., None, :]).sum(axis=-1).min(axis=-1) >= 0
+    height = np.abs((along[..., 0, :] * normal).sum(axis=-1)) / np.linalg.norm(normal, axis=-1)
+    return np.asarray(np.where(above, height, borders))
 
 
 def hull_of(shape: Shape, where: str) -> Hull:
@@ -48,7 +101,7 @@ def _hull(path: str, folders: tuple[str, ...] | None, scale: tuple[float, ...], 
 
 
 def hull_of_points(points: Array, where: str) -> Hull:
-    """Return the convex hull of points (n, 3); raise ModelError for coplanar points or too many vertices."""
+    """Return the convex hull of points (n, 3); raise ModelError for coplanar points."""
     from scipy.spatial import ConvexHull, QhullError
 
     if not np.isfinite(points).all():
@@ -63,10 +116,6 @@ def hull_of_points(points: Array, where: str) -> Hull:
         said = str(error).split("\n", 1)[0]
         raise ModelError(f"no convex hull: {said}", where=where, fix="repair the mesh") from None
     kept = result.vertices
-    if len(kept) > MAX_HULL_VERTICES:
-        message = f"its convex hull has {len(kept)} vertices"
-        fix = "simplify the mesh, or use a primitive shape"
-        raise ModelError(message, where=where, allowed=f"{MAX_HULL_VERTICES} or fewer", fix=fix)
     numbers = np.full(len(points), -1)
     numbers[kept] = np.arange(len(kept))
     faces, vertices = numbers[result.simplices], points[kept]

@@ -331,7 +331,7 @@ def with_motor_held(robot: M, name: str, value: ArrayLike) -> M:
 
 # Fields that a joint of another type cannot keep, because their values have different units or lengths.
 _LOST_LIMITS: dict[str, Any] = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
-_LOST_LIMITS |= dict.fromkeys(("coulomb", "viscous", "rotor_inertia", "smooth", "offset", "pitch"), 0.0)
+_LOST_LIMITS |= dict.fromkeys(("coulomb", "viscous", "rotor_inertia", "kp", "kd", "smooth", "offset", "pitch"), 0.0)
 _LOST_LIMITS |= {"ratio": 1.0, "friction_model": ""}
 
 

@@ -375,6 +375,16 @@ class Mechanism(Part):
                 limit[coordinate.v] = 0.0
         return limit
 
+    @property
+    def kp(self) -> Array:
+        """Position gains of the drives (nv,) in N m/rad or N/m; 0 if there are none."""
+        return self._gather("kp", 0.0)
+
+    @property
+    def kd(self) -> Array:
+        """Velocity gains of the drives (nv,) in N m s/rad or N s/m; 0 if there are none."""
+        return self._gather("kd", 0.0)
+
     def neutral(self) -> Array:
         """Return the positions (nq,) with all joints and motors at zero, and quaternions at the identity."""
         neutral = [joint.kind.neutral for joint in self._leaders]

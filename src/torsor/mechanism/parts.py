@@ -37,6 +37,7 @@ SHAPE_SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 
 ORIGIN = frozen_array(np.zeros(3), (3,), "", "")  # read-only array shared by most joints
 SHAPE_KINDS = tuple(SHAPE_SIZES)
 ALL_BITS = 2**31 - 1  # all bits of contype and conaffinity, which are signed 32-bit masks
+FRICTION = 0.8  # friction coefficient of shapes from files that do not state it
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +58,9 @@ class Shape(Part):
     are the folders from which meshes may be loaded; None (for shapes that are not from a file) allows all folders.
 
     ``link`` is the name of the link in the description if that link is welded to another and became a frame. Two shapes
-    are checked for collision if the ``contype`` of one and the ``conaffinity`` of the other share a set bit, as in
-    MuJoCo.
+    are checked for collision if the ``contype`` of one and the ``conaffinity`` of the other share a set bit. The
+    coefficient of their Coulomb friction is the ``friction`` of the shape with the higher ``priority``, or the larger
+    one if the priorities are equal. Both rules are those of MuJoCo.
 
     Example:
         >>> Shape("capsule", (0.04, 0.5)).size
@@ -77,6 +79,8 @@ class Shape(Part):
     link: str = ""
     contype: int = 1
     conaffinity: int = 1
+    friction: float = FRICTION
+    priority: int = 0
     folders: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -86,8 +90,9 @@ class Shape(Part):
             instance_of(getattr(self, key), str, where, key, allowed="text")
         size = _size(self.size, SHAPE_SIZES[self.shape], where, f"size of a {self.shape}", MAX_NUMBER)
         self._set(size=size, pose=frozen_pose(self.pose, where, "pose", most=MAX_NUMBER))
-        for key in ("contype", "conaffinity"):
+        for key in ("contype", "conaffinity", "priority"):
             whole_number(getattr(self, key), where, key, least=-ALL_BITS - 1, most=ALL_BITS)
+        self._set(friction=number(self.friction, where, "friction", least=0.0, most=MAX_NUMBER))
         wrong = _wrong_size(self.shape, self.size)
         if wrong:
             raise ModelError(f"of a {self.shape} is {self.size}", argument="size", where=where, allowed=wrong)
@@ -100,6 +105,15 @@ class Shape(Part):
             True
         """
         return bool(self.contype & other.conaffinity or other.contype & self.conaffinity)
+
+    def friction_with(self, other: "Shape") -> float:
+        """Return the coefficient of friction between two shapes.
+
+        Example:
+            >>> Shape("sphere", (0.1,), friction=0.5, priority=1).friction_with(Shape("plane", friction=1.0))
+            0.5
+        """
+        return max((self.priority, self.friction), (other.priority, other.friction))[1]
 
 
 def _size(value: ArrayLike, count: int, where: str, what: str, most: float) -> tuple[float, ...]:
@@ -277,6 +291,8 @@ def link_of(
 
 
 _JOINT_TYPES = (*KINDS, "flexible")
+# Fields of a joint with one number per velocity, all of which are 0 or more.
+PER_VELOCITY = ("velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia", "kp", "kd")
 
 
 @lru_cache(maxsize=256)  # most values are 0 or infinity, the defaults of the seven fields of a joint
@@ -311,11 +327,11 @@ class Joint(Part):
 
     The limits ``lower`` and ``upper`` (rad or m) have one number per position. ``velocity_limit`` (rad/s or m/s),
     ``effort_limit`` (N m or N), the friction ``coulomb`` (N m or N) and ``viscous`` (N m s/rad or N s/m), and the
-    ``rotor_inertia`` (kg m^2 or kg, reflected to the joint) have one number per velocity. A single number is used for
-    all. If ``smooth`` (rad/s or m/s) is not 0, tanh(v / smooth) replaces sign(v) in Coulomb
-    friction. A joint with one degree of freedom may have a ``spring``, a ``motor`` and a ``friction_model``. The latter
-    is text that defines additional friction (N m or N) as a function of the velocity v, such as "0.4 * sign(v) *
-    exp(-(v / 0.1)**2)".
+    ``rotor_inertia`` (kg m^2 or kg, reflected to the joint) have one number per velocity, and so have the gains ``kp``
+    (N m/rad or N/m) and ``kd`` (N m s/rad or N s/m) of ``control.drives``. A single number is used for all. If
+    ``smooth`` (rad/s or m/s) is not 0, tanh(v / smooth) replaces sign(v) in Coulomb friction. A joint with one degree
+    of freedom may have a ``spring``, a ``motor`` and a ``friction_model``. The latter is text that defines additional
+    friction (N m or N) as a function of the velocity v, such as "0.4 * sign(v) * exp(-(v / 0.1)**2)".
 
     Example:
         >>> Joint("elbow", "revolute", "upper", "lower", make_pose(p=[0, 0, 0.4]), axis=(0, 1, 0)).nv
@@ -342,6 +358,8 @@ class Joint(Part):
     smooth: float = 0.0
     friction_model: str = ""
     rotor_inertia: ArrayLike = 0.0
+    kp: ArrayLike = 0.0
+    kd: ArrayLike = 0.0
     spring: Spring | None = None
     motor: Motor | None = None
     flexible: Flexible | None = None
@@ -375,7 +393,7 @@ class Joint(Part):
         self._set(lower=lower, upper=upper)
         if any(low > high for low, high in zip(lower.tolist(), upper.tolist(), strict=True)):
             raise ModelError(f"limit {lower} is above the upper limit {upper}", argument="lower", where=where)
-        for name in ("velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia"):
+        for name in PER_VELOCITY:
             values = self._expand(name, nv, where)
             if any(value < 0 for value in values.tolist()):
                 raise ModelError(argument=name, value=values, where=where, allowed="0 or more")

@@ -16,9 +16,12 @@ from torsor.dynamics.recursions.kinematics import moves, sx, twists, world_poses
 from torsor.geometry import contact_points, default_matrix, has_contact_points, placed_shapes
 from torsor.geometry.allowed import shape_pairs
 from torsor.geometry.closed_forms import lowest_point
+from torsor.geometry.contacts import contact_error
+from torsor.geometry.convex import MAX_REDUCED_VERTICES
 from torsor.geometry.pairs import named_shapes
 from torsor.geometry.placed import Placed
 from torsor.mechanism import Shape
+from torsor.mechanism.parts import FRICTION
 from torsor.robot.robot import Robot
 from torsor.spatial import cross
 
@@ -48,7 +51,8 @@ class Contact:
     plane z = 0 if there is none. False means no ground. A ``Shape`` is fixed to the base, such as a plane with a pose
     for a slope. Shapes of the base, such as tables and walls, can also be touched. ``shapes`` are the names of shapes,
     links or frames that touch the ground; None selects all moving shapes. ``pairs`` are pairs of names whose shapes
-    touch each other, or "all" for all pairs that are not allowed collisions.
+    touch each other, or "all" for all pairs that are not allowed collisions. ``friction`` is the coefficient of Coulomb
+    friction of all contacts; None selects those of the shapes (``Shape.friction``, by default 0.8).
 
     With ``kind="compliant"``, the normal force at a point with depth x (m) and approach velocity x' (m/s) is k x^n
     max(0, 1 + d x') (Hunt and Crossley 1975), with the ``stiffness`` k (N/m^n), ``exponent`` n and ``dissipation`` d
@@ -77,7 +81,7 @@ class Contact:
     pairs: Sequence[tuple[str, str]] | str = ()
     stiffness: float = 1e6
     dissipation: float = 1.0
-    friction: float = 0.8
+    friction: float | None = None
     exponent: float = 1.5
     slip: float = 0.01
     kind: str = "compliant"
@@ -90,7 +94,7 @@ class Contact:
         if not isinstance(self.ground, bool):
             instance_of(self.ground, Shape, _WHERE, "ground", allowed="True, False or a torsor.Shape")
         checked = {name: positive(getattr(self, name), _WHERE, name) for name in ("stiffness", "slip")}
-        for name in ("dissipation", "friction", "relaxation"):
+        for name in ("dissipation", "relaxation", *(("friction",) if self.friction is not None else ())):
             checked[name] = number(getattr(self, name), _WHERE, name, least=0.0)
         checked["exponent"] = number(self.exponent, _WHERE, "exponent", least=1.0, most=3.0)
         if not isinstance(self.pairs, (str, Sequence)):
@@ -157,7 +161,8 @@ class Contact:
         floors = [each for each in fixed if each.shape.shape == "plane" and each.shape.pose[2, 2] > STEEPEST]
         if not self.ground or (isinstance(self.ground, bool) and floors):
             return []
-        plane = Shape("plane") if isinstance(self.ground, bool) else self.ground
+        # Without a given ground, the friction is that of the robot's shapes.
+        plane = Shape("plane", friction=0.0) if isinstance(self.ground, bool) else self.ground
         if floors and plane.shape == "plane":
             found = f"there are two grounds: the given plane, and {floors[0].name!r} of the base"
             fix = "use the plane of the base (`ground=True`), or remove it: robot.with_shapes(base, [])"
@@ -191,7 +196,8 @@ class Contact:
     @property
     def parameters(self) -> tuple[float, ...]:
         """Numbers that are inputs of a step: friction, stiffness and relaxation of hard contact."""
-        return (self.friction, self.stiffness, self.relaxation) if self.kind == "hard" else ()
+        friction = FRICTION if self.friction is None else self.friction
+        return (friction, self.stiffness, self.relaxation) if self.kind == "hard" else ()
 
     def most_points(self, count: int) -> int:
         """Return the largest number of contact points in a step, of ``count`` points of all shapes."""
@@ -216,9 +222,11 @@ class Contact:
 
     def key(self, robot: Robot, inputs: bool = False) -> str:
         """Return text that identifies the contact wrenches of a robot, whose ``parameters`` may be ``inputs``."""
-        touches = [(each.shape, each.link) for touch in self.touches(robot) for each in touch]
-        about = (self.kind, self.sweeps, self.points, self.friction > 0) if inputs else self.about
-        return repr((about, [(shape.shape, shape.size, shape.pose.tolist(), link) for shape, link in touches]))
+        touches = self.touches(robot)
+        about = (self.kind, self.sweeps, self.points, self.friction != 0) if inputs else self.about
+        friction = [friction_of(touch, self) for touch in touches] if self.friction is None else []
+        shapes = [(each.shape, each.link) for touch in touches for each in touch]
+        return repr((about, friction, [(shape.shape, shape.size, shape.pose.tolist(), link) for shape, link in shapes]))
 
     def depth(self, force: float) -> float:
         """Return the depth (m) at which a single point carries a force (N) at rest.
@@ -229,6 +237,18 @@ class Contact:
         """
         exponent = 1.0 if self.kind == "hard" else self.exponent
         return float((np.abs(force) / self.stiffness) ** (1 / exponent))
+
+
+def friction_of(touch: Touch, contact: Contact) -> float:
+    """Return the coefficient of friction of two shapes: that of the contact, or of the shapes if it has none.
+
+    Example:
+        >>> touch = Contact().touches(torsor.library.quadruped())[0]
+        >>> friction_of(touch, Contact()), friction_of(touch, Contact(friction=0.3))
+        (0.8, 0.3)
+    """
+    first, second = (each.shape for each in touch)
+    return first.friction_with(second) if contact.friction is None else contact.friction
 
 
 def _is_below(shape: Shape, plane: Shape, same: bool) -> bool:
@@ -254,7 +274,7 @@ class ContactPoint(NamedTuple):
     Forces act on both shapes at ``point`` (3). ``velocity`` (3) is the velocity of the second shape relative to the
     first at this point. The rate of the distance is normal . velocity. A force on the second shape acts on each link
     with the factor in ``weights``: 1 on the link of the second shape and -1 on the link of the first, or symbols that
-    are 0 on all other links.
+    are 0 on all other links. ``friction`` is a coefficient.
     """
 
     distance: ca.SX
@@ -262,12 +282,14 @@ class ContactPoint(NamedTuple):
     point: ca.SX
     velocity: ca.SX
     weights: Mapping[int, Any]
+    friction: Any
 
 
 class ContactState:
     """The contact points of a robot at (q, v), and the wrenches of their forces on its links."""
 
-    def __init__(self, tree: Tree, touches: Sequence[Touch], q: ca.SX, v: ca.SX):
+    def __init__(self, robot: Robot, contact: Contact, q: ca.SX, v: ca.SX):
+        tree = Tree.of(robot)
         moved = moves(tree, q)
         self.tree, self._moves, self._v = tree, moved, v
         self._bodies, self._twists = world_poses(tree, moved), twists(tree, moved, v)
@@ -276,13 +298,14 @@ class ContactState:
             own = sx(body.link)
             self._links.append(ca.horzcat(R @ own[:3, :3], p + R @ own[:3, 3]))
         self.points, self.touches = list[ContactPoint](), list[Touch]()
-        for touch in touches:
+        for touch in contact.touches(robot):
             poses = [self._links[each.link] if each.link >= 0 else sx(ca.DM.eye(4)[:3, :]) for each in touch]
+            friction = friction_of(touch, contact)
             weights = {each.link: sign for each, sign in zip(touch, (-1, 1), strict=True) if each.link >= 0}
             for each in contact_points(touch.first.shape, poses[0], touch.second.shape, poses[1]):
                 middle = (each.first + each.second) / 2
                 relative = self._velocity(touch.second.link, middle) - self._velocity(touch.first.link, middle)
-                self.points.append(ContactPoint(each.distance, each.normal, middle, relative, weights))
+                self.points.append(ContactPoint(each.distance, each.normal, middle, relative, weights, friction))
                 self.touches.append(touch)
 
     def _velocity(self, link: int, point: ca.SX) -> ca.SX:
@@ -347,10 +370,10 @@ def _force(contact: Contact, point: ContactPoint) -> ca.SX:
     elif contact.exponent > 1:
         elastic = elastic * (depth + _TINY) ** (contact.exponent - 1)
     normal = elastic * ca.fmax(1 - contact.dissipation * apart, 0)
-    if not contact.friction:
+    if not point.friction:
         return normal * point.normal
     slip = point.velocity - apart * point.normal
-    return normal * (point.normal - contact.friction / ca.sqrt(ca.sumsqr(slip) + contact.slip**2) * slip)
+    return normal * (point.normal - point.friction / ca.sqrt(ca.sumsqr(slip) + contact.slip**2) * slip)
 
 
 def added_contact(robot: Robot, contact: Contact | None) -> ca.Function | None:
@@ -368,7 +391,7 @@ def added_contact(robot: Robot, contact: Contact | None) -> ca.Function | None:
 def contact_wrenches(robot: Robot, contact: Contact) -> ca.Function:
     """Return the function (t, q, v) -> contact wrenches (L x 6) on the links, at link origins in link axes."""
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
-    state = ContactState(Tree.of(robot), contact.touches(robot), q, v)
+    state = ContactState(robot, contact, q, v)
     wrenches = state.wrenches(state.points, [_force(contact, each) for each in state.points])
     return ca.Function("contact", [t, q, v], [ca.densify(wrenches)], ["t", "q", "v"], ["contact"])
 
@@ -378,6 +401,7 @@ def contact_wrenches(robot: Robot, contact: Contact) -> ca.Function:
 # Largest initial depth, relative to the depth at rest under the whole weight: a motion may continue from an impact.
 DEEPER = 10.0
 SHALLOW = 1e-3  # m: depth that is always allowed
+LATE = 5e-3  # m: error of a reduced hull above which there is a warning
 # The classical Runge-Kutta method is stable if h times a decay rate, or an angular frequency, is at most 2.78.
 STABLE = 2.78
 FEW = 64  # maximum number of rollouts whose step is checked
@@ -397,7 +421,7 @@ def points_at(robot: Robot, contact: Contact, q: Array) -> Start:
 
     def traced() -> tuple[list[tuple[str, str]], ca.Function]:
         q, v = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
-        state = ContactState(Tree.of(robot), contact.touches(robot), q, v)
+        state = ContactState(robot, contact, q, v)
         rows = [
             ca.vertcat(each.distance, each.normal, ca.vec(ca.jacobian(each.velocity, v).T)) for each in state.points
         ]
@@ -410,8 +434,19 @@ def points_at(robot: Robot, contact: Contact, q: Array) -> Start:
     return Start(names, table[..., 0], table[..., 1:4], jacobian)
 
 
+def hull_errors(robot: Robot, contact: Contact) -> dict[str, float]:
+    """Return the largest distance (m) of the hull of each mesh from the hull of its contact points, by shape name."""
+    shapes = (each for touch in contact.touches(robot) for each in touch)
+    return {each.name: contact_error(each.shape) for each in shapes if each.shape.shape == "mesh"}
+
+
 def check_start(robot: Robot, contact: Contact, q: Array, step: float | None) -> None:
-    """Raise ModelError if shapes overlap at q (..., nq); warn if ``step`` (s), unless None, is too long."""
+    """Raise ModelError if shapes overlap at q (..., nq); warn of reduced hulls and if ``step`` (s) is too long."""
+    late = {name: error for name, error in hull_errors(robot, contact).items() if error > LATE}
+    if late:
+        found = listing((f"{name!r} by {1e3 * error:.2g} mm" for name, error in late.items()), most=4)
+        found = f"hulls are reduced to {MAX_REDUCED_VERTICES} vertices, so that contact may begin too late: {found}"
+        warn(found, where=robot.name, fix="omit these shapes with `shapes=`, or replace them: robot.with_shapes")
     postures = q.reshape(math.prod(q.shape[:-1]), robot.nq)
     start = points_at(robot, contact, postures)
     weight = robot.mass * max(float(np.linalg.norm(robot.gravity)), 1.0)
@@ -448,7 +483,8 @@ def stable_step(robot: Robot, contact: Contact, q: Array, start: Start, weight: 
     slope = contact.exponent * weight / depth
     n = start.normal[: len(q)]
     frequency = np.sqrt(slope * np.einsum("bki,bkij,bkj->bk", n, compliance, n).max())
-    decay = contact.friction * weight / contact.slip * np.linalg.eigvalsh(compliance).max()
+    friction = max(friction_of(touch, contact) for touch in contact.touches(robot))
+    decay = friction * weight / contact.slip * np.linalg.eigvalsh(compliance).max()
     damping = contact.dissipation * weight * frequency**2 / slope
     return float(STABLE / max(frequency, decay, damping, 1e-300))
 

@@ -63,9 +63,9 @@ class Mobility:
 
     def __init__(self, M: ca.SX, J: ca.SX):
         self.M, self.J = M, J
-        rows, columns = J.shape
-        # products of the factorisations in ``sticking``
-        self.is_wide = sum(n * (n + 1) / 2 for n in Counter(J.sparsity().get_triplet()[0]).values()) + columns**3 / 6 < rows**3 / 6
+        filled = Counter(J.sparsity().get_triplet()[0]).values()
+        # The products in the factorisations of ``sticking``.
+        self.is_wide = sum(n * (n + 1) / 2 for n in filled) + J.size2() ** 3 / 6 < J.size1() ** 3 / 6
         self._mass = Squares(M, list(reversed(range(M.size1()))))
         if self.is_wide:
             self.read, self.write = J, self._mass.solve(ca.densify(J.T))
@@ -114,11 +114,12 @@ _LEAST_SHARE = 1e-4
 _IMMOBILE = 1e-12
 
 
-Friction = ca.SX | float | None  # friction coefficient, or None without friction
+Frictions = Sequence[Any] | None  # friction coefficients of the points, or None without friction
 
 
 def impulses(
-    contact: Contact,
+    sweeps: int,
+    mu: Frictions,
     parameters: Sequence[Any],
     mobility: Mobility,
     free: ca.SX,
@@ -132,9 +133,9 @@ def impulses(
     Impulses are (3 K x 1), the residual is in m/s, and h is the step length (s). ``free`` (3 K x 1) are the velocities
     of the points without impulses, normal and two tangents each. The distance at the end of the step is ``distance``
     (K x 1) plus h times the normal velocity. The first guess is repeated ``rounds`` times. ``parameters`` are
-    ``Contact.parameters``, as symbols or numbers.
+    the stiffness and the relaxation of ``Contact``, as symbols or numbers.
     """
-    mu, stiffness, relaxation = parameters if contact.friction else (None, *parameters[1:])
+    stiffness, relaxation = parameters
     count, spring = distance.numel(), stiffness * h * (h + relaxation)
     blocks = [mobility.block(3 * k) for k in range(count)]
     wanted, added = ca.SX(free), ca.SX.zeros(3 * count, 1)
@@ -151,11 +152,11 @@ def impulses(
     guess = -mobility.sticking(added)(wanted)
     for _ in range(rounds):
         guess = -mobility.sticking(_loaded(blocks, guess[::3], 1 / spring, mu))(wanted)
-    p = _swept(contact.sweeps, mobility, blocks, wanted, ca.vertsplit(guess), 1 / spring, mu)
+    p = _swept(sweeps, mobility, blocks, wanted, ca.vertsplit(guess), 1 / spring, mu)
     return p, held, _residual(mobility, blocks, wanted, p, 1 / spring, mu)
 
 
-def _loaded(blocks: list[ca.SX], normal: ca.SX, soft: ca.SX, mu: Friction) -> ca.SX:
+def _loaded(blocks: list[ca.SX], normal: ca.SX, soft: ca.SX, mu: Frictions) -> ca.SX:
     """Return a diagonal that regularises G and distributes tangential impulses in proportion to ``normal`` (K x 1)."""
     largest, added = ca.mmax(ca.vertcat(normal, _IMMOBILE)), []
     for G, p in zip(blocks, ca.vertsplit(normal), strict=True):
@@ -168,28 +169,29 @@ def _loaded(blocks: list[ca.SX], normal: ca.SX, soft: ca.SX, mu: Friction) -> ca
     return ca.vertcat(*added)
 
 
-def _residual(mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: ca.SX, soft: ca.SX, mu: Friction) -> ca.SX:
+def _residual(mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: ca.SX, soft: ca.SX, mu: Frictions) -> ca.SX:
     """Return the largest velocity error (m/s) of a point, which is the change that another sweep would cause."""
     u, left = mobility.read @ (mobility.write @ p) + wanted, []
-    for n, G in zip(range(0, p.numel(), 3), blocks, strict=True):
+    for k, G in enumerate(blocks):
+        n = 3 * k
         rate = 1 / (G[0, 0] + soft)
         pushed = ca.fmax(p[n] - rate * (u[n] + soft * p[n]), 0)
         left.append(ca.fabs(pushed - p[n]) / rate)
         if mu is not None:
             slow = 1 / (G[1, 1] + G[2, 2] + _IMMOBILE)
-            x, y = _on_disc(p[n + 1] - slow * u[n + 1], p[n + 2] - slow * u[n + 2], mu * p[n])
+            x, y = _on_disc(p[n + 1] - slow * u[n + 1], p[n + 2] - slow * u[n + 2], mu[k] * p[n])
             left.append(ca.sqrt((x - p[n + 1]) ** 2 + (y - p[n + 2]) ** 2) / slow)
     return ca.mmax(ca.vertcat(*left))
 
 
 def _swept(
-    sweeps: int, mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: list[ca.SX], soft: ca.SX, mu: Friction
+    sweeps: int, mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: list[ca.SX], soft: ca.SX, mu: Frictions
 ) -> ca.SX:
     """Return the impulses after projected Gauss-Seidel sweeps from p; each impulse updates the points' state."""
     points = range(0, len(p), 3)
     for n in points:
         p[n] = ca.fmax(p[n], 0)
-        p[n + 1 : n + 3] = _on_disc(p[n + 1], p[n + 2], ca.SX(0) if mu is None else mu * p[n])
+        p[n + 1 : n + 3] = _on_disc(p[n + 1], p[n + 2], ca.SX(0) if mu is None else mu[n // 3] * p[n])
     read, write = mobility.read, mobility.write
     state = write @ ca.vertcat(*p)
     rates = [1 / (G[0, 0] + soft) for G in blocks]
@@ -203,7 +205,7 @@ def _swept(
             state, p[n] = state + write[:, n] * (pushed - p[n]), pushed
             if mu is not None:
                 x, y = (p[i] - slow * (read[i, :] @ state + wanted[i]) for i in (a, b))
-                x, y = _on_disc(x, y, mu * p[n])
+                x, y = _on_disc(x, y, mu[n // 3] * p[n])
                 state, p[a], p[b] = state + write[:, a] * (x - p[a]) + write[:, b] * (y - p[b]), x, y
     return ca.vertcat(*p)
 
@@ -245,7 +247,7 @@ def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> tuple[FreeMo
     """Return a step without contact, changes of v and q due to impulses, wrenches (L x 6), and the residual (m/s)."""
     free = free_motion(robot, acting, is_contact=True)
     h, velocity = free.inputs["h"], ca.SX.sym("velocity", robot.nv)
-    state = ContactState(Tree.of(robot), contact.touches(robot), free.q, velocity)
+    state = ContactState(robot, contact, free.q, velocity)
     points, most = state.points, contact.most_points(len(state.points))
     if most < len(points):
         points, left_out = chosen_points(state, most)
@@ -266,7 +268,10 @@ def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> tuple[FreeMo
     rounds = ROUNDS if max(links.values()) > 1 else 0  # a single point has no load to share
     inputs = free.inputs.get("parameters")
     parameters = contact.parameters if inputs is None else ca.vertsplit(inputs)
-    p, held, residual = impulses(contact, parameters, mobility, u, distance, change, h, rounds)
+    mu: Frictions = [each.friction for each in points] if contact.friction is None else len(points) * [parameters[0]]
+    if contact.friction == 0:
+        mu = None
+    p, held, residual = impulses(contact.sweeps, mu, parameters[1:], mobility, u, distance, change, h, rounds)
     if most < len(state.points):
         residual = ca.fmax(residual, -left_out / (h + parameters[-1]))
     kicks = mobility.kicks(ca.horzcat(p, p - held / 2))

@@ -1,21 +1,21 @@
 """Contact points chosen in each step: robots with many shapes touch the ground with few of them at a time.
 
-A step with K contact points takes a number of operations of order K^2, so that all points of a robot with thirty shapes
-(hundreds) cannot be part of it. The choice has two parts, both a fixed sequence of operations:
+A step takes a number of operations of order K^3 in the number K of its contact points, so that it cannot include the
+hundreds of points of a robot with thirty shapes. They are chosen in two stages, both a fixed sequence of operations:
 
-1. ``supports``: four points of each link, at which it would rest on the other link (or on the ground). They are the
-   lowest in four directions slightly off the normal, which are the corners of a face that lies flat, the ends of an edge,
-   or a corner. A point chosen twice counts once.
-2. ``deepest``: the points of smallest distance of all links.
+1. ``_supports``: of each pair of links (or link and ground), at most four points on which one would rest on the other.
+   They are the lowest in four directions slightly off the normal: the corners of a face that lies flat, the ends of an
+   edge, or a corner. A point that is found twice counts once.
+2. ``_deepest``: of all these, the points with the smallest distances.
 
-A chosen point has the position of one of the candidates, but which one is known only at run time. So are the joints that
-move it: the velocity of a point is the sum over the joints of their relative twist, with a weight that is 1 if the joint
-is between the base and the point's link, and otherwise 0.
+The number of the candidate at which a chosen point is, and the joints that move it, are known only at run time. Its
+velocity is the sum of the relative twists of all joints, with weights that are 1 for the joints between the base and
+its link, and 0 for others.
 """
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -39,6 +39,7 @@ class _Candidate(NamedTuple):
     distance: ca.SX
     normal: ca.SX
     point: ca.SX
+    friction: Any
     links: tuple[int, int]
 
 
@@ -47,7 +48,7 @@ def chosen_points(state: ContactState, most: int) -> tuple[list[ContactPoint], c
     groups = defaultdict[tuple[int, int], list[_Candidate]](list)
     for each, touch in zip(state.points, state.touches, strict=True):
         links = touch.first.link, touch.second.link
-        groups[links].append(_Candidate(each.distance, each.normal, each.point, links))
+        groups[links].append(_Candidate(each.distance, each.normal, each.point, each.friction, links))
     candidates = [each for group in groups.values() for each in _supports(group)]
     found = _deepest([each.distance for each in candidates], most + 1)
     if len(found) <= most:
@@ -55,12 +56,12 @@ def chosen_points(state: ContactState, most: int) -> tuple[list[ContactPoint], c
     twists, points = state.joint_twists(), []
     for distance, index in found[:-1]:
         is_this = [index == k for k in range(len(candidates))]
-        normal, point = (_mean(is_this, [each[part] for each in candidates]) for part in (1, 2))
+        normal, point, friction = (_value(is_this, [each[part] for each in candidates]) for part in (1, 2, 3))
         weights = _weights(is_this, candidates)
         velocity = ca.SX.zeros(3, 1)
-        for weight, (omega, v) in zip(_subtrees(state, weights), twists, strict=True):
+        for weight, (omega, v) in zip(_carried(state, weights, candidates), twists, strict=True):
             velocity += weight * (cross(omega, point) + v)
-        points.append(ContactPoint(distance, normal, point, velocity, weights))
+        points.append(ContactPoint(distance, normal, point, velocity, weights, friction))
     return points, found[-1][0]
 
 
@@ -73,12 +74,12 @@ def _supports(group: Sequence[_Candidate]) -> Sequence[_Candidate]:
         way = TILT * (across @ ca.DM([np.cos(angle), np.sin(angle)]))
         ((_, index),) = _deepest([each.distance - ca.dot(way, each.point) for each in group], 1)
         is_this = [index == k for k in range(len(group))]
-        distance, normal, point = (_mean(is_this, [each[part] for each in group]) for part in range(3))
+        distance, *others = (_value(is_this, [each[part] for each in group]) for part in range(4))
         again = ca.SX(0)
         for other in before:
             again = ca.logic_or(again, index == other)
         before.append(index)
-        result.append(_Candidate(ca.if_else(again, AWAY, distance), normal, point, group[0].links))
+        result.append(_Candidate(ca.if_else(again, AWAY, distance), *others, group[0].links))
     return result
 
 
@@ -96,9 +97,9 @@ def _deepest(distances: Sequence[ca.SX], count: int) -> list[tuple[ca.SX, ca.SX]
     return found
 
 
-def _mean(is_this: Sequence[ca.SX], values: Sequence[ca.SX]) -> ca.SX:
+def _value(is_this: Sequence[ca.SX], values: Sequence[Any]) -> Any:
     """Return the value that is chosen."""
-    if all(ca.is_equal(each, values[0]) for each in values):
+    if all(ca.is_equal(ca.SX(each), ca.SX(values[0])) for each in values):
         return values[0]
     return sum((ca.if_else(mask, each, 0) for mask, each in zip(is_this, values, strict=True)), start=ca.SX(0))
 
@@ -113,12 +114,16 @@ def _weights(is_this: Sequence[ca.SX], candidates: Sequence[_Candidate]) -> dict
     return dict(weights)
 
 
-def _subtrees(state: ContactState, weights: dict[int, ca.SX]) -> list[ca.SX]:
-    """Return the sum of the weights of each body and those that it carries."""
-    result = [weights.get(k, ca.SX(0)) for k in range(len(state.tree.bodies))]
+def _carried(state: ContactState, weights: dict[int, ca.SX], candidates: Sequence[_Candidate]) -> list[ca.SX]:
+    """Return the sum of the weights of each body and those that it carries; 1 if it carries all candidates."""
+    below = [{k} for k in range(len(state.tree.bodies))]
+    result = [weights.get(k, ca.SX(0)) for k in range(len(below))]
     for k, body in reversed(list(enumerate(state.tree.bodies))):
+        if all(each.links[1] in below[k] and each.links[0] not in below[k] for each in candidates):
+            result[k] = ca.SX(1)
         if body.parent >= 0:
             result[body.parent] += result[k]
+            below[body.parent] |= below[k]
     return result
 
 

@@ -26,6 +26,7 @@ from torsor.mechanism import Shape, Visual
 from torsor.spatial import from_quaternion, make_pose, to_quaternion
 
 NAME = "torsor"
+_SURFACE = ("contype", "conaffinity", "friction", "priority")
 _LAST_ROW = (0.0, 0.0, 0.0, 1.0)
 _MAX_DISTANCE = 1e6  # m, distance of a link from its body beyond which digits are lost
 
@@ -44,7 +45,7 @@ def mesh_entry(body: str, shown: Visual | Shape, names: MeshNames) -> dict[str, 
     entry = {"body": body, "mesh": names.file(shown), "size": shown.size, "pose": shown.pose[:3].tolist()}
     entry |= {"name": shown.name} if shown.name else {}
     if isinstance(shown, Shape):
-        return entry | {"contype": shown.contype, "conaffinity": shown.conaffinity}
+        return entry | {key: getattr(shown, key) for key in _SURFACE}
     return entry | ({} if shown.color is None else {"color": shown.color})
 
 
@@ -67,8 +68,8 @@ def read_note(data: str, path: Path) -> Note:
             settings |= {"pose": np.vstack([entry["pose"], _LAST_ROW]), "name": str(entry.get("name", ""))}
             body, size = str(entry["body"]), tuple(entry["size"])
             if "contype" in entry:
-                masks = entry["contype"], entry["conaffinity"]
-                shapes.append((body, Shape("mesh", size, **settings, contype=masks[0], conaffinity=masks[1])))
+                surface = {key: entry[key] for key in _SURFACE if key in entry}
+                shapes.append((body, Shape("mesh", size, **settings, **surface)))
             else:
                 color = tuple(float(item) for item in entry["color"]) if "color" in entry else None
                 visuals.append((body, Visual("mesh", size, **settings, color=color)))

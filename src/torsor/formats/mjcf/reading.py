@@ -163,6 +163,7 @@ def _without_textures(mujoco: Any, spec: Any) -> None:
 _FREE, _BALL, _SLIDE = 0, 1, 2  # and 3, a hinge
 _ON_JOINT = (0, 1)  # transmission to a joint, in the child's or the parent's axes
 _MOTOR = (0, 0, 0)  # fixed gain, no bias, no dynamics
+_FIXED_GAIN, _AFFINE_BIAS = 0, 1
 _ON_TENDON, _WRAPPED_JOINT = 3, 1  # transmission to a tendon; a joint in a fixed tendon, of mjtWrap
 _XYZ, _WXYZ = ("x", "y", "z"), ("qw", "qx", "qy", "qz")  # names of positions, in MuJoCo's order
 
@@ -181,10 +182,11 @@ def read_mjcf(
     | geoms that can collide, <exclude> | shapes, allowed collisions |
     | active equality constraints | exact loops (``connect`` spherical, ``weld`` weld) and couplings (``joint``) |
 
-    Actuators are not part of a mechanism, but their force limits, armature and damping are added to the joints. If
-    there are loops, the joints with actuators (directly or through fixed tendons) are the active coordinates. Meshes
-    are read only if an inertia depends on them. ``base="floating"`` adds a free joint to the only body that is welded
-    to the world. A ``ModelWarning`` names omitted properties that act in MuJoCo; ``strict`` makes it an error.
+    Actuators are not part of a mechanism, but their force limits, position and velocity gains (``kp``, ``kd``),
+    armature and damping are added to the joints. If there are loops, the joints with actuators (directly or through
+    fixed tendons) are the active coordinates. Meshes are read only if an inertia depends on them. ``base="floating"``
+    adds a free joint to the only body that is welded to the world. A ``ModelWarning`` names omitted properties that act
+    in MuJoCo; ``strict`` makes it an error.
     """
     # Before MuJoCo reads the file, its size is checked, and document type and entity declarations are rejected.
     root = parse_xml(path, strict) if root is None else root
@@ -283,6 +285,18 @@ class _Reader:
             total[dof] += sum(gear * (gear * float(actuator_values[a])) for a, gear in self._gears(joint))
         return total
 
+    def _gains(self, joint: int) -> dict[str, float]:
+        """Return the sums of the position and velocity gains of the servos of a joint with one degree of freedom."""
+        gains = np.maximum(-self.model.actuator_biasprm[:, 1:3], 0.0) * self._servos()[:, None]
+        kp, kd = sum((gear**2 * gains[a] for a, gear in self._gears(joint)), np.zeros(2)).tolist()
+        return {"kp": kp, "kd": kd}
+
+    def _servos(self) -> Any:
+        """Return a mask of the actuators with fixed gains and a force that is affine in position and velocity."""
+        m = self.model
+        kinds = (m.actuator_gaintype == _FIXED_GAIN) & (m.actuator_biastype == _AFFINE_BIAS)
+        return kinds & (m.actuator_gainprm[:, 0] != 0)
+
     def _effort_limit(self, joint: int) -> float:
         """Return the largest absolute force of the actuators of a joint with one degree of freedom."""
         m, gears = self.model, self._gears(joint)
@@ -352,6 +366,7 @@ class _Reader:
         resisted, nonlinear = (self.armature != 0) | (m.dof_frictionloss != 0), nonzero("dof_dampingpoly")
         resisted, nonlinear = (np.isin(np.arange(m.njnt), m.dof_jntid[dofs]) for dofs in (resisted, nonlinear))
         tendons = nonzero(*(f"tendon_{name}" for name in ("stiffness", "damping", "frictionloss", "armature")))
+        negative = self._servos() & (m.actuator_biasprm[:, 1:3] > 0).any(axis=1)
         indirect = nonzero("actuator_armature", "actuator_damping") & ~np.isin(m.actuator_trntype, _ON_JOINT)
         result = {
             "equality constraints of tendons, flexible bodies and geoms": ("equality", equalities),
@@ -362,6 +377,7 @@ class _Reader:
             "armature and frictionloss of free joints": ("joint", resisted & (m.jnt_type == _FREE)),
             "limits of ball joints": ("joint", (m.jnt_type == _BALL) & (m.jnt_limited != 0) & limits),
             "armature and damping of actuators": ("actuator", indirect | nonzero("actuator_dampingpoly")),
+            "negative gains of actuators": ("actuator", negative),
             "gravity compensation": ("body", nonzero("body_gravcomp")),
             "the motion of mocap bodies, which are fixed here": ("body", m.body_mocapid >= 0),
             "flexible bodies": ("flex", np.ones(m.nflex, dtype=bool)),
@@ -463,6 +479,7 @@ class _Reader:
             uncolored = material < 0 and rgba == _NO_COLOR
             visuals.append(Visual(**result, color=None if uncolored else rgba))
         if collides:
+            result |= {"friction": float(m.geom_friction[g, 0]), "priority": int(m.geom_priority[g])}
             shapes.append(Shape(**result, contype=masks[0], conaffinity=masks[1]))
 
     def excluded(self) -> list[tuple[str, str, str]]:
@@ -491,6 +508,7 @@ class _Reader:
         if kind == _BALL:
             return Joint(name, "spherical", parent, child, rest, point=m.jnt_pos[joint], **settings)
         settings |= {"offset": -m.qpos0[m.jnt_qposadr[joint]], "effort_limit": self._effort_limit(joint)}
+        settings |= self._gains(joint)
         if m.jnt_stiffness[joint] and not self._is_disabled("SPRING", "PASSIVE"):
             # Springs act on the joint's position, which is zero at qpos0.
             rest_position = m.qpos_spring[m.jnt_qposadr[joint]] - m.qpos0[m.jnt_qposadr[joint]]

@@ -100,8 +100,8 @@ class Geoms:
         """Add a visual or a collision shape to a body. A visual mesh without a colour gets the colours of its file."""
         color: tuple[float, ...] | None = None
         if isinstance(shape, Shape):
-            masks = {"contype": str(shape.contype), "conaffinity": str(shape.conaffinity)}
-            settings = masks | {"group": _COLLISION_GROUP}
+            settings: dict[str, Any] = {"contype": str(shape.contype), "conaffinity": str(shape.conaffinity)}
+            settings |= {"friction": shape.friction, "priority": str(shape.priority), "group": _COLLISION_GROUP}
         else:
             color, settings = None if shape.color is None else (*shape.color, 1.0)[:4], _VISUAL
         if shape.shape == "mesh":
@@ -189,7 +189,8 @@ def write_mjcf(mechanism: Mechanism, path: str | Path) -> None:
     ``damping`` is the viscous friction plus the damping of the spring. ``frictionloss`` is the Coulomb friction, which
     MuJoCo treats as a soft constraint that holds a joint at rest, while sign(0) = 0 here. ``armature`` is the rotor
     inertia plus ratio^2 times the inertia of a rigid motor. Followers, couplings of one or two coordinates, and weld,
-    spherical and revolute loops (two points on the axis) become <equality> constraints. Active coordinates get motors.
+    spherical and revolute loops (two points on the axis) become <equality> constraints. Active coordinates get motors;
+    joints with gains ``kp`` or ``kd`` get servos.
 
     Visuals and collision shapes become geoms of groups 2 and 3. Meshes that MuJoCo does not read (.dae, .glb, .ply,
     .stl as text or with more than 200,000 triangles) become .obj files in the folder ``NAME_meshes`` next to the file.
@@ -246,8 +247,9 @@ class _Writer:
             self._frame(frame)
         write_equalities(self.root, self.bodies, m, [joint for _, joint in moving], self.source)
         self._exclusions()
-        self._actuators()
-        self._keyframes({joint.name: joint for _, joint in moving})
+        joints = {joint.name: joint for _, joint in moving}
+        self._actuators(joints)
+        self._keyframes(joints)
         if not len(self.asset):
             self.root.remove(self.asset)
         write_note(self.root, "" if m.base.name == _WORLD else m.base.name, self.between, self.geoms.unseen)
@@ -385,14 +387,24 @@ class _Writer:
             return result
         return result | {key: x for key, x in (("frictionloss", coulomb), ("armature", armature)) if x}
 
-    def _actuators(self) -> None:
-        joints = self.root.iter("joint")
-        single = {joint.get("name") for joint in joints if joint.get("type") in ("hinge", "slide")}
-        actuator = add_element(self.root, "actuator") if single & {*self.mechanism.active} else self.root
-        for name in self.mechanism.active:
-            self.omissions.note("motors of joints with several velocities", name, name not in single)
-            if name in single:
+    def _actuators(self, joints: dict[str, Joint]) -> None:
+        """Add servos for joints with gains, and motors for other active coordinates."""
+        active, actuator = self.mechanism.active, ET.Element("actuator")
+        for name, joint in joints.items():
+            kp, kd = (self.omissions.common(joint, key) for key in ("kp", "kd"))
+            single, driven = joint.nv == 1, name in active or not self.mechanism.loops
+            self.omissions.note("gains of joints with several velocities", name, (kp or kd) and not single)
+            self.omissions.note("gains of joints that are not active", name, (kp or kd) and not driven)
+            if single and driven and (kp or kd):
+                gains = {"gainprm": kp or kd, "biasprm": [0.0, -kp, -kd]}
+                add_element(actuator, "general", name=name, joint=name, biastype="affine", **gains)
+            elif single and name in active:
                 add_element(actuator, "motor", name=name, joint=name)
+        for name in active:
+            several = name not in joints or joints[name].nv > 1
+            self.omissions.note("motors of joints with several velocities", name, several)
+        if len(actuator):
+            self.root.append(actuator)
 
     def _keyframes(self, joints: dict[str, Joint]) -> None:
         """Add the postures. MuJoCo stores the positions in the order of the file, with quaternions (w, x, y, z)."""

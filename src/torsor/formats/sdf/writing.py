@@ -23,6 +23,7 @@ from torsor.formats.writing import MeshNames, Omissions, moments_of, refuse_elas
 from torsor.formats.xml import add_element, numbers
 from torsor.mechanism import Coupling, Joint, Link, Loop, Mechanism, Shape, Visual
 from torsor.mechanism.names import claim_name, unused_name
+from torsor.mechanism.parts import FRICTION
 from torsor.spatial import inverse_pose
 
 _JOINTS = {"weld": "fixed", "revolute": "revolute", "prismatic": "prismatic", "universal": "universal"}
@@ -177,6 +178,8 @@ class _Writer:
             made = self._geometry(element, "collision", shape, names)
             one = shape.contype == shape.conaffinity
             self.omissions.note("contype and conaffinity that differ", shape.name or link.name, not one)
+            rough = (shape.friction, shape.priority) != (FRICTION, 0)
+            self.omissions.note("friction of shapes", shape.name or link.name, rough)
             if self.masked and one:
                 contact = add_element(add_element(made, "surface"), "contact")
                 add_element(contact, "collide_bitmask").text = str(shape.contype % 2**32)
@@ -206,6 +209,7 @@ class _Writer:
     def _joint(self, joint: Joint) -> None:
         name = self.joint_names[joint.name]
         self.omissions.note("joints with the name of a link, which are renamed", joint.name, name != joint.name)
+        self.omissions.note("gains of drives", joint.name, np.any(joint.kp) or np.any(joint.kd))
         kind = "revolute" if joint.type == "continuous" and has_position_limits(joint) else _TYPES[joint.type]
         element = self._ends(name, kind, self._name(joint.parent), self._name(joint.child))
         if np.any(joint.point):

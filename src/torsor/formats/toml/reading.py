@@ -28,7 +28,7 @@ from torsor.spatial import from_rpy, make_pose
 SINGLE_DEFAULTS = {"axis": (0.0, 0.0, 1.0), "point": 0.0, "pitch": 0.0, "ratio": 1.0, "offset": 0.0, "smooth": 0.0}
 SINGLE_DEFAULTS |= {"friction_model": ""}
 EACH = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
-EACH |= {"coulomb": 0.0, "viscous": 0.0, "rotor_inertia": 0.0}
+EACH |= {"coulomb": 0.0, "viscous": 0.0, "rotor_inertia": 0.0, "kp": 0.0, "kd": 0.0}
 # The keys of each table; a star marks required keys.
 _JOINT_KEYS = "name* type* parent* child* position rpy rotation follows multi_turn spring motor flexible"
 KEYS = {
@@ -36,7 +36,7 @@ KEYS = {
     "units": "angle* length mass",
     "link": "name* mass com inertia unphysical visuals shapes",
     "visual": "shape* name size position rpy rotation color mesh path",
-    "shape": "shape* name size position rpy rotation mesh path link contype conaffinity",
+    "shape": "shape* name size position rpy rotation mesh path link contype conaffinity friction priority",
     "joint": " ".join([_JOINT_KEYS, *SINGLE_DEFAULTS, *EACH]),
     "spring": "stiffness* damping rest",
     "motor": "carrier* inertia* ratio axis stiffness damping coulomb viscous smooth",
@@ -60,7 +60,10 @@ _TYPES: dict[str, tuple[Any, str]] = {
     'a table with angle = "rad" or angle = "deg"': (dict, "units"),
     "tables": (list, "links joints frames visuals shapes loops wheels couplings postures allowed_collisions"),
     "true or false": (bool, "multi_turn unphysical"),
-    "a finite number": ([()], "mass pitch ratio offset smooth damping rest length radius roller contype conaffinity"),
+    "a finite number": (
+        [()],
+        "mass pitch ratio offset smooth damping rest length radius roller contype conaffinity friction priority",
+    ),
     "a finite number, or a function in quotes such as '100 + 500 * x**2'": ([(), str], "stiffness"),
     "3 finite numbers": ([(3,)], "gravity com position rpy axis point"),
     "3 or 4 finite numbers": ([(3,), (4,)], "color"),
@@ -250,11 +253,11 @@ class _Reader:
 
     def _shape(self, where: str, entry: Table) -> Shape:
         masks: Table = {}
-        for key in some(entry, "contype", "conaffinity"):
+        for key in some(entry, "contype", "conaffinity", "priority"):
             mask = int(entry[key]) if entry[key].is_integer() else entry[key]  # writers may print 1.0 or 1
             masks[key] = whole_number(mask, where, key, least=-ALL_BITS - 1, most=ALL_BITS)
         try:
-            return Shape(**self._geometry(where, entry, SHAPE_SIZES), **some(entry, "link"), **masks)
+            return Shape(**self._geometry(where, entry, SHAPE_SIZES), **some(entry, "link", "friction"), **masks)
         except ModelError as wrong:
             raise wrong.inside(where) from None
 

@@ -16,6 +16,7 @@ from torsor.formats.meshes.mesh_files import split_prim
 from torsor.formats.toml.reading import EACH, SINGLE_DEFAULTS, VERSION, flexible_table, looks_like_degrees, parse_toml
 from torsor.formats.writing import MeshCopies, write_file
 from torsor.mechanism import Coupling, Mechanism, Motor, Spring, Wheel
+from torsor.mechanism.parts import FRICTION
 from torsor.spatial import from_rpy, to_rpy
 
 
@@ -66,7 +67,11 @@ def _tables(mechanism: Mechanism) -> Iterator[tuple[str, Table]]:
         for shape in link.shapes:
             table = {"shape": shape.shape, **_unless((), size=shape.size), **_place(shape.pose)}
             table |= _unless("", name=shape.name, link=shape.link) | _unless(None, mesh=shape.mesh, path=shape.path)
-            yield "[[links.shapes]]\n", table | _unless(1, contype=shape.contype, conaffinity=shape.conaffinity)
+            table |= _unless(1, contype=shape.contype, conaffinity=shape.conaffinity)
+            yield (
+                "[[links.shapes]]\n",
+                table | _unless(FRICTION, friction=shape.friction) | _unless(0, priority=shape.priority),
+            )
     for joint in mechanism.joints:
         table = {key: getattr(joint, key) for key in ("name", "type", "parent", "child")} | _place(joint.placement)
         table |= _unless(joint.name, follows=joint.coordinate)

@@ -22,6 +22,7 @@ from torsor.formats.writing import MeshNames, Omissions, moments_of, short_rpy, 
 from torsor.formats.xml import add_element
 from torsor.mechanism import Joint, Link, Mechanism, Motor, Shape, Visual
 from torsor.mechanism.names import claim_name
+from torsor.mechanism.parts import FRICTION
 from torsor.spatial import inverse_pose, make_pose
 
 _TYPES = ("revolute", "continuous", "prismatic", "planar", "free")
@@ -106,6 +107,8 @@ class _Writer:
             self.omissions.note("collision planes and ellipsoids", name, not known)
             masked = (shape.contype, shape.conaffinity) != (1, 1)
             self.omissions.note("contype and conaffinity of shapes", name, known and masked)
+            rough = (shape.friction, shape.priority) != (FRICTION, 0)
+            self.omissions.note("friction of shapes", name, known and rough)
             if known:
                 self._geometry(element, "collision", shape)
 
@@ -169,6 +172,7 @@ class _Writer:
             result = {"spring_stiffness": spring["stiffness"], "spring_reference": spring["rest"]}
             what = "springs, written as spring_stiffness and spring_reference, which other readers drop"
             self.omissions.note(what, joint.name)
+        self.omissions.note("gains of drives", joint.name, np.any(joint.kp) or np.any(joint.kd))
         if viscous or coulomb or result:
             add_element(element, "dynamics", damping=viscous, friction=coulomb, **result)
 

@@ -25,10 +25,10 @@ from torsor.formats.usd.stage import (
     vector_of,
 )
 from torsor.mechanism import Frame, Joint, Loop, Motor, Spring
+from torsor.mechanism.parts import PER_VELOCITY
 from torsor.spatial import axis_frame, inverse_pose, make_pose
 
 AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
-SEVERAL = ("viscous", "coulomb", "rotor_inertia", "velocity_limit", "effort_limit")  # numbers per velocity
 WORLD = ""  # the path of anything that is not a body
 _TYPED = {"PhysicsFixedJoint": (), "PhysicsSphericalJoint": AXES[3:]}
 _ONE = {"PhysicsRevoluteJoint": ("rot", "angular"), "PhysicsPrismaticJoint": ("trans", "linear")}
@@ -137,12 +137,12 @@ def _end(scene: Scene, prim: Any, joint: Any, side: str) -> End:
 
 
 def several(scene: Scene, prim: Any) -> dict[str, Array]:
-    """Return friction, limits and rotor inertia of a joint with several velocities, if Torsor wrote them."""
+    """Return friction, limits, gains and rotor inertia of a joint with several velocities, if Torsor wrote them."""
     data = own_data(prim)
     engines = [*ENGINES.values(), *((0.0, key) for key in MUJOCO)]
     omitted = [key for default, *keys in engines for key in keys if _engine(prim, default, key) != default]
     scene.left_out.note(f"{', '.join(omitted)} of joints with several axes", prim.GetName(), omitted)
-    return {key: np.array(data[key], dtype=float) for key in SEVERAL if key in data}
+    return {key: np.array(data[key], dtype=float) for key in PER_VELOCITY if key in data}
 
 
 def axis_of(axis: str) -> Array:
@@ -164,7 +164,7 @@ def single_joint(scene: Scene, joint: UsdJoint, axis: str, sign: float, name: st
     velocity, friction, armature, damping = (_engine(prim, *keys) for keys in ENGINES.values())
     settings["velocity_limit"] = exact(data, "velocity_limit", _limit(velocity) * unit)
     settings["coulomb"] = exact(data, "coulomb", friction * effort)
-    settings["smooth"] = float(data.get("smooth", 0.0))
+    settings |= {key: float(data.get(key, 0.0)) for key in ("smooth", "kp", "kd")}
     settings["viscous"] = damping * effort / unit
     settings |= _passive(prim, unit, effort if turns else effort / unit)
     settings |= _driven(scene, joint, joint.free[axis], unit, effort)

@@ -31,7 +31,7 @@ from torsor.formats.usd.stage import (
 )
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Shape, Visual, build
 from torsor.mechanism.loops import Closure
-from torsor.mechanism.parts import VISUAL_SIZES, Solid, primitive_solid, symmetric, tetrahedra_solid
+from torsor.mechanism.parts import FRICTION, VISUAL_SIZES, Solid, primitive_solid, symmetric, tetrahedra_solid
 from torsor.mechanism.parts import link_of as link_of_file
 from torsor.spatial import axis_frame, composite, inverse_pose, make_pose, move_inertia
 
@@ -67,8 +67,10 @@ def link_of(scene: Scene, prim: Any, name: str) -> Link:
             visuals.append(Visual(**result, color=_color(scene, part)))
         if collides:
             data = own_data(part)
-            masks: dict[str, Any] = {key: int(data[key]) for key in ("contype", "conaffinity") if key in data}
-            shapes.append(Shape(**result, link=str(data.get("link", "")), **masks))
+            keys = ("contype", "conaffinity", "priority")
+            masks: dict[str, Any] = {key: int(data[key]) for key in keys if key in data}
+            friction = float(data.get("friction", FRICTION))
+            shapes.append(Shape(**result, link=str(data.get("link", "")), friction=friction, **masks))
             solids += _solid(scene, prim, part, result)
     body = _mass(scene, prim, place, solids)
     return link_of_file(name, body, tuple(visuals), tuple(shapes), scene.strict, scene.source)

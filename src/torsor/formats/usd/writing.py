@@ -20,12 +20,13 @@ from torsor.base.errors import ModelError
 from torsor.formats.joint_decomposition import decomposed_joints, without_couplings
 from torsor.formats.meshes.mesh_files import import_usd, read_painted
 from torsor.formats.meshes.triangles import joined
-from torsor.formats.usd.joints import AXES, DEGREE, SEVERAL
+from torsor.formats.usd.joints import AXES, DEGREE
 from torsor.formats.usd.stage import OWN
 from torsor.formats.writing import FRICTION_MODELS, MeshNames, Omissions, refuse_elastic, refused_loop, write_file
 from torsor.mechanism import Coupling, Joint, Link, Loop, Mechanism, Shape, Visual, ends_of
 from torsor.mechanism.build import fixed_at
 from torsor.mechanism.names import claim_name
+from torsor.mechanism.parts import PER_VELOCITY
 from torsor.spatial import axis_frame, make_pose, to_quaternion
 
 _KINDS = {"box": "Cube", "sphere": "Sphere", "ellipsoid": "Sphere", "cylinder": "Cylinder", "capsule": "Capsule"}
@@ -121,7 +122,8 @@ class Parts:
         if isinstance(part, Shape):
             self.pxr.UsdPhysics.CollisionAPI.Apply(prim)
             shape.CreatePurposeAttr("guide")
-            self.own(prim, link=part.link, contype=part.contype, conaffinity=part.conaffinity)
+            masks = {"contype": part.contype, "conaffinity": part.conaffinity}
+            self.own(prim, link=part.link, **masks, friction=part.friction, priority=part.priority)
         elif part.color is not None:
             shape.CreateDisplayColorAttr([self.pxr.Gf.Vec3f(*part.color[:3])])
             shape.CreateDisplayOpacityAttr([part.color[3] if len(part.color) > 3 else 1.0])
@@ -330,7 +332,7 @@ class _Writer:
 
     def _several(self, prim: Any, joint: Joint) -> None:
         """Add friction, limits and rotor inertia of a joint with several velocities, which USD cannot express."""
-        for key in SEVERAL:
+        for key in PER_VELOCITY:
             values = np.ravel(getattr(joint, key))
             if (values[np.isfinite(values)] != 0).any():
                 self.parts.own(prim, **{key: values})
@@ -348,6 +350,7 @@ class _Writer:
         self.omissions.note(FRICTION_MODELS, joint.name, joint.friction_model)
         armature = rotor + (motor.inertia * motor.ratio**2 if motor is not None else 0.0)
         properties = {"armature": armature, "coulomb": coulomb, "smooth": joint.smooth}
+        properties |= {key: float(np.ravel(getattr(joint, key))[0]) for key in ("kp", "kd")}
         properties = {key: value for key, value in properties.items() if value}
         properties |= {"velocity_limit": velocity} if np.isfinite(velocity) else {}
         set_exact(prim, type=joint.type, **properties)
