@@ -173,7 +173,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--motions", type=int, nargs="+", default=[4096, 32768, 262144])
-    parser.add_argument("--worlds", type=int, nargs="+", default=WORLDS)
+    parser.add_argument("--worlds", type=int, nargs="*", default=WORLDS)
     parser.add_argument("--model", help="an MJCF file instead of the quadruped of the library")
     parser.add_argument("--shapes", nargs="+", help="shapes that touch the ground; all by default (Torsor only)")
     parser.add_argument("--points", type=int, help="largest number of contact points in a step (Torsor only)")

@@ -282,7 +282,7 @@ class ContactPoint(NamedTuple):
     point: ca.SX
     velocity: ca.SX
     weights: Mapping[int, Any]
-    friction: Any
+    friction: float | ca.SX
 
 
 class ContactState:
