@@ -380,3 +380,7 @@ def test_friction_between_two_shapes_is_that_of_mujoco(floor: str, ball: str, tm
     (touch,) = Contact().touches(torsor.load(tmp_path / "ball.xml"))
     assert friction_of(touch, Contact()) == data.contact.friction[0, 0]
     assert friction_of(touch, Contact(friction=0.1)) == 0.1
+    (tmp_path / "ball.xml").write_text(text.replace('<geom type="plane"', "<!--").replace("/>", "-->", 1))
+    robot = torsor.load(tmp_path / "ball.xml")  # without a floor
+    (touch,) = Contact().touches(robot)
+    assert friction_of(touch, Contact()) == robot.links[0].shapes[0].friction
