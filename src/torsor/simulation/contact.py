@@ -21,7 +21,7 @@ from torsor.geometry.convex import MAX_REDUCED_VERTICES
 from torsor.geometry.pairs import named_shapes
 from torsor.geometry.placed import Placed
 from torsor.mechanism import Shape
-from torsor.mechanism.parts import FRICTION
+from torsor.mechanism.parts import ALL_BITS, FRICTION
 from torsor.robot.robot import Robot
 from torsor.spatial import cross
 
@@ -161,8 +161,8 @@ class Contact:
         floors = [each for each in fixed if each.shape.shape == "plane" and each.shape.pose[2, 2] > STEEPEST]
         if not self.ground or (isinstance(self.ground, bool) and floors):
             return []
-        # Without a given ground, the friction is that of the robot's shapes.
-        plane = Shape("plane", friction=0.0) if isinstance(self.ground, bool) else self.ground
+        # The friction on a ground that is not given is that of the robot's shapes.
+        plane = Shape("plane", priority=-ALL_BITS) if isinstance(self.ground, bool) else self.ground
         if floors and plane.shape == "plane":
             found = f"there are two grounds: the given plane, and {floors[0].name!r} of the base"
             fix = "use the plane of the base (`ground=True`), or remove it: robot.with_shapes(base, [])"
