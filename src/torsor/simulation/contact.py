@@ -27,8 +27,10 @@ from torsor.spatial import cross
 
 KINDS = ("compliant", "hard")
 # Parameters that belong to only one kind of contact.
-OWN = {"compliant": ("dissipation", "exponent", "slip"), "hard": ("relaxation", "sweeps")}
+OWN = {"compliant": ("dissipation", "exponent", "slip"), "hard": ("relaxation", "sweeps", "points")}
 _WHERE = "contact"
+# Number of points above which the points of a step are chosen, and how many are chosen.
+MANY, FEW_POINTS = 32, 8
 ROUNDED = 1e-9  # m: height difference below which two surfaces are the same
 STEEPEST = 0.1  # vertical component of the normal above which a plane of the base is ground; other planes are walls
 _PAIRS = 'pairs of names of links, frames or shapes, or "all"'
@@ -85,6 +87,7 @@ class Contact:
     kind: str = "compliant"
     relaxation: float = 0.02
     sweeps: int = 10
+    points: int | None = None
 
     def __post_init__(self) -> None:
         one_of(self.kind, KINDS, _WHERE, "kind")
@@ -97,6 +100,8 @@ class Contact:
         if not isinstance(self.pairs, (str, Sequence)):
             raise ModelError(argument="pairs", value=self.pairs, where=_WHERE, allowed=_PAIRS)
         whole_number(self.sweeps, _WHERE, "sweeps", least=0, most=1000)
+        if self.points is not None:
+            whole_number(self.points, _WHERE, "points", least=1)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         for kind in KINDS:
@@ -185,7 +190,7 @@ class Contact:
     @property
     def about(self) -> dict[str, Any]:
         """Parameters for the settings of a trajectory."""
-        names = ("kind", "stiffness", "dissipation", "friction", "exponent", "slip", "relaxation", "sweeps")
+        names = ("kind", "stiffness", "dissipation", "friction", "exponent", "slip", "relaxation", "sweeps", "points")
         return {name: getattr(self, name) for name in names}
 
     @property
@@ -193,6 +198,12 @@ class Contact:
         """Numbers that are inputs of a step: friction, stiffness and relaxation of hard contact."""
         friction = FRICTION if self.friction is None else self.friction
         return (friction, self.stiffness, self.relaxation) if self.kind == "hard" else ()
+
+    def most_points(self, count: int) -> int:
+        """Return the largest number of contact points in a step, of ``count`` points of all shapes."""
+        if self.points is not None:
+            return min(self.points, count)
+        return count if count <= MANY else FEW_POINTS
 
     def floor(self, robot: Robot) -> list[float] | None:
         """Return the normal (3) of the ground plane and its distance (m) from the origin of the base.
@@ -212,7 +223,7 @@ class Contact:
     def key(self, robot: Robot, inputs: bool = False) -> str:
         """Return text that identifies the contact wrenches of a robot, whose ``parameters`` may be ``inputs``."""
         touches = self.touches(robot)
-        about = (self.kind, self.sweeps, self.friction != 0) if inputs else self.about
+        about = (self.kind, self.sweeps, self.points, self.friction != 0) if inputs else self.about
         friction = [friction_of(touch, self) for touch in touches] if self.friction is None else []
         shapes = [(each.shape, each.link) for touch in touches for each in touch]
         return repr((about, friction, [(shape.shape, shape.size, shape.pose.tolist(), link) for shape, link in shapes]))
@@ -261,34 +272,41 @@ class ContactPoint(NamedTuple):
     """A contact point in base axes: signed ``distance`` (m) and unit ``normal`` (3) from the first shape to the second.
 
     Forces act on both shapes at ``point`` (3). ``velocity`` (3) is the velocity of the second shape relative to the
-    first at this point. ``touch`` contains the shapes. The rate of the distance is normal . velocity.
+    first at this point. The rate of the distance is normal . velocity. A force on the second shape acts on each link
+    with the factor in ``weights``: 1 on the link of the second shape and -1 on the link of the first, or symbols that
+    are 0 on all other links. ``friction`` is a coefficient.
     """
 
     distance: ca.SX
     normal: ca.SX
     point: ca.SX
     velocity: ca.SX
-    touch: Touch
+    weights: Mapping[int, Any]
+    friction: float | ca.SX
 
 
 class ContactState:
     """The contact points of a robot at (q, v), and the wrenches of their forces on its links."""
 
-    def __init__(self, tree: Tree, touches: Sequence[Touch], q: ca.SX, v: ca.SX):
+    def __init__(self, robot: Robot, contact: Contact, q: ca.SX, v: ca.SX):
+        tree = Tree.of(robot)
         moved = moves(tree, q)
-        self._count = len(tree.bodies)
+        self.tree, self._moves, self._v = tree, moved, v
         self._bodies, self._twists = world_poses(tree, moved), twists(tree, moved, v)
         self._links = list[ca.SX]()
         for body, (R, p) in zip(tree.bodies, self._bodies, strict=True):
             own = sx(body.link)
             self._links.append(ca.horzcat(R @ own[:3, :3], p + R @ own[:3, 3]))
-        self.points = list[ContactPoint]()
-        for touch in touches:
+        self.points, self.touches = list[ContactPoint](), list[Touch]()
+        for touch in contact.touches(robot):
             poses = [self._links[each.link] if each.link >= 0 else sx(ca.DM.eye(4)[:3, :]) for each in touch]
+            friction = friction_of(touch, contact)
+            weights = {each.link: sign for each, sign in zip(touch, (-1, 1), strict=True) if each.link >= 0}
             for each in contact_points(touch.first.shape, poses[0], touch.second.shape, poses[1]):
                 middle = (each.first + each.second) / 2
                 relative = self._velocity(touch.second.link, middle) - self._velocity(touch.first.link, middle)
-                self.points.append(ContactPoint(each.distance, each.normal, middle, relative, touch))
+                self.points.append(ContactPoint(each.distance, each.normal, middle, relative, weights, friction))
+                self.touches.append(touch)
 
     def _velocity(self, link: int, point: ca.SX) -> ca.SX:
         """Return the velocity (3 x 1) of a point on a link, in base axes."""
@@ -297,20 +315,27 @@ class ContactState:
         (R, p), twist = self._bodies[link], self._twists[link]
         return ca.SX(R @ twist[3:] + cross(R @ twist[:3], point - p))
 
-    def wrenches(self, forces: Sequence[ca.SX]) -> ca.SX:
+    def joint_twists(self) -> list[tuple[ca.SX, ca.SX]]:
+        """Return the twist of each body relative to its parent, (omega, v of the base's origin) in base axes."""
+        found = []
+        for body, move, (R, p) in zip(self.tree.bodies, self._moves, self._bodies, strict=True):
+            own = move.S @ body.rate(self._v)
+            omega = R @ own[:3]
+            found.append((omega, R @ own[3:] - cross(omega, p)))
+        return found
+
+    def wrenches(self, points: Sequence[ContactPoint], forces: Sequence[ca.SX]) -> ca.SX:
         """Return the wrenches (L x 6) on links, at link origins in link axes, due to forces (3) on the second shapes.
 
         The opposite forces act on the first shapes at the same points.
         """
         on = dict[int, tuple[ca.SX, ca.SX]]()
-        for each, force in zip(self.points, forces, strict=True):
-            for side, sign in ((each.touch.second, 1), (each.touch.first, -1)):
-                if side.link < 0:
-                    continue
-                n, f = on.get(side.link, (ca.SX.zeros(3, 1), ca.SX.zeros(3, 1)))
-                arm = each.point - self._links[side.link][:, 3]
-                on[side.link] = n + sign * cross(arm, force), f + sign * force
-        found = ca.SX.zeros(self._count, 6)
+        for each, force in zip(points, forces, strict=True):
+            for link, weight in each.weights.items():
+                n, f = on.get(link, (ca.SX.zeros(3, 1), ca.SX.zeros(3, 1)))
+                arm = each.point - self._links[link][:, 3]
+                on[link] = n + weight * cross(arm, force), f + weight * force
+        found = ca.SX.zeros(len(self.tree.bodies), 6)
         for link, (n, f) in on.items():
             R = self._links[link][:, :3]
             found[link, :] = ca.vertcat(R.T @ n, R.T @ f).T
@@ -345,11 +370,10 @@ def _force(contact: Contact, point: ContactPoint) -> ca.SX:
     elif contact.exponent > 1:
         elastic = elastic * (depth + _TINY) ** (contact.exponent - 1)
     normal = elastic * ca.fmax(1 - contact.dissipation * apart, 0)
-    friction = friction_of(point.touch, contact)
-    if not friction:
+    if not point.friction:
         return normal * point.normal
     slip = point.velocity - apart * point.normal
-    return normal * (point.normal - friction / ca.sqrt(ca.sumsqr(slip) + contact.slip**2) * slip)
+    return normal * (point.normal - point.friction / ca.sqrt(ca.sumsqr(slip) + contact.slip**2) * slip)
 
 
 def added_contact(robot: Robot, contact: Contact | None) -> ca.Function | None:
@@ -367,8 +391,8 @@ def added_contact(robot: Robot, contact: Contact | None) -> ca.Function | None:
 def contact_wrenches(robot: Robot, contact: Contact) -> ca.Function:
     """Return the function (t, q, v) -> contact wrenches (L x 6) on the links, at link origins in link axes."""
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
-    state = ContactState(Tree.of(robot), contact.touches(robot), q, v)
-    wrenches = state.wrenches([_force(contact, each) for each in state.points])
+    state = ContactState(robot, contact, q, v)
+    wrenches = state.wrenches(state.points, [_force(contact, each) for each in state.points])
     return ca.Function("contact", [t, q, v], [ca.densify(wrenches)], ["t", "q", "v"], ["contact"])
 
 
@@ -397,9 +421,11 @@ def points_at(robot: Robot, contact: Contact, q: Array) -> Start:
 
     def traced() -> tuple[list[tuple[str, str]], ca.Function]:
         q, v = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
-        points = ContactState(Tree.of(robot), contact.touches(robot), q, v).points
-        rows = [ca.vertcat(each.distance, each.normal, ca.vec(ca.jacobian(each.velocity, v).T)) for each in points]
-        names = [(each.touch.first.name, each.touch.second.name) for each in points]
+        state = ContactState(robot, contact, q, v)
+        rows = [
+            ca.vertcat(each.distance, each.normal, ca.vec(ca.jacobian(each.velocity, v).T)) for each in state.points
+        ]
+        names = [(touch.first.name, touch.second.name) for touch in state.touches]
         return names, ca.Function("start", [q], [ca.vec(ca.densify(ca.horzcat(*rows).T))])
 
     names, function = robot.kernels.once(("contact at the start", contact.key(robot, inputs=True)), traced)

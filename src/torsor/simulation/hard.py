@@ -49,6 +49,7 @@ from torsor.simulation.contact import Contact, ContactState
 from torsor.simulation.dynamics import step_function
 from torsor.simulation.free_motion import FreeMotion, free_motion, turned
 from torsor.simulation.methods import STEPS
+from torsor.simulation.selection import chosen_points, tangents
 
 # The mobility of the contact points, G = J M^-1 J^T, in the form that takes fewer operations.
 
@@ -56,14 +57,15 @@ from torsor.simulation.methods import STEPS
 class Mobility:
     """The mobility G = J M^-1 J^T = ``read`` ``write``, which maps impulses to changes of the velocities u = J v.
 
-    If J has fewer rows than there are coordinates, ``write`` is G, ``read`` is 1, and the state of the points is u.
-    Otherwise, ``write`` is M^-1 J^T, ``read`` is J, and the state is v, which is shorter and makes factorisations
-    smaller.
+    If J has few rows, ``write`` is G, ``read`` is 1, and the state of the points is u. Otherwise, ``write`` is
+    M^-1 J^T, ``read`` is J, and the state is v, which is shorter and makes factorisations smaller.
     """
 
     def __init__(self, M: ca.SX, J: ca.SX):
         self.M, self.J = M, J
-        self.is_wide = J.size1() > M.size1()
+        filled = Counter(J.sparsity().get_triplet()[0]).values()
+        # The products in the factorisations of ``sticking``.
+        self.is_wide = sum(n * (n + 1) / 2 for n in filled) + J.size2() ** 3 / 6 < J.size1() ** 3 / 6
         self._mass = Squares(M, list(reversed(range(M.size1()))))
         if self.is_wide:
             self.read, self.write = J, self._mass.solve(ca.densify(J.T))
@@ -112,11 +114,12 @@ _LEAST_SHARE = 1e-4
 _IMMOBILE = 1e-12
 
 
-Friction = ca.SX | float | None  # friction coefficient, or None without friction
+Frictions = Sequence[Any] | None  # friction coefficients of the points, or None without friction
 
 
 def impulses(
-    contact: Contact,
+    sweeps: int,
+    mu: Frictions,
     parameters: Sequence[Any],
     mobility: Mobility,
     free: ca.SX,
@@ -130,9 +133,9 @@ def impulses(
     Impulses are (3 K x 1), the residual is in m/s, and h is the step length (s). ``free`` (3 K x 1) are the velocities
     of the points without impulses, normal and two tangents each. The distance at the end of the step is ``distance``
     (K x 1) plus h times the normal velocity. The first guess is repeated ``rounds`` times. ``parameters`` are
-    ``Contact.parameters``, as symbols or numbers.
+    the stiffness and the relaxation of ``Contact``, as symbols or numbers.
     """
-    mu, stiffness, relaxation = parameters if contact.friction != 0 else (None, *parameters[1:])
+    stiffness, relaxation = parameters
     count, spring = distance.numel(), stiffness * h * (h + relaxation)
     blocks = [mobility.block(3 * k) for k in range(count)]
     wanted, added = ca.SX(free), ca.SX.zeros(3 * count, 1)
@@ -149,11 +152,11 @@ def impulses(
     guess = -mobility.sticking(added)(wanted)
     for _ in range(rounds):
         guess = -mobility.sticking(_loaded(blocks, guess[::3], 1 / spring, mu))(wanted)
-    p = _swept(contact.sweeps, mobility, blocks, wanted, ca.vertsplit(guess), 1 / spring, mu)
+    p = _swept(sweeps, mobility, blocks, wanted, ca.vertsplit(guess), 1 / spring, mu)
     return p, held, _residual(mobility, blocks, wanted, p, 1 / spring, mu)
 
 
-def _loaded(blocks: list[ca.SX], normal: ca.SX, soft: ca.SX, mu: Friction) -> ca.SX:
+def _loaded(blocks: list[ca.SX], normal: ca.SX, soft: ca.SX, mu: Frictions) -> ca.SX:
     """Return a diagonal that regularises G and distributes tangential impulses in proportion to ``normal`` (K x 1)."""
     largest, added = ca.mmax(ca.vertcat(normal, _IMMOBILE)), []
     for G, p in zip(blocks, ca.vertsplit(normal), strict=True):
@@ -166,28 +169,29 @@ def _loaded(blocks: list[ca.SX], normal: ca.SX, soft: ca.SX, mu: Friction) -> ca
     return ca.vertcat(*added)
 
 
-def _residual(mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: ca.SX, soft: ca.SX, mu: Friction) -> ca.SX:
+def _residual(mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: ca.SX, soft: ca.SX, mu: Frictions) -> ca.SX:
     """Return the largest velocity error (m/s) of a point, which is the change that another sweep would cause."""
     u, left = mobility.read @ (mobility.write @ p) + wanted, []
-    for n, G in zip(range(0, p.numel(), 3), blocks, strict=True):
+    for k, G in enumerate(blocks):
+        n = 3 * k
         rate = 1 / (G[0, 0] + soft)
         pushed = ca.fmax(p[n] - rate * (u[n] + soft * p[n]), 0)
         left.append(ca.fabs(pushed - p[n]) / rate)
         if mu is not None:
             slow = 1 / (G[1, 1] + G[2, 2] + _IMMOBILE)
-            x, y = _on_disc(p[n + 1] - slow * u[n + 1], p[n + 2] - slow * u[n + 2], mu * p[n])
+            x, y = _on_disc(p[n + 1] - slow * u[n + 1], p[n + 2] - slow * u[n + 2], mu[k] * p[n])
             left.append(ca.sqrt((x - p[n + 1]) ** 2 + (y - p[n + 2]) ** 2) / slow)
     return ca.mmax(ca.vertcat(*left))
 
 
 def _swept(
-    sweeps: int, mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: list[ca.SX], soft: ca.SX, mu: Friction
+    sweeps: int, mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: list[ca.SX], soft: ca.SX, mu: Frictions
 ) -> ca.SX:
     """Return the impulses after projected Gauss-Seidel sweeps from p; each impulse updates the points' state."""
     points = range(0, len(p), 3)
     for n in points:
         p[n] = ca.fmax(p[n], 0)
-        p[n + 1 : n + 3] = _on_disc(p[n + 1], p[n + 2], ca.SX(0) if mu is None else mu * p[n])
+        p[n + 1 : n + 3] = _on_disc(p[n + 1], p[n + 2], ca.SX(0) if mu is None else mu[n // 3] * p[n])
     read, write = mobility.read, mobility.write
     state = write @ ca.vertcat(*p)
     rates = [1 / (G[0, 0] + soft) for G in blocks]
@@ -201,7 +205,7 @@ def _swept(
             state, p[n] = state + write[:, n] * (pushed - p[n]), pushed
             if mu is not None:
                 x, y = (p[i] - slow * (read[i, :] @ state + wanted[i]) for i in (a, b))
-                x, y = _on_disc(x, y, mu * p[n])
+                x, y = _on_disc(x, y, mu[n // 3] * p[n])
                 state, p[a], p[b] = state + write[:, a] * (x - p[a]) + write[:, b] * (y - p[b]), x, y
     return ca.vertcat(*p)
 
@@ -212,16 +216,6 @@ def _on_disc(x: ca.SX, y: ca.SX, radius: ca.SX) -> tuple[ca.SX, ca.SX]:
     outside = length > radius
     scale = ca.if_else(outside, radius / ca.if_else(outside, length, 1), 1)
     return scale * x, scale * y
-
-
-def tangents(normal: ca.SX) -> ca.SX:
-    """Return two unit vectors (3 x 2) perpendicular to a unit vector and to each other (Duff et al. 2017)."""
-    x, y, z = ca.vertsplit(normal)
-    side = ca.if_else(z >= 0, 1, -1)
-    a = -1 / (side + z)
-    b = x * y * a
-    first, second = ca.vertcat(1 + side * x**2 * a, side * b, -side * x), ca.vertcat(b, side + y**2 * a, -y)
-    return ca.horzcat(first, second)
 
 
 def hard_step(robot: Robot, acting: ca.Function, contact: Contact) -> ca.Function:
@@ -253,10 +247,13 @@ def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> tuple[FreeMo
     """Return a step without contact, changes of v and q due to impulses, wrenches (L x 6), and the residual (m/s)."""
     free = free_motion(robot, acting, is_contact=True)
     h, velocity = free.inputs["h"], ca.SX.sym("velocity", robot.nv)
-    state = ContactState(Tree.of(robot), contact.touches(robot), free.q, velocity)
-    frames = [ca.horzcat(each.normal, tangents(each.normal)) for each in state.points]
-    points = [frame.T @ each.velocity for frame, each in zip(frames, state.points, strict=True)]
-    J = ca.jacobian(ca.vertcat(*points), velocity)
+    state = ContactState(robot, contact, free.q, velocity)
+    points, most = state.points, contact.most_points(len(state.points))
+    if most < len(points):
+        points, left_out = chosen_points(state, most)
+    frames = [ca.horzcat(each.normal, tangents(each.normal)) for each in points]
+    velocities = [frame.T @ each.velocity for frame, each in zip(frames, points, strict=True)]
+    J = ca.jacobian(ca.vertcat(*velocities), velocity)
     M = mass_matrix(lean(Tree.of(robot)), free.q)
     for place, value in free.impedance.items():
         for i, j in {place, place[::-1]}:
@@ -266,14 +263,19 @@ def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> tuple[FreeMo
     for k, share in free.stiff.items():
         late[k] *= 1 - share
     u, change, late = J @ free.v, J @ free.change, J @ late
-    distance = ca.vertcat(*(each.distance for each in state.points)) - h * u[::3] + h / 2 * late[::3]
-    links = Counter(tuple(side.link for side in each.touch) for each in state.points)
+    distance = ca.vertcat(*(each.distance for each in points)) - h * u[::3] + h / 2 * late[::3]
+    links = Counter(tuple(side.link for side in touch) for touch in state.touches)
     rounds = ROUNDS if max(links.values()) > 1 else 0  # a single point has no load to share
     inputs = free.inputs.get("parameters")
     parameters = contact.parameters if inputs is None else ca.vertsplit(inputs)
-    p, held, residual = impulses(contact, parameters, mobility, u, distance, change, h, rounds)
+    mu: Frictions = [each.friction for each in points] if contact.friction is None else len(points) * [parameters[0]]
+    if contact.friction == 0:
+        mu = None
+    p, held, residual = impulses(contact.sweeps, mu, parameters[1:], mobility, u, distance, change, h, rounds)
+    if most < len(state.points):
+        residual = ca.fmax(residual, -left_out / (h + parameters[-1]))
     kicks = mobility.kicks(ca.horzcat(p, p - held / 2))
     for k, share in free.stiff.items():
         kicks[k, 1] += share * (kicks[k, 0] - kicks[k, 1])
     forces = [frame @ part / h for frame, part in zip(frames, ca.vertsplit(p, 3), strict=True)]
-    return free, kicks[:, 0], h * kicks[:, 1], state.wrenches(forces), residual
+    return free, kicks[:, 0], h * kicks[:, 1], state.wrenches(points, forces), residual
