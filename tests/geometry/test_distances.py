@@ -224,7 +224,7 @@ def test_loading_reads_no_mesh() -> None:
     assert {each.part for each in shapes} >= {"base_link", "forearm_link", "wrist_3_link", "ee_link"}
 
 
-@pytest.mark.parametrize("kind", ["sphere", "box", "ellipsoid", "random"])
+@pytest.mark.parametrize("kind", ["sphere", "box", "ellipsoid", "plate", "random"])
 def test_the_error_of_a_reduced_hull_is_the_largest_gap_of_all_its_supporting_planes(kind: str) -> None:
     rng = np.random.default_rng(1)
     directions = rng.normal(size=(20_000, 3))
@@ -235,6 +235,7 @@ def test_the_error_of_a_reduced_hull_is_the_largest_gap_of_all_its_supporting_pl
         "sphere": 0.1 * directions[:400],
         "box": np.vstack([corners, *(face * corners.max(axis=0) for face in on_faces)]),
         "ellipsoid": directions[:500] * [0.3, 0.1, 0.02] + 1.0,
+        "plate": np.array([[0.1 * np.cos(k), 0.1 * np.sin(k), 5e-7 * (-1) ** (k // 3)] for k in range(200)]),
         "random": rng.normal(size=(5000, 3)),
     }[kind]
     hull = hull_of_points(points, kind)

@@ -275,3 +275,13 @@ def slope_below() -> Shape:
     pose = np.eye(4)
     pose[2, 3] = -10.0
     return Shape("plane", pose=pose)
+
+
+def test_shapes_slide_with_their_own_friction() -> None:
+    """Two balls on one rigid body: the normal force on each is half the weight."""
+    balls = [Shape("sphere", (0.1,), make_pose(p=[0.0, y, 0.0]), friction=mu) for y, mu in ((0.5, 0.2), (-0.5, 0.4))]
+    robot = body(inertia=1e9).with_shapes("body", balls)
+    for friction, mu in ((None, 0.3), (0.6, 0.6)):
+        contact = Contact(kind="hard", stiffness=1e6, friction=friction)
+        end = simulate(robot, at(robot, 0.1 - G / 2e6), [0, 0, 0, 2.0, 0, 0], 0.2, contact=contact)
+        np.testing.assert_allclose(end.v[-1, 3], 2.0 - mu * G * 0.2, rtol=0, atol=1e-6)

@@ -43,7 +43,7 @@ class Hull:
         """At most 32 of the vertices, for contact; their hull is inside this one, so that contact never begins early.
 
         The first four are those of a large tetrahedron. Each further vertex is the one that is farthest above a face of
-        the hull of the others.
+        the hull of the others, or farthest from this hull if all faces are near.
         """
         from scipy.spatial import ConvexHull
 
@@ -61,15 +61,15 @@ class Hull:
         while True:
             hull = ConvexHull(points[chosen])
             gaps = hull.equations[:, :3] @ points.T + hull.equations[:, 3:]
-            highest = gaps.max(axis=0)
-            if len(chosen) == MAX_REDUCED_VERTICES or highest.max() <= enough:
-                break
-            chosen.append(int(highest.argmax()))
-        corners = points[chosen][hull.simplices]
-        # A point is at least as far from the hull as from the plane of a face, and at most as far as from a face.
-        near = _from_triangles(points, corners[gaps.argmax(axis=0)]) <= highest.max()
-        distances = _from_triangles(points[~near][:, None], corners).min(axis=1)
-        return Reduced(points[sorted(chosen)], float(distances.max(initial=highest.max())))
+            away = gaps.max(axis=0)  # a point is at least this far from the hull
+            full = len(chosen) == MAX_REDUCED_VERTICES
+            if full or away.max() <= enough:
+                corners = points[chosen][hull.simplices]
+                far = np.flatnonzero(_from_triangles(points, corners[gaps.argmax(axis=0)]) > away.max())
+                away[far] = _from_triangles(points[far, None], corners).min(axis=1)
+                if full or away.max() <= enough:
+                    return Reduced(points[sorted(chosen)], max(float(away.max()), 0.0))
+            chosen.append(int(away.argmax()))
 
 
 def _from_triangles(points: Array, corners: Array) -> Array:
