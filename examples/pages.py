@@ -13,7 +13,7 @@ import torsor
 from torsor.human import Stride, walking
 from torsor.spatial import quaternion_exp, right_jacobian
 from torsor.spatial.rotations import from_quaternion
-from torsor.view.live.tracking import TITLE, tracked_swing
+from torsor.cli.tracking import TITLE, tracked_swing
 from torsor.view.pages import Page, page
 
 PERIOD = 4.0  # s
