@@ -89,7 +89,7 @@ def whole_body() -> None:
     now = int(np.searchsorted(run.times, 1.0))
     feet = np.array([robot.pose(run.q[now], f"{leg}_foot")[:3, 3] for leg in legs])
     shown = [*Actor(run, np.eye(4)).bodies(0.25), *arrows(feet, forces[now] / 130.0, GREEN)]
-    figure, axes = _beside(shown, [1.9, 0.9, 0.75], [0.0, 0.02, 0.2], 0.25)
+    figure, axes = _beside(shown, [1.9, 0.9, 0.75], [0.0, 0.02, 0.19], 0.27)
     axes.plot(run.times, forces[:, [0, 2], 2].sum(axis=1), label="left feet")
     axes.plot(run.times, forces[:, [1, 3], 2].sum(axis=1), label="right feet")
     axes.set(xlabel="time (s)", ylabel="vertical contact force (N)", xlim=(0.0, run.times[-1]), ylim=(0.0, 120.0))
