@@ -12,10 +12,10 @@ import casadi
 import numpy as np
 
 import torsor
+from torsor.cli.tracking import TITLE, tracked_swing
 from torsor.human import Stride, walking
 from torsor.spatial import quaternion_exp, right_jacobian
 from torsor.spatial.rotations import from_quaternion
-from torsor.cli.tracking import TITLE, tracked_swing
 from torsor.view.pages import Page, page
 
 PERIOD = 4.0  # s

@@ -32,9 +32,9 @@ from moving_picture import (
     arrows,
     body,
 )
-from pages import elastic_motion
 
 import torsor
+from pages import elastic_motion
 from torsor.control import CenterOfMass, WholeBody
 from torsor.formats.meshes.triangles import sphere
 from torsor.human import recordings, walking

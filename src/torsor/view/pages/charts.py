@@ -10,7 +10,7 @@ from torsor.view.scene.curves import charts, span, stances
 def chart_data(
     played: Sequence[tuple[int, Timeline]], actors: list[dict[str, Any]], store: Callable[[Any], dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the charts of motions; each curve has the index of its actor, ``times`` (s after its start) and ``values``.
+    """Return the charts of motions. Curves have the index of their actor, ``times`` (s after its start) and ``values``.
 
     ``store`` stores an array in the page and returns the reference to it.
     """
@@ -19,7 +19,7 @@ def chart_data(
     for name, each in charts([(line, "", "reference" in actors[at]) for at, line in ordered]).items():
         shown = []
         for title, curves in each.items():
-            drawn = []
+            drawn = list[dict[str, Any]]()
             for curve in curves:
                 drawn.append({"actor": ordered[curve.motion][0]})
                 drawn[-1] |= {key: True for key in ("dashed", "pale") if getattr(curve, key)}

@@ -45,9 +45,9 @@ class Curve(NamedTuple):
         return largest / self.limits[1] if 0 < self.limits[1] < np.inf else 0.0
 
     def thinned(self) -> "Curve":
-        """Return the curve through the samples that keep its shape: at most 500, and all others 0.2 % of its range off.
+        """Return the curve through at most 500 samples, from which all others deviate by at most 0.2 % of its range.
 
-        The sample farthest from the curve is added until all are near, so peaks are kept even if the limit is reached.
+        The sample farthest from the curve is added until all are near it. If there are too many, peaks are kept.
 
         Example:
             >>> impact = np.where(np.arange(1001) == 700, 9.0, 1.0)
@@ -70,7 +70,7 @@ class Curve(NamedTuple):
         return self._replace(times=self.times[samples], values=self.values[samples])
 
     def _gap(self, first: int, last: int) -> tuple[float, int, int, int]:
-        """Return minus the largest distance from the line between two samples, and the sample that has it in between."""
+        """Return minus the largest distance of samples from the line between two, and the sample that has it."""
         t, y = self.times[first : last + 1], self.values[first : last + 1]
         if len(t) < 3 or not np.isfinite(y[0]):
             return 0.0, first, first, last
