@@ -158,6 +158,20 @@ def test_curves_are_within_a_pixel_of_every_sample_of_a_trajectory_whatever_the_
     assert len(noise) == 500 and (noise.min(), noise.max()) == pytest.approx((tau[:, 1].min(), tau[:, 1].max()))
 
 
+def test_the_error_of_a_motion_has_no_trace_of_the_samples_of_its_reference() -> None:
+    robot = torsor.library.two_link()
+
+    def sampled(count: int) -> Timeline:
+        times = np.linspace(0.0, 2.0, count)
+        q, v = (np.stack([f(3 * times), f(2 * times)], axis=-1) for f in (np.sin, np.cos))
+        return timeline(Trajectory(robot, times, q, v * [3, 2], 0 * q, 0 * q))
+
+    data = decoded(page({"run": sampled(1001)}, reference=sampled(51)).html)
+    for name in robot.coordinate_names:
+        (error,) = curves(data, name)["error: actual − reference (°)"]
+        assert np.abs(error).max() < np.degrees(0.04**4 / 384 * 3**4)  # of cubics; 0.1 degrees between lines
+
+
 @needs_node
 def test_the_page_draws_every_curve_and_hides_those_of_hidden_motions(tmp_path: Path) -> None:
     run, plan = motion(elastic()), motion(elastic(), 1.1)

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from scipy.interpolate import CubicHermiteSpline
 
 from torsor.base.arrays import Array
 from torsor.mechanism import Mechanism
@@ -137,8 +138,7 @@ def charts(lines: Sequence[tuple[Timeline, str, bool]]) -> dict[str, Charts]:
                 continue
             curves = [curve for curve in curves if not curve.pale]
             if same and len(curves) > 1 and unit in SHOWN_UNITS:
-                error = curves[-1].values - np.interp(times, curves[0].times, curves[0].values)
-                add(name, f"{against} ({shown})", error)
+                add(name, f"{against} ({shown})", factor * (line.q[:, k] - _position(lines[0][0], name, times)))
         for k, (name, unit) in enumerate(zip(robot.coordinate_names, rate_units, strict=True)):
             shown, factor = SHOWN_UNITS[unit]
             limit = factor * float(robot.velocity_limit[k])
@@ -161,6 +161,18 @@ def charts(lines: Sequence[tuple[Timeline, str, bool]]) -> dict[str, Charts]:
         name: {title: [curve.thinned() for curve in each[title]] for title in sorted(each, key=_place)}
         for name, each in ordered
     }
+
+
+def _position(line: Timeline, name: str, times: Array) -> Array:
+    """Return a position at times (s) after the start: cubic between samples, or linear if it has no velocity."""
+    robot = line.robot
+    known, samples = np.unique(line.times - line.times[0], return_index=True)
+    q = line.q[samples, robot.position_names.index(name)]
+    if name in robot.coordinate_names and len(known) > 1:
+        v = line.v[samples, robot.coordinate_names.index(name)]
+        if np.isfinite(v).all():
+            return np.asarray(CubicHermiteSpline(known, q, v)(np.clip(times, 0.0, known[-1])))
+    return np.asarray(np.interp(times, known, q))
 
 
 def _kind(title: str) -> str:
