@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -95,6 +96,15 @@ def function_of(nodeid: str) -> str:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave files of slow tests unread when slow tests are left out."""
     return True if "not slow" in config.option.markexpr and collection_path in SLOW_PATHS else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collect_file(file_path: Path) -> None:
+    """Import a module of the package by its name, since pytest would run it again after its package has imported it."""
+    if file_path.suffix == ".py" and ROOT / "src" in file_path.parents and file_path.stem != "__main__":
+        parts = file_path.relative_to(ROOT / "src").with_suffix("").parts
+        with suppress(ImportError):  # reported with the examples of the module
+            import_module(".".join(parts).removesuffix(".__init__"))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,4 +1,4 @@
-"""Write the offline pages of the documentation: a walk, a platform, and a UR5 and a quadruped under control.
+"""Write the offline pages of the documentation: a walk, a platform, and two UR5s and a quadruped under control.
 
 python examples/pages.py docs/pages             # all; the first walk on a machine takes about a minute
 python examples/pages.py docs/pages platform
@@ -6,14 +6,16 @@ python examples/pages.py docs/pages platform
 
 import sys
 from pathlib import Path
+from typing import Any
 
+import casadi
 import numpy as np
 
 import torsor
+from torsor.cli.tracking import TITLE, tracked_swing
 from torsor.human import Stride, walking
 from torsor.spatial import quaternion_exp, right_jacobian
 from torsor.spatial.rotations import from_quaternion
-from torsor.view.live.tracking import TITLE, tracked_swing
 from torsor.view.pages import Page, page
 
 PERIOD = 4.0  # s
@@ -74,7 +76,37 @@ def quadruped() -> Page:
     return page({TITLE.format("quadruped"): run}, title="A quadruped on hard ground", rate=20.0)
 
 
-PAGES = {"walking": walk, "platform": platform, "tracking": tracking, "quadruped": quadruped}
+def elastic_motion() -> tuple[torsor.Trajectory, torsor.Trajectory]:
+    """Return a fast motion of a UR5 with three elastic joints and an unknown load of 1 kg, and its reference."""
+    arm = torsor.load("ur5")
+    for name in arm.joint_names[:3]:
+        arm = arm.with_motor(name, inertia=2e-4, ratio=101.0, stiffness=2e3)
+
+    def path(t: Any) -> list[Any]:  # rad
+        s = casadi.sin(3 * t) ** 2
+        return [1.2 * s, 0.5 * s - 1.4, 1.6 - 0.7 * s, 0.4 * s - 1.2, -1.5, s]
+
+    times = np.linspace(0.0, 2 * np.pi / 3, 421)  # two periods, 5 ms apart
+    forward = torsor.control.elastic_feed_forward(arm, path)
+    samples = [[np.array(value).ravel() for value in forward(time)[:4]] for time in times]
+    plan = torsor.Trajectory(arm, times, *map(np.array, zip(*samples, strict=True)))
+    M = np.diag(arm.mass_matrix(plan.q[0]))
+    inertia = np.append(M[:3] + M[6:], M[3:6])  # of links and motors
+    law = torsor.control.elastic_tracking(arm, path, kp=400 * inertia, kd=40 * inertia)
+    heavier, end = arm.with_payload("wrist_3_link", mass=1.0), float(times[-1])
+    steps = {"control_period": 1e-3, "record": 5e-3}
+    run = torsor.simulate(heavier, plan.q[0], plan.v[0], duration=end, controller=law, **steps)
+    return run, plan
+
+
+def elastic() -> Page:
+    """Return the page of this UR5, with charts of its links, motors and springs."""
+    run, plan = elastic_motion()
+    shown, title = {"UR5, 1 kg heavier than its model": run}, "A UR5 with elastic joints"
+    return page(shown, title=title, reference=plan, rate=40.0, triangles=8000)
+
+
+PAGES = {"walking": walk, "platform": platform, "tracking": tracking, "elastic": elastic, "quadruped": quadruped}
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")

@@ -1,4 +1,4 @@
-"""Draw the pictures of the cards on the landing page, docs/cards/*.png, and those of three other pages.
+"""Draw the pictures of the cards on the landing page, docs/cards/*.png, and those of four other pages.
 
 python docs/tools/cards.py                    # all of them: two minutes, half of them for the walk
 python docs/tools/cards.py control plan       # a selection
@@ -34,13 +34,16 @@ from moving_picture import (
 )
 
 import torsor
+from pages import elastic_motion
 from torsor.control import CenterOfMass, WholeBody
 from torsor.formats.meshes.triangles import sphere
 from torsor.human import recordings, walking
 from torsor.human.measured import measured_gait
 from torsor.human.recordings.loading import EXAMPLE_MASS
 from torsor.simulation import Contact
+from torsor.simulation.timeline import timeline
 from torsor.spatial import make_pose
+from torsor.view.scene.curves import charts, span
 
 WIDTH, HEIGHT = 480, 300  # pixels
 RED = (0.80, 0.25, 0.22)
@@ -86,7 +89,7 @@ def whole_body() -> None:
     now = int(np.searchsorted(run.times, 1.0))
     feet = np.array([robot.pose(run.q[now], f"{leg}_foot")[:3, 3] for leg in legs])
     shown = [*Actor(run, np.eye(4)).bodies(0.25), *arrows(feet, forces[now] / 130.0, GREEN)]
-    figure, axes = _beside(shown, [1.9, 0.9, 0.75], [0.0, 0.02, 0.2], 0.25)
+    figure, axes = _beside(shown, [1.9, 0.9, 0.75], [0.0, 0.02, 0.19], 0.27)
     axes.plot(run.times, forces[:, [0, 2], 2].sum(axis=1), label="left feet")
     axes.plot(run.times, forces[:, [1, 3], 2].sum(axis=1), label="right feet")
     axes.set(xlabel="time (s)", ylabel="vertical contact force (N)", xlim=(0.0, run.times[-1]), ylim=(0.0, 120.0))
@@ -154,6 +157,28 @@ def control() -> None:
     _save_chart("control", axes)
 
 
+def elastic() -> None:
+    """Draw the UR5 of the page elastic.html, and the charts of its shoulder, for elastic_joints.md."""
+    run, plan = elastic_motion()
+    shown = list[Body]()
+    for part, fade in ((0.0, 0.7), (0.1, 0.4), (0.25, 0.0)):
+        bodies = Actor(run, np.eye(4)).bodies(part)
+        shown += [each._replace(colour=each.colour + fade * (1 - each.colour)) for each in bodies]
+    figure, axes = _beside(shown, [2.6, -2.6, 1.2], [0.2, 0.05, 0.3], 0.22, rows=4)
+    lines = [(timeline(plan), LINES["measured"], True), (timeline(run), LINES["own"], False)]
+    found = {title: each for title, each in charts(lines)["shoulder_lift_joint"].items() if "velocity" not in title}
+    for each, (title, curves) in zip(axes, found.items(), strict=True):
+        for curve in curves:
+            style = {"linestyle": "--" if curve.dashed else "-", "alpha": 0.4 if curve.pale else 1.0}
+            each.plot(curve.times, curve.values, color=curve.color, **style)
+        low, high = span(title, curves)[:2]
+        each.set(xlim=(0.0, run.times[-1]), ylim=(1.05 * low - 0.05 * high, 1.05 * high - 0.05 * low))
+        each.set_title(title, fontsize=8, loc="left", pad=3)
+        each.label_outer()
+    axes[-1].set_xlabel("time (s)")
+    figure.savefig(DOCS / "simulate" / "elastic_page.png", dpi=130)
+
+
 def identify() -> None:
     """Draw measured and predicted torques of tutorial 7."""
     names = runpy.run_path(str(ROOT / "examples" / "07_identification.py"))
@@ -201,10 +226,12 @@ def _image(bodies: list[Body], view: View) -> Any:
     return picture.image({}, 10)
 
 
-def _beside(bodies: list[Body], eye: list[float], target: list[float], fov: float) -> tuple[Any, Any]:
-    """Return a figure with a picture on its left, and the axes of a chart on its right."""
+def _beside(bodies: list[Body], eye: list[float], target: list[float], fov: float, rows: int = 1) -> tuple[Any, Any]:
+    """Return a figure with a picture on its left, and the axes of a chart, or of several ones, on its right."""
     plt.rcParams |= {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "lines.linewidth": 1.5}
-    figure, (scene, axes) = plt.subplots(1, 2, figsize=(9.0, 3.4), width_ratios=[5, 4], layout="constrained")
+    figure = plt.figure(figsize=(9.0, 3.0 + 0.4 * rows), layout="constrained")
+    left, right = figure.subfigures(1, 2, width_ratios=[5, 4])
+    scene, axes = left.subplots(), right.subplots(rows, sharex=True)
     scene.imshow(_image(bodies, View(1000, 720, np.array(eye), np.array(target), fov)))
     scene.set_axis_off()
     return figure, axes
@@ -228,7 +255,7 @@ def _save_chart(name: str, axes: Any) -> None:
 
 
 PICTURES: tuple[Callable[[], None], ...] = (
-    *(compute, simulate, whole_body, control, plan),
+    *(compute, simulate, whole_body, control, elastic, plan),
     *(identify, people, capture, deploy),
 )
 

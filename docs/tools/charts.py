@@ -1,7 +1,7 @@
 """Draw the charts of measured speed from docs/facts.toml, and the figures of the examples of four pages.
 
 The files are docs/speed.png, docs/deploy/history.png, docs/compute/drive_size.png, and control.png, lqr.png,
-elastic_feed_forward.png and predictive_control.png in docs/simulate:
+lqr_elastic.png, elastic_feed_forward.png and predictive_control.png in docs/simulate:
 
 python docs/tools/charts.py
 """
@@ -128,6 +128,12 @@ def _lqr(page: Any) -> None:
     axes[1].set(xlabel="time (s)", ylabel="torque (% of the limit)")
     axes[0].legend(fontsize="small")
     figure.savefig("lqr.png", dpi=120)
+    figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
+    for n, label in ((0, "without integral action"), (6, "with integral action")):
+        axes.semilogy(page.moved.times, page.errors[n], label=label)
+    axes.set(xlabel="time (s)", ylabel="largest link error (°)")
+    axes.legend(fontsize="small")
+    figure.savefig("lqr_elastic.png", dpi=120)
 
 
 def _elastic_joints(page: Any) -> None:

@@ -139,7 +139,8 @@ def test_demo_prints_tables_and_saves_a_plot(capsys: pytest.CaptureFixture[str],
     ("arguments", "message"),
     [
         (["info", "nothing"], "no such file or library robot; allowed: a robot file, or one of"),
-        (["info", "two_link", "--base", "floating"], "fixed base"),
+        (["info", "two_link", "--base", "floating"], "load that file with --base floating"),
+        (["info", "quadruped", "--base", "floating"], "floats already; allowed: 'fixed'; fix: omit --base"),
         (["demo", "--output", "no/such/folder/demo.png"], "its folder does not exist"),
     ],
 )

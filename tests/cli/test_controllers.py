@@ -54,6 +54,16 @@ def test_gravity_compensation_lets_the_arm_float(tmp_path: Path) -> None:
     assert np.abs(damped.v[-1]).max() < 0.1
 
 
+def test_no_controller_drives_a_floating_base(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pd = ["--controller", "pd", "--kp", "60", "--kd", "2", "--contact", "hard", "--duration", "1"]
+    motion = simulated(tmp_path, *pd, robot="quadruped")
+    assert not motion.tau[:, :6].any() and motion.tau[:, 6:].any()
+    push = motion.robot.poses(motion.q[-1])[:, 2, :3] * motion.external[-1, :, 3:]
+    assert push.sum() == pytest.approx(9.81 * motion.robot.mass, rel=0.02)  # the feet carry it
+    assert main(["simulate", "quadruped", "--controller", "gravity"]) == 1
+    assert "the controller gravity would drive the floating base" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".npz"])
 def test_a_recorded_motion_is_followed(tmp_path: Path, suffix: str) -> None:
     wished = torsor.simulate(torsor.library.two_link(), v0=[1.0, -0.5], duration=0.1, step=0.005)

@@ -78,12 +78,12 @@ def test_a_legged_robot_moves_its_base_on_hard_ground(fake: Fake) -> None:
     (run,), plan = fake.what, fake.options["reference"]
     feet = [plan.robot.pose(plan.q, f"{leg}_foot")[:, :3, 3] for leg in ("fl", "hr")]
     assert max(np.ptp(foot, axis=0).max() for foot in feet) < 1e-8  # the reference holds the feet
-    assert np.ptp(plan.q[:, 2]) > 0.1 and np.abs(run.q[:, :3] - plan.q[:, :3]).max() < 0.02
+    assert np.ptp(plan.q[:, 2]) > 0.1 and np.abs(run.at(plan.times).q[:, :3] - plan.q[:, :3]).max() < 0.02
     line = timeline(run)
     assert line.ground is not None and line.ground.shape[1] == 4
     weight = 9.81 * run.robot.mass
-    np.testing.assert_allclose(np.median(line.ground[50:, :, 5].sum(axis=1)), weight, rtol=0.02)
-    np.testing.assert_allclose(line.ground[50:, :, 2], 0.0, atol=1e-9)
+    np.testing.assert_allclose(np.median(line.ground[500:, :, 5].sum(axis=1)), weight, rtol=0.02)
+    np.testing.assert_allclose(line.ground[500:, :, 2], 0.0, atol=1e-9)
 
 
 def test_only_one_robot_is_tracked(fake: Fake, capsys: Any) -> None:
@@ -98,7 +98,8 @@ def test_a_page_of_a_tracked_swing_plays_it_beside_its_reference(fake: Fake, tmp
     actors = decoded(path.read_text(encoding="utf-8"))["actors"]
     assert [actor["title"] for actor in actors] == ["two_link, 10 % heavier than its model", "reference"]
     assert [actor["times"][-1] for actor in actors] == [12.0, 12.0]
-    assert 1e-4 < np.abs(actors[0]["com"] - actors[1]["com"]).max() < 0.05
+    track, plan = (np.stack([np.interp(range(13), a["times"], x) for x in a["com"].T]) for a in actors)
+    assert 1e-4 < np.abs(track - plan).max() < 0.05
     assert fake.what == ()
 
 

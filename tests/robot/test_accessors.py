@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor import ModelError
 from torsor.cli.main import main
 from torsor.identification.closed_robot import closed_robot
@@ -110,8 +111,9 @@ def test_load_finds_robots_of_the_library_by_name(tmp_path, monkeypatch) -> None
         torsor.load("pandda")
     with pytest.raises(ModelError, match=r"delta: this is a parallel robot; .*torsor.library.delta\(\)"):
         torsor.load("delta")
-    with pytest.raises(ModelError, match="panda: robots of the library have a fixed base"):
-        torsor.load("panda", base="floating")
+    for name, fix in (("panda", "save it as .toml"), ("quadruped", "omit `base`")):
+        with refused(argument="base", value="floating", where=name, allowed="'fixed'", fix=fix):
+            torsor.load(name, base="floating")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "panda").mkdir()  # a folder, as that of an earlier export, is no file of a robot
     assert torsor.load("panda").nv == 7

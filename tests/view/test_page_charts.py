@@ -37,10 +37,7 @@ def elastic() -> torsor.Robot:
 def curves(data: dict[str, Any], name: str) -> dict[str, list[np.ndarray]]:
     """Return the values of the curves of a coordinate, by title."""
     each = next(each for each in data["charts"] if each["name"] == name)
-    return {
-        chart["title"]: [data["actors"][curve["actor"]]["curves"]["values"][curve["row"]] for curve in chart["curves"]]
-        for chart in each["charts"]
-    }
+    return {chart["title"]: [curve["values"] for curve in chart["curves"]] for chart in each["charts"]}
 
 
 @pytest.mark.parametrize("make", [torsor.library.two_link, elastic])
@@ -136,6 +133,43 @@ const alone = panel.curves(data.charts[0].name).charts.map((each) => each.curves
 const counts = found.charts.map((each) => each.curves.length);
 console.log(JSON.stringify({ lines, texts, boxes, counts, alone, titles: found.charts.map((each) => each.title) }));
 """
+
+
+def test_curves_are_within_a_pixel_of_every_sample_of_a_trajectory_whatever_the_rate_of_the_poses() -> None:
+    robot, times = torsor.library.two_link(), np.arange(5001) / 1000
+    rng = np.random.default_rng(0)
+    q = np.stack([np.sin(3 * times), np.cos(times)], axis=-1)
+    tau = np.stack([np.where(times == 3.457, 90.0, 0.0), 0.1 * rng.normal(size=5001)], axis=-1)  # an impact, noise
+    line = timeline(Trajectory(robot, times, q, 0 * q, 0 * q, tau))
+    data = decoded(page(line, rate=2.0).html)
+    assert data["actors"][0]["poses"].shape[0] == 11
+    shown = {each["name"]: {chart["title"]: chart["curves"][0] for chart in each["charts"]} for each in data["charts"]}
+    for name, title, expected in (
+        ("joint1", "position (°)", np.degrees(q[:, 0])),
+        ("joint2", "position (°)", np.degrees(q[:, 1])),
+        ("joint1", "torque (N m)", tau[:, 0]),
+    ):
+        curve = shown[name][title]
+        samples = (1000 * curve["times"]).round().astype(int)
+        np.testing.assert_allclose(curve["values"], expected[samples], rtol=1e-6, atol=1e-6)
+        error = np.interp(times, curve["times"], curve["values"]) - expected
+        assert np.abs(error).max() < 0.0021 * np.ptp(expected) and len(curve["times"]) < 200
+    noise = shown["joint2"]["torque (N m)"]["values"]
+    assert len(noise) == 500 and (noise.min(), noise.max()) == pytest.approx((tau[:, 1].min(), tau[:, 1].max()))
+
+
+def test_the_error_of_a_motion_has_no_trace_of_the_samples_of_its_reference() -> None:
+    robot = torsor.library.two_link()
+
+    def sampled(count: int) -> Timeline:
+        times = np.linspace(0.0, 2.0, count)
+        q, v = (np.stack([f(3 * times), f(2 * times)], axis=-1) for f in (np.sin, np.cos))
+        return timeline(Trajectory(robot, times, q, v * [3, 2], 0 * q, 0 * q))
+
+    data = decoded(page({"run": sampled(1001)}, reference=sampled(51)).html)
+    for name in robot.coordinate_names:
+        (error,) = curves(data, name)["error: actual − reference (°)"]
+        assert np.abs(error).max() < np.degrees(0.04**4 / 384 * 3**4)  # of cubics; 0.1 degrees between lines
 
 
 @needs_node

@@ -15,7 +15,15 @@ from torsor.cli.command import DONE, SIMULATED, Command
 from torsor.cli.options import SHARED, add_option, add_output, add_plot, add_report
 from torsor.cli.outputs import write_files, write_json
 from torsor.cli.states import add_robot, as_robot, check_numbers, home_of, load_robot, number_or_list
-from torsor.control import Controller, computed_torque, gravity_compensation, gravity_pd, motor_equilibrium, reference
+from torsor.control import (
+    Controller,
+    computed_torque,
+    drives,
+    gravity_compensation,
+    gravity_pd,
+    motor_equilibrium,
+    reference,
+)
 from torsor.control.controller import JointReference
 from torsor.mechanism import Shape
 from torsor.mechanism.mechanism import default_posture
@@ -37,7 +45,8 @@ _TAKES = {
 def add_controller(parser: ArgumentParser) -> None:
     """Declare the options of controllers."""
     group = parser.add_argument_group("controller")
-    text = f"{', '.join(CONTROLLERS[:-1])} or {CONTROLLERS[-1]}. All of them compensate for gravity"
+    text = f"{', '.join(CONTROLLERS[:-1])} or {CONTROLLERS[-1]}. All of them compensate for gravity, except pd of a "
+    text += "robot with a floating base, whose joints alone are driven"
     group.add_argument("--controller", choices=CONTROLLERS, metavar="NAME", help=text)
     texts = {
         "kp": "position gains, N m/rad (computed-torque: 1/s^2). One number, or one for each joint",
@@ -74,6 +83,10 @@ def given_controller(arguments: Namespace, robot: Robot, q0: list[float] | None)
     for gain in _GAINS:
         check_numbers(robot, f"--{gain}", getattr(arguments, gain), 1, driven)
     gains: dict[str, Any] = {gain: number_or_list(getattr(arguments, gain)) for gain in _GAINS if gain in given}
+    floats = bool(robot.joints) and robot.joints[0].type == "free"  # no drive acts on the base
+    if name == "gravity" and floats:
+        found, fix = "the controller gravity would drive the floating base", "use --controller pd, or fix the base"
+        raise ModelError(found, where=robot.name, allowed="robots with a fixed base", fix=fix)
     if name == "gravity":
         return gravity_compensation(robot, **gains)
     law = _reference(arguments, robot, q0)
@@ -85,7 +98,7 @@ def given_controller(arguments: Namespace, robot: Robot, q0: list[float] | None)
     for gain in ("kp", "kd"):
         if gain not in gains:
             raise ModelError(f"the controller pd needs --{gain}", where=robot.name, fix=f"add --{gain}")
-    return gravity_pd(robot, law, **gains)
+    return drives(robot, law, **gains) if floats else gravity_pd(robot, law, **gains)
 
 
 def _reference(arguments: Namespace, robot: Robot, q0: list[float] | None) -> JointReference:
@@ -239,6 +252,7 @@ def _closed_state(robot: Robot, q0: list[float], v0: Numbers) -> tuple[list[floa
 _EXAMPLES = (
     "torsor simulate two_link --q0 0.3 -1.2 --v0 1 0 --duration 0.1 --plot fall.png",
     "torsor simulate two_link --controller pd --kp 9 --kd 2 --setpoint 1 1",
+    "torsor simulate quadruped --controller pd --kp 60 --kd 2 --contact hard --step 0.002",
     "torsor simulate robot.urdf --base floating --contact hard --q0 0 0 0.5 0 0 0 1",
 )
 _MAIN = "--duration --step --method --q0 --v0 --tau --controller --setpoint --contact --limits --output "

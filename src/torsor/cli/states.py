@@ -60,10 +60,7 @@ def load_robot(arguments: Namespace) -> Robot | ParallelRobot:
         near = get_close_matches(name, robot_names(), 1)
         fix = f"did you mean {near[0]}?" if near else ""
         raise ModelError("no such file or library robot", where=name, allowed=allowed, fix=fix)
-    if arguments.base == "floating":
-        found, fix = "library robots have a fixed base", f"torsor convert {name} {name}.toml, then use that file"
-        raise ModelError(found, where=name, allowed="--base fixed", fix=fix)
-    robot = named_robot(name)
+    robot = named_robot(name, arguments.base)
     assert isinstance(robot, (Robot, ParallelRobot))
     return robot
 

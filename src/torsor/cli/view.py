@@ -77,7 +77,7 @@ def _subjects(arguments: Namespace) -> tuple[list[Any], list[str] | None, Any]:
         return items, None, reference
     if len(items) > 1 or not isinstance(items[0], Robot) or reference is not None:
         raise ModelError("cannot track this", where="--track", allowed="one robot, without --reference")
-    from torsor.view.live.tracking import TITLE, tracked_swing
+    from torsor.cli.tracking import TITLE, tracked_swing
 
     with working("simulating a controller"):
         run, reference = tracked_swing(items[0])
@@ -86,7 +86,7 @@ def _subjects(arguments: Namespace) -> tuple[list[Any], list[str] | None, Any]:
 
 def _write_page(arguments: Namespace, console: Console) -> None:
     """Write an offline page of the items."""
-    from torsor.view.live.tracking import swing
+    from torsor.cli.tracking import swing
     from torsor.view.pages import page
 
     items, names, reference = _subjects(arguments)

@@ -71,7 +71,7 @@ def drives(robot: Robot, reference: JointReference | Reference, kp: Maybe = None
         [0.5, -0.5]
     """
     check_tree(robot, "drives")
-    check_rigid(robot, "drives", "use gravity_pd")
+    check_rigid(robot, "drives", "use gravity_pd" if robot.nq == robot.nv else "use a robot with rigid joints")
     own = _driven(robot)
     gains = [_gain(robot, list(own), value, name) for name, value in (("kp", kp), ("kd", kd))]
     constant = _constant(robot, reference)

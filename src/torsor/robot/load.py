@@ -24,9 +24,14 @@ def robot_names() -> tuple[str, ...]:
     return tuple(sorted(registered("robots", "library") or ()))
 
 
-def named_robot(name: str) -> object:
-    """Return the robot with a given name: a ``Robot`` or a ``ParallelRobot``."""
+def named_robot(name: str, base: str = "fixed") -> object:
+    """Return the robot with a given name: a ``Robot`` or a ``ParallelRobot``. Only robots of files get another base."""
     robot: object = registered("robots", "library")[name]()
+    if base != "fixed":
+        floats = isinstance(robot, Robot) and robot.joints[0].type == "free"
+        found = "but the base of this library robot floats already" if floats else "but this is a library robot"
+        fix = "omit `base`" if floats else "save it as .toml, and load that file with `base='floating'`"
+        raise ModelError(f"is {base!r}, {found}", argument="base", value=base, where=name, allowed="'fixed'", fix=fix)
     return robot
 
 
@@ -96,10 +101,7 @@ def _of_library(name: str, base: str) -> Robot:
         near = get_close_matches(name, known, 1)
         fix = f"write {near[0]!r}" if near else "check the path, or see torsor.library for names"
         raise ModelError("no such file or robot", where=name, allowed=f"{KINDS}, or a library name", fix=fix)
-    if base != "fixed":
-        message, fix = "robots of the library have a fixed base", "save it as .toml and load that file"
-        raise ModelError(message, where=name, allowed="`base='fixed'`", fix=fix)
-    robot = named_robot(name)
+    robot = named_robot(name, base)
     if not isinstance(robot, Robot):
         call = f"torsor.library.{name}()"
         fix = f"use {call} for the parallel robot, {call}.as_robot() for a tree with loops"

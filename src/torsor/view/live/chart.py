@@ -20,7 +20,7 @@ AXIS = 12  # height of the numbers of the time, below the last chart
 def charts(films: Sequence[tuple[Film, Color, bool]]) -> dict[str, Charts]:
     """Return the charts of ``torsor.view.scene.curves``, with names and colours for the panel."""
     lines = [
-        (film.motion, f"rgb({','.join(str(round(255 * part)) for part in color[:3])})", dashed)
+        (film.whole, f"rgb({','.join(str(round(255 * part)) for part in color[:3])})", dashed)
         for film, color, dashed in films
     ]
     return {label(name): each for name, each in declared.charts(lines).items()}

@@ -122,15 +122,25 @@ def drives_of(
     return Drives(names, shown, factor * forces, factor * bounds, residuals)
 
 
+MAX_SAMPLES = 4000  # samples of a motion that are shown: about one minute
+
+
 @dataclass(frozen=True, eq=False)
 class Film:
-    """A motion whose quantities are computed for all samples when they are first shown.
+    """A motion whose quantities are computed for all shown samples when they are first shown.
+
+    Charts have the curves of the ``whole`` motion.
 
     A periodic walk is shown in place, as on a treadmill: the distance travelled at its mean velocity is subtracted.
     """
 
     scene: Scene
-    motion: Timeline
+    whole: Timeline
+
+    @cached_property
+    def motion(self) -> Timeline:
+        """The samples that are shown."""
+        return self.whole.every(MAX_SAMPLES)
 
     @cached_property
     def robot(self) -> Robot:
@@ -182,7 +192,7 @@ class Film:
 
     def stances(self, coordinate: str) -> list[tuple[float, float]]:
         """Intervals (s) after the start in which the foot on the side of a coordinate is on the ground."""
-        return stances(self.motion, coordinate)
+        return stances(self.whole, coordinate)
 
     @property
     def speed(self) -> Array:

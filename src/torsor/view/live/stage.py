@@ -102,8 +102,6 @@ class Ground:
             segments.position = tuple(-float(along @ way % period) * along)
 
 
-MAX_SAMPLES = 4000  # samples of a motion that are shown: about one minute
-
 SUBJECT_COLORS: tuple[Color, ...] = (
     (0.12, 0.47, 0.71, 1.0), (1.0, 0.5, 0.05, 1.0), (0.17, 0.63, 0.17, 1.0), (0.58, 0.4, 0.74, 1.0),
     (0.84, 0.15, 0.16, 1.0), (0.55, 0.34, 0.29, 1.0), (0.89, 0.47, 0.76, 1.0), (0.09, 0.75, 0.81, 1.0),
@@ -128,7 +126,7 @@ class Subject:
             self.posture = Posture(what)
             self.scene, self.title = self.posture.scene, title or what.name
         else:
-            motion = timeline(what, title).every(MAX_SAMPLES)
+            motion = timeline(what, title)
             self.scene = Scene.of(motion.robot, things=motion.things, skeleton=motion.is_person)
             self.title = motion.title
             self.film = Film(self.scene, motion)

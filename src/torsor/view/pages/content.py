@@ -300,9 +300,9 @@ def content(
         played = None
         if not isinstance(subject, Robot | ParallelRobot):
             played = timeline(subject, title)
+            lines.append((count, played))  # with all samples
             wanted = np.ceil((played.times[-1] - played.times[0]) * rate) + 1
             played = played.every(int(np.clip(wanted, 2, MAX_SAMPLES)))
-            lines.append((count, played))
         source, things = (subject, ()) if played is None else (played.robot, played.things)
         key = id(source), things, is_reference
         if key not in scenes:

@@ -1,9 +1,12 @@
 """Curves of the charts of all viewers: position, error, velocity and force of each coordinate, and ground forces."""
 
 from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from scipy.interpolate import CubicHermiteSpline
 
 from torsor.base.arrays import Array
 from torsor.mechanism import Mechanism
@@ -11,7 +14,8 @@ from torsor.mechanism.mechanism import force_units, units
 from torsor.simulation.timeline import Timeline
 from torsor.view.scene.scene import upwards, weight
 
-MAX_POINTS = 300  # points of a curve
+MAX_POINTS = 500  # points of a curve
+SHAPE_TOLERANCE = 2e-3  # largest distance of a curve from a sample, in ranges of the curve: 0.2 pixels
 NEAR_LIMIT = 1.6  # a limit is drawn if it is at most this multiple of the largest value
 MIN_STANCE_FORCE = 0.025  # of the weight: 20 N, the usual threshold of gait events, for a person of 80 kg
 SHOWN_UNITS = {"rad": ("°", 180 / np.pi), "m": ("mm", 1000.0)}
@@ -40,6 +44,40 @@ class Curve(NamedTuple):
         """The largest value as a fraction of its limit, or 0 without a limit."""
         largest = float(np.abs(self.values[np.isfinite(self.values)]).max(initial=0.0))
         return largest / self.limits[1] if 0 < self.limits[1] < np.inf else 0.0
+
+    def thinned(self) -> "Curve":
+        """Return the curve through at most 500 samples, from which all others deviate by at most 0.2 % of its range.
+
+        The sample farthest from the curve is added until all are near it. If there are too many, peaks are kept.
+
+        Example:
+            >>> impact = np.where(np.arange(1001) == 700, 9.0, 1.0)
+            >>> few = Curve(np.arange(1001) / 1000, impact, (-np.inf, np.inf), "red").thinned()
+            >>> few.times.tolist(), few.values.tolist()
+            ([0.0, 0.699, 0.7, 0.701, 1.0], [1.0, 1.0, 9.0, 1.0, 1.0])
+        """
+        known = np.isfinite(self.values)
+        edges = np.flatnonzero(known[1:] != known[:-1])
+        samples = np.unique([0, *edges, *(edges + 1), len(known) - 1]).tolist()
+        tolerance = SHAPE_TOLERANCE * float(np.ptp(self.values[known])) if known.any() else 0.0
+        gaps = [self._gap(first, last) for first, last in pairwise(samples)]
+        heapify(gaps)
+        while gaps and -gaps[0][0] > tolerance and len(samples) < MAX_POINTS:
+            _, first, farthest, last = heappop(gaps)
+            samples.append(farthest)
+            heappush(gaps, self._gap(first, farthest))
+            heappush(gaps, self._gap(farthest, last))
+        samples.sort()
+        return self._replace(times=self.times[samples], values=self.values[samples])
+
+    def _gap(self, first: int, last: int) -> tuple[float, int, int, int]:
+        """Return minus the largest distance of samples from the line between two, and the sample that has it."""
+        t, y = self.times[first : last + 1], self.values[first : last + 1]
+        if len(t) < 3 or not np.isfinite(y[0]):
+            return 0.0, first, first, last
+        distance = np.abs(y - np.interp(t, t[[0, -1]], y[[0, -1]]))
+        farthest = int(np.argmax(distance))
+        return -float(distance[farthest]), first, first + farthest, last
 
 
 Charts = dict[str, list[Curve]]
@@ -74,8 +112,8 @@ def charts(lines: Sequence[tuple[Timeline, str, bool]]) -> dict[str, Charts]:
     found = dict[str, Charts]()
     against = "error: actual − reference" if any(dashed for _, _, dashed in lines) else "error relative to the first"
     same = len({line.robot.link_names for line, _, _ in lines}) == 1
-    for number, (whole, color, dashed) in enumerate(lines):
-        line, robot = whole.every(MAX_POINTS), whole.robot
+    for number, (line, color, dashed) in enumerate(lines):
+        robot = line.robot
         joints = driven_joints(robot)
         both, times = {*joints, *joints.values()}, line.times - line.times[0]
 
@@ -100,8 +138,7 @@ def charts(lines: Sequence[tuple[Timeline, str, bool]]) -> dict[str, Charts]:
                 continue
             curves = [curve for curve in curves if not curve.pale]
             if same and len(curves) > 1 and unit in SHOWN_UNITS:
-                error = curves[-1].values - np.interp(times, curves[0].times, curves[0].values)
-                add(name, f"{against} ({shown})", error)
+                add(name, f"{against} ({shown})", factor * (line.q[:, k] - _position(lines[0][0], name, times)))
         for k, (name, unit) in enumerate(zip(robot.coordinate_names, rate_units, strict=True)):
             shown, factor = SHOWN_UNITS[unit]
             limit = factor * float(robot.velocity_limit[k])
@@ -120,12 +157,32 @@ def charts(lines: Sequence[tuple[Timeline, str, bool]]) -> dict[str, Charts]:
             unknown = np.zeros(len(line), bool) if line.valid is None else ~line.valid
             add(f"{foot} (ground)", f"vertical ground force (N{per})", np.where(unknown, np.nan, push))
     ordered = sorted(found.items(), key=lambda item: -_share(item[1]))
-    return {name: dict(sorted(each.items(), key=lambda item: ORDER.index(_kind(item[0])))) for name, each in ordered}
+    return {
+        name: {title: [curve.thinned() for curve in each[title]] for title in sorted(each, key=_place)}
+        for name, each in ordered
+    }
+
+
+def _position(line: Timeline, name: str, times: Array) -> Array:
+    """Return a position at times (s) after the start: cubic between samples, or linear if it has no velocity."""
+    robot = line.robot
+    known, samples = np.unique(line.times - line.times[0], return_index=True)
+    q = line.q[samples, robot.position_names.index(name)]
+    if name in robot.coordinate_names and len(known) > 1:
+        v = line.v[samples, robot.coordinate_names.index(name)]
+        if np.isfinite(v).all():
+            return np.asarray(CubicHermiteSpline(known, q, v)(np.clip(times, 0.0, known[-1])))
+    return np.asarray(np.interp(times, known, q))
 
 
 def _kind(title: str) -> str:
     """Return the quantity of a chart, without its unit."""
     return title.split()[0].strip(":")
+
+
+def _place(title: str) -> int:
+    """Return the place of a chart below the others of a coordinate."""
+    return ORDER.index(_kind(title))
 
 
 def _share(each: Charts) -> float:

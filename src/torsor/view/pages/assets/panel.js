@@ -256,10 +256,7 @@ class Panel {
     curves(name) {
         const { actors, data } = this.app, { charts, stance } = data.charts.find((each) => each.name === name);
         const gaps = actors.flatMap((each) => (each.visible && each.content.drives && each.content.drives.gaps) || []);
-        const curve = ({ actor, row, dashed, pale }) => {
-            const { times, values } = actors[actor].content.curves, start = row * times.length;
-            return { times, values: values.subarray(start, start + times.length), color: css(actors[actor].color), dashed, pale };
-        };
+        const curve = (each) => ({ ...each, color: css(actors[each.actor].color) });
         const visible = (each) => each.filter(({ actor }) => actors[actor].visible).map(curve);
         return { charts: charts.map((each) => ({ ...each, curves: visible(each.curves) })), gaps, stances: stance || [] };
     }

@@ -18,7 +18,8 @@ from torsor.spatial import from_rpy
 from torsor.view.live.postures import PERIOD, Posture
 from torsor.view.scene.scene import weight
 
-SPACING = 0.02  # s
+SPACING = 0.02  # s: of the samples of a reference
+RECORD = 5e-3  # s: of those of a simulation; on hard ground, all steps are recorded
 SAMPLES = 301  # of one period of a swing: 0.04 s apart at full speed
 BANDWIDTH = 15.0  # rad/s
 CONTROL_PERIOD = 1e-3  # s: of the controller of elastic joints
@@ -69,7 +70,7 @@ def tracked_swing(robot: Robot) -> tuple[Trajectory, Trajectory]:
     q, v, a = posture.swing(times)
     law = computed_torque(robot, (times, q, v, a), bandwidth=BANDWIDTH)
     plan = Trajectory(robot, times, q, v, a, posture.robot.inverse_dynamics(q, v, a))
-    return simulate(real, q[0], v[0], duration=PERIOD, controller=law, record=SPACING), plan
+    return simulate(real, q[0], v[0], duration=PERIOD, controller=law, record=RECORD), plan
 
 
 # Elastic joints: the motors lead the joints by the deflections of the springs.
@@ -97,7 +98,7 @@ def _tracked_by_motors(robot: Robot, real: Robot, posture: Posture, times: Array
             M[slot.v] += M[motors[joint.name].v]
     inertia = M[: robot.nv - len(motors)]
     law = elastic_tracking(robot, posture.sliders_at, kp=BANDWIDTH**2 * inertia, kd=2 * BANDWIDTH * inertia)
-    steps: dict[str, Any] = {"method": "linearly_implicit", "control_period": CONTROL_PERIOD, "record": SPACING}
+    steps: dict[str, Any] = {"method": "linearly_implicit", "control_period": CONTROL_PERIOD, "record": RECORD}
     return simulate(real, plan.q[0], plan.v[0], duration=PERIOD, controller=law, **steps), plan
 
 
@@ -148,4 +149,4 @@ def _standing(robot: Robot, real: Robot, posture: Posture) -> tuple[Trajectory, 
     plan = Trajectory(robot, times, q, v, np.gradient(v, times, axis=0), np.full_like(v, np.nan))
     kp = STIFFNESS * weight(robot) * size
     law = drives(robot, (times, q), kp=kp, kd=DAMPING * kp)
-    return simulate(real, q[0], duration=PERIOD, controller=law, contact=contact, step=STEP, record=SPACING), plan
+    return simulate(real, q[0], duration=PERIOD, controller=law, contact=contact, step=STEP), plan
