@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +31,17 @@ class Column(NamedTuple):
     def head(self) -> str:
         """The header of the column."""
         return f"{self.name} [{self.unit}]" if self.unit else self.name
+
+    @property
+    def identifier(self) -> str:
+        """The header with letters, digits and underscores only, for programs such as MATLAB.
+
+        Example:
+            >>> Column("tau elbow", "N m/kg", np.zeros(3)).identifier
+            'tau_elbow_Nm_per_kg'
+        """
+        unit = "" if self.unit == "1" else self.unit.replace(" ", "").replace("/", "_per_")
+        return re.sub(r"\W+", "_", f"{self.name} {unit}".strip())
 
 
 def columns_of(letter: str, names: Sequence[str], units: Sequence[str], values: Any) -> list[Column]:
