@@ -113,8 +113,8 @@ def test_events_and_norms_of_files_are_used(
     labels = {text.get_text() for text in drawn[0].legends[0].texts}
     assert {"walk.c3d, left", "walk.c3d, right", "mean ± SD (norms.csv)"} < labels
     errors = capsys.readouterr().err
-    assert "the right foot loads the plates from" in errors and "but its events are strikes at 0.5, 1.5 s" in errors
-    assert "give other --strikes" in errors and "the left foot loads" not in errors
+    assert "the right foot loads the plates from" in errors and "which are used, are strikes at 0.5, 1.5 s" in errors
+    assert "correct the events, or give --strikes" in errors and "the left foot loads" not in errors
 
 
 def test_strikes_and_norms_are_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

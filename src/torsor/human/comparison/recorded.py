@@ -564,6 +564,7 @@ MASS_TOLERANCE = 0.1  # largest relative difference between the mass from forces
 MIN_WALK_LOAD = 0.5  # fraction of the mean load that both feet always exceed in a walk, unless one misses the plates
 
 
+COLUMNS = 3  # of panels
 CYCLE_ROWS = {
     "sagittal": (
         ("hip_flexion", "hip_extension", "hip_power"),
@@ -733,10 +734,14 @@ class _Line(NamedTuple):
 
 
 def _arranged(rows: Sequence[Sequence[str]], known: Collection[str]) -> list[list[str]]:
-    """Return the rows of ``known`` curves; a single column becomes a row."""
-    left = [[name for name in row if name in known] for row in rows]
-    left = [row for row in left if row]
-    return [list(chain.from_iterable(left))] if left and max(map(len, left)) == 1 else left
+    """Return the rows of ``known`` curves; short rows are joined to rows of up to three curves."""
+    joined: list[list[str]] = [[]]
+    for row in rows:
+        names = [name for name in row if name in known]
+        if len(joined[-1]) + len(names) > COLUMNS:
+            joined.append([])
+        joined[-1] += names
+    return [row for row in joined if row]
 
 
 def recorded_walk(

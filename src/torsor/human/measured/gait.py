@@ -602,13 +602,13 @@ def _contradictions(events: Sequence[Event], ground: GroundForces, source: str) 
         if contact is not None:
             ends = [time for time in contact if time is not None]
             span = " to ".join(f"{time:.3g}" for time in ends)
-            times = "; ".join(
+            times = " and ".join(
                 f"{name} at {', '.join(f'{time:.3g}' for time in each)} s"
                 for name, each in zip(("strikes", "offs"), foot, strict=True)
                 if each
             )
-            what = f"the {side} foot loads the plates from {span} s, but its events are {times}"
-            fix = "the events are used; correct them, or give other `strikes`"
+            what = f"the {side} foot loads the plates from {span} s, but its events, which are used, are {times}"
+            fix = "correct the events, or give `strikes`"
             yield Finding("events", describe(what, where=source, fix=fix))
 
 
