@@ -125,6 +125,7 @@ def test_strikes_and_norms_are_checked(tmp_path: Path, capsys: pytest.CaptureFix
         (["--strikes", "both", "0.8", "1.9"], "side of strikes is 'both'; allowed: 'right', 'left'"),
         (["--strikes", "left", "0.8"], "--strikes is [0.8]; allowed: two or more increasing times (s)"),
         (["--strikes", "left", "now"], "--strikes is 'left now'; allowed: right or left, and two or more times"),
+        (["--per-kg"], "--per-kg needs a table; fix: add -o walk.csv"),
         (norms, "--norms needs a figure; fix: add --cycle or --report"),
         ([*norms, "--cycle", str(tmp_path / "cycle.png")], "norms.csv: no column is a known curve"),
     ):

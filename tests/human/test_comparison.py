@@ -369,6 +369,22 @@ def test_the_gait_cycle_is_drawn_over_given_norms(tmp_path: Path) -> None:
         walk.plot(None, {"knee": mean})
 
 
+def test_a_table_of_gait_cycles_has_names_of_variables_and_reads_back(tmp_path: Path) -> None:
+    right, left = (
+        recorded_walk(walks.angles(T), walks.moments(T), walks.forces(T), side=side) for side in ("right", "left")
+    )
+    right.save(tmp_path / "cycle.csv", left)
+    heads = (tmp_path / "cycle.csv").read_text().splitlines()[0].split(",")
+    assert all(head.isidentifier() for head in heads) and len(set(heads)) == len(heads)
+    assert {"percent", "left_knee_extension_Nm_per_kg", "right_vertical_sd_percent_of_weight"} < set(heads)
+    for walk in (right, left):
+        back = recorded_walk(tmp_path / "cycle.csv", side=walk.side)
+        assert set(back.curves) == set(walk.curves)
+        for name, curve in walk.curves.items():
+            np.testing.assert_allclose(back.curves[name].mean, curve.mean, atol=1e-9)
+            np.testing.assert_allclose(back.curves[name].sd, curve.sd, atol=1e-9)
+
+
 def test_the_band_of_hip_flexion_has_the_zero_of_the_body() -> None:
     walk, children = recorded_walk(walks.angles(T), walks.forces(T)), REFERENCES["hip_flexion, children"]
     lowered = "band of hip flexion lowered by 11.6° (pelvic tilt)"

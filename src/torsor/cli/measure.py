@@ -53,6 +53,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_plot(parser)
     text = "write a figure of the right and left gait cycles, with reference curves as bands"
     parser.add_argument("--cycle", action=OutputFile, kind="figure", metavar="FILE", help=text)
+    text = "write these gait cycles, per kg, as a table with headers that MATLAB reads unchanged (.csv)"
+    parser.add_argument("--cycle-table", action=OutputFile, suffixes=(".csv",), metavar="FILE", help=text)
     text = "own norms, mean and standard deviation over the gait cycle (.csv), instead of the reference curves"
     parser.add_argument("--norms", type=Path, metavar="FILE", help=text)
     add_report(parser)
@@ -66,6 +68,8 @@ def _run(arguments: Namespace, console: Console) -> None:
     markers, forces, events = _recordings(arguments)
     strikes = _strikes(arguments.strikes or [])
     norms = _norms(arguments)
+    if arguments.per_kg and not any(path.suffix.lower() == ".csv" for path in arguments.output or ()):
+        raise ModelError("--per-kg needs a table", where="measure", fix="add -o walk.csv")
     standing = None
     if arguments.standing is not None:
         standing = load(arguments.standing, unit=_unit(arguments, arguments.standing), axes=arguments.axes).markers
@@ -91,7 +95,8 @@ def _run(arguments: Namespace, console: Console) -> None:
     report = (arguments.report, partial(_write_report, gait, shown, norms))
     tables = [(path, partial(_save, gait, arguments.per_kg)) for path in arguments.output or ()]
     cycle = (arguments.cycle, partial(_plot_cycle, cycles, norms))
-    write_files(console, *tables, (arguments.plot, gait.plot), cycle, report)
+    cycle_table = (arguments.cycle_table, partial(_save_cycle, cycles))
+    write_files(console, *tables, (arguments.plot, gait.plot), cycle, cycle_table, report)
 
 
 def _strikes(options: Sequence[Sequence[str]]) -> dict[str, list[float]]:
@@ -154,6 +159,13 @@ def _plot_cycle(cycles: _Cycles, norms: Sequence[Any], path: Path) -> None:
     if not cycles.walks:
         raise cycles.errors[0]
     cycles.walks[0].plot(path, *cycles.walks[1:], *norms, planes="all")
+
+
+def _save_cycle(cycles: _Cycles, path: Path) -> None:
+    """Write the table of the gait cycles. A side without a complete stride is omitted."""
+    if not cycles.walks:
+        raise cycles.errors[0]
+    cycles.walks[0].save(path, *cycles.walks[1:])
 
 
 def _write_report(gait: Any, cycles: _Cycles, norms: Sequence[Any], path: Path) -> None:
@@ -235,5 +247,5 @@ _EXAMPLES = (
     "torsor measure walk.trc forces.mot --model subject.osim -o angles.mot --cycle cycle.png",
 )
 _MAIN = "--example --mass --height --sex --standing --model --strikes --treadmill --cutoff --segments --output "
-_MAIN += "--per-kg --plot --cycle --norms --report --json"
+_MAIN += "--per-kg --plot --cycle --cycle-table --norms --report --json"
 COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES, main=_MAIN)

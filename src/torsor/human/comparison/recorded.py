@@ -22,7 +22,9 @@ from torsor.base.arrays import Array
 from torsor.base.checks import name_of, number, one_of
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.figures import label_of_title, new_figure, saved, styled
+from torsor.base.files import check_suffix
 from torsor.base.registry import registered
+from torsor.base.tables import Column, write_table
 from torsor.human.body.coordinates import JOINT_AXES, OSIM_NAMES
 from torsor.human.body.strength import GRAVITY
 from torsor.human.gait.references import REFERENCES, Reference, in_words
@@ -463,6 +465,7 @@ def _rate(signal: Signal, spans: Sequence[Span]) -> Signal:
 
 SUFFIXES = (".mot", ".sto", ".csv")
 _HEAD = re.compile(r"(.*?)\s*[\[(]([^\[\]()]*)[\])]\s*")
+_PLAIN_HEAD = re.compile(r"(\w+)_(deg|Nm_per_kg|W_per_kg|percent_of_weight)")  # written by ``RecordedWalk.save``
 # Columns that contain the fraction of the stride instead of time.
 SHARES = ("share of the stride", "share", "percent", "%", "% of stride", "gait cycle", "gait_cycle", "% gait cycle")
 # Curve names of the columns of ``Stride.save("walk.csv")`` for the foot of the stride.
@@ -522,8 +525,8 @@ def _of_csv(path: Path, side: str) -> Signals:
     known = {_own(names[head]): unit for head, unit in units.items()}
     signals = of_recording(Recording(path.name, None, recording.found_forces, renamed), side, known)
     for name in renamed.names:  # columns that end with _sd are bands of curves over a stride
-        curve = name.removesuffix("_sd")
-        if curve != name and (curve in signals.curves or curve in signals.angles):
+        curve = name.removesuffix("_sd").removeprefix(f"{side}_")
+        if name.endswith("_sd") and (curve in signals.curves or curve in signals.angles):
             signals.bands[curve] = renamed.column(name)
     if shares:
         signals.span = ends
@@ -536,10 +539,10 @@ def _heads(path: Path) -> tuple[dict[str, str], dict[str, str]]:
     """Return the headers without units, and the units."""
     names, units = dict[str, str](), dict[str, str]()
     for head in csv_table(path).heads:
-        matched = _HEAD.fullmatch(head)
+        matched = _HEAD.fullmatch(head) or _PLAIN_HEAD.fullmatch(head)
         names[head] = matched[1] if matched and matched[1] else head
         if matched and matched[1] and matched[2] not in ("s", "1", ""):
-            units[head] = matched[2]
+            units[head] = matched[2].replace("_per_", "/").replace("percent_of_weight", "%")
     return names, units
 
 
@@ -656,6 +659,28 @@ class RecordedWalk:
         handles = dict(chain.from_iterable(pairs))
         figure.legend(handles.values(), handles, loc="outside lower center", ncols=2, frameon=False)
         return saved(figure, path, dpi=100)
+
+    def save(self, path: str | Path, *others: "RecordedWalk") -> None:
+        """Write the curves over the gait cycle, per kg, as .csv, with those of ``others``, such as the other side.
+
+        Headers, such as "right_knee_flexion_deg" and "right_knee_flexion_sd_deg", are valid variable names in MATLAB.
+
+        Example:
+            >>> import tempfile
+            >>> knee = Reference("angle", "knee_flexion", "mine", np.linspace(0.0, 60.0, 401))
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     RecordedWalk("mine", {"knee_flexion": knee}, ((0.0, 1.1),), "left").save(folder + "/cycle.csv")
+            ...     Path(folder, "cycle.csv").read_text().split()[:2]
+            ['percent,left_knee_flexion_deg', '0.0,0.0']
+        """
+        check_suffix(Path(path), (".csv",))
+        columns = [Column("percent", "", np.linspace(0.0, 100.0, COUNT))]
+        for walk in (self, *others):
+            for name, curve in walk.curves.items():
+                unit = curve.unit.replace("degrees", "deg")
+                columns.append(Column(f"{walk.side} {name}", unit, curve.mean))
+                columns += [] if curve.sd is None else [Column(f"{walk.side} {name} sd", unit, curve.sd)]
+        write_table(Path(path), columns, plain=True)
 
     def _lines(self, others: Sequence["RecordedWalk"]) -> tuple[list["_Line"], list["RecordedWalk"]]:
         """Return this and ``others`` as lines, and the given norms as bands.

@@ -378,8 +378,7 @@ class MeasuredGait(Result):
         if per_kg and suffix != ".csv":
             raise ModelError("is only for .csv files", argument="per_kg", where=path.name, fix="omit `per_kg`")
         if per_kg:
-            columns = self.columns(per_kg)
-            write_table(path, [Column(column.identifier, "", column.values) for column in columns])
+            write_table(path, self.columns(per_kg), plain=True)
         elif suffix in TABLES:
             save(self.table(), path)
         else:
