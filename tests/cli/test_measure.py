@@ -99,10 +99,8 @@ def test_events_and_norms_of_files_are_used(
     }
     save(forces, tmp_path / "walk.mot")
     percent = np.linspace(0.0, 100.0, 11)
-    head = "percent,knee_flexion [deg],knee_flexion_sd [deg]"
-    np.savetxt(
-        tmp_path / "norms.csv", np.stack([percent, percent, percent], axis=1), "%g", ",", header=head, comments=""
-    )
+    head = "percent,knee_flexion [deg],knee_flexion_sd [deg],hip_flexion_deg,hip_flexion_sd_deg"
+    np.savetxt(tmp_path / "norms.csv", np.stack([percent] * 5, axis=1), "%g", ",", header=head, comments="")
     files = [str(sample.write(tmp_path / "walk.c3d")), str(tmp_path / "walk.mot"), "--mass", str(MASS)]
     drawn, plot = list[Figure](), RecordedWalk.plot
     monkeypatch.setattr(RecordedWalk, "plot", lambda *given, **more: drawn.append(plot(*given, **more)))
@@ -112,6 +110,7 @@ def test_events_and_norms_of_files_are_used(
     assert facts["heel strikes, s"] == "right 0.50, 1.50 (events); left 0.82, 1.70 (events)"
     labels = {text.get_text() for text in drawn[0].legends[0].texts}
     assert {"walk.c3d, left", "walk.c3d, right", "mean ± SD (norms.csv)"} < labels
+    assert not any("norms.csv (2)" in label for label in labels)
     errors = capsys.readouterr().err
     assert "the right foot loads the plates from" in errors and "which are used, are strikes at 0.5, 1.5 s" in errors
     assert "correct the events, or give --strikes" in errors and "the left foot loads" not in errors

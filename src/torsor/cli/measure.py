@@ -111,13 +111,14 @@ def _strikes(options: Sequence[Sequence[str]]) -> dict[str, list[float]]:
     return strikes
 
 
-def _norms(arguments: Namespace) -> list[Any]:
-    """Return the references of ``--norms``."""
+def _norms(arguments: Namespace) -> list[Path]:
+    """Return the file of ``--norms``, if it is given, after checking it."""
     if arguments.norms is None:
         return []
     if arguments.cycle is None and arguments.report is None:
         raise ModelError("--norms needs a figure", where="measure", fix="add --cycle or --report")
-    return [given_references([arguments.norms], "right", Stride).references]
+    given_references(arguments.norms, "right", Stride)
+    return [arguments.norms]
 
 
 def _save(gait: Any, per_kg: bool, path: Path) -> None:
@@ -154,7 +155,7 @@ def _cycles(gait: Any) -> _Cycles:
     return cycles
 
 
-def _plot_cycle(cycles: _Cycles, norms: Sequence[Any], path: Path) -> None:
+def _plot_cycle(cycles: _Cycles, norms: Sequence[Path], path: Path) -> None:
     """Write the figure of the gait cycles. A side without a complete stride is omitted."""
     if not cycles.walks:
         raise cycles.errors[0]
@@ -168,7 +169,7 @@ def _save_cycle(cycles: _Cycles, path: Path) -> None:
     cycles.walks[0].save(path, *cycles.walks[1:])
 
 
-def _write_report(gait: Any, cycles: _Cycles, norms: Sequence[Any], path: Path) -> None:
+def _write_report(gait: Any, cycles: _Cycles, norms: Sequence[Path], path: Path) -> None:
     """Write the report with the gait cycles, if there are ground forces or events."""
     from torsor.human.measured.gait import CycleFigure, write_measured_report  # other commands do not need it
 
@@ -177,7 +178,7 @@ def _write_report(gait: Any, cycles: _Cycles, norms: Sequence[Any], path: Path) 
         "sagittal": "Gait cycle: sagittal plane",
         "other": "Gait cycle: pelvis, frontal and transverse planes, ground forces",
     }
-    notes, others = [_strides(gait, walk) for walk in walks], [*walks[1:], *norms]
+    notes, others = [_strides(gait, walk) for walk in walks], (*walks[1:], *norms)
     figures = [
         CycleFigure(title, walks[0].plot(None, *others, planes=planes), notes if planes == "sagittal" else ())
         for planes, title in titles.items()
