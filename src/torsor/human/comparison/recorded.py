@@ -734,9 +734,9 @@ class RecordedWalk:
         children = [each for each in bands if each.source == "children"]
         for people in given or map(self._band, (children or bands)[:1]):
             sd, at = np.zeros(1) if people.sd is None else people.sd, np.linspace(0.0, 100.0, len(people.mean))
-            who, colour = "mean ± SD" if given else "children, mean ± SD", "0.85"
-            if not (given or children):
-                who, colour = "mean, with the SD of children", "0.92"
+            who, colour = ("children, mean ± SD", "0.85") if children else ("mean, with the SD of children", "0.92")
+            if given:
+                who, colour = "mean ± SD", "0.78"
             label = label_of_title(f"{who} ({people.label})")
             axes.fill_between(at, people.mean - sd, people.mean + sd, color=colour, label=label, zorder=0)
             axes.plot(at, people.mean, color="0.6", linewidth=1.0, zorder=0.2)
