@@ -25,7 +25,7 @@ FORMATS = (".csv", ".mot", ".sto", ".npz")
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    text = "files with markers (.trc, .c3d) and ground forces (.mot, .sto, .c3d)"
+    text = "markers (.trc, .c3d), ground forces (.mot, .sto, .c3d)"
     parser.add_argument("files", nargs="*", metavar="FILE", help=text)
     text = "use the recording that ships with Torsor: a man of 85.3 kg (OpenSim Moco's example3DWalking)"
     parser.add_argument("--example", action="store_true", help=text)
@@ -39,7 +39,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text = 'directions of the x, y and z axes, such as "forward left up" (default: from the file)'
     parser.add_argument("--lab-axes", dest="axes", metavar="WORDS", help=text)
     parser.add_argument("--unit", choices=("m", "cm", "mm"), help="marker unit (default: from the file)")
-    text = "heel strikes of a foot, such as left 0.84 1.98; they replace those of events and forces. May be repeated"
+    text = "heel strikes of a foot, such as left 0.84 1.98. They replace events and forces. The option may be repeated"
     parser.add_argument("--strikes", action="append", nargs="+", metavar=("SIDE", "S"), help=text)
     parser.add_argument("--treadmill", type=float, metavar="M/S", help="belt speed, added to the motion (default: 0)")
     add_option(parser, "--cutoff", " (default: 6)", type=float, default=6.0)
@@ -48,14 +48,14 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--segments", action="store_true", help=text)
     details = "all curves (.csv), the angles (.mot, .sto) or the complete result (.npz)"
     add_output(parser, details, FORMATS, repeat=True)
-    text = "divide forces, moments and powers in .csv files by the mass, with headers that MATLAB reads unchanged"
+    text = "divide .csv forces, moments and powers by the mass. Headers are MATLAB names"
     parser.add_argument("--per-kg", action="store_true", help=text)
     add_plot(parser)
     text = "write a figure of the right and left gait cycles, with reference curves as bands"
     parser.add_argument("--cycle", action=OutputFile, kind="figure", metavar="FILE", help=text)
-    text = "write these gait cycles, per kg, as a table with headers that MATLAB reads unchanged (.csv)"
+    text = "write the gait cycles per kg (.csv). Headers are MATLAB names"
     parser.add_argument("--cycle-table", action=OutputFile, suffixes=(".csv",), metavar="FILE", help=text)
-    text = "own norms, mean and standard deviation over the gait cycle (.csv), instead of the reference curves"
+    text = "own norms (.csv) instead of the reference curves. Columns are percent, knee_flexion [deg], knee_flexion_sd [deg]"
     parser.add_argument("--norms", type=Path, metavar="FILE", help=text)
     add_report(parser)
 
