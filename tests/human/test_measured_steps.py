@@ -108,8 +108,10 @@ def test_events_replace_the_heel_strikes_of_the_forces(gait: MeasuredGait) -> No
     steps = marked.steps
     assert steps is not None and steps.right.strides == steps.left.strides == 1
     assert steps.left.stride_time == pytest.approx(1.14) and steps.left.foot_off == pytest.approx(100 * 0.66 / 1.14)
-    with refused(what="the events contain no stride of the left foot, with heel strikes at 0.84"):
-        recorded_walk(replace(gait, events=tuple(left[:1])), side="left")
+    with refused(what="the events contain no stride of the left foot, with heel strikes at 0.84, 0.9"):
+        recorded_walk(replace(gait, events=(left[0], Event(0.9, "Left Foot Strike"))), side="left")
+    single = replace(gait, events=(Event(1.0, "Right Foot Strike"),))  # is not sufficient for a stride
+    assert single.contacts("right") == gait.contacts("right")
 
 
 def test_moments_are_those_of_strides_on_the_plates(gait: MeasuredGait) -> None:
@@ -232,3 +234,11 @@ def test_a_missing_height_is_a_finding() -> None:
         gait = measured_gait(recording, mass=80.0)
     assert [finding.kind for finding in gait.findings] == ["height"]
     assert not measured_gait(recording, mass=80.0, standing=recording).findings
+
+
+def test_events_of_no_foot_are_findings() -> None:
+    body, t = torsor.library.human(1.80, 80.0), np.arange(20) / 100
+    markers = marker_set(body, [side + part for part in PARTS for side in "RL"])
+    recording = marker_paths(body, markers, t, np.zeros((20, 55)))
+    with warned(what="no event is a foot strike or foot off of a side: Right Event"):
+        measured_gait(recording, mass=80.0, height=1.8, events=[Event(0.1, "Right Event")])

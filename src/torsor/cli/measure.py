@@ -55,7 +55,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--cycle", action=OutputFile, kind="figure", metavar="FILE", help=text)
     text = "write the gait cycles per kg (.csv). Headers are MATLAB names"
     parser.add_argument("--cycle-table", action=OutputFile, suffixes=(".csv",), metavar="FILE", help=text)
-    text = "own norms (.csv) instead of the reference curves. Columns: percent, knee_flexion [deg], knee_flexion_sd [deg]"
+    text = "own norms (.csv) instead of the reference curves. Columns: percent, knee_flexion [deg], knee_flexion_sd"
     parser.add_argument("--norms", type=Path, metavar="FILE", help=text)
     add_report(parser)
 

@@ -192,8 +192,9 @@ class MeasuredGait(Result):
         return np.asarray(at_times(self.times, ground.times, forces) / self._dynamics.weight)
 
     def strikes(self, side: str) -> tuple[float, ...]:
-        """Return the times (s) of the foot strikes of a side in ``events``."""
-        return self._events.get(one_of(side, SIDES, WHERE, "side"), FootEvents()).strikes
+        """Return the foot strikes (s) of ``events`` that replace those of the forces; a single strike does not."""
+        strikes = self._events.get(one_of(side, SIDES, WHERE, "side"), FootEvents()).strikes
+        return strikes if len(strikes) > 1 or not _on_plates(self.ground, side) else ()
 
     def contacts(self, side: str) -> list[Contact]:
         """Return the contacts of the "right" or "left" foot: of its ``events`` or, without them, of the ground forces.
@@ -523,8 +524,8 @@ def measured_gait(
     value} fixes coordinates. Force plates are assigned to feet by means of the markers. For ``cutoff`` and
     ``force_cutoff`` (Hz, by default ``cutoff``), see ``inverse_dynamics``; for ``smooth``, see ``inverse_kinematics``.
 
-    ``events`` are those of a C3D file (``Recording.events``). If they contain strikes of a foot, these replace the heel
-    strikes of the ground forces. ``strikes`` {"left": times} (s) replaces the strikes of a side.
+    ``events`` are those of a C3D file (``Recording.events``). If they contain two or more strikes of a foot, these
+    replace the heel strikes of the ground forces. ``strikes`` {"left": times} (s) replaces the strikes of a side.
 
     Warnings are issued for likely errors in the recording, which are also stored in ``findings``.
     """
@@ -540,6 +541,9 @@ def measured_gait(
     used = _used_events(events, strikes)
     parts: list[Any] = [markers] if forces is None else [markers, forces]
     findings = tuple(inspect(*parts))
+    if events and not foot_events(events):
+        what = f"no event is a foot strike or foot off of a side: {listing([event.name for event in events])}"
+        findings += (Finding("events", describe(what, where=markers.source, fix="rename them, or give `strikes`")),)
     if height is None and standing is None and model is None:
         findings += (Finding("height", NO_HEIGHT),)
     for finding in findings:
