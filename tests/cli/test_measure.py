@@ -4,9 +4,11 @@ import csv
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from human.recordings.c3d_samples import Sample
 from human.recordings.damage import MASS, clean, on_plates
 from human.recordings.test_osim import OSIM
 from torsor.cli.main import main
@@ -79,6 +81,55 @@ def test_a_leg_without_a_whole_stride_is_left_out_of_the_gait_cycle(
     assert "lowered by 11.6 degrees" in report
     assert "the height is not given: 1.741 m" in errors and "the height is not given: 1.741 m" in report
     assert "Right gait cycle: " in report and "Spatio-temporal parameters (1 right, 0 left strides)" in report
+
+
+def test_events_and_norms_of_files_are_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The right foot strikes at 0.29 and 1.35 s, the left foot at 0.82 s; the C3D file marks a later left strike."""
+    markers, forces = clean()
+    points = 1000 * markers.positions @ np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]])  # z up
+    sample = Sample(list(markers.names), points)
+    names, times = ["Left Foot Strike", "Left Foot Strike", "Right Foot Strike", "Right Foot Strike"], [0.82, 1.7]
+    sample.parameters |= {
+        "EVENT:USED": 4,
+        "EVENT:LABELS": [name.partition(" ")[2] for name in names],
+        "EVENT:CONTEXTS": [name.partition(" ")[0] for name in names],
+        "EVENT:TIMES": np.array([[0.0, t] for t in (*times, 0.5, 1.5)]),
+    }
+    save(forces, tmp_path / "walk.mot")
+    percent = np.linspace(0.0, 100.0, 11)
+    head = "percent,knee_flexion [deg],knee_flexion_sd [deg],hip_flexion_deg,hip_flexion_sd_deg"
+    np.savetxt(tmp_path / "norms.csv", np.stack([percent] * 5, axis=1), "%g", ",", header=head, comments="")
+    files = [str(sample.write(tmp_path / "walk.c3d")), str(tmp_path / "walk.mot"), "--mass", str(MASS)]
+    drawn, plot = list[Figure](), RecordedWalk.plot
+    monkeypatch.setattr(RecordedWalk, "plot", lambda *given, **more: drawn.append(plot(*given, **more)))
+    more = ["--norms", str(tmp_path / "norms.csv"), "--cycle", str(tmp_path / "a.png"), "--json", str(tmp_path / "a")]
+    assert main(["measure", *files, *more]) == 0
+    facts = json.loads((tmp_path / "a").read_text("utf-8"))["facts"]
+    assert facts["heel strikes, s"] == "right 0.50, 1.50 (events); left 0.82, 1.70 (events)"
+    labels = {text.get_text() for text in drawn[0].legends[0].texts}
+    assert {"walk.c3d, left", "walk.c3d, right", "mean ± SD (norms.csv)"} < labels
+    assert not any("norms.csv (2)" in label for label in labels)
+    errors = capsys.readouterr().err
+    assert "the right foot loads the plates from" in errors and "which are used, are strikes at 0.5, 1.5 s" in errors
+    assert "correct the events, or give --strikes" in errors and "the left foot loads" not in errors
+
+
+def test_strikes_and_norms_are_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [*written(tmp_path), "--mass", str(MASS)]
+    (tmp_path / "norms.csv").write_text("percent,knee [deg]\n0,1\n50,2\n100,1\n")
+    norms = ["--norms", str(tmp_path / "norms.csv")]
+    for options, words in (
+        (["--strikes", "both", "0.8", "1.9"], "side of strikes is 'both'; allowed: 'right', 'left'"),
+        (["--strikes", "left", "0.8"], "--strikes is [0.8]; allowed: two or more increasing times (s)"),
+        (["--strikes", "left", "now"], "--strikes is 'left now'; allowed: right or left, and two or more times"),
+        (["--per-kg"], "--per-kg needs a table; fix: add -o walk.csv"),
+        (norms, "--norms needs a figure; fix: add --cycle or --report"),
+        ([*norms, "--cycle", str(tmp_path / "cycle.png")], "norms.csv: no column is a known curve"),
+    ):
+        assert main(["measure", *files, *options]) == 1
+        assert words in capsys.readouterr().err
 
 
 @pytest.mark.slow

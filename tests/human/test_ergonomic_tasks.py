@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import torsor
+from refusals import refused
 from torsor.cli.main import main
 from torsor.human import Box, lifting, pulling, pushing, sitting_down, standing_up
 from torsor.human.body.trunk_strength import SPINE
-from torsor.human.ergonomics import assess
+from torsor.human.ergonomics import assess, write_ergonomic_report
 from torsor.motion import MotionResult
 
 # Few nodes, so that these problems are solved fast; what happens between them is not the subject here.
@@ -95,9 +96,11 @@ def test_the_report_of_a_lift_is_one_page_with_limits_and_indices(
     assert "http://" not in text.replace("http://www.w3.org", "") and "<script src" not in text
 
 
-def test_an_assessment_has_all_its_parts() -> None:
+def test_an_assessment_has_all_its_parts(tmp_path: Path) -> None:
     result = lifting(box=Box(15.0), repetitions=200.0, frequency=1.0, work_duration="long").solve()
     found = assess(result)
+    with refused(argument="age", what="cannot be combined with an assessment"):
+        write_ergonomic_report(tmp_path / "a.html", found, age="old")
     assert found.shift.duration == "long" and assess(result, repetitions=400.0).dose.linear == 2 * found.dose.linear
     assert 3400 < found.loads.compression.max() < 6400 and found.capabilities[0].capable < 0.9 < found.capable < 1.0
     assert not isinstance(found.niosh, str) and found.niosh.index > 1.0

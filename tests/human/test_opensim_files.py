@@ -84,7 +84,7 @@ def test_a_walk_is_written_as_files_that_read_back(stride: Stride, tmp_path: Pat
     for tag in ("force_identifier", "point_identifier", "torque_identifier"):
         for each in loads.iter(tag):
             assert {f"{each.text}{axis}" for axis in "xyz"} <= set(names)
-    with refused(argument="stride", where="OpenSim", allowed="a torsor.human.Stride"):
+    with refused(argument="stride", where="OpenSim", allowed="a torsor.human.Stride", fix="torsor measure --model"):
         opensim_motion(3)  # type: ignore[arg-type]
 
 

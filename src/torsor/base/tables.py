@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +32,19 @@ class Column(NamedTuple):
         """The header of the column."""
         return f"{self.name} [{self.unit}]" if self.unit else self.name
 
+    @property
+    def identifier(self) -> str:
+        """The header with letters, digits and underscores only, for programs such as MATLAB.
+
+        Example:
+            >>> Column("tau elbow", "N m/kg", np.zeros(3)).identifier
+            'tau_elbow_Nm_per_kg'
+        """
+        unit = "" if self.unit == "1" else self.unit
+        for symbol, word in (("N m", "Nm"), ("/", " per "), ("%", "percent")):
+            unit = unit.replace(symbol, word)
+        return re.sub(r"\W+", "_", f"{self.name} {unit}".strip())
+
 
 def columns_of(letter: str, names: Sequence[str], units: Sequence[str], values: Any) -> list[Column]:
     """Return the columns of an array (N, names).
@@ -43,8 +57,8 @@ def columns_of(letter: str, names: Sequence[str], units: Sequence[str], values: 
     return [Column(f"{letter} {name}", unit, row) for name, unit, row in zip(names, units, rows, strict=True)]
 
 
-def write_table(path: Path, columns: Sequence[Column]) -> None:
-    """Write a table atomically; numbers are written with full precision.
+def write_table(path: Path, columns: Sequence[Column], plain: bool = False) -> None:
+    """Write a table atomically; numbers are written with full precision. With ``plain``, headers are identifiers.
 
     Example:
         >>> import tempfile
@@ -57,7 +71,7 @@ def write_table(path: Path, columns: Sequence[Column]) -> None:
     values = [column.values.tolist() if isinstance(column.values, np.ndarray) else column.values for column in columns]
     with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow([column.head for column in columns])
+        writer.writerow([column.identifier if plain else column.head for column in columns])
         writer.writerows([x if isinstance(x, str) else repr(x) for x in row] for row in zip(*values, strict=True))
 
 

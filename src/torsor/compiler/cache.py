@@ -249,9 +249,9 @@ def load(key: str) -> list[bytes] | None:
 
 @contextlib.contextmanager
 def compiling(key: str) -> Iterator[bool]:
-    """Hold the compilation lock of the kernel with a key, after waiting while another process holds it.
+    """Wait until no other process holds the compilation lock of the kernel with this key, and hold it.
 
-    The yielded value is True if this process had to wait, because the kernel may have been stored meanwhile. If the
+    The yielded value is True if this process had to wait, and the kernel may have been stored meanwhile. If the
     cache is read-only, processes do not wait.
     """
     folder = location()

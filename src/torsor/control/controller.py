@@ -66,7 +66,7 @@ class Reference:
         return [] if self.signal is None else [ca.SX.sym("window", *self.signal.size)]
 
     def window(self, start: Any, end: Any = None) -> Array:
-        """Return the polynomials (..., 7, n) of a sampled motion from ``start`` (...) to ``end`` (...), in s.
+        """Return the polynomials (..., 7, n) of a sampled motion between the times ``start`` and ``end`` (..., s).
 
         The first row is the start time of the polynomials, and the other six rows are their coefficients.
 

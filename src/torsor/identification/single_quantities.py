@@ -197,7 +197,7 @@ def identify_gravity(
     raise ModelError("no direction of gravity explains the forces", where=robot.name, fix=fix)
 
 
-# Stiffness and damping of elastic joints from two encoders: one on the motor, and one on the joint after the gear.
+# Stiffness and damping of elastic joints from two encoders: one on the motor, and one on the joint at the gear output.
 #
 # The force transmitted by a spring is the force on the links, f = M a + ..., which a model without motor friction
 # predicts from the joint motion. It also equals the motor force minus the motor's inertial and friction forces. It is

@@ -1,4 +1,4 @@
-"""Joint springs, and motors with rotor inertia, a gear and, in elastic joints, a spring after the gear."""
+"""Joint springs, and motors with rotor inertia, a gear and, in elastic joints, a spring at the gear output."""
 
 import ast
 import math
@@ -202,9 +202,9 @@ class Motor(Part):
 
     ``inertia`` (kg m^2) is the inertia of the rotor about its spin axis. Its mass, and its inertia when it does not
     spin, are part of the carrier. ``axis`` is in the carrier's axes. A ``stiffness`` K (as in ``Spring``) makes the
-    joint elastic: the rotor has its own coordinate, the motor angle theta after the gear, and the spring drives the
+    joint elastic: the rotor has its own coordinate, the motor angle theta at the gear output, and the spring drives the
     joint with K(x) x + D x', where x = theta - q and D is the ``damping``. ``coulomb``, ``viscous`` and ``smooth``
-    define motor friction after the gear.
+    define motor friction at the gear output.
 
     Example:
         >>> Motor("upper_arm", inertia=4e-4, ratio=100.0, stiffness=1e4).is_elastic

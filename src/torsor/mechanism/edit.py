@@ -129,7 +129,7 @@ def with_friction(
     joints, and joints that follow others keep their friction. None leaves a value unchanged. If ``smooth`` (rad/s or
     m/s) is not 0, tanh(v / smooth) replaces sign(v). ``friction_model`` is text that defines an additional friction
     force as a function of the joint velocity v; "" removes it. The joint name "joint/motor" selects the friction of the
-    joint's motor, after the gear.
+    joint's motor, at the gear output.
 
     Example:
         >>> robot = torsor.library.two_link().with_friction("joint1", coulomb=2.0, viscous=0.5)
@@ -236,8 +236,8 @@ def with_motor(
       the joint.
     - ``axis``: the spin axis in the carrier's axes; the default is the axis of the joint.
     - ``stiffness`` (a number or a function, as in ``with_spring``): makes the joint elastic. The motor gets its own
-      coordinate "joint/motor", its angle theta after the gear, and pulls the joint with K(x) x + D x', where x = theta
-      - q.
+      coordinate "joint/motor", its angle theta at the gear output, and pulls the joint with K(x) x + D x', where
+      x = theta - q.
 
     All gyroscopic terms are exact (Hua et al. 2022). The motor replaces the joint's ``rotor_inertia``.
 

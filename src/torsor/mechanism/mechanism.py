@@ -459,7 +459,7 @@ FORCES = {"rad": "N m", "m": "N"}
 def units(mechanism: Mechanism) -> tuple[list[str], list[str]]:
     """Return the unit of each position, and of each velocity times s: rad, m, or 1 for quaternions.
 
-    Motor angles are after the gear, so they have the unit of the joint.
+    Motor angles are at the gear output, so they have the unit of the joint.
 
     Example:
         >>> units(torsor.library.stanford())[0]

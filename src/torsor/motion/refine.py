@@ -114,8 +114,9 @@ def refined(result: Solution, tolerance: float, iterations: int, solve_again: So
 
 
 def with_more_points(result: Solution, iterations: int, solve_again: SolveAgain) -> Solution:
-    """Return the solution with control points added until the objective is within ``ACCURACY`` of its limit.
+    """Return the solution with control points added until the objective is within ``ACCURACY`` of its estimated limit.
 
+    The limit is that of many control points.
     Only phases without a prescribed number of control points are changed (``Phase.is_refinable``). For ``solve_again``
     and ``iterations``, see ``refined``. ``Solution.distance`` estimates the remaining distance.
     """

@@ -206,9 +206,9 @@ def values_and_bounds(program: NonlinearProgram, x: Array) -> tuple[Array, Array
 def active_sides(program: NonlinearProgram, outcome: Outcome, *, with_multiplier: bool = False) -> Array:
     """Return the active sides (m + n,) of rows and variables at an outcome: -1 lower, 1 upper, 0 inactive.
 
-    Equations have the side 1. An inequality is active if its multiplier, relative to the largest one, has the sign of
-    the side and exceeds the distance from the bound. Inequalities at their bound are also active without a multiplier,
-    unless ``with_multiplier`` is True.
+    For an equation, the side is 1. An inequality is active if its multiplier, relative to the largest one, has the sign
+    of the side and exceeds the distance from the bound. Inequalities at their bound are also active without a
+    multiplier, unless ``with_multiplier`` is True.
     """
     values, lower, upper = values_and_bounds(program, outcome.x)
     z = np.concatenate([outcome.multipliers, outcome.bound_multipliers])

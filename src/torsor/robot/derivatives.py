@@ -375,7 +375,7 @@ class Derivatives(Accessor):
         out: Out = None,
         **options: Any,
     ) -> tuple[Results, tuple[Array, ...]]:
-        """Return (value, gradients) of the algorithm ``name``, where the gradients are those of cotangents . value.
+        """Return (value, gradients) of the algorithm ``name``: gradients of the scalar product of cotangents and value.
 
         There is one gradient per input. ``cotangents`` has the shape of the result, or is a tuple for several results.
         The gradient with respect to q is (..., nv), along ``integrate``, or (..., nq) if ``components=True``. This is

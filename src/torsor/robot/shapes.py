@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Shapes(Accessor):
-    """Distances between collision shapes, and the link pairs that may touch: ``robot.shapes``.
+    """Distances between collision shapes, and the link pairs that are allowed to touch: ``robot.shapes``.
 
     ``robot.with_shapes`` and ``robot.with_allowed_collisions`` return a robot with other shapes or pairs.
     """

@@ -11,7 +11,7 @@ from torsor.compiler.cuda import device
 def on_gpus(
     call: Callable[..., Any], inputs: Sequence[Any], cores: Sequence[int], gpus: Sequence[int] | None = None
 ) -> list[Any]:
-    """Return the results of a call for parts of a batch, one per GPU, in order; the results stay on their GPUs.
+    """Return the results of a call for parts of a batch, at most one per GPU, in order; the results stay on their GPUs.
 
     ``inputs`` are arrays on the host or on one GPU. ``cores`` contains the number of axes of each input for one state.
     The first batch axis is split; inputs without this axis, or with length 1, are copied to all GPUs. ``gpus`` are GPU

@@ -7,8 +7,8 @@ momenta of the coordinates:
     ms(eta)    = ms0 + B eta + eta^T Gamma_m eta / 2           b_k = d(ms)/d(eta_k)          linear momentum of eta'_k
     D_k(eta)   = D0_k + D_kl eta_l                             integral of d(r)/d(eta_k) r^T dm
     Sigma(eta) = Sigma0 + (Sigma1_k + Sigma2_kl eta_l / 2) eta_k          d(Sigma)/d(eta_k) = D_k + D_k^T
-    h_k(eta)   = axial(D_k^T) + s_k                            angular momentum of eta'_k; s_k that of turning nodes
-    T = (w, v)^T I(eta) (w, v) / 2 + sum of (w . h_k + v . b_k) eta'_k + sum of m_k eta'_k^2 / 2
+    h_k(eta)   = axial(D_k) + s_k                              angular momentum of eta'_k; s_k that of turning nodes
+    T = (w, v)^T I(eta) (w, v) / 2 + sum of (w . h_k + v . b_k) eta'_k + sum of m_kl eta'_k eta'_l / 2
 
 Lagrange's equations for this energy (Shabana 2013; in quasi-coordinates, Meirovitch 1991) are the Newton-Euler
 equations of a body with the moments ms(eta) and Sigma(eta), to which the rates of the shape add
@@ -19,7 +19,7 @@ equations of a body with the moments ms(eta) and Sigma(eta), to which the rates 
 
 with U = [w'] + [w]^2, the acceleration a of the origin, and G the sum of eta'_k eta'_l times the integral of
 Gamma_kl r^T. U : D_k contains the centrifugal forces that stiffen the link.
-The modal masses m_k are the armature of the coordinates.
+The modal masses m_kk are the armature of the coordinates; m_kl couple them if the modes are not orthogonal.
 """
 
 from dataclasses import dataclass, replace

@@ -10,25 +10,27 @@ Columns are identified by the names of OpenSim (knee_angle_r, knee_angle_r_momen
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import chain, cycle, pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.checks import name_of, number, one_of, real_array
+from torsor.base.checks import name_of, number, one_of
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.figures import label_of_title, new_figure, saved, styled
+from torsor.base.files import check_suffix
 from torsor.base.registry import registered
+from torsor.base.tables import Column, write_table
 from torsor.human.body.coordinates import JOINT_AXES, OSIM_NAMES
 from torsor.human.body.strength import GRAVITY
 from torsor.human.gait.references import REFERENCES, Reference, in_words
 from torsor.human.recordings import GroundForces, MotionTable, load
 from torsor.human.recordings.axes import HUMAN
-from torsor.human.recordings.contacts import LOAD_FRACTION, STRIDE_TIMES, contacts
+from torsor.human.recordings.contacts import LOAD_FRACTION, STRIDE_TIMES, Contact, contacts, strike_times
 from torsor.human.recordings.recording import Recording
 from torsor.human.recordings.text_files import csv_table, read_csv
 
@@ -116,6 +118,7 @@ def checked_angles(values: Array, scale: Scale | None, name: str, where: str) ->
 
 COUNT = 401  # number of instants of a stride, as in ``Stride``
 CLOSURE_TOLERANCE = 0.02  # fraction of the range of a curve within which its end values are equal
+LOADED = (0.05, 0.25)  # fractions of a stride between which a foot on a force plate is loaded; stance is longer
 END_TOLERANCE = 0.015  # fraction of the stride within which a heel strike is at an end of a closed recording
 
 Span = tuple[float, float]
@@ -183,7 +186,7 @@ def spans_of(vertical: Signal, others: Sequence[Signal], side: str, where: str) 
     A recording with fewer than two heel strikes is one stride if all signals end at their initial values.
     """
     strikes = heel_strikes(vertical, where)
-    spans = [(a, b) for a, b in pairwise(strikes) if STRIDE_TIMES[0] <= b - a <= STRIDE_TIMES[1]]
+    spans = between(strikes)
     if spans:
         return spans
     first, last = float(vertical.times[0]), float(vertical.times[-1])
@@ -191,19 +194,24 @@ def spans_of(vertical: Signal, others: Sequence[Signal], side: str, where: str) 
     if STRIDE_TIMES[0] <= length <= STRIDE_TIMES[1] and all(signal.is_closed for signal in (vertical, *others)):
         off = [at for at in strikes if min(at - first, last - at) > END_TOLERANCE * length]
         return [(off[0], off[0] + length)] if off else [(first, last)]
+    raise _no_stride(f"{first:g} to {last:g} s is too short for one stride", strikes, side, where)
+
+
+def _no_stride(what: str, strikes: Sequence[float], side: str, where: str) -> ModelError:
     at = ", ".join(f"{time:.3g}" for time in strikes) or "none"
-    what = f"{first:g} to {last:g} s is too short for one stride of the {side} foot, with heel strikes at {at}"
     allowed = f"two heel strikes of a foot, {STRIDE_TIMES[0]:g} to {STRIDE_TIMES[1]:g} s apart"
-    raise ModelError(what, where=where, allowed=allowed, fix="use a longer recording, the other side, or strikes=")
+    fix = "use a longer recording, the other side, or `strikes`"
+    return ModelError(f"{what} of the {side} foot, with heel strikes at {at}", where=where, allowed=allowed, fix=fix)
+
+
+def between(strikes: Sequence[float]) -> list[Span]:
+    """Return the start and end (s) of the strides between consecutive heel strikes, if their duration is plausible."""
+    return [(a, b) for a, b in pairwise(strikes) if STRIDE_TIMES[0] <= b - a <= STRIDE_TIMES[1]]
 
 
 def given_spans(strikes: Sequence[float], where: str) -> list[Span]:
     """Return the start and end (s) of the strides between the heel strikes ``strikes`` (s)."""
-    times = real_array(strikes, where, "strikes")
-    if times.ndim != 1 or len(times) < 2 or not np.isfinite(times).all() or (np.diff(times) <= 0).any():
-        allowed = "two or more increasing times (s)"
-        raise ModelError(f"is {times.tolist()}", argument="strikes", where=where, allowed=allowed)
-    return [(float(a), float(b)) for a, b in pairwise(times)]
+    return list(pairwise(strike_times(strikes, where)))
 
 
 def of_strides(signal: Signal, spans: Sequence[Span]) -> Array:
@@ -244,8 +252,9 @@ class Signals:
     """Signals of one side: ``angles`` (degrees), ``rates`` (rad/s) and ``moments`` (same directions) by coordinate.
 
     ``curves`` have the signs of comparisons, with their ``scales``. ``other`` is the vertical force on the other foot.
-    ``span`` contains the start and end (s) if the full recording is one stride. ``mass`` is in kg, or None if it is
-    unknown. ``is_opensim`` is True for results with an OpenSim skeleton.
+    ``contacts`` are those of events that replace the heel strikes of the force. ``span`` contains the start and end (s)
+    if the full recording is one stride. ``mass`` is in kg, or None if it is unknown. ``is_opensim`` is True for results
+    with an OpenSim skeleton.
     """
 
     angles: dict[str, Signal] = field(default_factory=dict)
@@ -255,6 +264,7 @@ class Signals:
     scales: dict[str, Scale] = field(default_factory=dict)
     other: dict[str, Signal] = field(default_factory=dict)
     bands: dict[str, Array] = field(default_factory=dict)
+    contacts: Sequence[Contact] = ()
     mass: float | None = None
     span: tuple[float, float] | None = None
     is_opensim: bool = False
@@ -262,6 +272,7 @@ class Signals:
     def with_more(self, more: "Signals", where: str) -> "Signals":
         """Return the combined signals; raise ModelError if both have the same curve."""
         union = Signals(mass=more.mass or self.mass, span=more.span or self.span)
+        union.contacts = more.contacts or self.contacts
         union.is_opensim = self.is_opensim or more.is_opensim
         for part in fields(self):
             mine, theirs = getattr(self, part.name), getattr(more, part.name)
@@ -384,6 +395,7 @@ def of_measured(measured: Any, side: str) -> Signals | None:
         if found is not None:
             turned = ((name, measured.turned(side, of_body)) for name, of_body in IN_DIRECTION.items())
             found.angles |= {name: Signal(measured.times, angle) for name, angle in turned if angle is not None}
+            found.contacts = measured.contacts(side) if measured.strikes(side) else ()
         return found
     if not isinstance(measured, MeasuredMotion | MeasuredDynamics):
         return None
@@ -453,6 +465,7 @@ def _rate(signal: Signal, spans: Sequence[Span]) -> Signal:
 
 SUFFIXES = (".mot", ".sto", ".csv")
 _HEAD = re.compile(r"(.*?)\s*[\[(]([^\[\]()]*)[\])]\s*")
+_PLAIN_HEAD = re.compile(r"(\w+)_(deg|Nm_per_kg|W_per_kg|percent_of_weight)")  # written by ``RecordedWalk.save``
 # Columns that contain the fraction of the stride instead of time.
 SHARES = ("share of the stride", "share", "percent", "%", "% of stride", "gait cycle", "gait_cycle", "% gait cycle")
 # Curve names of the columns of ``Stride.save("walk.csv")`` for the foot of the stride.
@@ -512,8 +525,8 @@ def _of_csv(path: Path, side: str) -> Signals:
     known = {_own(names[head]): unit for head, unit in units.items()}
     signals = of_recording(Recording(path.name, None, recording.found_forces, renamed), side, known)
     for name in renamed.names:  # columns that end with _sd are bands of curves over a stride
-        curve = name.removesuffix("_sd")
-        if curve != name and (curve in signals.curves or curve in signals.angles):
+        curve = name.removesuffix("_sd").removeprefix(f"{side}_")
+        if name.endswith("_sd") and (curve in signals.curves or curve in signals.angles):
             signals.bands[curve] = renamed.column(name)
     if shares:
         signals.span = ends
@@ -526,10 +539,10 @@ def _heads(path: Path) -> tuple[dict[str, str], dict[str, str]]:
     """Return the headers without units, and the units."""
     names, units = dict[str, str](), dict[str, str]()
     for head in csv_table(path).heads:
-        matched = _HEAD.fullmatch(head)
+        matched = _HEAD.fullmatch(head) or _PLAIN_HEAD.fullmatch(head)
         names[head] = matched[1] if matched and matched[1] else head
         if matched and matched[1] and matched[2] not in ("s", "1", ""):
-            units[head] = matched[2]
+            units[head] = matched[2].replace("_per_", "/").replace("percent_of_weight", "%")
     return names, units
 
 
@@ -554,16 +567,17 @@ MASS_TOLERANCE = 0.1  # largest relative difference between the mass from forces
 MIN_WALK_LOAD = 0.5  # fraction of the mean load that both feet always exceed in a walk, unless one misses the plates
 
 
+COLUMNS = 3  # of panels
 CYCLE_ROWS = {
     "sagittal": (
-        ("hip_flexion", "knee_flexion", "ankle_flexion"),
-        ("hip_extension", "knee_extension", "ankle_plantarflexion"),
-        ("hip_power", "knee_power", "ankle_power"),
+        ("hip_flexion", "hip_extension", "hip_power"),
+        ("knee_flexion", "knee_extension", "knee_power"),
+        ("ankle_flexion", "ankle_plantarflexion", "ankle_power"),
     ),
     "other": (
         ("tilt", "list", "yaw"),
-        ("hip_adduction", "hip_rotation", "foot_progression"),
-        ("hip_abduction",),
+        ("hip_adduction", "hip_rotation", "hip_abduction"),
+        ("foot_progression", "vertical", "forward"),
     ),
 }
 CYCLE_TITLES = {
@@ -573,7 +587,8 @@ CYCLE_TITLES = {
     "hip_rotation": "hip internal rotation",
     "foot_progression": "foot progression (toes inward)",
 }
-CYCLE_COLOURS = ("#1f4e8c", "#d98b2b", "#4c9a5f", "#a8527a")
+SIDE_COLOURS = {"right": "#1f4e8c", "left": "#d98b2b"}
+MORE_COLOURS = ("#4c9a5f", "#a8527a", "#7a5c3a")
 
 
 @dataclass(frozen=True, eq=False)
@@ -583,7 +598,8 @@ class RecordedWalk:
     ``label`` is the legend text, ``strides`` are their start and end times (s), ``mass`` is the person's mass (kg), or
     None if it is not needed, and ``side`` is the foot whose heel strikes start the strides. ``notes`` document the
     interpretation of the recording. ``is_opensim`` is True for results with an OpenSim skeleton, whose hip flexion is
-    not lowered by the pelvic tilt.
+    not lowered by the pelvic tilt. ``foot_off`` is the fraction of the stride at foot off in events, or None without
+    such events; figures then use the vertical force. Moments, powers and forces are those of the strides ``on_plates``.
     """
 
     label: str
@@ -593,17 +609,29 @@ class RecordedWalk:
     mass: float | None = None
     notes: tuple[str, ...] = ()
     is_opensim: bool = False
+    foot_off: float | None = None
+    on_plates: tuple[Span, ...] = ()
 
     def __str__(self) -> str:
         return "\n".join([f"{self.label}: {', '.join(self.curves)}", *self.notes])
 
+    @property
+    def toe_off(self) -> float | None:
+        """The fraction of the stride at foot off, from events or from the vertical force; None without either."""
+        if self.foot_off is not None or "vertical" not in self.curves:
+            return self.foot_off
+        force = self.curves["vertical"].mean
+        swing = np.flatnonzero(force[len(force) // 10 :] < LOAD_FRACTION * force.max())  # excludes the heel strike
+        return float(len(force) // 10 + swing[0]) / (len(force) - 1) if len(swing) else None
+
     def plot(self, path: str | Path | None = None, *others: Any, planes: str = "sagittal") -> "Figure":
         """Plot the joint curves over the gait cycle and return the figure; with ``path``, save it too.
 
-        ``planes`` is "sagittal", "other" (pelvis, hip and foot in the frontal and transverse planes), or "all". Bands
-        show the means and standard deviations of the children in Schwartz 2008, or of OpenSim's tutorial. ``others``
-        are drawn as dashed lines: recorded walks, such as the other side, and all ``references`` of
-        ``Stride.likeness``, such as your norms. The standard deviations of these references replace the bands.
+        Rows are joints, and columns are angles, moments and powers. ``planes`` is "sagittal", "other" (pelvis, hip and
+        foot in the frontal and transverse planes, and ground forces), or "all". Grey bands show the means and standard
+        deviations of the children in Schwartz 2008, or of OpenSim's tutorial. ``others`` are recorded walks (the other
+        side is solid, further walks are dashed), and all ``references`` of ``Stride.likeness``. The first of these with
+        standard deviations, such as your norms, replaces the bands of its curves.
 
         Example:
             >>> t = np.linspace(0.0, 1.0, 101)
@@ -614,22 +642,60 @@ class RecordedWalk:
         """
         walks = list(chain.from_iterable(map(self._as_walks, others)))
         planes = one_of(planes, (*CYCLE_ROWS, "all"), self.label, "planes")
-        every = list(chain.from_iterable(CYCLE_ROWS.values())) if planes == "all" else CYCLE_ROWS[planes]
-        rows = [[name for name in row if name in self.curves] for row in every]
-        rows = [row for row in rows if row]
+        lines, bands = self._lines(walks)
+        known = {name for line in lines if line.walk.side for name in line.walk.curves}
+        parts = CYCLE_ROWS if planes == "all" else {planes: CYCLE_ROWS[planes]}
+        rows = list(chain.from_iterable(_arranged(part, known) for part in parts.values()))
         if not rows:
-            allowed = listing([name for row in every for name in row])
+            allowed = listing([name for part in parts.values() for row in part for name in row])
             raise ModelError(f"there are no joint curves to plot ({planes})", where=self.label, allowed=allowed)
         figure = new_figure(10.0, 2.2 * len(rows) + 0.8)
         grid = figure.add_gridspec(len(rows), max(map(len, rows)))
         for k, row in enumerate(rows):
             for column, name in enumerate(row):
                 last = all(len(below) <= column for below in rows[k + 1 :])
-                self._panel(figure.add_subplot(grid[k, column]), name, walks, last)
+                self._panel(figure.add_subplot(grid[k, column]), name, lines, bands, last)
         pairs = (zip(*reversed(axes.get_legend_handles_labels()), strict=True) for axes in figure.axes)
         handles = dict(chain.from_iterable(pairs))
-        figure.legend(handles.values(), handles, loc="outside lower center", ncols=3, frameon=False)
+        figure.legend(handles.values(), handles, loc="outside lower center", ncols=2, frameon=False)
         return saved(figure, path, dpi=100)
+
+    def save(self, path: str | Path, *others: "RecordedWalk") -> None:
+        """Write the curves over the gait cycle, per kg, as .csv, with those of ``others``, such as the other side.
+
+        Headers, such as "right_knee_flexion_deg" and "right_knee_flexion_sd_deg", are valid variable names in MATLAB.
+
+        Example:
+            >>> import tempfile
+            >>> knee = Reference("angle", "knee_flexion", "mine", np.linspace(0.0, 60.0, 401))
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     RecordedWalk("mine", {"knee_flexion": knee}, ((0.0, 1.1),), "left").save(folder + "/cycle.csv")
+            ...     Path(folder, "cycle.csv").read_text().split()[:2]
+            ['percent,left_knee_flexion_deg', '0.0,0.0']
+        """
+        check_suffix(Path(path), (".csv",))
+        columns = [Column("percent", "", np.linspace(0.0, 100.0, COUNT))]
+        for walk in (self, *others):
+            for name, curve in walk.curves.items():
+                unit = curve.unit.replace("degrees", "deg")
+                columns.append(Column(f"{walk.side} {name}", unit, curve.mean))
+                columns += [] if curve.sd is None else [Column(f"{walk.side} {name} sd", unit, curve.sd)]
+        write_table(Path(path), columns, plain=True)
+
+    def _lines(self, others: Sequence["RecordedWalk"]) -> tuple[list["_Line"], list["RecordedWalk"]]:
+        """Return this and ``others`` as lines, and the given norms as bands.
+
+        The first walk of each side is solid, and other walks are dashed.
+        """
+        colours, lines, norms = iter(MORE_COLOURS), list[_Line](), list[RecordedWalk]()
+        for walk in (self, *others):
+            if not walk.side and not norms and any(curve.sd is not None for curve in walk.curves.values()):
+                norms.append(walk)
+            elif walk.side and walk.side not in [line.walk.side for line in lines]:
+                lines.append(_Line(walk, SIDE_COLOURS[walk.side], "-"))
+            else:
+                lines.append(_Line(walk, next(colours, "0.3"), "--"))
+        return lines, norms
 
     def _as_walks(self, other: Any) -> list["RecordedWalk"]:
         """Return a recorded walk, or references with one walk per label, whose side is ""."""
@@ -646,40 +712,61 @@ class RecordedWalk:
         shift = reference.tilt if self.is_opensim else 0.0
         return reference._replace(mean=reference.mean + shift, tilt=reference.tilt - shift)
 
-    def _panel(self, axes: Any, name: str, others: Sequence["RecordedWalk"], last: bool) -> None:
-        bands = [each for each in REFERENCES.values() if each.curve == name and each.sd is not None]
-        children = [each for each in bands if each.source == "children"]
-        if any(not walk.side and name in walk.curves and walk.curves[name].sd is not None for walk in others):
-            children = bands = []  # the given norms replace the built-in ones
-        for people in map(self._band, (children or bands)[:1]):
-            sd, at = np.asarray(people.sd), np.linspace(0.0, 100.0, len(people.mean))
-            who, colour = ("children, mean ± SD", "0.85") if children else ("mean, with the SD of children", "0.92")
-            label = f"{who} ({people.label})"
-            axes.fill_between(at, people.mean - sd, people.mean + sd, color=colour, label=label)
-            if people.tilt:
-                axes.plot([], [], " ", label=f"band of hip flexion lowered by {people.tilt:g}° (pelvic tilt)")
-        for walk, colour in zip((self, *others), cycle(CYCLE_COLOURS), strict=False):
-            if name not in walk.curves:
-                continue
-            curve, style = walk.curves[name], "-" if walk is self else "--"
+    def _panel(
+        self, axes: Any, name: str, lines: Sequence["_Line"], norms: Sequence["RecordedWalk"], last: bool
+    ) -> None:
+        for walk, colour, style in (line for line in lines if name in line.walk.curves):
+            curve = walk.curves[name]
             at, label = np.linspace(0.0, 100.0, len(curve.mean)), ", ".join(filter(None, (walk.label, walk.side)))
             axes.plot(at, curve.mean, style, color=colour, linewidth=2.0, label=label_of_title(label))
             if curve.sd is not None:
                 axes.fill_between(
                     at, curve.mean - curve.sd, curve.mean + curve.sd, color=colour, alpha=0.2, linewidth=0
                 )
+        feet = [line for line in lines if line.style == "-" and line.walk.toe_off is not None]
+        for walk, colour, _ in feet:
+            label = f"toe-off, {walk.side}" if len(feet) > 1 else "toe-off"
+            axes.axvline(
+                100 * (walk.toe_off or 0.0), color=colour, linewidth=1.0, linestyle="--", zorder=0.5, label=label
+            )
+        given = [walk.curves[name]._replace(source=walk.label) for walk in norms if name in walk.curves]
+        bands = [each for each in REFERENCES.values() if each.curve == name and each.sd is not None]
+        children = [each for each in bands if each.source == "children"]
+        for people in given or map(self._band, (children or bands)[:1]):
+            sd, at = np.zeros(1) if people.sd is None else people.sd, np.linspace(0.0, 100.0, len(people.mean))
+            who, colour = ("children, mean ± SD", "0.85") if children else ("mean, with the SD of children", "0.92")
+            if given:
+                who, colour = "mean ± SD", "0.78"
+            label = label_of_title(f"{who} ({people.label})")
+            axes.fill_between(at, people.mean - sd, people.mean + sd, color=colour, label=label, zorder=0)
+            axes.plot(at, people.mean, color="0.6", linewidth=1.0, zorder=0.2)
+            if people.tilt:
+                axes.plot([], [], " ", label=f"band of hip flexion lowered by {people.tilt:g}° (pelvic tilt)")
         axes.axhline(0.0, color="0.8", linewidth=0.9, zorder=0)
-        if "vertical" in self.curves:
-            force = self.curves["vertical"].mean
-            swing = np.flatnonzero(force[len(force) // 10 :] < LOAD_FRACTION * force.max())  # excludes the heel strike
-            if len(swing):
-                toe_off = 100 * (len(force) // 10 + swing[0]) / (len(force) - 1)
-                axes.axvline(toe_off, color="0.5", linewidth=0.9, zorder=0, label="toe-off")
-        shown = self.curves[name]
+        shown = next(line.walk.curves[name] for line in lines if line.walk.side and name in line.walk.curves)
         styled(axes, CYCLE_TITLES.get(name, in_words(shown.curve, shown.kind)), shown.unit)
         axes.set_xlim(0.0, 100.0)
         if last:
             axes.set_xlabel("gait cycle (%)")
+
+
+class _Line(NamedTuple):
+    """A walk or references in a figure, with colour and line style."""
+
+    walk: RecordedWalk
+    colour: str
+    style: str
+
+
+def _arranged(rows: Sequence[Sequence[str]], known: Collection[str]) -> list[list[str]]:
+    """Return the rows of ``known`` curves; short rows are joined to rows of up to three curves."""
+    joined: list[list[str]] = [[]]
+    for row in rows:
+        names = [name for name in row if name in known]
+        if len(joined[-1]) + len(names) > COLUMNS:
+            joined.append([])
+        joined[-1] += names
+    return [row for row in joined if row]
 
 
 def recorded_walk(
@@ -694,9 +781,10 @@ def recorded_walk(
     ``sources`` are paths (.mot, .sto, .csv), results of ``torsor.human.recordings.load``, or results of
     ``torsor.human.measured.inverse_kinematics`` and ``inverse_dynamics``. Angles, moments and ground forces of one
     recording may be spread over several sources. Strides of a ``side`` begin at heel strikes, detected from the
-    vertical force (more than 2.5 % of its peak), or at the times ``strikes`` (s). Moments in N m are divided by the
-    ``mass`` (kg), by default the mean mass supported by the ground over the strides. ``label`` (author and year) is the
-    legend text.
+    vertical force (more than 2.5 % of its peak), at the foot strikes of ``MeasuredGait.events``, or at the times
+    ``strikes`` (s). In the last two cases, moments, powers and forces are those of strides that begin on a force plate.
+    Moments in N m are divided by the ``mass`` (kg), by default the mean mass supported by the ground over the strides.
+    ``label`` (author and year) is the legend text.
 
     Example:
         >>> t = np.linspace(0.0, 1.0, 101)
@@ -716,17 +804,30 @@ def recorded_walk(
         signals = signals.with_more(_signals(source, side), _title(source))
     _turn_knee(signals)
     spans = _spans(signals, side, strikes, title)
+    of_plates = _of_plates(signals, spans) if strikes is not None or signals.contacts else spans
     lengths = [last - first for first, last in spans]
     low, high = min(lengths), max(lengths)
     words = f"{low:.3g}" if high - low < 5e-3 else f"{low:.3g} to {high:.3g}"
     notes = [f"{title}: {side} side, {len(spans)} stride{'s' * (len(spans) > 1)} of {words} s"]
-    person = _mass(signals, mass, spans, title)
+    if of_plates != spans:
+        number_of = len(of_plates) or "none"
+        notes.append(f"{title}: moments, powers and forces of {number_of} of these strides, with the foot on a plate")
+    person = _mass(signals, mass, of_plates, title)
     if person is not None:
         how = "" if mass is not None or signals.mass else ", from the ground forces"
         notes.append(f"{title}: {person:.1f} kg{how}")
-    _check_feet(signals, spans, side, title)
-    curves, more = _curves(signals, spans, person, title)
-    return RecordedWalk(title, curves, tuple(spans), side, person, tuple(notes + more), signals.is_opensim)
+    _check_feet(signals, of_plates, side, title)
+    curves, more = _curves(signals, spans, of_plates, person, title)
+    offs = [
+        (contact.off - first) / (last - first)
+        for first, last in spans
+        for contact in signals.contacts
+        if contact.off is not None and first < contact.off < last
+    ]
+    foot_off = float(np.mean(offs)) if offs else None
+    notes += more
+    details: dict[str, Any] = {"is_opensim": signals.is_opensim, "foot_off": foot_off, "on_plates": tuple(of_plates)}
+    return RecordedWalk(title, curves, tuple(spans), side, person, tuple(notes), **details)
 
 
 def _title(source: Any) -> str:
@@ -772,13 +873,33 @@ def _spans(signals: Signals, side: str, strikes: Sequence[float] | None, where: 
         return given_spans(strikes, where)
     if signals.span is not None:
         return [signals.span]
+    if signals.contacts:
+        times = [contact.strike for contact in signals.contacts if contact.strike is not None]
+        if not between(times):
+            raise _no_stride("the events contain no stride", times, side, where)
+        return between(times)
     if "vertical" not in signals.curves:
         fix = (
             'pass the files of one recording together, ("angles.mot", "forces.mot"), --compare angles.mot forces.mot, '
-            "or heel strikes: recorded_walk(..., strikes=[0.6, 1.7])"
+            "or heel strikes (`strikes`)"
         )
         raise ModelError("there are no ground forces from which to detect strides", where=where, fix=fix)
     return spans_of(signals.curves["vertical"], list(signals.angles.values()), side, where)
+
+
+def _of_plates(signals: Signals, spans: Sequence[Span]) -> list[Span]:
+    """Return the strides that begin with the foot on a force plate, or all if there are no ground forces."""
+    if "vertical" not in signals.curves:
+        return list(spans)
+    times, force = signals.curves["vertical"]
+    level = LOAD_FRACTION * float(np.nanmax(force))
+
+    def is_loaded(span: Span) -> bool:
+        at = np.interp(LOADED, (0.0, 1.0), span)
+        within = (times >= at[0]) & (times <= at[1])
+        return bool(within.any() and times[0] <= at[0] and (force[within] > level).all())
+
+    return [span for span in spans if is_loaded(span)]
 
 
 def _mass(signals: Signals, mass: float | None, spans: Sequence[Span], where: str) -> float | None:
@@ -825,9 +946,12 @@ def _check_feet(signals: Signals, spans: Sequence[Span], side: str, where: str) 
 
 
 def _curves(
-    signals: Signals, spans: Sequence[Span], mass: float | None, where: str
+    signals: Signals, spans: Sequence[Span], of_plates: Sequence[Span], mass: float | None, where: str
 ) -> tuple[dict[str, Reference], list[str]]:
-    """Return the curves that are known in at least one stride, and notes on the others."""
+    """Return the curves that are known in at least one stride, and notes on the others.
+
+    Moments, powers and forces are those of the strides ``of_plates``.
+    """
     curves, lost, joined = dict[str, Reference](), list[str](), list[str]()
     named: dict[str, tuple[Signal, Scale]] = {name: (angle, DEGREES) for name, angle in signals.angles.items()}
     for name, coordinate in MOMENTS.items():
@@ -838,11 +962,14 @@ def _curves(
     named |= direct | {name: power for name, power in powers_of(signals, spans).items() if name not in direct}
     for name in (curve for curve in KINDS if curve in named):
         signal, scale = named[name]
-        rows = of_strides(signal, spans)
+        own = spans if KINDS[name] == "angle" else of_plates
+        if not own:
+            continue
+        rows = of_strides(signal, own)
         if not len(rows):
             lost.append(name)
             continue
-        if not any(map(signal.covers, spans)):
+        if not any(map(signal.covers, own)):
             joined.append(name)
         if scale.absolute and mass is None:
             what = "is not divided by the mass, which is unknown"

@@ -329,13 +329,17 @@ def write_ergonomic_report(path: str | Path, result: MotionResult | Assessment, 
 
     The report contains the lumbar spine loads with limits, the lifting equation, percent capable, the cumulative load
     over a shift, a figure and the motion in 3D; it requires matplotlib (``torsor[plot]``). ``settings`` are arguments
-    of ``torsor.human.ergonomics.assess``; they are ignored if ``result`` is an assessment.
+    of ``torsor.human.ergonomics.assess`` for a motion, and raise ModelError with an assessment.
 
     Example:
         >>> write_ergonomic_report("lift.html", 3)
         Traceback (most recent call last):
         torsor.ModelError: ergonomics: result is 3; allowed: the result of a problem of torsor.human
     """
+    if isinstance(result, Assessment) and settings:
+        fix = "pass the motion, or pass them to assess"
+        what = "cannot be combined with an assessment"
+        raise ModelError(what, argument=", ".join(settings), where="ergonomics", fix=fix)
     assessment = result if isinstance(result, Assessment) else assess(result, **settings)
     result = assessment.result
     name = f"{who(result.problem)}: {result.problem.name}"

@@ -446,7 +446,7 @@ def curve_spreads(strides: Sequence[StrideCurves]) -> dict[str, CurveSpread]:
 def quantities(stride: StrideCurves) -> dict[str, float]:
     """Return step length and width (m), double support (% of a walking stride), and energies (J/(kg m)).
 
-    Positive joint work is mechanical. Metabolic energy is computed as in the objective of walks.
+    Joint work is the positive mechanical work. Metabolic energy is computed as in the objective of walks.
     """
     step = stride.step
     values = {

@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.checks import instance_of
+from torsor.base.errors import ModelError
 from torsor.base.files import replacing
 from torsor.human.body.coordinates import SIDES
 from torsor.human.gait.curves import StrideCurves
@@ -177,7 +177,11 @@ def _external_loads(forces: Path) -> str:
 
 def _samples(stride: StrideCurves) -> Samples:
     """Return the samples of the right stride, which is not mirrored."""
-    instance_of(stride, StrideCurves, "OpenSim", "stride", allowed="a torsor.human.Stride")
+    if not isinstance(stride, StrideCurves):
+        allowed = "a torsor.human.Stride"
+        fix = 'for a recording: measured_gait(..., model=read_osim("subject.osim")).save("angles.mot"), '
+        fix += "or torsor measure --model subject.osim -o angles.mot"
+        raise ModelError(argument="stride", value=stride, where="OpenSim", allowed=allowed, fix=fix)
     return stride.samples if stride.side == "right" else StrideCurves(stride.result, "right").samples
 
 

@@ -13,7 +13,7 @@ from torsor.human.measured.person import Person, scaled_person
 from torsor.human.measured.segments import Segments, identify_segments
 from torsor.human.measured.skeleton import Skeleton, skeleton
 from torsor.human.measured.tracking import TrackForces, TrackMarkers, followed, measured_start
-from torsor.human.recordings import Finding, GroundForces, Markers
+from torsor.human.recordings import Event, Finding, GroundForces, Markers
 from torsor.mechanism.curves import Curve
 from torsor.motion.encoding import encodable
 
@@ -26,5 +26,5 @@ __all__ = [
 
 encodable("measured", MarkerSet, TrackForces, TrackMarkers)
 encodable("measured", MeasuredGait, MeasuredMotion, MeasuredDynamics, Person, Skeleton, Curve, OsimCoordinate)
-encodable("measured", Finding, GroundForces, Markers)
+encodable("measured", Event, Finding, GroundForces, Markers)
 register_result("measured_gait", MeasuredGait, "a measured gait")

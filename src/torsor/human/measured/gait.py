@@ -1,7 +1,7 @@
 """Analysis of a recording: leg angles, moments and powers from markers and ground forces."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -14,7 +14,7 @@ from rich.console import RenderableType
 
 from torsor.base.archive import Archive, reading_archive
 from torsor.base.arrays import Array, Flags
-from torsor.base.checks import instance_of, number, one_of
+from torsor.base.checks import instance_of, number, one_of, table
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError, describe, listing, warn
 from torsor.base.figures import label_of_title, new_figure, saved, styled
@@ -22,7 +22,7 @@ from torsor.base.files import check_array
 from torsor.base.html_report import html_text, image, in_motion, terminal_table, write_html
 from torsor.base.result import Result
 from torsor.base.summary import Summary, titled_table
-from torsor.base.tables import Column
+from torsor.base.tables import Column, write_table
 from torsor.base.time_series import Instants, SampledInstants, Series
 from torsor.human.body.coordinates import JOINT_AXES, OSIM_NAMES, SIDES
 from torsor.human.body.strength import HEIGHT
@@ -39,8 +39,19 @@ from torsor.human.measured.person import Person, scaled_person
 from torsor.human.measured.progression import ANGLES, Progression, progression
 from torsor.human.measured.skeleton import Skeleton, skeleton, tree_of
 from torsor.human.measured.steps import Heel, SpatioTemporal, heel_markers, spatio_temporal
-from torsor.human.recordings import Finding, GroundForces, Markers, MotionTable, OsimModel, by_foot, inspect, save
+from torsor.human.recordings import (
+    Event,
+    Finding,
+    GroundForces,
+    Markers,
+    MotionTable,
+    OsimModel,
+    by_foot,
+    inspect,
+    save,
+)
 from torsor.human.recordings.axes import HUMAN, OPENSIM
+from torsor.human.recordings.contacts import Contact, FootEvents, contacts, foot_events, strike_times
 from torsor.human.recordings.recording import LOAD_THRESHOLD, at_times, checked_markers, runs
 from torsor.motion.encoding import packed, unpacked
 from torsor.robot.robot import Robot
@@ -62,6 +73,7 @@ CURVE_TITLES = {
     "ankle_flexion": ("ankle dorsiflexion", "ankle plantarflexion"),
 }
 SLIDES = ("tx", "ty", "tz")  # name endings of coordinates in m
+PER_MASS = ("N", "N m", "W")  # units of columns that can be divided by the mass
 TABLES = (".mot", ".sto")
 NO_STANDING = "there is no standing trial: dorsiflexion may be off by about 10 degrees; add one with --standing"
 NO_HEIGHT = f"the height is not given: {HEIGHT:g} m is the prior of the segment lengths; add it with --height"
@@ -84,10 +96,11 @@ class MeasuredGait(Result):
     ``motion`` is the result of inverse kinematics, ``dynamics`` is the result of inverse dynamics, and ``ground``
     contains the unfiltered forces on the feet (both are None without ground forces). ``filters`` describes the filters.
     ``person`` is the scaled body (None with an OpenSim skeleton). ``findings`` are likely errors in the ``recording``,
-    whose markers are in body axes, and large residual forces. ``steps`` contains the spatio-temporal parameters. Angles
-    are in degrees, and moments and powers are divided by the mass (kg). Moments are internal, with the signs of the
-    angles: hip and knee flexion and ankle dorsiflexion are positive. Without ground forces, ``force``, ``moment`` and
-    ``power`` raise ModelError.
+    whose markers are in body axes, large residual forces, and events that contradict the forces. ``events`` are the
+    foot strikes and foot offs that replace those of the forces. ``steps`` contains the spatio-temporal parameters.
+    Angles are in degrees, and moments and powers are divided by the mass (kg). Moments are internal, with the signs of
+    the angles: hip and knee flexion and ankle dorsiflexion are positive. Without ground forces, ``force``, ``moment``
+    and ``power`` raise ModelError.
     """
 
     kind = "measured_gait"
@@ -103,6 +116,7 @@ class MeasuredGait(Result):
     source: str = "recording"
     recording: Markers | None = None
     filters: str = ""
+    events: tuple[Event, ...] = ()
 
     @property
     def times(self) -> Array:
@@ -177,21 +191,37 @@ class MeasuredGait(Result):
         forces = ground.forces[:, ground.index(side)] * [-1.0, 1.0, 1.0]
         return np.asarray(at_times(self.times, ground.times, forces) / self._dynamics.weight)
 
+    def strikes(self, side: str) -> tuple[float, ...]:
+        """Return the foot strikes (s) of ``events`` that replace those of the forces; a single strike does not."""
+        strikes = self._events.get(one_of(side, SIDES, WHERE, "side"), FootEvents()).strikes
+        return strikes if len(strikes) > 1 or not _on_plates(self.ground, side) else ()
+
+    def contacts(self, side: str) -> list[Contact]:
+        """Return the contacts of the "right" or "left" foot: of its ``events`` or, without them, of the ground forces.
+
+        A contact has the attributes ``strike`` and ``off`` (s), which are None if they are unknown.
+        """
+        measured = _on_plates(self.ground, one_of(side, SIDES, WHERE, "side"))
+        return self._events[side].contacts(measured) if self.strikes(side) else measured
+
+    @cached_property
+    def _events(self) -> dict[str, FootEvents]:
+        return foot_events(self.events)
+
     @cached_property
     def steps(self) -> SpatioTemporal | None:
-        """Spatio-temporal parameters, such as speed, cadence and step length, or None without ground forces.
+        """Spatio-temporal parameters, such as speed, cadence and step length, or None without contacts of the feet.
 
         Footprints are the positions of the heel markers, or of the heels of the body, at heel strikes.
         """
-        ground = self.ground
-        if ground is None or not set(SIDES) <= set(ground.names):
+        feet = {side: self.contacts(side) for side in SIDES}
+        if not any(feet.values()):
             return None
         times, heels = self.motion.times, heel_markers(self.recording)
         if heels is None:
-            feet = progression(self.motion.body, times, self.motion.q).feet
-            heels = {side: Heel(times, foot[:, :3, 3]) for side, foot in feet.items()}
-        loads = {side: ground.vertical[:, ground.index(side)] for side in SIDES if side in heels}
-        return spatio_temporal(heels, ground.times, loads)
+            poses = progression(self.motion.body, times, self.motion.q).feet
+            heels = {side: Heel(times, foot[:, :3, 3]) for side, foot in poses.items()}
+        return spatio_temporal(heels, feet)
 
     @cached_property
     def valid(self) -> Flags:
@@ -278,6 +308,12 @@ class MeasuredGait(Result):
             lines["ignored markers"] = listing(sorted(ignored))
         if self.filters:
             lines["low-pass filters"] = self.filters
+        strikes = {side: [at.strike for at in self.contacts(side) if at.strike is not None] for side in SIDES}
+        if any(strikes.values()):
+            lines["heel strikes, s"] = "; ".join(
+                f"{side} {', '.join(f'{time:.2f}' for time in times) or '-'}{' (events)' * bool(self.strikes(side))}"
+                for side, times in strikes.items()
+            )
         if self.person is not None:
             lengths = ", ".join(f"{name} {1000 * length:.0f}" for name, length in self.person.lengths.items())
             lines["lengths, mm"] = lengths
@@ -290,11 +326,17 @@ class MeasuredGait(Result):
             lines["residual in this interval, RMS"] = residual
         return lines
 
-    def columns(self) -> list[Column]:
+    def columns(self, per_kg: bool = False) -> list[Column]:
         """Return the columns of a .csv file: angles, moments and powers of all coordinates, foot forces and residuals.
 
-        The column "valid" is 1 where ``valid`` is True. Moments and powers are not divided by the mass.
+        The column "valid" is 1 where ``valid`` is True. With ``per_kg``, forces, moments and powers are divided by the
+        mass.
         """
+        if per_kg:
+            return [
+                Column(name, f"{unit}/kg", values / self.mass) if unit in PER_MASS else Column(name, unit, values)
+                for name, unit, values in self.columns()
+            ]
         names = self.motion.body.coordinate_names
         slides = [name.endswith(SLIDES) for name in names]
         q = np.where(slides, self._q, np.degrees(self._q))
@@ -326,10 +368,19 @@ class MeasuredGait(Result):
         values = np.where([name.endswith(SLIDES) for name in names], q, np.degrees(q))
         return MotionTable(names, self.motion.times, values, in_degrees=True, title=self.source)
 
-    def save(self, path: str | Path) -> None:
-        """Write the gait as .npz (for ``load_result``), all curves as .csv or .json, or the angles as .mot or .sto."""
+    def save(self, path: str | Path, per_kg: bool = False) -> None:
+        """Write the gait as .npz (for ``load_result``), all curves as .csv or .json, or the angles as .mot or .sto.
+
+        With ``per_kg``, forces, moments and powers in the .csv file are divided by the mass, and headers, such as
+        "tau_right_knee_flexion_Nm_per_kg", are valid variable names in MATLAB.
+        """
         path = Path(path)
-        if path.suffix.lower() in TABLES:
+        suffix = path.suffix.lower()
+        if per_kg and suffix != ".csv":
+            raise ModelError("is only for .csv files", argument="per_kg", where=path.name, fix="omit `per_kg`")
+        if per_kg:
+            write_table(path, self.columns(per_kg), plain=True)
+        elif suffix in TABLES:
             save(self.table(), path)
         else:
             super().save(path)
@@ -423,6 +474,7 @@ def _checked(gait: Any) -> MeasuredGait:
     if not isinstance(gait, MeasuredGait):
         raise ValueError(f"it is {type(gait).__name__}")
     needed = {"motion": MeasuredMotion, "mass": float, "source": str, "findings": tuple, "filters": str}
+    needed["events"] = tuple
     optional = {"dynamics": MeasuredDynamics, "ground": GroundForces, "person": Person, "recording": Markers}
     for name, cls in (needed | optional).items():
         part = getattr(gait, name)
@@ -452,6 +504,8 @@ def measured_gait(
     markers: Markers,
     forces: GroundForces | None = None,
     *,
+    events: Sequence[Event] = (),
+    strikes: Mapping[str, ArrayLike] | None = None,
     mass: float | None = None,
     height: float | None = None,
     sex: str = "male",
@@ -470,6 +524,9 @@ def measured_gait(
     value} fixes coordinates. Force plates are assigned to feet by means of the markers. For ``cutoff`` and
     ``force_cutoff`` (Hz, by default ``cutoff``), see ``inverse_dynamics``; for ``smooth``, see ``inverse_kinematics``.
 
+    ``events`` are those of a C3D file (``Recording.events``). If they contain two or more strikes of a foot, these
+    replace the heel strikes of the ground forces. ``strikes`` {"left": times} (s) replaces the strikes of a side.
+
     Warnings are issued for likely errors in the recording, which are also stored in ``findings``.
     """
     checked_markers(markers, WHERE, "markers")
@@ -481,20 +538,28 @@ def measured_gait(
     number(cutoff, WHERE, "cutoff (Hz)", above=0.0, most=half)
     if force_cutoff is not None:
         number(force_cutoff, WHERE, "force_cutoff (Hz)", above=0.0, finite=False)
+    used = _used_events(events, strikes)
     parts: list[Any] = [markers] if forces is None else [markers, forces]
     findings = tuple(inspect(*parts))
+    if events and not foot_events(events):
+        what = f"no event is a foot strike or foot off of a side: {listing([event.name for event in events])}"
+        findings += (Finding("events", describe(what, where=markers.source, fix="rename them, or give `strikes`")),)
     if height is None and standing is None and model is None:
         findings += (Finding("height", NO_HEIGHT),)
     for finding in findings:
         warn(str(finding))
-    person, body, used, turned = _who(markers, mass, HEIGHT if height is None else height, sex, standing, model)
-    motion = inverse_kinematics(body, used, turned, frozen=frozen, smooth=smooth)
+    person, body, local, turned = _who(markers, mass, HEIGHT if height is None else height, sex, standing, model)
+    motion = inverse_kinematics(body, local, turned, frozen=frozen, smooth=smooth)
     weight = float(body.mass)
     if forces is None:
-        return MeasuredGait(motion, weight, None, None, person, findings, markers.source, turned)
+        return MeasuredGait(motion, weight, None, None, person, findings, markers.source, turned, events=used)
     ground = forces.in_axes(turned.axes) if turned.axes and forces.axes else forces
     if not set(SIDES) <= set(ground.names):
         ground = by_foot(ground, turned)
+    contradictions = tuple(_contradictions(used, ground, markers.source))
+    for finding in contradictions:
+        warn(str(finding))
+    findings += contradictions
     kept = (motion.times >= ground.times[0] - 1e-9) & (motion.times <= ground.times[-1] + 1e-9)
     if kept.sum() < 2:
         fix = "load files of the same trial"
@@ -506,7 +571,48 @@ def measured_gait(
     findings += (Finding("residual", describe(**fault)),) if fault else ()
     limits = (f"{cutoff:g} Hz", f"{cutoff:g} Hz" if force_cutoff is None else f"{force_cutoff:g} Hz")
     filters = f"motion {limits[0]}, forces {limits[1]}".replace("inf Hz", "unfiltered")
-    return MeasuredGait(motion, weight, dynamics, ground, person, findings, markers.source, turned, filters)
+    return MeasuredGait(motion, weight, dynamics, ground, person, findings, markers.source, turned, filters, used)
+
+
+def _used_events(events: Sequence[Event], strikes: Mapping[str, ArrayLike] | None) -> tuple[Event, ...]:
+    """Return the foot strikes and foot offs of ``events``; ``strikes`` {side: times} replace those of a side."""
+    feet = foot_events(events)
+    for side, times in table(strikes, WHERE, "strikes").items():
+        feet[one_of(side, SIDES, WHERE, "side of strikes")] = FootEvents(tuple(strike_times(times, WHERE)))
+    names = ("Foot Strike", "Foot Off")
+    return tuple(
+        sorted(
+            Event(time, f"{side.capitalize()} {name}")
+            for side, foot in feet.items()
+            for name, times in zip(names, foot, strict=True)
+            for time in times
+        )
+    )
+
+
+def _on_plates(ground: GroundForces | None, side: str) -> list[Contact]:
+    """Return the contacts of a foot in the ground forces."""
+    if ground is None or side not in ground.names:
+        return []
+    vertical = ground.vertical[:, ground.index(side)]
+    return contacts(ground.times, vertical) if vertical.max(initial=0.0) > 0 else []
+
+
+def _contradictions(events: Sequence[Event], ground: GroundForces, source: str) -> Iterator[Finding]:
+    """Yield a finding for each foot whose events contradict the ground forces."""
+    for side, foot in foot_events(events).items():
+        contact = foot.contradicted(_on_plates(ground, side))
+        if contact is not None:
+            ends = [time for time in contact if time is not None]
+            span = " to ".join(f"{time:.3g}" for time in ends)
+            times = " and ".join(
+                f"{name} at {', '.join(f'{time:.3g}' for time in each)} s"
+                for name, each in zip(("strikes", "offs"), foot, strict=True)
+                if each
+            )
+            what = f"the {side} foot loads the plates from {span} s, but its events, which are used, are {times}"
+            fix = "correct the events, or give `strikes`"
+            yield Finding("events", describe(what, where=source, fix=fix))
 
 
 def _who(

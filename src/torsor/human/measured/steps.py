@@ -1,4 +1,4 @@
-"""Spatio-temporal parameters of a measured gait, from heel strikes and toe-offs on force plates.
+"""Spatio-temporal parameters of a measured gait, from heel strikes and toe-offs (plates or events).
 
 Each heel strike defines a footprint, the position of the heel at that time. Three consecutive footprints (two of one
 foot, with one of the other in between) define a stride from the first to the last, step lengths along the stride, and
@@ -16,7 +16,7 @@ from torsor.human.body.coordinates import SIDES
 from torsor.human.measured.marker_set import recognised
 from torsor.human.recordings import Markers
 from torsor.human.recordings.axes import HUMAN
-from torsor.human.recordings.contacts import STRIDE_TIMES, contacts
+from torsor.human.recordings.contacts import STRIDE_TIMES, Contact
 
 
 class LegSteps(NamedTuple):
@@ -106,22 +106,22 @@ def heel_markers(recording: Markers | None) -> dict[str, Heel] | None:
     return heels if set(SIDES) <= set(heels) else None
 
 
-def spatio_temporal(heels: Mapping[str, Heel], times: Array, vertical: Mapping[str, Array]) -> SpatioTemporal:
-    """Return the spatio-temporal parameters of a walk, from heels and vertical forces (K,) at ``times`` (K,), by side.
+def spatio_temporal(heels: Mapping[str, Heel], feet: Mapping[str, Sequence[Contact]]) -> SpatioTemporal:
+    """Return the spatio-temporal parameters of a walk, from the heels and the contacts of the ``feet`` by side.
 
     Example:
         >>> t = np.arange(300) / 100
-        >>> feet = {side: np.floor(t - 0.5 * (side == "left")) for side in SIDES}  # strides of 1 s
-        >>> heels = {side: Heel(t, np.stack([0 * t, 0 * t, 1.2 * n], axis=1)) for side, n in feet.items()}
-        >>> load = {side: 700.0 * ((t - 0.5 * (side == "left")) % 1 < 0.6) for side in SIDES}
-        >>> walk = spatio_temporal(heels, t, load)
+        >>> counts = {side: np.floor(t - 0.5 * (side == "left")) for side in SIDES}  # strides of 1 s
+        >>> heels = {side: Heel(t, np.stack([0 * t, 0 * t, 1.2 * n], axis=1)) for side, n in counts.items()}
+        >>> first = {"right": 0.0, "left": 0.5}
+        >>> feet = {side: [Contact(at + k, at + k + 0.6) for k in range(3)] for side, at in first.items()}
+        >>> walk = spatio_temporal(heels, feet)
         >>> round(walk.speed, 2), round(walk.cadence)
         (1.2, 120)
     """
     prints = list[_Print]()
-    for side, loads in vertical.items():
-        t, places = heels[side]
-        for contact in contacts(times, loads) if loads.max(initial=0.0) > 0 else []:
+    for side, (t, places) in heels.items():
+        for contact in feet.get(side, ()):
             if contact.strike is not None and t[0] <= contact.strike <= t[-1]:
                 place = np.array([np.interp(contact.strike, t, places[:, k]) for k in (0, 2)])
                 prints.append(_Print(side, contact.strike, contact.off, place))

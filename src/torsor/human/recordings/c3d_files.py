@@ -405,6 +405,7 @@ def _forces(
 
 def _events(parameters: Parameters) -> tuple[Event, ...]:
     labels, contexts = parameters.words("EVENT:LABELS"), parameters.words("EVENT:CONTEXTS")
+    labels = labels[: int(next(iter(parameters.floats("EVENT:USED")), len(labels)))]
     times = parameters.floats("EVENT:TIMES")
     times = times[: 2 * (len(times) // 2)].reshape(-1, 2)  # minutes, seconds
     events = [

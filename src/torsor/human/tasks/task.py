@@ -557,8 +557,8 @@ def standing_up(
     hips stay on the seat until the fraction ``off`` of the duration. The seat initially carries the fraction ``share``
     of the total force, which decreases smoothly to zero at ``off``. Its force acts on the pelvis (see ``Sitting``).
     ``peak`` is the weight of the sum of the peak hip and knee extension moments (N m/kg of one leg) relative to the
-    effort. With ``peak=10`` and a duration of 2.5 s, leg moments are only slightly higher than in any quasi-static
-    motion. With ``peak=0``, only the effort counts, which permits high, short peaks. ``rails`` (``Rails``) are
+    effort. With ``peak=10`` and a duration of 2.5 s, leg moments are only slightly higher than a quasi-static
+    motion requires. With ``peak=0``, only the effort counts, which permits high, short peaks. ``rails`` (``Rails``) are
     armrests: the hands are initially on them, and their forces are results of the optimisation. For ``symmetric``,
     ``frozen``, ``points`` and ``nodes``, see ``lifting``.
 

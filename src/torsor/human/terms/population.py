@@ -53,7 +53,7 @@ class Strength:
 class TrunkPopulation:
     """The strength of the trunk at L5/S1, with the mean ``coefficients`` (3,) of ``TrunkStrength``.
 
-    L5/S1 is lower than the navel by ``below`` (m), and the part of the trunk between them has the ``weight`` (N).
+    L5/S1 lies ``below`` (m) below the navel, and the part of the trunk between them weighs ``weight`` (N).
     """
 
     coefficients: tuple[float, float, float]

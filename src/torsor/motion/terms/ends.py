@@ -107,7 +107,7 @@ class Start(EndState):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class End(EndState):
-    """The end of profiles: like ``Start``, but by default for the last phase.
+    """Values at the end of profiles, with the arguments of ``Start``; by default of the last phase.
 
     Example:
         >>> End(q={"joint2": 1.0}).values(["joint1", "joint2"])

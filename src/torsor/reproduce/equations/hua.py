@@ -5,7 +5,7 @@ robotic manipulator using recursive Newton-Euler formulation" (equation numbers 
 evaluated as printed).
 
 Joint i turns about the z axis of frame i, and frame i+1 is fixed to link i: R^i_{i+1} = Rz(q_i) Rfix_i. A unified body
-is a link with all motors on it, with their rotors locked. theta is the motor angle after the gear.
+is a link with all motors on it, with their rotors locked. theta is the motor angle at the gear output.
 """
 
 from typing import NamedTuple
