@@ -46,6 +46,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.dynamics import Body, Tree, lean
+from torsor.dynamics.loops.constrained import ClosureChoice, closed_forward_dynamics
 from torsor.dynamics.recursions.elimination import Stiffness
 from torsor.dynamics.recursions.hybrid import forward_dynamics
 from torsor.dynamics.recursions.passive import acts, passive_force, passive_jacobians
@@ -115,10 +116,13 @@ class Implicit(NamedTuple):
         return force, impedance
 
 
-def free_motion(robot: Robot, acting: ca.Function, is_contact: bool = False) -> FreeMotion:
+def free_motion(
+    robot: Robot, acting: ca.Function, is_contact: bool = False, choice: ClosureChoice | None = None
+) -> FreeMotion:
     """Return a step of length h without contact, as expressions of t, q, v, [tau], [external] and h.
 
     With ``is_contact``, impulses follow: the accelerations of this step then do not tell which drives saturate.
+    ``choice`` are the equations that keep loops closed, if there are any; the end of the step is not projected.
     """
     inputs = step_inputs(acting)
     t, q, v, *held, h = inputs.values()
@@ -126,7 +130,7 @@ def free_motion(robot: Robot, acting: ca.Function, is_contact: bool = False) -> 
     explicit, passives = _separated(tree, is_contact)
     implicit = implicit_forces(robot, passives, acting, inputs)
     first_force, first_impedance = implicit.saturated()
-    dynamics = _dynamics(replace(lean(tree), passives=explicit), acting, first_impedance)
+    dynamics = _dynamics(replace(lean(tree), passives=explicit), acting, first_impedance, choice)
 
     def accelerated(t: ca.SX, q: ca.SX, v: ca.SX, force: ca.SX, impedance: Stiffness) -> ca.SX:
         tau, *external = acted(acting, [t, q, v, *held])
@@ -170,12 +174,16 @@ def _separated(tree: Tree, is_contact: bool) -> tuple[tuple[Passive, ...], tuple
     return tuple(explicit), tuple(implicit)
 
 
-def _dynamics(tree: Tree, acting: ca.Function, impedance: Stiffness) -> ca.Function:
+def _dynamics(tree: Tree, acting: ca.Function, impedance: Stiffness, choice: ClosureChoice | None) -> ca.Function:
     """Return the function (q, v, tau, [external], impedance...) -> a of a tree."""
     q, v, tau = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("tau", tree.nv)
     external = [ca.SX.sym(name, *acting.size_out(name)) for name in acting.name_out() if name == "acting_external"]
     added = {place: ca.SX.sym("impedance") for place in impedance}
-    a = forward_dynamics(tree, q, v, tau, external[0] if external else None, added)
+    load = external[0] if external else None
+    if choice is None:
+        a = forward_dynamics(tree, q, v, tau, load, added)
+    else:
+        a = closed_forward_dynamics(tree, q, v, tau, choice, load, added=added)
     return ca.Function("accelerated", [q, v, tau, *external, *added.values()], [a])
 
 
