@@ -41,7 +41,7 @@ import casadi as ca
 
 from torsor.base.errors import ModelError
 from torsor.dynamics import Tree, lean
-from torsor.dynamics.loops.closure import Closures, closure_error
+from torsor.dynamics.loops.closure import Closures
 from torsor.dynamics.loops.constrained import ClosedMass, ClosureChoice
 from torsor.dynamics.loops.factors import Squares
 from torsor.dynamics.recursions.composite import mass_matrix
@@ -270,10 +270,9 @@ def _solved(
     late = ca.SX(free.change)  # the part of w that the positions follow by half
     for k, share in free.stiff.items():
         late[k] *= 1 - share
-    gap = closure_error(tree, free.q)[rows, :]
     moving = ca.horzcat(free.v, free.change, late)
-    moved = ca.horzcat(moving, ca.SX(robot.nv, 1))
-    v, change, late, closing = ca.horzsplit(mass.project(moved, ca.horzcat(A @ moving, gap)) if rows else moved)
+    v, change, late = ca.horzsplit(mass.project(moving, A @ moving) if rows else moving)
+    closing = h * (change - moving[:, 1] - (late - moving[:, 2]) / 2)
     u = J @ v
     distance = ca.vertcat(*(each.distance for each in points)) - h * u[::3] + (J @ (h / 2 * late + closing))[::3]
     links = Counter(tuple(side.link for side in touch) for touch in state.touches)
