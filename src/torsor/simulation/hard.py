@@ -49,7 +49,7 @@ from torsor.dynamics.recursions.kinematics import symmetric
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact, ContactState
 from torsor.simulation.dynamics import step_function
-from torsor.simulation.free_motion import FreeMotion, free_motion, turned
+from torsor.simulation.free_motion import OPEN, FreeMotion, among, free_motion, turned
 from torsor.simulation.methods import STEPS
 from torsor.simulation.selection import chosen_points, tangents
 
@@ -108,10 +108,6 @@ _LEAST_SHARE = 1e-4
 # at zero.
 _IMMOBILE = 1e-12
 
-
-# Largest closure error after a step, relative to the size of the mechanism, that is not a divergence: the next steps
-# reduce what strong impacts and single precision leave.
-OPEN = 1e-4
 
 Frictions = Sequence[Any] | None  # friction coefficients of the points, or None without friction
 
@@ -227,7 +223,7 @@ def hard_step(
     free, kick, shift, _, _ = _solved(robot, acting, contact, choice)
     q_next = robot.function("chart")(free.q, shift)
     v_next = turned(Tree.of(robot), free.q, q_next, free.v + kick)
-    return step_function("hard", robot, free.inputs, q_next, v_next, choice, OPEN)
+    return step_function("hard", robot, free.inputs, q_next, v_next, choice, OPEN[robot.target.dtype])
 
 
 def contact_step(
@@ -267,13 +263,14 @@ def _solved(
     tree, rows = lean(Tree.of(robot)), [] if choice is None else list(choice.rows)
     A = Closures(tree, free.q).A[rows, :]
     mass = ClosedMass(mass_matrix(tree, free.q, free.impedance), A)
-    late = ca.SX(free.change)  # the part of w that the positions follow by half
-    for k, share in free.stiff.items():
-        late[k] *= 1 - share
-    moving = ca.horzcat(free.v, free.change, late)
-    v, change, late = ca.horzsplit(mass.project(moving, A @ moving) if rows else moving)
-    closing = h * (change - moving[:, 1] - (late - moving[:, 2]) / 2)
-    u = J @ v
+    v, change = (mass.project(each, A @ each) if rows else each for each in (free.v, free.change))
+
+    def followed(change: ca.SX) -> ca.SX:
+        part = among(free.stiff, change)
+        return mass.project(part, A @ part) if rows and free.stiff else part
+
+    u, late = J @ v, change - followed(change)  # the positions follow ``late`` by half
+    closing = h * (change - late / 2 - (free.change + free.followed) / 2)
     distance = ca.vertcat(*(each.distance for each in points)) - h * u[::3] + (J @ (h / 2 * late + closing))[::3]
     links = Counter(tuple(side.link for side in touch) for touch in state.touches)
     rounds = ROUNDS if max(links.values()) > 1 else 0  # a single point has no load to share
@@ -286,9 +283,7 @@ def _solved(
     p, held, residual = impulses(contact.sweeps, mu, parameters[1:], mobility, u, distance, J @ change, h, rounds)
     if most < len(state.points):
         residual = ca.fmax(residual, -left_out / (h + parameters[-1]))
-    kicks = mobility.kicks(ca.horzcat(p, p - held / 2))
-    for k, share in free.stiff.items():
-        kicks[k, 1] += share * (kicks[k, 0] - kicks[k, 1])
+    kick, middle = ca.horzsplit(mobility.kicks(ca.horzcat(p, p - held / 2)))
+    shift = closing + h * (middle + followed(kick - middle))
     forces = [frame @ part / h for frame, part in zip(frames, ca.vertsplit(p, 3), strict=True)]
-    shift = mass.project(kicks[:, 1], A @ kicks[:, 1]) if rows and free.stiff else kicks[:, 1]
-    return free, v - free.v + kicks[:, 0], closing + h * shift, state.wrenches(points, forces), residual
+    return free, v - free.v + kick, shift, state.wrenches(points, forces), residual

@@ -12,7 +12,7 @@ from torsor.dynamics.recursions.implicit_steps import GAMMA, Forces
 from torsor.mechanism.friction import jumps
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import acceleration, acted, imposed, step_function, step_inputs, symbols
-from torsor.simulation.free_motion import free_motion
+from torsor.simulation.free_motion import OPEN, free_motion
 from torsor.simulation.inputs import Prescribed
 
 # Time of each stage as a fraction of the step, and its weight in the sum.
@@ -107,7 +107,7 @@ def linearly_implicit(
     """
     _check_tree(robot, "linearly_implicit", None, prescribed)
     free = free_motion(robot, acting, choice=choice)
-    return step_function("linearly_implicit", robot, free.inputs, free.q, free.v, choice)
+    return step_function("linearly_implicit", robot, free.inputs, free.q, free.v, choice, OPEN[robot.target.dtype])
 
 
 def _forces_at(acting: ca.Function, t: ca.SX, held: list[ca.SX]) -> Forces:

@@ -229,9 +229,6 @@ def rollout(
         ((100, 3, 2), [0.0, 0.05, 0.1])
     """
     where = robot.name
-    if robot.loops and (contact is None or contact.kind != "hard"):
-        fix = 'use torsor.simulate, or `Contact(kind="hard")`'
-        raise ModelError("closed loops are not supported without hard contact", where=where, fix=fix)
     one_of(method, tuple(STEPS), where, "method")
     duration, step = positive(duration, where, "duration"), positive(step, where, "step")
     record = whole_number(record, where, "record")
@@ -245,14 +242,17 @@ def rollout(
     sources = law, wrenches, False
     acting = [each for each in (law.function, wrenches.function, wrenches.added, halt) if each is not None]
     given = (tau, loads, law.function, wrenches.function, wrenches.added, halt)
-    label = (
-        f"rollout {method} {[each is not None for each in given]} {None if law.limit is None else law.limit.tolist()}"
-    )
+    limit = None if law.limit is None else law.limit.tolist()
     choice = None
     if robot.loops:
+        if robot.target.dtype != "float64" and hard is None and method != "linearly_implicit":
+            found = f'method "{method}" does not support closed loops in {robot.target.dtype}'
+            fix = 'use `robot.to(dtype="float64")`, or `method="linearly_implicit"`'
+            raise ModelError(found, where=where, fix=fix)
         q0, v0, choice = _closed_start(robot, q0, v0)
+    label = f"rollout {method} {choice} {[each is not None for each in given]} {limit}"
     if hard is not None:
-        label += f" hard {choice} {hard.key(robot, inputs=True)}"
+        label += f" hard {hard.key(robot, inputs=True)}"
 
     def make() -> ca.Function:
         function = contact_step(robot, method, forces(robot, law, wrenches, False), contact, choice)
@@ -262,7 +262,7 @@ def rollout(
         if halt is not None:
             going = halt(*inputs[:3]) >= 0  # rollouts with a negative value stay at their states
             ends = [ca.if_else(going, end, start) for end, start in zip(ends, inputs[1:3], strict=True)]
-        return ca.Function(function.name(), inputs, ends, function.name_in(), function.name_out())
+        return ca.Function(function.name(), inputs, ends, function.name_in(), function.name_out()[:2])
 
     kernel = compiled(robot, label, acting, make)
     xp, dtype = getattr(kernel, "xp", np), robot.target.dtype

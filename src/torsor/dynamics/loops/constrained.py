@@ -481,9 +481,14 @@ def closed_loop_forces(
     return system.result(placed(system.closures.A.size1(), system.rows, kept), margin)
 
 
-def closed_velocities(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice, margin: bool = False) -> ca.SX:
-    """Return the velocities with A v = 0 that are nearest to v (nv x 1) in the norm of the mass matrix."""
-    system = _WithMultipliers(tree, q, choice)
+def closed_velocities(
+    tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice, margin: bool = False, added: Stiffness | None = None
+) -> ca.SX:
+    """Return the velocities with A v = 0 that are nearest to v (nv x 1) in the norm of the mass matrix.
+
+    An impedance may be ``added`` to the mass matrix.
+    """
+    system = _WithMultipliers(tree, q, choice, added)
     return system.result(system.project(v, system.A @ v), margin)
 
 
