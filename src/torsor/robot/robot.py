@@ -91,8 +91,8 @@ class Robot(Mechanism):
 
     @cached_property
     def closed(self) -> Closed:
-        """The mechanism with its loops closed: closure, assembly, mobility and dynamics."""
-        return Closed(LoopClosure(self.kernels))
+        """The mechanism with its loops closed: closure, assembly, mobility and dynamics, which run on the host."""
+        return Closed(LoopClosure(self.kernels.exact if self.target.device == "cuda" else self.kernels))
 
     @cached_property
     def inertial(self) -> Inertial[Self]:
@@ -165,7 +165,7 @@ class Robot(Mechanism):
             >>> torsor.library.two_link().to(dtype="float32")
             <Robot 'two_link': 2 moving links, nq=2, nv=2, float32>
         """
-        return replace(self, target=self.target.changed(self.name, dtype, device, threads, bool(self.loops)))
+        return replace(self, target=self.target.changed(self.name, dtype, device, threads))
 
     def save(self, path: str | Path) -> None:
         """Write the robot to a file: TOML, URDF, SDF, MJCF (.xml, .mjcf) or USD (.usda, .usd, .usdc).
