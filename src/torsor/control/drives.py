@@ -113,9 +113,7 @@ def _driven(robot: Robot) -> dict[int, int]:
     """Return the index in q of each coordinate that has a drive, by its index in v."""
     places = places_in_q(robot.joints, robot.coordinates)
     idle = set(robot.coordinate_names) - set(robot.active) if robot.loops else set()
-    own = {
-        k: i for k, i in places.items() if robot.effort_limit[k] > 0 and robot.coordinate_names[k] not in idle
-    }
+    own = {k: i for k, i in places.items() if robot.effort_limit[k] > 0 and robot.coordinate_names[k] not in idle}
     if not own:
         allowed = "joints with one coordinate and an effort limit above 0"
         raise ModelError("drives needs a joint with a drive", where=robot.name, allowed=allowed)

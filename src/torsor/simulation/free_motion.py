@@ -35,6 +35,9 @@ joint but never reverses it. Without s, s is 1e-6 rad/s or m/s; in friction mode
 that springs couple, and before contact impulses, such friction is explicit. Springs of elastic joints and flexible
 links, which act on several coordinates, have X = 1.
 
+With closed loops, a also satisfies A a = -A' v, and the part of w that the positions of stiff coordinates follow beyond
+w/2 is projected onto A v = 0, so that loops open only by the error of the step.
+
 The linear velocity of a free body is in its own axes. It is added in the axes at the start and rotated afterwards, so
 that a spinning body keeps its momentum to rounding.
 """
@@ -150,7 +153,7 @@ def free_motion(
     v_middle = turned(tree, q, middle, v + h / 2 * _in_space(tree, v, a))
     change = h * _in_space(tree, v_middle, accelerated(t + h / 2, middle, v_middle, force, impedance))
     followed = among(implicit.stiff, change)
-    if choice is not None and implicit.stiff:  # so that loops stay closed
+    if closed is not None and implicit.stiff:  # so that loops stay closed
         followed = closed(middle, followed, *impedance.values())
     change, followed = (turned(tree, middle, q, each) for each in (change, followed))
     mean = v + (change + followed) / 2
@@ -158,8 +161,8 @@ def free_motion(
     for body in free_bodies(tree):
         origin = slice(body.q.start, body.q.start + 3)
         end[origin] = q[origin] + h * (_axes(body, q) @ mean[_linear(body)])
-    ends = (turned(tree, q, end, each) for each in (v + change, change, followed))
-    return FreeMotion(inputs, end, *ends, impedance, implicit.stiff)
+    v, change, followed = (turned(tree, q, end, each) for each in (v + change, change, followed))
+    return FreeMotion(inputs, end, v, change, followed, impedance, implicit.stiff)
 
 
 def among(stiff: dict[int, ca.SX], change: ca.SX) -> ca.SX:

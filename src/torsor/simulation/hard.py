@@ -23,6 +23,11 @@ the energy p^T G p / 2, in addition to the energy lost to friction and springs. 
 errors of order h^2 in flight, and of order h if velocity products accelerate touching points;
 docs/simulate/contact.md states their size.
 
+With closed loops, M^-1 is replaced by the inverse for velocities with A v = 0 (``ClosedMass``), for independent closure
+equations phi(q) = 0 and A = dphi/dq at q*. All impulses then satisfy the loops, and so do v* and w after a projection.
+The positions follow the projections, so that resting bodies with loops do not move either. Two Newton corrections of
+the positions and one of the velocities remove the remaining errors (``projected_end``).
+
 The impulses are computed in two parts (``impulses``, ``mobility``). The first guess is the impulse with which every
 touching point sticks, which takes one factorisation of G = J M^-1 J^T. The distribution of the tangential load among
 several points of one body is not unique. The guess is therefore repeated with shares in proportion to the normal
@@ -213,9 +218,7 @@ def _on_disc(x: ca.SX, y: ca.SX, radius: ca.SX) -> tuple[ca.SX, ca.SX]:
     return scale * x, scale * y
 
 
-def hard_step(
-    robot: Robot, acting: ca.Function, contact: Contact, choice: ClosureChoice | None = None
-) -> ca.Function:
+def hard_step(robot: Robot, acting: ca.Function, contact: Contact, choice: ClosureChoice | None = None) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one step of length h (s) with hard contact.
 
     With the closure equations ``choice``, the step closes loops and also returns their margin (``runge_kutta``).

@@ -220,7 +220,8 @@ def rollout(
     gradients of ``Rollout.vjp``. Shapes that overlap at the start raise ModelError, except on the GPU. ``stop`` is a
     ``casadi.Function`` of (t, q, v) that returns one number: a rollout stops once that number is negative. ``method``
     is a method of ``simulate`` except "adaptive"; steps are no longer than ``step`` (s). Every ``record``-th state and
-    the last state are returned. A warning states how many motions diverged. Robots with loops raise ModelError.
+    the last state are returned. A warning states how many motions diverged. The closure
+    equations of robots with loops are those that are independent in the first motion.
 
     Example:
         >>> arm = torsor.library.two_link()
