@@ -330,7 +330,7 @@ def test_gradients_go_through_impulses_of_loops() -> None:
     _, by_v, by_tau = run.vjp(None, bars)
     changes = [(end(fall.v[k] + e * free, tau).v[-1] @ weights) for e in (1e-5, -1e-5)]
     assert by_v @ free == pytest.approx((changes[0] - changes[1]) / 2e-5, rel=1e-6)
-    changes = [end(fall.v[k], tau + [e, 0, 0]).v[-1] @ weights for e in (1e-3, -1e-3)]
+    changes = [end(fall.v[k], tau + np.array([e, 0, 0])).v[-1] @ weights for e in (1e-3, -1e-3)]
     assert by_tau[0] == pytest.approx((changes[0] - changes[1]) / 2e-3, rel=1e-6)
 
 

@@ -194,7 +194,7 @@ def _separated(tree: Tree, is_contact: bool) -> tuple[tuple[Passive, ...], tuple
 def _dynamics(
     tree: Tree, acting: ca.Function, impedance: Stiffness, choice: ClosureChoice | None
 ) -> tuple[ca.Function, ca.Function | None]:
-    """Return the function (q, v, tau, [external], impedance...) -> a, and with loops (q, v, impedance...) -> closed v."""
+    """Return the function (q, v, tau, [external], impedance...) -> a; with loops also (q, v, impedance...) -> v."""
     q, v, tau = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("tau", tree.nv)
     external = [ca.SX.sym(name, *acting.size_out(name)) for name in acting.name_out() if name == "acting_external"]
     load, added = external[0] if external else None, {place: ca.SX.sym("impedance") for place in impedance}
