@@ -1,8 +1,9 @@
-"""Compare a quadruped that stands on the ground with MuJoCo Warp, in thousands of motions on one NVIDIA GPU.
+"""Compare a robot that stands on the ground with MuJoCo Warp, in thousands of motions on one NVIDIA GPU.
 
-Both programs simulate the robot of contact.py in float32, with the same time step, joint springs and dampers, and a
-contact stiffness with the same penetration of the feet at rest. The states at the start are those of a standing robot
-with random joint errors. MuJoCo Warp uses its defaults, and takes its steps as a CUDA graph. It is left out if it is
+Both programs simulate the same robot in float32: the quadruped of contact.py, or that of an MJCF file (``--model``) in
+its first keyframe. They have the same time step, joint springs and dampers, and a contact stiffness with the same
+penetration of the lowest points at rest. The states at the start are those of a standing robot with random joint
+errors. MuJoCo Warp uses its defaults or those of the file, and takes its steps as a CUDA graph. It is left out if it is
 not installed (``mujoco-warp``).
 """
 
@@ -11,15 +12,16 @@ import statistics
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import cupy
 import mujoco
 import numpy as np
 
 import torsor
-from contact import FRICTION, KD, KP, STEP, depth, model, posture
+from contact import FRICTION, KD, KP, STEP, model, posture
 from torsor.simulation import Contact, rollout
+from torsor.simulation.contact import points_at
 
 STEPS = 500
 NOISE = 0.02  # standard deviation of the joint errors (rad)
@@ -27,12 +29,63 @@ WORLDS = 8192, 32768, 131072  # of MuJoCo Warp
 REPEATS = 5
 
 
-def standing(own: torsor.Robot, peer: Any) -> tuple[Any, float]:
-    """Return MuJoCo's state of the standing robot, and the mean penetration depth of its feet (m)."""
-    data, start = mujoco.MjData(peer), posture(own)
-    data.qpos[:] = np.concatenate([start[:3], start[[6, 3, 4, 5]], start[7:]])
-    mujoco.mj_step(peer, data, 4 * STEPS)
-    return data, depth(own, own_order(data.qpos))
+class Scene(NamedTuple):
+    """A robot in both programs, its posture, and the gains ``kp`` and ``kd`` of its joints; None are those of the file.
+
+    ``most`` are the numbers of contacts and of constraints for which MuJoCo Warp reserves memory.
+    """
+
+    own: torsor.Robot
+    peer: Any
+    posture: Any
+    gains: dict[str, float]
+    contact: dict[str, Any]
+    most: tuple[int, int]
+
+    def standing(self) -> tuple[Any, float]:
+        """Return MuJoCo's state of the standing robot, and the mean depth of its four lowest points (m)."""
+        data = mujoco.MjData(self.peer)
+        data.qpos[:] = peer_order(self.posture)
+        data.ctrl[:] = data.qpos[7 : 7 + self.peer.nu] if self.peer.nu and not self.gains else 0
+        mujoco.mj_step(self.peer, data, 4 * STEPS)
+        return data, self.depth(own_order(data.qpos[None]))
+
+    def depth(self, q: Any) -> float:
+        """Return the mean depth of the four lowest points (m) at q (N, nq)."""
+        distance = points_at(self.own, Contact(kind="hard", **self.contact), q).distance
+        return -float(np.sort(distance, axis=-1)[:, :4].mean())
+
+
+def of_library() -> Scene:
+    """Return the quadruped of contact.py."""
+    own = torsor.library.quadruped()
+    return Scene(own, model(own), posture(own), {"kp": KP, "kd": KD}, {"friction": FRICTION}, (8, 32))
+
+
+def of_file(path: str, shapes: list[str] | None, points: int | None) -> Scene:
+    """Return the robot of an MJCF file on a plane, held in its first keyframe.
+
+    It is held by its actuators if they have gains, in the order of the joints, and otherwise by springs and its own
+    dampers.
+    """
+    own, spec = torsor.load(path), mujoco.MjSpec.from_file(path)
+    start = next(iter(own.postures.values())).copy()
+    contact: dict[str, Any] = {"shapes": shapes, "points": points}
+    start[2] -= points_at(own, Contact(kind="hard", **contact), start[None]).distance.min()
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], contype=1, conaffinity=1)
+    spec.option.timestep = STEP
+    if own.kp.any():
+        return Scene(own, spec.compile(), start, {}, contact, (32, 128))
+    angles = dict(zip(own.position_names, start, strict=True))
+    for joint in spec.joints:
+        if joint.name in angles:
+            joint.stiffness[0], joint.springref = KP, angles[joint.name]
+    return Scene(own, spec.compile(), start, {"kp": KP, "kd": 0.0}, contact, (32, 128))
+
+
+def peer_order(q: Any) -> Any:
+    """Return positions (nq) with MuJoCo's order of quaternions."""
+    return np.concatenate([q[:3], q[[6, 3, 4, 5]], q[7:]])
 
 
 def own_order(qpos: Any) -> Any:
@@ -64,11 +117,12 @@ def row(name: str, count: int, first: float, seconds: float, deep: float) -> Non
     print(f"| {name} | {count:,} | {count * STEPS / seconds:.3g} | {first:.1f} s | {1e3 * deep:.2f} mm |", flush=True)
 
 
-def ours(own: torsor.Robot, data: Any, stiffness: float, counts: list[int], dtype: str) -> None:
+def ours(scene: Scene, data: Any, stiffness: float, counts: list[int], dtype: str) -> None:
     """Measure rollouts with hard contact."""
+    own = scene.own
     here = own.to(device="cuda", dtype=dtype)
-    contact = Contact(kind="hard", stiffness=stiffness, friction=FRICTION)
-    law = torsor.control.drives(here, posture(own), kp=KP, kd=KD)
+    contact = Contact(kind="hard", stiffness=stiffness, **scene.contact)
+    law = torsor.control.drives(here, scene.posture, **scene.gains)
     for count in counts:
         q = cupy.asfortranarray(cupy.asarray(own_order(starts(data, count)), dtype))
         v = cupy.zeros((count, own.nv), dtype, order="F")
@@ -79,11 +133,11 @@ def ours(own: torsor.Robot, data: Any, stiffness: float, counts: list[int], dtyp
         first, seconds = timed(call)
         run = call()
         assert not run.diverged.any()
-        deep = float(np.mean([depth(own, each) for each in cupy.asnumpy(run.q[:100, -1]).astype(float)]))
+        deep = scene.depth(cupy.asnumpy(run.q[:100, -1]).astype(float))
         row(f"Torsor, {dtype}", count, first, seconds, deep)
 
 
-def theirs(own: torsor.Robot, peer: Any, data: Any, counts: list[int]) -> None:
+def theirs(scene: Scene, data: Any, counts: list[int]) -> None:
     """Measure MuJoCo Warp."""
     import mujoco_warp
     import warp
@@ -91,8 +145,9 @@ def theirs(own: torsor.Robot, peer: Any, data: Any, counts: list[int]) -> None:
     warp.config.quiet = True
     for count in counts:
         begin = time.perf_counter()
-        device_model = mujoco_warp.put_model(peer)
-        device_data = mujoco_warp.put_data(peer, data, nworld=count, nconmax=8, njmax=32)
+        device_model = mujoco_warp.put_model(scene.peer)
+        contacts, rows = scene.most
+        device_data = mujoco_warp.put_data(scene.peer, data, nworld=count, nconmax=contacts, njmax=rows)
         qpos = warp.array(starts(data, count), dtype=float)
         zero = warp.zeros_like(device_data.qvel)
         mujoco_warp.step(device_model, device_data)  # compiles
@@ -110,7 +165,7 @@ def theirs(own: torsor.Robot, peer: Any, data: Any, counts: list[int]) -> None:
 
         first, seconds = timed(call)
         last = device_data.qpos.numpy()[:100].astype(float)
-        deep = float(np.mean([depth(own, own_order(each)) for each in last]))
+        deep = scene.depth(own_order(last))
         row(f"MuJoCo Warp {mujoco_warp.__version__}, float32", count, compiled + first - seconds, seconds, deep)
 
 
@@ -118,19 +173,22 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--motions", type=int, nargs="+", default=[4096, 32768, 262144])
-    parser.add_argument("--worlds", type=int, nargs="+", default=WORLDS)
+    parser.add_argument("--worlds", type=int, nargs="*", default=WORLDS)
+    parser.add_argument("--model", help="an MJCF file instead of the quadruped of the library")
+    parser.add_argument("--shapes", nargs="+", help="shapes that touch the ground; all by default (Torsor only)")
+    parser.add_argument("--points", type=int, help="largest number of contact points in a step (Torsor only)")
+    parser.add_argument("--dtypes", nargs="+", default=["float32", "float64"])
     given = parser.parse_args()
-    own = torsor.library.quadruped()
-    peer = model(own)
-    data, deep = standing(own, peer)
+    scene = of_file(given.model, given.shapes, given.points) if given.model else of_library()
+    data, deep = scene.standing()
     name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     print(f"{name}; MuJoCo's depth at rest: {1e3 * deep:.2f} mm; {STEPS} steps of {1e3 * STEP:g} ms\n")
     print("| program | motions | steps per second | first call | depth |\n|---|---|---|---|---|")
-    stiffness = own.mass * 9.81 / 4 / deep
-    for dtype in ("float32", "float64"):
-        ours(own, data, stiffness, given.motions, dtype)
+    stiffness = scene.own.mass * 9.81 / 4 / deep
+    for dtype in given.dtypes:
+        ours(scene, data, stiffness, given.motions, dtype)
     if find_spec("mujoco_warp"):
-        theirs(own, peer, data, given.worlds)
+        theirs(scene, data, given.worlds)
 
 
 if __name__ == "__main__":

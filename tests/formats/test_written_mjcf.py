@@ -372,7 +372,8 @@ def test_gains_of_actuators_are_the_derivatives_of_their_forces_in_mujoco(kind: 
 @pytest.mark.parametrize("ball", ['friction="0.6"', 'friction="0.3" priority="3"', 'friction="0.3" priority="4"'])
 def test_friction_between_two_shapes_is_that_of_mujoco(floor: str, ball: str, tmp_path: Path) -> None:
     body = f'<body><freejoint/><geom size="0.1" {ball}/></body>'
-    text = f'<mujoco><worldbody><geom type="plane" size="1 1 1" {floor}/>{body}</worldbody></mujoco>'
+    plane = f'<geom type="plane" size="1 1 1" {floor}/>'
+    text = f"<mujoco><worldbody>{plane}{body}</worldbody></mujoco>"
     model = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
@@ -380,3 +381,7 @@ def test_friction_between_two_shapes_is_that_of_mujoco(floor: str, ball: str, tm
     (touch,) = Contact().touches(torsor.load(tmp_path / "ball.xml"))
     assert friction_of(touch, Contact()) == data.contact.friction[0, 0]
     assert friction_of(touch, Contact(friction=0.1)) == 0.1
+    (tmp_path / "ball.xml").write_text(text.replace(plane, ""))
+    robot = torsor.load(tmp_path / "ball.xml")  # without a floor
+    (touch,) = Contact().touches(robot)
+    assert friction_of(touch, Contact()) == robot.links[0].shapes[0].friction

@@ -108,6 +108,33 @@ def test_sweeps_that_do_not_converge_are_reported() -> None:
     assert run.settings["contact"]["mean_residual"] > 1e-3
 
 
+def test_chosen_points_move_hinged_bodies_as_the_points_that_touch_do() -> None:
+    robot = hinged()
+    high = [Shape("sphere", (0.02,), make_pose(p=[0.0, 0.01 * k, 0.2])) for k in range(16)]
+    many = robot.with_shapes("left", [*robot.links[0].shapes, *high]).with_shapes(
+        "right", [*robot.links[1].shapes, *high]
+    )
+    q, v = at(robot, 0.06), np.array([0.2, 0.3, 0.5, 0.4, 0.1, 0.0, 1.0])
+    contact = Contact(kind="hard", stiffness=1e4, friction=0.5)
+    alone, chosen = (
+        simulate(each.to(device="casadi"), q, v, 0.15, contact=contact, step=2e-3) for each in (robot, many)
+    )
+    assert alone.settings["contact"]["points"] == 2 and chosen.settings["contact"]["points"] == 8
+    assert np.abs(alone.external[:, :, 5]).max(axis=0).min() > 1.0  # both bodies touch
+    assert np.allclose(chosen.q, alone.q, rtol=0, atol=1e-8)
+    assert np.allclose(chosen.external, alone.external, rtol=0, atol=1e-5)
+
+
+def test_a_box_rests_on_four_chosen_corners_and_three_are_reported() -> None:
+    robot = body(Shape("box", (0.3, 0.2, 0.1))).to(device="casadi")
+    four, three = (Contact(kind="hard", stiffness=1e4, points=points) for points in (4, 3))
+    q, v = at(robot, 0.06), np.array([0.5, 0.3, 0.8, 0.5, 0.0, 0.0])
+    rest = simulate(robot, q, v, 0.6, contact=four, step=2e-3)
+    assert rest.q[-1, 2] == pytest.approx(0.05 - G / 4e4, abs=1e-6)
+    with warned(what="after 10 sweeps with 3 points", fix="more `points=`"):
+        simulate(robot, q, v, 0.6, contact=three, step=2e-3)
+
+
 def test_a_sliding_ball_keeps_5_of_7_of_its_speed() -> None:
     robot = body()
     roll = simulate(robot, at(robot, 0.1), [0, 0, 0, 0.7, 0, 0], 0.3, contact=RIGID)

@@ -21,7 +21,7 @@ from torsor.geometry.convex import MAX_REDUCED_VERTICES
 from torsor.geometry.pairs import named_shapes
 from torsor.geometry.placed import Placed
 from torsor.mechanism import Shape
-from torsor.mechanism.parts import FRICTION
+from torsor.mechanism.parts import ALL_BITS, FRICTION
 from torsor.robot.robot import Robot
 from torsor.spatial import cross
 
@@ -29,8 +29,8 @@ KINDS = ("compliant", "hard")
 # Parameters that belong to only one kind of contact.
 OWN = {"compliant": ("dissipation", "exponent", "slip"), "hard": ("relaxation", "sweeps", "points")}
 _WHERE = "contact"
-# Number of points above which the points of a step are chosen, and how many are chosen.
-MANY, FEW_POINTS = 32, 8
+# Number of points above which those of a step are chosen in hard contact, and how many are chosen.
+MANY, CHOSEN = 32, 8
 ROUNDED = 1e-9  # m: height difference below which two surfaces are the same
 STEEPEST = 0.1  # vertical component of the normal above which a plane of the base is ground; other planes are walls
 _PAIRS = 'pairs of names of links, frames or shapes, or "all"'
@@ -65,8 +65,11 @@ class Contact:
     (N/m), and penetration decays with the time constant ``relaxation`` (s); all values are stable. There is no
     restitution, and sticking contacts do not creep. ``trajectory.settings["contact"]`` contains the ``residual``, which
     is the largest velocity error (m/s) of a point after the sweeps, and the ``mean_residual``; ``simulate`` warns if
-    the latter exceeds 1 mm/s. Steps have a fixed length and order 2 without contact, order 1 with contact. Parameters
-    of the other kind raise ModelError.
+    the latter exceeds 1 mm/s. If the shapes have more than ``points`` contact points (by default, more than 32), the
+    deepest ``points`` of them (by default 8) are chosen in each step, at most four between two links; points that are
+    left out count in the residual. Steps have a fixed length and order 2 without contact, order 1 with contact.
+
+    Parameters of the other kind raise ModelError.
 
     Example:
         >>> Contact(stiffness=1e5, friction=0.6).friction
@@ -161,8 +164,8 @@ class Contact:
         floors = [each for each in fixed if each.shape.shape == "plane" and each.shape.pose[2, 2] > STEEPEST]
         if not self.ground or (isinstance(self.ground, bool) and floors):
             return []
-        # Without a given ground, the friction is that of the robot's shapes.
-        plane = Shape("plane", friction=0.0) if isinstance(self.ground, bool) else self.ground
+        # The friction on a ground that is not given is that of the robot's shapes.
+        plane = Shape("plane", priority=-ALL_BITS) if isinstance(self.ground, bool) else self.ground
         if floors and plane.shape == "plane":
             found = f"there are two grounds: the given plane, and {floors[0].name!r} of the base"
             fix = "use the plane of the base (`ground=True`), or remove it: robot.with_shapes(base, [])"
@@ -200,10 +203,10 @@ class Contact:
         return (friction, self.stiffness, self.relaxation) if self.kind == "hard" else ()
 
     def most_points(self, count: int) -> int:
-        """Return the largest number of contact points in a step, of ``count`` points of all shapes."""
+        """Return the number of contact points in a step, of ``count`` points of all shapes."""
         if self.points is not None:
             return min(self.points, count)
-        return count if count <= MANY else FEW_POINTS
+        return count if self.kind == "compliant" or count <= MANY else CHOSEN
 
     def floor(self, robot: Robot) -> list[float] | None:
         """Return the normal (3) of the ground plane and its distance (m) from the origin of the base.
@@ -282,7 +285,7 @@ class ContactPoint(NamedTuple):
     point: ca.SX
     velocity: ca.SX
     weights: Mapping[int, Any]
-    friction: Any
+    friction: float | ca.SX
 
 
 class ContactState:
@@ -440,9 +443,13 @@ def hull_errors(robot: Robot, contact: Contact) -> dict[str, float]:
     return {each.name: contact_error(each.shape) for each in shapes if each.shape.shape == "mesh"}
 
 
-def check_start(robot: Robot, contact: Contact, q: Array, step: float | None) -> None:
-    """Raise ModelError if shapes overlap at q (..., nq); warn of reduced hulls and if ``step`` (s) is too long."""
-    late = {name: error for name, error in hull_errors(robot, contact).items() if error > LATE}
+def check_start(robot: Robot, contact: Contact, q: Array, step: float | None) -> dict[str, Any]:
+    """Raise ModelError if shapes overlap at q (..., nq); warn of reduced hulls and if ``step`` (s) is too long.
+
+    The result has the largest error of a hull (m) and the number of contact points, for the settings of a trajectory.
+    """
+    errors = hull_errors(robot, contact)
+    late = {name: error for name, error in errors.items() if error > LATE}
     if late:
         found = listing((f"{name!r} by {1e3 * error:.2g} mm" for name, error in late.items()), most=4)
         found = f"hulls are reduced to {MAX_REDUCED_VERTICES} vertices, so that contact may begin too late: {found}"
@@ -466,6 +473,7 @@ def check_start(robot: Robot, contact: Contact, q: Array, step: float | None) ->
         if step > longest:
             fix = 'use a shorter step, `method="adaptive"`, a smaller stiffness or a larger slip'
             warn_of_long_step(robot, step, longest, "the contact stiffness", fix)
+    return {"hull_error": max(errors.values(), default=0.0), "points": contact.most_points(len(start.names))}
 
 
 def warn_of_long_step(robot: Robot, step: float, longest: float, stiff: str, fix: str) -> None:
@@ -504,8 +512,8 @@ def warn_of_creep(robot: Robot, settings: Mapping[str, Any]) -> None:
     """Warn if the sweeps of hard contact have not converged."""
     contact = settings.get("contact", {})
     if contact.get("mean_residual", 0.0) > CREEP:
-        mean, largest, sweeps = (contact[name] for name in ("mean_residual", "residual", "sweeps"))
-        found = f"hard contact has not converged: after {sweeps} sweeps, the mean velocity error is {mean:.2g} m/s, "
-        found += f"the largest {largest:.2g} m/s"
-        fix = f"use `sweeps={max(4 * sweeps, 10)}`, or a shorter step"
+        mean, largest, sweeps, points = (contact[name] for name in ("mean_residual", "residual", "sweeps", "points"))
+        found = f"hard contact has not converged: after {sweeps} sweeps with {points} points, "
+        found += f"the mean velocity error is {mean:.2g} m/s, the largest {largest:.2g} m/s"
+        fix = f"use `sweeps={max(4 * sweeps, 10)}`, a shorter step, or more `points=` if the shapes have more"
         warn(found, where=robot.name, allowed=f"{CREEP:g} m/s", fix=fix)

@@ -70,6 +70,7 @@ def project_start(robot: Robot, choices: Choices, q: Array, v: Array) -> tuple[A
         found = f"q0 does not close the loops{given}: closure error {gap.max():.2g}"
         allowed = f"{MAX_CLOSURE_ERROR:g} of its size"
         fix = "q0 = robot.closed.assemble(q_active, guess)"
+        fix += "" if choices.given else ", or robot.closed.positions(q0), which is near"
         lifted = robot.closed.closure.off_ground(robot.closed.error(q))
         if lifted:
             found, fix = f"at q0{given}, {lifted}", "q0 = robot.closed.positions(q0)"

@@ -74,12 +74,12 @@ def _supports(group: Sequence[_Candidate]) -> Sequence[_Candidate]:
         way = TILT * (across @ ca.DM([np.cos(angle), np.sin(angle)]))
         ((_, index),) = _deepest([each.distance - ca.dot(way, each.point) for each in group], 1)
         is_this = [index == k for k in range(len(group))]
-        distance, *others = (_value(is_this, [each[part] for each in group]) for part in range(4))
+        distance, normal, point, friction = (_value(is_this, [each[part] for each in group]) for part in range(4))
         again = ca.SX(0)
         for other in before:
             again = ca.logic_or(again, index == other)
         before.append(index)
-        result.append(_Candidate(ca.if_else(again, AWAY, distance), *others, group[0].links))
+        result.append(_Candidate(ca.if_else(again, AWAY, distance), normal, point, friction, group[0].links))
     return result
 
 

@@ -16,7 +16,7 @@ from torsor.base.errors import ModelError, SimulationError
 from torsor.mechanism import Wheel
 from torsor.mechanism.mechanism import default_posture
 from torsor.robot.robot import Robot, checked_robot
-from torsor.simulation.contact import Contact, added_contact, check_start, hull_errors
+from torsor.simulation.contact import Contact, added_contact, check_start
 from torsor.simulation.dynamics import compiled
 from torsor.simulation.inputs import Law, Prescribed, Source, words
 from torsor.simulation.limits import Limits, check_limits
@@ -202,8 +202,7 @@ class Setup:
         if contact is not None:
             compliant = contact.kind == "compliant"
             explicit = compliant and settings.method in ("rk4", "linearly_implicit")
-            check_start(robot, contact, q, settings.step if explicit else None)
-            about["contact"] = contact.about | {"hull_error": max(hull_errors(robot, contact).values(), default=0.0)}
+            about["contact"] = contact.about | check_start(robot, contact, q, settings.step if explicit else None)
             if external is None:  # then all wrenches of the result are those of contact
                 about["contact"] |= {"floor": contact.floor(robot)}
             if not compliant:

@@ -288,7 +288,7 @@ class _Reader:
     def _gains(self, joint: int) -> dict[str, float]:
         """Return the sums of the position and velocity gains of the servos of a joint with one degree of freedom."""
         gains = np.maximum(-self.model.actuator_biasprm[:, 1:3], 0.0) * self._servos()[:, None]
-        kp, kd = sum((gear**2 * gains[a] for a, gear in self._gears(joint)), np.zeros(2)).tolist()
+        kp, kd = sum((gear * (gear * gains[a]) for a, gear in self._gears(joint)), np.zeros(2)).tolist()
         return {"kp": kp, "kd": kd}
 
     def _servos(self) -> Any:
