@@ -156,7 +156,7 @@ class Robot(Mechanism):
         - ``device``: "cpu" (compiled code), "cuda" (an NVIDIA GPU with CuPy arrays, see docs/deploy/gpu.md; needs the
           extra ``gpu``) or "casadi" (CasADi's virtual machine, which compiles nothing and is slow).
 
-        None leaves a setting unchanged. With loops, "cuda" raises ModelError. The relative error of float32
+        None leaves a setting unchanged. ``robot.closed`` never runs on a GPU. The relative error of float32
         accelerations is proportional to the condition number of the mass matrix. When they are first computed, a
         ModelWarning is issued if fewer than two digits are correct at the neutral position or at one of 24 random
         positions within the limits.

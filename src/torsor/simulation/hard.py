@@ -273,7 +273,7 @@ def _solved(
         return mass.project(part, A @ part) if rows and free.stiff else part
 
     u, late = J @ v, change - followed(change)  # the positions follow ``late`` by half
-    closing = h * (change - late / 2 - (free.change + free.followed) / 2)
+    closing = ca.SX(robot.nv, 1) if not rows else h * (change - late / 2 - (free.change + free.followed) / 2)
     distance = ca.vertcat(*(each.distance for each in points)) - h * u[::3] + (J @ (h / 2 * late + closing))[::3]
     links = Counter(tuple(side.link for side in touch) for touch in state.touches)
     rounds = ROUNDS if max(links.values()) > 1 else 0  # a single point has no load to share
