@@ -382,9 +382,3 @@ def test_errors_and_advice_fit_hard_contact() -> None:
         rollout(robot, at(robot, -1.0), np.zeros(6), 0.1, contact=RIGID)
     with refused(argument="q0", allowed="(..., 7)"):
         rollout(robot, np.zeros(5), np.zeros(6), 0.1, contact=RIGID)
-
-
-def slope_below() -> Shape:
-    pose = np.eye(4)
-    pose[2, 3] = -10.0
-    return Shape("plane", pose=pose)
