@@ -365,20 +365,29 @@ def test_wrong_drives_are_refused() -> None:
         simulate(carts(2), controller=drives(arm, [0.0, 0.0], 1.0, 1.0))
     with refused(what="drives does not support the elastic joints"):
         drives(torsor.library.elastic_arm(), np.zeros(6), 1.0, 1.0)
-    with refused(what="drives does not support robots with loops"):
-        drives(torsor.library.four_bar(), np.zeros(3), 1.0, 1.0)
     many = drives(arm, [0.0, 0.0], np.ones((3, 2)), 1.0)
     with refused(argument="controller", fix="rollout"):
         simulate(arm, np.zeros((3, 2)), controller=many)
     with refused(argument="controller", what="(3, 6)"):
         rollout(arm, np.zeros(2), np.zeros(2), 0.1, controller=drives(arm, np.ones(2), np.ones((3, 2)), 0.0))
-    bars = torsor.library.four_bar()
-    with refused(argument="method", what="closed loops"):
-        simulate(bars, bars.closed.assemble([0.5], guess=[0.5, 1.0, 1.5]), method=IMPLICIT)
     with refused(argument="method", what="prescribed motion"):
         simulate(arm, prescribed={arm.coordinate_names[0]: 0.0}, method=IMPLICIT)
     with warned(what="the step of 0.01 s is too long for the contact stiffness"):
         simulate(robot, q0, duration=0.01, controller=drives(robot, q0, 60.0, 2.0), contact=Contact(), step=1e-2)
+
+
+def test_drives_of_closed_loops_are_implicit_and_of_order_1() -> None:
+    bars = torsor.library.four_bar(gravity=(0, -9.81, 0))
+    q0 = bars.closed.assemble([0.5], guess=[0.5, 1.0, 1.5])
+    goal = bars.closed.assemble([0.8], guess=q0)
+    soft, stiff = drives(bars, goal, 100.0, 5.0), drives(bars, q0, 1e8, 1.0)
+    truth = simulate(bars, q0, duration=0.5, controller=soft, method="adaptive", rtol=1e-9, atol=1e-10).q[-1]
+    runs = [simulate(bars, q0, duration=0.5, controller=soft, step=h) for h in (4e-3, 2e-3)]
+    errors = [np.abs(run.q[-1] - truth).max() for run in runs]
+    assert runs[0].settings["method"] == IMPLICIT and errors[0] / errors[1] == pytest.approx(2, rel=0.1)
+    held = simulate(bars, q0, duration=0.5, controller=stiff, step=2e-3)
+    np.testing.assert_allclose(held.q, np.broadcast_to(q0, held.q.shape), atol=1e-6)
+    assert not soft(0.0, q0, np.zeros(3))[1:].any()  # coupler and rocker have no drive
 
 
 def test_gains_of_a_batch_are_the_last_input_of_the_sampled_law() -> None:

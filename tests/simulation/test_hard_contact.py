@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import torsor
+from gpu_on_cpu import ProcessorDevice
 from refusals import refused, warned
 from torsor import Shape, simulate
+from torsor.compiler.cuda import kernel as cuda_kernel
 from torsor.mechanism import Joint, Link
 from torsor.robot.load import build
 from torsor.simulation import Contact, rollout
@@ -230,7 +232,7 @@ def test_a_ball_slides_and_rolls_as_in_mujoco() -> None:
     assert roll.q[-1, 0] == pytest.approx(data.qpos[0], rel=5e-3)
 
 
-def test_hard_contact_with_loops_methods_and_bad_numbers_is_refused() -> None:
+def test_other_methods_prescribed_motion_and_bad_numbers_are_refused() -> None:
     robot = body()
     for name, value in (("sweeps", -1), ("sweeps", 2.5), ("relaxation", -1.0), ("relaxation", np.nan)):
         with refused(argument=name):
@@ -242,10 +244,121 @@ def test_hard_contact_with_loops_methods_and_bad_numbers_is_refused() -> None:
         simulate(robot, at(robot, 0.2), contact=RIGID, method="implicit")
     with refused(what='hard contact does not support method "sdirk"'):
         rollout(robot, at(robot, 0.2), np.zeros(6), 0.1, contact=RIGID, method="sdirk")
-    bars = torsor.library.four_bar()
-    bars = bars.with_shapes(bars.link_names[0], [Shape("sphere", (1e-3,))])
-    with refused(what="hard contact does not support closed loops"):
-        simulate(bars, bars.closed.assemble([0.5], guess=[0.5, 1.0, 1.5]), contact=Contact(slope_below(), kind="hard"))
+    bars, q0 = four_bar()
+    with refused(what="hard contact does not support prescribed motion"):
+        simulate(bars, q0, contact=ABOVE, prescribed={"crank_joint": 0.5})
+
+
+# Closed loops: a four-bar whose coupler has a ball falls on a plane, or nothing is in its way.
+
+
+def level(height: float) -> Shape:
+    """Return a plane across y, which is up for the four-bar."""
+    pose = np.array([[1.0, 0, 0, 0], [0, 0, 1, height], [0, -1, 0, 0], [0, 0, 0, 1]])
+    return Shape("plane", pose=pose)
+
+
+ABOVE = Contact(level(0.2), kind="hard", friction=0.5)
+
+
+def four_bar() -> tuple[torsor.Robot, Any]:
+    robot = torsor.library.four_bar(gravity=(0, -G, 0))
+    robot = robot.with_shapes("coupler", [Shape("sphere", (0.05,), make_pose(p=[0.45, -0.2, 0]))])
+    return robot, robot.closed.assemble([0.5], guess=[0.5, 1.0, 1.5])
+
+
+def test_loops_without_contact_move_with_order_2() -> None:
+    robot, q0 = four_bar()
+    truth = simulate(robot, q0, duration=1.0, step=1e-3).q[-1]
+    runs = [simulate(robot, q0, duration=1.0, step=h, contact=Contact(level(-5.0), kind="hard")) for h in (8e-3, 4e-3)]
+    errors = [np.abs(run.q[-1] - truth).max() for run in runs]
+    assert errors[0] / errors[1] == pytest.approx(4, rel=0.1)
+    assert np.ptp(runs[1].energy) < 1e-3 * np.ptp(runs[1].kinetic_energy)
+
+
+def test_a_four_bar_falls_on_the_ground_as_in_mujoco(tmp_path: Any) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    robot, q0 = four_bar()
+    robot.save(tmp_path / "bars.xml")
+    spec = mujoco.MjSpec.from_file(str(tmp_path / "bars.xml"))
+    half = np.sqrt(0.5)
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[5, 5, 1], pos=[0, 0.2, 0], quat=[half, -half, 0, 0])
+    spec.option.timestep, spec.option.cone, spec.option.impratio = 1e-4, mujoco.mjtCone.mjCONE_ELLIPTIC, 100
+    model = spec.compile()
+    # overdamped contact does not rebound
+    model.geom_friction[:, 0], model.geom_solref[:], model.eq_solref[:] = 0.5, [1e-3, 3], [2e-4, 1]
+    data, own, step = mujoco.MjData(model), [], 2e-3
+    data.qpos[:] = q0
+    run = simulate(robot, q0, duration=0.6, contact=ABOVE, step=step)
+    for _ in run.times:
+        own.append(data.qpos.copy())
+        mujoco.mj_step(model, data, 20)
+    assert np.abs(run.q - own).max() < 2e-3 * np.ptp(run.q)
+    assert (run.external[-1, 1, 3:] != 0).any() and np.abs(run.v[-1]).max() < 1e-4  # friction holds it
+    assert run.settings["contact"]["closure_error"] < 1e-9
+
+
+def standing() -> tuple[torsor.Robot, Any]:
+    """Return a torso on two legs with knees driven by rods, each on two balls at the same height."""
+    robot, tilt = torsor.library.closed_leg(), 0.4
+    places = [make_pose(p=[x * np.cos(tilt), 0, x * np.sin(tilt) - 0.25]) for x in (-0.1, 0.1)]
+    for side in ("left", "right"):
+        robot = robot.with_shapes(f"{side}_shank", [Shape("sphere", (0.02,), place) for place in places])
+    bent = {"hip": -tilt, "drive": tilt, "knee": 2 * tilt, "rod": -2 * tilt}
+    q = robot.neutral()
+    for k, name in enumerate(robot.position_names):
+        q[k] = bent.get(name.rpartition("_")[2], q[k])
+    q[2] = 0.02 + 0.5 * np.cos(tilt)
+    return robot.to(device="casadi"), q
+
+
+@pytest.mark.slow
+def test_legs_with_loops_stand_at_rest_and_carry_their_weight() -> None:
+    robot, q0 = standing()
+    drives = torsor.control.drives(robot, q0, kp=2000.0, kd=40.0)
+    rest = simulate(robot, q0, duration=1.0, controller=drives, contact=Contact(kind="hard"), step=4e-3)
+    names = [link.name for link in robot.links]
+    up = sum(robot.pose(rest.q[-1], name)[2, :3] @ rest.external[-1, k, 3:] for k, name in enumerate(names))
+    assert up == pytest.approx(robot.mass * G, rel=1e-4)
+    assert np.abs(rest.v[-1]).max() < 1e-6
+    assert rest.settings["contact"]["closure_error"] < 1e-9
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_rollouts_with_loops_are_motions_of_simulate(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    emulated = ProcessorDevice()
+    monkeypatch.setattr(cuda_kernel, "current", lambda: emulated)
+    robot, q0 = four_bar()
+    starts, settings = robot.closed.assemble([[0.2], [0.5]], guess=q0), {"contact": ABOVE, "step": 2e-3}
+    run = rollout(robot.to(device=device), starts, np.zeros(3), 0.3, **settings)
+    for k, start in enumerate(starts):
+        one = simulate(robot, start, duration=0.3, **settings)
+        assert np.abs(one.external).max() > 100.0
+        np.testing.assert_allclose(run.q[k], one.q, rtol=0, atol=1e-10)
+    single = rollout(robot.to(device=device, dtype="float32"), starts, np.zeros(3), 0.3, **settings)
+    np.testing.assert_allclose(single.q, run.q, rtol=0, atol=1e-4)
+    with refused(what='method "rk4" does not support closed loops in float32'):
+        rollout(robot.to(dtype="float32"), starts, np.zeros(3), 0.3)
+
+
+def test_gradients_go_through_impulses_of_loops() -> None:
+    robot, q0 = four_bar()
+    fall = simulate(robot, q0, duration=0.3, contact=ABOVE, step=2e-3)
+    k = int(np.argmax(np.abs(fall.external).max(axis=(1, 2)) > 0))  # the step of the impact
+    free = np.linalg.svd(robot.closed.jacobian(fall.q[k]))[2][-1]
+    weights = np.array([0.3, -0.7, 0.2])
+
+    def end(v: Any, tau: Any) -> Any:
+        return rollout(robot, fall.q[k], v, 2e-3, contact=ABOVE, step=2e-3, controller=tau)
+
+    tau, run = np.array([1.0, 0, 0]), end(fall.v[k], np.array([1.0, 0, 0]))
+    bars = np.zeros_like(run.v)
+    bars[-1] = weights
+    _, by_v, by_tau = run.vjp(None, bars)
+    changes = [(end(fall.v[k] + e * free, tau).v[-1] @ weights) for e in (1e-5, -1e-5)]
+    assert by_v @ free == pytest.approx((changes[0] - changes[1]) / 2e-5, rel=1e-6)
+    changes = [end(fall.v[k], tau + np.array([e, 0, 0])).v[-1] @ weights for e in (1e-3, -1e-3)]
+    assert by_tau[0] == pytest.approx((changes[0] - changes[1]) / 2e-3, rel=1e-6)
 
 
 def test_a_body_rests_whatever_the_step() -> None:
@@ -269,12 +382,6 @@ def test_errors_and_advice_fit_hard_contact() -> None:
         rollout(robot, at(robot, -1.0), np.zeros(6), 0.1, contact=RIGID)
     with refused(argument="q0", allowed="(..., 7)"):
         rollout(robot, np.zeros(5), np.zeros(6), 0.1, contact=RIGID)
-
-
-def slope_below() -> Shape:
-    pose = np.eye(4)
-    pose[2, 3] = -10.0
-    return Shape("plane", pose=pose)
 
 
 def test_shapes_slide_with_their_own_friction() -> None:

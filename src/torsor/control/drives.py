@@ -51,13 +51,13 @@ class Drives(Controller):
 
 
 def drives(robot: Robot, reference: JointReference | Reference, kp: Maybe = None, kd: Maybe = None) -> Drives:
-    """Return PD drives of the joints: tau = kp (q_d - q) + kd (v_d - v), for trees without elastic joints.
+    """Return PD drives of the joints: tau = kp (q_d - q) + kd (v_d - v), for robots without elastic joints.
 
     ``reference`` is a constant q_d (..., nq), a motion, samples or a function of time (see ``control.reference``); the
     pose of a floating base in it is ignored. ``kp`` (N m/rad or N/m) and ``kd`` (N m s/rad or N s/m) are one number for
     all drives, or one number per coordinate (..., nv), where 0 means no drive. They are by default ``robot.kp`` and
-    ``robot.kd``, the gains of the model's actuators. Coordinates of joints with quaternions, and those with an
-    ``effort_limit`` of 0, have no drive.
+    ``robot.kd``, the gains of the model's actuators. Coordinates of joints with quaternions, those with an
+    ``effort_limit`` of 0 and, in closed loops, those that are not active have no drive.
 
     Fixed-step simulations treat drives implicitly, so that stiff drives are stable: ``simulate`` and ``rollout``
     use ``method="linearly_implicit"`` in the place of "rk4" (see docs/theory/integrators.md). Gains and constant
@@ -70,7 +70,7 @@ def drives(robot: Robot, reference: JointReference | Reference, kp: Maybe = None
         >>> held.q[-1].round(3).tolist()  # without limits, any drive holds it
         [0.5, -0.5]
     """
-    check_tree(robot, "drives")
+    check_tree(robot, "drives", loops=True)
     check_rigid(robot, "drives", "use gravity_pd" if robot.nq == robot.nv else "use a robot with rigid joints")
     own = _driven(robot)
     gains = [_gain(robot, list(own), value, name) for name, value in (("kp", kp), ("kd", kd))]
@@ -112,7 +112,8 @@ def _with_gains(
 def _driven(robot: Robot) -> dict[int, int]:
     """Return the index in q of each coordinate that has a drive, by its index in v."""
     places = places_in_q(robot.joints, robot.coordinates)
-    own = {k: i for k, i in places.items() if robot.effort_limit[k] > 0}
+    idle = set(robot.coordinate_names) - set(robot.active) if robot.loops else set()
+    own = {k: i for k, i in places.items() if robot.effort_limit[k] > 0 and robot.coordinate_names[k] not in idle}
     if not own:
         allowed = "joints with one coordinate and an effort limit above 0"
         raise ModelError("drives needs a joint with a drive", where=robot.name, allowed=allowed)

@@ -16,11 +16,11 @@ from torsor.mechanism.curves import Cam
 from torsor.robot.robot import Robot
 
 
-def check_tree(robot: object, name: str, *, flexible: bool = False) -> None:
-    """Raise ModelError unless the robot is a tree and, if ``flexible`` is False, has no flexible links."""
+def check_tree(robot: object, name: str, *, flexible: bool = False, loops: bool = False) -> None:
+    """Raise ModelError unless the robot is a tree without flexible links; both may be allowed."""
     if not isinstance(robot, Robot):
         raise ModelError(f"{name} got {reprlib.repr(robot)}", allowed="a torsor.Robot", fix="use torsor.load(path)")
-    if robot.loops:  # the laws would also drive joints without a drive
+    if robot.loops and not loops:  # the laws would also drive joints without a drive
         fix = "pass simulate a controller function (t, q, v) based on robot.closed.inverse_dynamics"
         raise ModelError(f"{name} does not support robots with loops", where=robot.name, allowed="trees", fix=fix)
     bent = [joint.name for joint in robot.joints if joint.flexible is not None and not isinstance(joint.flexible, Cam)]

@@ -91,8 +91,8 @@ class Robot(Mechanism):
 
     @cached_property
     def closed(self) -> Closed:
-        """The mechanism with its loops closed: closure, assembly, mobility and dynamics."""
-        return Closed(LoopClosure(self.kernels))
+        """The mechanism with its loops closed: closure, assembly, mobility and dynamics, which run on the host."""
+        return Closed(LoopClosure(self.kernels.exact if self.target.device == "cuda" else self.kernels))
 
     @cached_property
     def inertial(self) -> Inertial[Self]:
@@ -156,7 +156,7 @@ class Robot(Mechanism):
         - ``device``: "cpu" (compiled code), "cuda" (an NVIDIA GPU with CuPy arrays, see docs/deploy/gpu.md; needs the
           extra ``gpu``) or "casadi" (CasADi's virtual machine, which compiles nothing and is slow).
 
-        None leaves a setting unchanged. With loops, "cuda" raises ModelError. The relative error of float32
+        None leaves a setting unchanged. ``robot.closed`` never runs on a GPU. The relative error of float32
         accelerations is proportional to the condition number of the mass matrix. When they are first computed, a
         ModelWarning is issued if fewer than two digits are correct at the neutral position or at one of 24 random
         positions within the limits.
@@ -165,7 +165,7 @@ class Robot(Mechanism):
             >>> torsor.library.two_link().to(dtype="float32")
             <Robot 'two_link': 2 moving links, nq=2, nv=2, float32>
         """
-        return replace(self, target=self.target.changed(self.name, dtype, device, threads, bool(self.loops)))
+        return replace(self, target=self.target.changed(self.name, dtype, device, threads))
 
     def save(self, path: str | Path) -> None:
         """Write the robot to a file: TOML, URDF, SDF, MJCF (.xml, .mjcf) or USD (.usda, .usd, .usdc).

@@ -22,12 +22,10 @@ class Target:
         dtype: Any = None,
         device: str | None = None,
         threads: int | str | None = None,
-        loops: bool = False,
     ) -> "Target":
         """Return a validated copy with changes; None leaves a setting unchanged.
 
-        ``loops`` is True if the robot has closed loops, whose methods run on the host. The device "cuda" raises
-        ImportError if CuPy is missing, or RuntimeError if there is no GPU.
+        The device "cuda" raises ImportError if CuPy is missing, or RuntimeError if there is no GPU.
 
         Example:
             >>> Target().changed("arm", dtype=np.float32)
@@ -40,10 +38,6 @@ class Target:
         place = self.device if device is None else device
         if place not in DEVICES:
             raise ModelError(argument="device", value=device, where=where, allowed=", ".join(DEVICES))
-        if place == "cuda" and loops:
-            message, allowed = "closed loops are evaluated on the host", "device cpu or casadi"
-            fix = "use robot.open_tree() for the tree, or device='cpu'"
-            raise ModelError(message, where=where, allowed=allowed, fix=fix)
         if device == "cuda":
             require_card()
         count = self.threads if threads is None else threads

@@ -12,7 +12,12 @@ from torsor.compiler import AnyKernel, Signature
 from torsor.compiler.cache import source_hash
 from torsor.compiler.llvm.target import host
 from torsor.dynamics import Tree, lean
-from torsor.dynamics.loops.constrained import ClosureChoice, closed_forward_dynamics, projected_end
+from torsor.dynamics.loops.constrained import (
+    CLOSURE_TOLERANCE,
+    ClosureChoice,
+    closed_forward_dynamics,
+    projected_end,
+)
 from torsor.mechanism.drives import saturated_force
 from torsor.robot.robot import Robot
 from torsor.simulation.inputs import Prescribed, Source
@@ -139,15 +144,21 @@ def imposed(prescribed: Prescribed | None, q: ca.SX, v: ca.SX, given: ca.SX | No
 
 
 def step_function(
-    name: str, robot: Robot, inputs: dict[str, ca.SX], q_next: ca.SX, v_next: ca.SX, choice: ClosureChoice | None
+    name: str,
+    robot: Robot,
+    inputs: dict[str, ca.SX],
+    q_next: ca.SX,
+    v_next: ca.SX,
+    choice: ClosureChoice | None,
+    tolerance: float = CLOSURE_TOLERANCE,
 ) -> ca.Function:
     """Return the step (t, q, v, ..., h) -> (q_next, v_next).
 
-    With a ``choice``, it closes the loops and also returns the margin of the equations.
+    With a ``choice``, it closes the loops up to the ``tolerance`` and also returns the margin of the equations.
     """
     ends = {"q_next": q_next, "v_next": v_next}
     if choice is not None:
-        projected = projected_end(lean(Tree.of(robot)), inputs["q"], q_next, v_next, choice)
+        projected = projected_end(lean(Tree.of(robot)), inputs["q"], q_next, v_next, choice, tolerance)
         ends = dict(zip(("q_next", "v_next", "margin"), projected, strict=True))
     outputs = ca.cse([ca.densify(each) for each in ends.values()])
     return ca.Function(name, list(inputs.values()), outputs, list(inputs), list(ends))

@@ -35,6 +35,9 @@ joint but never reverses it. Without s, s is 1e-6 rad/s or m/s; in friction mode
 that springs couple, and before contact impulses, such friction is explicit. Springs of elastic joints and flexible
 links, which act on several coordinates, have X = 1.
 
+With closed loops, a also satisfies A a = -A' v, and the part of w that the positions of stiff coordinates follow beyond
+w/2 is projected onto A v = 0, so that loops open only by the error of the step.
+
 The linear velocity of a free body is in its own axes. It is added in the axes at the start and rotated afterwards, so
 that a spinning body keeps its momentum to rounding.
 """
@@ -46,6 +49,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.dynamics import Body, Tree, lean
+from torsor.dynamics.loops.constrained import ClosureChoice, closed_forward_dynamics, closed_velocities
 from torsor.dynamics.recursions.elimination import Stiffness
 from torsor.dynamics.recursions.hybrid import forward_dynamics
 from torsor.dynamics.recursions.passive import acts, passive_force, passive_jacobians
@@ -57,6 +61,9 @@ from torsor.spatial import cross
 
 # rad/s or m/s: the slip speed of Coulomb friction without one, a regularisation that sticking joints do not show.
 REST = 1e-6
+# Largest closure error after a step, relative to the size of the mechanism: strong impacts and stiff drives move loops
+# further than its corrections reach, and the next steps close them.
+OPEN = {"float64": 1e-6, "float32": 1e-4}
 # Divisor in the place of a stiffness of 0.
 TINY = 1e-30
 
@@ -65,13 +72,15 @@ class FreeMotion(NamedTuple):
     """A step without contact: ``inputs`` by name, its end (q, v), and the ``change`` of v in the axes at the end.
 
     The positions of coordinates are q + h v, with v at the middle of the step or, if ``stiff`` {coordinate: 0 or 1} is
-    1, at its end. The ``impedance`` is added to the mass matrix.
+    1, at its end: the mean velocity in the step is v + (change + ``followed``) / 2. The ``impedance`` is added to the
+    mass matrix.
     """
 
     inputs: dict[str, ca.SX]
     q: ca.SX
     v: ca.SX
     change: ca.SX
+    followed: ca.SX
     impedance: Stiffness
     stiff: dict[int, ca.SX]
 
@@ -115,10 +124,13 @@ class Implicit(NamedTuple):
         return force, impedance
 
 
-def free_motion(robot: Robot, acting: ca.Function, is_contact: bool = False) -> FreeMotion:
+def free_motion(
+    robot: Robot, acting: ca.Function, is_contact: bool = False, choice: ClosureChoice | None = None
+) -> FreeMotion:
     """Return a step of length h without contact, as expressions of t, q, v, [tau], [external] and h.
 
     With ``is_contact``, impulses follow: the accelerations of this step then do not tell which drives saturate.
+    ``choice`` are the equations that keep loops closed, if there are any; the end of the step is not projected.
     """
     inputs = step_inputs(acting)
     t, q, v, *held, h = inputs.values()
@@ -126,7 +138,7 @@ def free_motion(robot: Robot, acting: ca.Function, is_contact: bool = False) -> 
     explicit, passives = _separated(tree, is_contact)
     implicit = implicit_forces(robot, passives, acting, inputs)
     first_force, first_impedance = implicit.saturated()
-    dynamics = _dynamics(replace(lean(tree), passives=explicit), acting, first_impedance)
+    dynamics, closed = _dynamics(replace(lean(tree), passives=explicit), acting, first_impedance, choice)
 
     def accelerated(t: ca.SX, q: ca.SX, v: ca.SX, force: ca.SX, impedance: Stiffness) -> ca.SX:
         tau, *external = acted(acting, [t, q, v, *held])
@@ -140,16 +152,25 @@ def free_motion(robot: Robot, acting: ca.Function, is_contact: bool = False) -> 
     force, impedance = implicit.saturated(None if is_contact else a)
     v_middle = turned(tree, q, middle, v + h / 2 * _in_space(tree, v, a))
     change = h * _in_space(tree, v_middle, accelerated(t + h / 2, middle, v_middle, force, impedance))
-    change = turned(tree, middle, q, change)
-    mean = v + change / 2
-    for k, share in implicit.stiff.items():
-        mean[k] += share * change[k] / 2
+    followed = among(implicit.stiff, change)
+    if closed is not None and implicit.stiff:  # so that loops stay closed
+        followed = closed(middle, followed, *impedance.values())
+    change, followed = (turned(tree, middle, q, each) for each in (change, followed))
+    mean = v + (change + followed) / 2
     end = robot.function("chart")(q, h * robot.function("chart_rate")(half, mean))
     for body in free_bodies(tree):
         origin = slice(body.q.start, body.q.start + 3)
         end[origin] = q[origin] + h * (_axes(body, q) @ mean[_linear(body)])
-    ends = turned(tree, q, end, v + change), turned(tree, q, end, change)
-    return FreeMotion(inputs, end, *ends, impedance, implicit.stiff)
+    v, change, followed = (turned(tree, q, end, each) for each in (v + change, change, followed))
+    return FreeMotion(inputs, end, v, change, followed, impedance, implicit.stiff)
+
+
+def among(stiff: dict[int, ca.SX], change: ca.SX) -> ca.SX:
+    """Return a change of v (nv x 1) of the ``stiff`` coordinates, and 0 for others."""
+    part = ca.SX(*change.shape)
+    for k, share in stiff.items():
+        part[k] = share * change[k]
+    return part
 
 
 def _separated(tree: Tree, is_contact: bool) -> tuple[tuple[Passive, ...], tuple[Passive, ...]]:
@@ -170,13 +191,19 @@ def _separated(tree: Tree, is_contact: bool) -> tuple[tuple[Passive, ...], tuple
     return tuple(explicit), tuple(implicit)
 
 
-def _dynamics(tree: Tree, acting: ca.Function, impedance: Stiffness) -> ca.Function:
-    """Return the function (q, v, tau, [external], impedance...) -> a of a tree."""
+def _dynamics(
+    tree: Tree, acting: ca.Function, impedance: Stiffness, choice: ClosureChoice | None
+) -> tuple[ca.Function, ca.Function | None]:
+    """Return the function (q, v, tau, [external], impedance...) -> a; with loops also (q, v, impedance...) -> v."""
     q, v, tau = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("tau", tree.nv)
     external = [ca.SX.sym(name, *acting.size_out(name)) for name in acting.name_out() if name == "acting_external"]
-    added = {place: ca.SX.sym("impedance") for place in impedance}
-    a = forward_dynamics(tree, q, v, tau, external[0] if external else None, added)
-    return ca.Function("accelerated", [q, v, tau, *external, *added.values()], [a])
+    load, added = external[0] if external else None, {place: ca.SX.sym("impedance") for place in impedance}
+    inputs = [q, v, tau, *external, *added.values()]
+    if choice is None:
+        return ca.Function("accelerated", inputs, [forward_dynamics(tree, q, v, tau, load, added)]), None
+    a = closed_forward_dynamics(tree, q, v, tau, choice, load, added=added)
+    nearest = closed_velocities(tree, q, v, choice, added=added)
+    return ca.Function("accelerated", inputs, [a]), ca.Function("closed", [q, v, *added.values()], [nearest])
 
 
 def implicit_forces(

@@ -23,6 +23,11 @@ the energy p^T G p / 2, in addition to the energy lost to friction and springs. 
 errors of order h^2 in flight, and of order h if velocity products accelerate touching points;
 docs/simulate/contact.md states their size.
 
+With closed loops, M^-1 is replaced by the inverse for velocities with A v = 0 (``ClosedMass``), for independent closure
+equations phi(q) = 0 and A = dphi/dq at q*. All impulses then satisfy the loops, and so do v* and w after a projection.
+The positions follow the projections, so that resting bodies with loops do not move either. Two Newton corrections of
+the positions and one of the velocities remove the remaining errors (``projected_end``).
+
 The impulses are computed in two parts (``impulses``, ``mobility``). The first guess is the impulse with which every
 touching point sticks, which takes one factorisation of G = J M^-1 J^T. The distribution of the tangential load among
 several points of one body is not unique. The guess is therefore repeated with shares in proportion to the normal
@@ -41,13 +46,15 @@ import casadi as ca
 
 from torsor.base.errors import ModelError
 from torsor.dynamics import Tree, lean
+from torsor.dynamics.loops.closure import Closures
+from torsor.dynamics.loops.constrained import ClosedMass, ClosureChoice
 from torsor.dynamics.loops.factors import Squares
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.kinematics import symmetric
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact, ContactState
 from torsor.simulation.dynamics import step_function
-from torsor.simulation.free_motion import FreeMotion, free_motion, turned
+from torsor.simulation.free_motion import OPEN, FreeMotion, among, free_motion, turned
 from torsor.simulation.methods import STEPS
 from torsor.simulation.selection import chosen_points, tangents
 
@@ -57,28 +64,26 @@ from torsor.simulation.selection import chosen_points, tangents
 class Mobility:
     """The mobility G = J M^-1 J^T = ``read`` ``write``, which maps impulses to changes of the velocities u = J v.
 
+    M^-1 is that of a ``ClosedMass``, which keeps loops closed.
+
     If J has few rows, ``write`` is G, ``read`` is 1, and the state of the points is u. Otherwise, ``write`` is
     M^-1 J^T, ``read`` is J, and the state is v, which is shorter and makes factorisations smaller.
     """
 
-    def __init__(self, M: ca.SX, J: ca.SX):
-        self.M, self.J = M, J
+    def __init__(self, mass: ClosedMass, J: ca.SX):
+        self._mass, self.J = mass, J
         filled = Counter(J.sparsity().get_triplet()[0]).values()
         # The products in the factorisations of ``sticking``.
         self.is_wide = sum(n * (n + 1) / 2 for n in filled) + J.size2() ** 3 / 6 < J.size1() ** 3 / 6
-        self._mass = Squares(M, list(reversed(range(M.size1()))))
         if self.is_wide:
-            self.read, self.write = J, self._mass.solve(ca.densify(J.T))
+            self.read, self.write = J, mass.solve(ca.densify(J.T))
             return
-        self._Z = ca.vertcat(*self._mass.forth(J[:, self._mass.order].T))
-        self._D = ca.diag(1 / self._mass.D)
-        self.read, self.write = ca.SX.eye(J.size1()), symmetric(self._Z.T @ (self._D @ self._Z))
+        self._Z = mass.restricted(mass.forth(J.T))
+        self.read, self.write = ca.SX.eye(J.size1()), symmetric(self._Z.T @ (ca.diag(mass.r) @ self._Z))
 
     def kicks(self, p: ca.SX) -> ca.SX:
         """Return the velocities M^-1 J^T p (nv x k) due to impulses p (3 K x k)."""
-        if self.is_wide:
-            return self.write @ p
-        return self._mass.placed(self._mass.back(ca.vertsplit(self._D @ (self._Z @ p)), p.size2()))
+        return self.write @ p if self.is_wide else self._mass.spread(self._Z @ p)
 
     def block(self, n: int) -> ca.SX:
         """Return the block (3 x 3) of G for the point whose first row is n."""
@@ -87,15 +92,10 @@ class Mobility:
     def sticking(self, added: ca.SX) -> Callable[[ca.SX], ca.SX]:
         """Return a solver of (G + D) x = right with diagonal D; it factorises G + D or M + J^T D^-1 J (Woodbury)."""
         J, inverse = self.J, 1 / added
-        matrix = self.M + J.T @ (ca.diag(inverse) @ J) if self.is_wide else self.write + ca.diag(added)
-        factors = Squares(ca.densify(symmetric(matrix)))
-
-        def solve(right: ca.SX) -> ca.SX:
-            if not self.is_wide:
-                return factors.solve(right)
-            return inverse * (right - J @ factors.solve(J.T @ (inverse * right)))
-
-        return solve
+        if not self.is_wide:
+            return Squares(ca.densify(symmetric(self.write + ca.diag(added)))).solve
+        mass = ClosedMass(ca.densify(symmetric(self._mass.M + J.T @ (ca.diag(inverse) @ J))), self._mass.A)
+        return lambda right: inverse * (right - J @ mass.solve(J.T @ (inverse * right)))
 
 
 # The impulses of hard contact in the Coulomb cone, by one factorisation and projected Gauss-Seidel sweeps.
@@ -218,34 +218,43 @@ def _on_disc(x: ca.SX, y: ca.SX, radius: ca.SX) -> tuple[ca.SX, ca.SX]:
     return scale * x, scale * y
 
 
-def hard_step(robot: Robot, acting: ca.Function, contact: Contact) -> ca.Function:
-    """Return step(t, q, v, [tau], [external], h) -> (q, v), one step of length h (s) with hard contact."""
-    free, kick, shift, _, _ = _solved(robot, acting, contact)
+def hard_step(robot: Robot, acting: ca.Function, contact: Contact, choice: ClosureChoice | None = None) -> ca.Function:
+    """Return step(t, q, v, [tau], [external], h) -> (q, v), one step of length h (s) with hard contact.
+
+    With the closure equations ``choice``, the step closes loops and also returns their margin (``runge_kutta``).
+    """
+    free, kick, shift, _, _ = _solved(robot, acting, contact, choice)
     q_next = robot.function("chart")(free.q, shift)
     v_next = turned(Tree.of(robot), free.q, q_next, free.v + kick)
-    return step_function("hard", robot, free.inputs, q_next, v_next, None)
+    return step_function("hard", robot, free.inputs, q_next, v_next, choice, OPEN[robot.target.dtype])
 
 
-def contact_step(robot: Robot, method: str, acting: ca.Function, contact: Contact | None) -> ca.Function:
+def contact_step(
+    robot: Robot, method: str, acting: ca.Function, contact: Contact | None, choice: ClosureChoice | None = None
+) -> ca.Function:
     """Return the step of a method, or the step of hard contact, which raises ModelError for any other method."""
     if contact is None or contact.kind == "compliant":
-        return STEPS[method](robot, acting, None, None)
+        return STEPS[method](robot, acting, choice, None)
     if method != "rk4":
         what, fix = f'hard contact does not support method "{method}"', "omit `method`"
         raise ModelError(what, where=robot.name, fix=fix)
-    return hard_step(robot, acting, contact)
+    return hard_step(robot, acting, contact, choice)
 
 
-def hard_wrenches(robot: Robot, acting: ca.Function, contact: Contact) -> ca.Function:
+def hard_wrenches(
+    robot: Robot, acting: ca.Function, contact: Contact, choice: ClosureChoice | None = None
+) -> ca.Function:
     """Return the contact wrenches (L x 6) in the step from (t, q, v, [tau], [external], h), and the residual (m/s)."""
-    free, _, _, wrenches, residual = _solved(robot, acting, contact)
+    free, _, _, wrenches, residual = _solved(robot, acting, contact, choice)
     values, names = ca.cse([ca.densify(wrenches), residual]), ["contact", "residual"]
     return ca.Function("hard_contact", list(free.inputs.values()), values, list(free.inputs), names)
 
 
-def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> tuple[FreeMotion, ca.SX, ca.SX, ca.SX, ca.SX]:
+def _solved(
+    robot: Robot, acting: ca.Function, contact: Contact, choice: ClosureChoice | None
+) -> tuple[FreeMotion, ca.SX, ca.SX, ca.SX, ca.SX]:
     """Return a step without contact, changes of v and q due to impulses, wrenches (L x 6), and the residual (m/s)."""
-    free = free_motion(robot, acting, is_contact=True)
+    free = free_motion(robot, acting, is_contact=True, choice=choice)
     h, velocity = free.inputs["h"], ca.SX.sym("velocity", robot.nv)
     state = ContactState(robot, contact, free.q, velocity)
     points, most = state.points, contact.most_points(len(state.points))
@@ -254,16 +263,18 @@ def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> tuple[FreeMo
     frames = [ca.horzcat(each.normal, tangents(each.normal)) for each in points]
     velocities = [frame.T @ each.velocity for frame, each in zip(frames, points, strict=True)]
     J = ca.jacobian(ca.vertcat(*velocities), velocity)
-    M = mass_matrix(lean(Tree.of(robot)), free.q)
-    for place, value in free.impedance.items():
-        for i, j in {place, place[::-1]}:
-            M[i, j] += value
-    mobility = Mobility(M, J)
-    late = ca.SX(free.change)  # the part of w that the positions follow by half
-    for k, share in free.stiff.items():
-        late[k] *= 1 - share
-    u, change, late = J @ free.v, J @ free.change, J @ late
-    distance = ca.vertcat(*(each.distance for each in points)) - h * u[::3] + h / 2 * late[::3]
+    tree, rows = lean(Tree.of(robot)), [] if choice is None else list(choice.rows)
+    A = Closures(tree, free.q).A[rows, :]
+    mass = ClosedMass(mass_matrix(tree, free.q, free.impedance), A)
+    v, change = (mass.project(each, A @ each) if rows else each for each in (free.v, free.change))
+
+    def followed(change: ca.SX) -> ca.SX:
+        part = among(free.stiff, change)
+        return mass.project(part, A @ part) if rows and free.stiff else part
+
+    u, late = J @ v, change - followed(change)  # the positions follow ``late`` by half
+    closing = ca.SX(robot.nv, 1) if not rows else h * (change - late / 2 - (free.change + free.followed) / 2)
+    distance = ca.vertcat(*(each.distance for each in points)) - h * u[::3] + (J @ (h / 2 * late + closing))[::3]
     links = Counter(tuple(side.link for side in touch) for touch in state.touches)
     rounds = ROUNDS if max(links.values()) > 1 else 0  # a single point has no load to share
     inputs = free.inputs.get("parameters")
@@ -271,11 +282,11 @@ def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> tuple[FreeMo
     mu: Frictions = [each.friction for each in points] if contact.friction is None else len(points) * [parameters[0]]
     if contact.friction == 0:
         mu = None
-    p, held, residual = impulses(contact.sweeps, mu, parameters[1:], mobility, u, distance, change, h, rounds)
+    mobility = Mobility(mass, J)
+    p, held, residual = impulses(contact.sweeps, mu, parameters[1:], mobility, u, distance, J @ change, h, rounds)
     if most < len(state.points):
         residual = ca.fmax(residual, -left_out / (h + parameters[-1]))
-    kicks = mobility.kicks(ca.horzcat(p, p - held / 2))
-    for k, share in free.stiff.items():
-        kicks[k, 1] += share * (kicks[k, 0] - kicks[k, 1])
+    kick, middle = ca.horzsplit(mobility.kicks(ca.horzcat(p, p - held / 2)))
+    shift = closing + h * (middle + followed(kick - middle))
     forces = [frame @ part / h for frame, part in zip(frames, ca.vertsplit(p, 3), strict=True)]
-    return free, kicks[:, 0], h * kicks[:, 1], state.wrenches(points, forces), residual
+    return free, v - free.v + kick, shift, state.wrenches(points, forces), residual

@@ -117,6 +117,9 @@ class Recorder:
         if self.setup.hard is not None:
             wrenches, residual = self._hard(times, q, v, tau, external)
             about["contact"] = {**about["contact"], **residual_facts(residual)}
+            if robot.loops:
+                error = robot.closed.error(q)
+                about["contact"]["closure_error"] = float(np.abs(error).max(initial=0.0, where=np.isfinite(error)))
             external = wrenches if external is None else external + wrenches
         limits, prescribed = limits_of(self.setup.about), self.setup.prescribed
         if self.setup.controller.limit is not None:
@@ -137,11 +140,13 @@ class Recorder:
         robot, sources = setup.robot, setup.sources
         both = (tau, self.tau), (external, self.external)
         held = [value for value, own in both if own is not None and value is not None]
+        choice = setup.choices.near(setup.q.reshape(-1, robot.nq)[0]) if robot.loops else None
 
         def make() -> ca.Function:
-            return hard_wrenches(robot, dynamics.forces(robot, *sources), contact)
+            return hard_wrenches(robot, dynamics.forces(robot, *sources), contact, choice)
 
-        kernel = dynamics.closed(robot, f"hard contact {contact.key(robot, inputs=True)}", sources, make)
+        label = f"hard contact {choice} {contact.key(robot, inputs=True)}"
+        kernel = dynamics.closed(robot, label, sources, make)
         h = setup.settings.steps[0][2]
         wrenches, residual = kernel(times, q, v, *held, *dynamics.further(sources, times, times + h), np.array(h))
         return wrenches, residual
@@ -406,10 +411,12 @@ def _stepper(setup: Setup) -> tuple[Step, Callable[[Index], Step], AnyKernel | N
 
     def make(choice: ClosureChoice | None) -> ca.Function:
         acting = dynamics.forces(robot, *sources)
-        return STEPS[method](robot, acting, choice, prescribed) if hard is None else hard_step(robot, acting, hard)
+        if hard is not None:
+            return hard_step(robot, acting, hard, choice)
+        return STEPS[method](robot, acting, choice, prescribed)
 
     def compiled(choice: ClosureChoice | None) -> AnyKernel:
-        name = f"{method} {choice}" if hard is None else f"hard {hard.key(robot, inputs=True)}"
+        name = f"{method} {choice}" if hard is None else f"hard {choice} {hard.key(robot, inputs=True)}"
         single = not setup.batch and not robot.loops
         return dynamics.closed(robot, name, sources, lambda: make(choice), prescribed, single)
 
@@ -426,7 +433,8 @@ def _stepper(setup: Setup) -> tuple[Step, Callable[[Index], Step], AnyKernel | N
     cores = (robot.nv,), (len(robot.links), 6)
     held = [core for core, holds in zip(cores, dynamics.held_inputs(*sources), strict=True) if holds]
     windowed = [each.function for each in dynamics.windowed(*sources) if each.function is not None]
-    step = LoopStep(setup.choices, kernel, setup.q, [*held, *(each.size_in(3) for each in windowed)])
+    given = [*(each.size_in(3) for each in windowed), *(each.shape for each in dynamics.parameters(*sources).values())]
+    step = LoopStep(setup.choices, kernel, setup.q, [*held, *given])
     return step, step.of, None
 
 

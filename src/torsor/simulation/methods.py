@@ -12,7 +12,7 @@ from torsor.dynamics.recursions.implicit_steps import GAMMA, Forces
 from torsor.mechanism.friction import jumps
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import acceleration, acted, imposed, step_function, step_inputs, symbols
-from torsor.simulation.free_motion import free_motion
+from torsor.simulation.free_motion import OPEN, free_motion
 from torsor.simulation.inputs import Prescribed
 
 # Time of each stage as a fraction of the step, and its weight in the sum.
@@ -103,11 +103,11 @@ def linearly_implicit(
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one step of length h (s) with implicit drives.
 
     Springs, friction and drives of any stiffness are stable, without iterations; they have order 1, and all other
-    forces order 2. See ``free_motion`` for the equations. Robots with loops raise ModelError.
+    forces order 2. See ``free_motion`` for the equations, and ``runge_kutta`` for the result with loops.
     """
-    _check_tree(robot, "linearly_implicit", choice, prescribed)
-    free = free_motion(robot, acting)
-    return step_function("linearly_implicit", robot, free.inputs, free.q, free.v, None)
+    _check_tree(robot, "linearly_implicit", None, prescribed)
+    free = free_motion(robot, acting, choice=choice)
+    return step_function("linearly_implicit", robot, free.inputs, free.q, free.v, choice, OPEN[robot.target.dtype])
 
 
 def _forces_at(acting: ca.Function, t: ca.SX, held: list[ca.SX]) -> Forces:

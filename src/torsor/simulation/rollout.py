@@ -21,6 +21,7 @@ from torsor.base.result import Result
 from torsor.base.summary import Summary
 from torsor.base.tables import Column
 from torsor.base.time_series import Instants, SampledInstants, Series
+from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.requests import pulled
 from torsor.mechanism.mechanism import robot_facts, state_units
 from torsor.robot.archived import archived_robot, robot_text
@@ -31,6 +32,7 @@ from torsor.simulation.dynamics import parameters as parameters_of
 from torsor.simulation.files import Samples, check, columns
 from torsor.simulation.hard import contact_step
 from torsor.simulation.inputs import Source, casadi_function, is_sampled, traced, words
+from torsor.simulation.loop_projection import Choices, project_start
 from torsor.simulation.methods import STEPS
 from torsor.simulation.setup import FASTEST, WHOLE, check_rollouts, method_of
 from torsor.simulation.trajectory import plot, summary
@@ -218,7 +220,8 @@ def rollout(
     gradients of ``Rollout.vjp``. Shapes that overlap at the start raise ModelError, except on the GPU. ``stop`` is a
     ``casadi.Function`` of (t, q, v) that returns one number: a rollout stops once that number is negative. ``method``
     is a method of ``simulate`` except "adaptive"; steps are no longer than ``step`` (s). Every ``record``-th state and
-    the last state are returned. A warning states how many motions diverged. Robots with loops raise ModelError.
+    the last state are returned. A warning states how many motions diverged. The closure
+    equations of robots with loops are those that are independent in the first motion.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -227,8 +230,6 @@ def rollout(
         ((100, 3, 2), [0.0, 0.05, 0.1])
     """
     where = robot.name
-    if robot.loops:
-        raise ModelError("closed loops are not supported", where=where, fix="use torsor.simulate")
     one_of(method, tuple(STEPS), where, "method")
     duration, step = positive(duration, where, "duration"), positive(step, where, "step")
     record = whole_number(record, where, "record")
@@ -242,21 +243,27 @@ def rollout(
     sources = law, wrenches, False
     acting = [each for each in (law.function, wrenches.function, wrenches.added, halt) if each is not None]
     given = (tau, loads, law.function, wrenches.function, wrenches.added, halt)
-    label = (
-        f"rollout {method} {[each is not None for each in given]} {None if law.limit is None else law.limit.tolist()}"
-    )
+    limit = None if law.limit is None else law.limit.tolist()
+    choice = None
+    if robot.loops:
+        if robot.target.dtype != "float64" and hard is None and method != "linearly_implicit":
+            found = f'method "{method}" does not support closed loops in {robot.target.dtype}'
+            fix = 'use `robot.to(dtype="float64")`, or `method="linearly_implicit"`'
+            raise ModelError(found, where=where, fix=fix)
+        q0, v0, choice = _closed_start(robot, q0, v0)
+    label = f"rollout {method} {choice} {[each is not None for each in given]} {limit}"
     if hard is not None:
         label += f" hard {hard.key(robot, inputs=True)}"
 
     def make() -> ca.Function:
-        function = contact_step(robot, method, forces(robot, law, wrenches, False), contact)
+        function = contact_step(robot, method, forces(robot, law, wrenches, False), contact, choice)
         inputs = symbols(function)
-        q_next, v_next = function.call(inputs)
+        q_next, v_next, *_ = function.call(inputs)
         ends = [q_next, ca.if_else(ca.sumsqr(v_next) < FASTEST**2, v_next, ca.SX.nan(robot.nv, 1))]
         if halt is not None:
             going = halt(*inputs[:3]) >= 0  # rollouts with a negative value stay at their states
             ends = [ca.if_else(going, end, start) for end, start in zip(ends, inputs[1:3], strict=True)]
-        return ca.Function(function.name(), inputs, ends, function.name_in(), function.name_out())
+        return ca.Function(function.name(), inputs, ends, function.name_in(), function.name_out()[:2])
 
     kernel = compiled(robot, label, acting, make)
     xp, dtype = getattr(kernel, "xp", np), robot.target.dtype
@@ -320,6 +327,21 @@ def rollout(
         fix = "use a smaller step, or control.drives for stiff drives; `diverged` marks these motions"
         warn(f"{lost} of {max(1, math.prod(batch))} motions diverged", where=where, fix=fix)
     return run
+
+
+def _closed_start(robot: Robot, q0: Any, v0: Any) -> tuple[Any, Any, ClosureChoice]:
+    """Return the initial state with closed loops, and closure equations that are independent in the first motion.
+
+    States on the GPU stay there: the first step closes their loops.
+    """
+    on_gpu, robot = robot.target.device == "cuda", robot.to(device="cpu", dtype="float64")
+    choices = Choices(robot)
+    if not on_gpu:
+        q, v = (np.asarray(each, dtype=float) for each in (q0, v0))
+        batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
+        q, v = (np.broadcast_to(each, (*batch, each.shape[-1])) for each in (q, v))
+        q0, v0 = project_start(robot, choices, q, v)
+    return q0, v0, choices.near(_here(q0).astype(float).reshape(-1, robot.nq)[0])
 
 
 def _source(

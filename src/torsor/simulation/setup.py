@@ -207,7 +207,7 @@ class Setup:
                 about["contact"] |= {"floor": contact.floor(robot)}
             if not compliant:
                 other = "" if settings.method == "rk4" else f'method "{settings.method}"'
-                found = "closed loops" if robot.loops else "prescribed motion" if motion is not None else other
+                found = "prescribed motion" if motion is not None else other
                 if found:
                     fix = f'{"omit `method`, or " if found == other else ""}use `kind="compliant"`'
                     raise ModelError(f"hard contact does not support {found}", where=where, fix=fix)

@@ -24,6 +24,7 @@ from torsor.dynamics.loops.closure import Chain, Closures, characteristic_scales
 from torsor.dynamics.loops.factors import Columns, Squares, placed, reflected
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.configuration import chart, integrate
+from torsor.dynamics.recursions.elimination import Stiffness
 from torsor.dynamics.recursions.kinematics import symmetric
 from torsor.dynamics.recursions.newton_euler import Load, inverse_dynamics, joint_wrenches
 from torsor.dynamics.trees.tree import Cut, Tree
@@ -345,35 +346,62 @@ CLOSURE_TOLERANCE = 1e-10
 SAFE_MARGIN = 0.1
 
 
-class _WithMultipliers:
-    """Factors of the equations with multipliers at q: the chosen rows of A, then the rows of active coordinates."""
+class ClosedMass:
+    """The inverse of M for velocities with A v = 0, M^-1 - M^-1 A^T (A M^-1 A^T)^-1 A M^-1; A may have no rows."""
 
-    def __init__(self, tree: Tree, q: ca.SX, choice: ClosureChoice):
-        self.tree, self.q, self.rows, self.closures = tree, q, list(choice.rows), Closures(tree, q)
-        self.A = self.closures.A[self.rows, :]
-        if choice.active:
-            self.A = ca.vertcat(self.A, ca.SX.eye(tree.nv)[list(choice.active), :])
-        self.mass = Squares(mass_matrix(tree, q), list(reversed(range(tree.nv))))  # from the tips to the root
-        self.Z = ca.vertcat(ca.SX(0, self.A.size1()), *self.mass.forth(self.A[:, self.mass.order].T))
+    def __init__(self, M: ca.SX, A: ca.SX):
+        self.M, self.A = M, A
+        self.mass = Squares(M, list(reversed(range(M.size1()))))  # from the tips to the root
+        self.Z = self.forth(A.T)
         self.r = 1 / self.mass.D
         self.factors = Squares(symmetric(self.Z.T @ (ca.diag(self.r) @ self.Z)))
+
+    def forth(self, force: ca.SX) -> ca.SX:
+        """Return u = L^-1 force (nv x k), in the order of elimination."""
+        return ca.vertcat(ca.SX(0, force.size2()), *self.mass.forth(force[self.mass.order, :]))
+
+    def restricted(self, u: ca.SX) -> ca.SX:
+        """Return u (nv x k) without the part that A v = 0 resists, so that ``spread`` gives velocities with A v = 0."""
+        return u - self.Z @ self.factors.solve(self.Z.T @ (ca.diag(self.r) @ u)) if self.A.size1() else u
+
+    def spread(self, u: ca.SX) -> ca.SX:
+        """Return L^-T D^-1 u (nv x k)."""
+        rows = ca.vertsplit(ca.diag(self.r) @ u) if u.size1() else []
+        return self.mass.placed(self.mass.back(rows, u.size2()))
+
+    def solve(self, force: ca.SX) -> ca.SX:
+        """Return the velocities (nv x k) with A v = 0 that impulses (nv x k) cause."""
+        return self.spread(self.restricted(self.forth(force)))
+
+    def project(self, x: ca.SX, rate: ca.SX) -> ca.SX:
+        """Return y nearest to x (nv x k) in the norm of M with A y = A x - ``rate``."""
+        return x - self.spread(self.Z @ self.factors.solve(rate))
+
+
+class _WithMultipliers(ClosedMass):
+    """Factors of the equations with multipliers at q: the chosen rows of A, then the rows of active coordinates.
+
+    An impedance may be ``added`` to the mass matrix.
+    """
+
+    def __init__(self, tree: Tree, q: ca.SX, choice: ClosureChoice, added: Stiffness | None = None):
+        self.tree, self.q, self.rows, self.closures = tree, q, list(choice.rows), Closures(tree, q)
+        A = self.closures.A[self.rows, :]
+        if choice.active:
+            A = ca.vertcat(A, ca.SX.eye(tree.nv)[list(choice.active), :])
+        super().__init__(mass_matrix(tree, q, added), A)
         # Part of each row that is independent of the previous rows, relative to its size at a regular configuration.
         independent = self.factors.D / ca.SX(list(choice.scales)) if choice.scales else ca.SX.ones(1, 1)
         self.margin = ca.sqrt(ca.fmax(0, ca.mmin(independent)))
 
     def project(self, x: ca.SX, rate: ca.SX) -> ca.SX:
-        """Return y nearest to x (nv x 1) in the norm of M with A y = A x - ``rate``; active entries are kept."""
+        """Return ``ClosedMass.project`` for the rate of the chosen rows; active entries are kept."""
         kept = ca.SX.zeros(self.A.size1() - len(self.rows), 1)
-        return x - self.spread(self.Z @ self.factors.solve(ca.vertcat(rate, kept)))
-
-    def spread(self, u: ca.SX) -> ca.SX:
-        """Return L^-T D^-1 u (nv x 1)."""
-        rows = ca.vertsplit(u * self.r) if u.size1() else []
-        return self.mass.placed(self.mass.back(rows, 1))
+        return super().project(x, ca.vertcat(rate, kept))
 
     def free(self, force: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return u = L^-1 force (nv x 1), in the order of elimination, and A M^-1 force, the unconstrained rates."""
-        u = ca.vertcat(ca.SX(0, 1), *self.mass.forth(force[self.mass.order, :]))
+        u = self.forth(force)
         return u, self.Z.T @ (u * self.r)
 
     def drift(self, v: ca.SX) -> ca.SX:
@@ -408,12 +436,14 @@ def closed_forward_dynamics(
     rate: float | ca.SX = 0.0,
     margin: bool = False,
     a_active: ca.SX | None = None,
+    added: Stiffness | None = None,
 ) -> ca.SX:
     """Return a (nv x 1) with closed loops; ``rate`` (1/s) is the rate of Baumgarte stabilisation.
 
-    If ``choice`` has active coordinates, their accelerations are ``a_active``.
+    If ``choice`` has active coordinates, their accelerations are ``a_active``. An impedance may be ``added`` to the
+    mass matrix.
     """
-    system = _WithMultipliers(tree, q, choice)
+    system = _WithMultipliers(tree, q, choice, added)
     return system.result(system.accelerations(v, tau, external, rate, a_active)[0], margin)
 
 
@@ -451,9 +481,14 @@ def closed_loop_forces(
     return system.result(placed(system.closures.A.size1(), system.rows, kept), margin)
 
 
-def closed_velocities(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice, margin: bool = False) -> ca.SX:
-    """Return the velocities with A v = 0 that are nearest to v (nv x 1) in the norm of the mass matrix."""
-    system = _WithMultipliers(tree, q, choice)
+def closed_velocities(
+    tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice, margin: bool = False, added: Stiffness | None = None
+) -> ca.SX:
+    """Return the velocities with A v = 0 that are nearest to v (nv x 1) in the norm of the mass matrix.
+
+    An impedance may be ``added`` to the mass matrix.
+    """
+    system = _WithMultipliers(tree, q, choice, added)
     return system.result(system.project(v, system.A @ v), margin)
 
 
@@ -465,7 +500,9 @@ def closure_margin(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
     return _WithMultipliers(tree, q, choice).margin
 
 
-def closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+def closed_state(
+    tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice, tolerance: float = CLOSURE_TOLERANCE
+) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
     """Return the nearest (q, v) with closed loops (v is NaN on failure), its margin, and the residual closure rate."""
     system = _WithMultipliers(tree, q, choice)
     still = ca.SX.zeros(tree.nv, 1)
@@ -477,11 +514,11 @@ def closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple
     gap = ca.norm_2(ca.vertcat(ca.SX.zeros(1, 1), closure_error(tree, q) / ca.SX(choice.units)))
     units = ca.SX([choice.units[k] for k in system.rows])
     rate = ca.norm_2(ca.vertcat(ca.SX.zeros(1, 1), A @ v / units)) / ca.fmax(1, ca.norm_2(v))
-    return q, ca.if_else(gap <= CLOSURE_TOLERANCE, v, ca.SX.nan(tree.nv, 1)), system.margin, rate
+    return q, ca.if_else(gap <= tolerance, v, ca.SX.nan(tree.nv, 1)), system.margin, rate
 
 
 def projected_end(
-    tree: Tree, q: ca.SX, q_next: ca.SX, v_next: ca.SX, choice: ClosureChoice
+    tree: Tree, q: ca.SX, q_next: ca.SX, v_next: ca.SX, choice: ClosureChoice, tolerance: float = CLOSURE_TOLERANCE
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the state (q, v) at the end of a step from q, projected onto closed loops, and its margin.
 
@@ -489,7 +526,7 @@ def projected_end(
     positions are NaN if the loops cannot be closed, and velocities are NaN if they open loops or make wheels slip.
     """
     before = closure_margin(tree, q, choice)
-    q_next, v_next, after, rate = closed_state(tree, q_next, v_next, choice)
-    v_next = ca.if_else(rate <= CLOSURE_TOLERANCE, v_next, ca.SX.nan(tree.nv, 1))
+    q_next, v_next, after, rate = closed_state(tree, q_next, v_next, choice, tolerance)
+    v_next = ca.if_else(rate <= tolerance, v_next, ca.SX.nan(tree.nv, 1))
     vanishes = ca.logic_and(2 * after <= before, after < SAFE_MARGIN)
     return q_next, v_next, ca.if_else(vanishes, -after, after)

@@ -32,6 +32,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.dynamics.recursions.configuration import steps
+from torsor.dynamics.recursions.elimination import Stiffness
 from torsor.dynamics.recursions.kinematics import Move, moves, sx, twists
 from torsor.dynamics.trees.tree import Body, Rotor, Tree
 from torsor.spatial import ad, cross, rotational_inertia, skew
@@ -148,8 +149,8 @@ def rotors(moved: list[Move]) -> Iterator[tuple[int, Rotor]]:
     return ((k, rotor) for k, move in enumerate(moved) for rotor in move.body.rotors)
 
 
-def mass_matrix(tree: Tree, q: ca.SX) -> ca.SX:
-    """Return M(q) (nv x nv), including rotors."""
+def mass_matrix(tree: Tree, q: ca.SX, added: Stiffness | None = None) -> ca.SX:
+    """Return M(q) (nv x nv), including rotors, with an impedance ``added`` if there is one."""
     moved, bodies = moves(tree, q), tree.bodies
     entries = Entries(tree)
     for k, composite in enumerate(composites(tree, moved)):
@@ -165,6 +166,9 @@ def mass_matrix(tree: Tree, q: ca.SX) -> ca.SX:
     for i, j, m in tree.coupled:
         entries.add_at(i, j, ca.SX(m))
         entries.add_at(j, i, ca.SX(m))
+    for place, value in (added or {}).items():
+        for i, j in {place, place[::-1]}:
+            entries.add_at(i, j, value)
     return entries.matrix() + ca.diag(sx(tree.armature))
 
 
