@@ -168,7 +168,8 @@ def test_random_graphs_contain_exact_values() -> None:
         exact = [list(map(mpmath.mpf, curve)) for curve in x.tolist()]
         with mpmath.workdps(40):
             for u, remainders in zip(np.linspace(-1, 1, 25).tolist(), shares(rng, 25, 3), strict=True):
-                value = result(mpmath, [sampled(curve, u, share) for curve, share in zip(exact, remainders, strict=True)])
+                values = [sampled(curve, u, share) for curve, share in zip(exact, remainders, strict=True)]
+                value = result(mpmath, values)
                 assert lower <= value <= upper
 
 
