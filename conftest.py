@@ -108,6 +108,13 @@ def pytest_collect_file(file_path: Path) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Generator[None, object, object]:
+    """Look for examples in docstrings only in the sources: each file of tests would be searched for nothing."""
+    parent.config.option.doctestmodules = ROOT / "src" in file_path.parents
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Collect without garbage collection, which would visit thousands of tests again and again."""
     gc.disable()

@@ -68,7 +68,8 @@ def test_a_leg_without_a_whole_stride_is_left_out_of_the_gait_cycle(
 
     def noted(walk: RecordedWalk, path: Path | None, *more: RecordedWalk, planes: str) -> Figure:
         drawn.append((walk.side, planes, *(each.side for each in more)))
-        return plot(walk, path, *more, planes=planes)
+        # The parts of the report are those of the whole figure, which take as long to draw.
+        return plot(walk, path, *more, planes=planes) if planes == "all" else Figure()
 
     monkeypatch.setattr(RecordedWalk, "plot", noted)
     trc, mot = written(tmp_path)

@@ -405,7 +405,7 @@ def test_quick_code_is_stored_without_its_function(folder):
     made = function(5.0)
     Kernel(made, "float64", "cpu", 1, None, None, key="five", quick=True)
     stored = recall("five")
-    again = Kernel(stored, "float64", "cpu", 1, None, None)
+    again = Kernel(stored, "float64", "cpu", 1, None, None, quick=True)
     np.testing.assert_array_equal(again(np.ones(3)), np.full(3, 5.0))
     with pytest.raises(LookupError, match="f: the code was stored without its CasADi function"):
         again.function  # noqa: B018

@@ -64,10 +64,15 @@ def curves(rng: np.random.Generator, name: str, count: int) -> list[np.ndarray]:
     return result
 
 
-def sampled(rng: np.random.Generator, curve: np.ndarray, u: float) -> mpmath.mpf:
-    """Return an exact number that an enclosure contains at u; often an extreme one."""
-    c0, c1, c2, r = map(mpmath.mpf, curve.tolist())
-    return c0 + c1 * u + c2 * u * u + r * float(rng.choice([-1.0, 1.0, rng.uniform(-1, 1)]))
+def sampled(curve: list[mpmath.mpf], u: float, share: float) -> mpmath.mpf:
+    """Return the exact number at u and at a share of the remainder, from -1 to 1, of an enclosure."""
+    c0, c1, c2, r = curve
+    return c0 + (c1 + c2 * u) * u + r * share
+
+
+def shares(rng: np.random.Generator, *shape: int) -> Any:
+    """Return shares of remainders, most of them extreme ones."""
+    return np.choose(rng.integers(0, 3, shape), [-1.0, 1.0, rng.uniform(-1, 1, shape)]).tolist()
 
 
 def test_every_operation_with_a_rule_is_compared_with_exact_values() -> None:
@@ -79,14 +84,15 @@ def test_bounds_contain_exact_values_of_each_operation(name: str) -> None:
     rng = np.random.default_rng(sum(name.encode()))
     bounds = compile(enclose(functions()[name], ["x", "y"]), inputs=[(1, 4), (1, 4)], outputs=[()] * 3)
     x, y = curves(rng, name, 1000)
-    lower, upper, _ = bounds(x[:, None], y[:, None])
-    finite = 0
+    lower, upper, _ = (part.tolist() for part in bounds(x[:, None], y[:, None]))
+    finite = np.isfinite(np.subtract(upper, lower)).sum()
+    inner, remainders = rng.uniform(-1, 1, (len(x), 2)).tolist(), shares(rng, len(x), 4, 2)
     with mpmath.workdps(60):
         for k in range(len(x)):
-            for u in (-1.0, 1.0, *rng.uniform(-1, 1, 2)):
-                value = mpmath.mpf(EXACT[name](*(sampled(rng, curve[k], float(u)) for curve in (x, y))))
+            exact = [list(map(mpmath.mpf, curve[k].tolist())) for curve in (x, y)]
+            for u, both in zip((-1.0, 1.0, *inner[k]), remainders[k], strict=True):
+                value = EXACT[name](*(sampled(curve, u, share) for curve, share in zip(exact, both, strict=True)))
                 assert not (value < lower[k] or value > upper[k]), (name, k, x[k], y[k], value, lower[k], upper[k])
-            finite += bool(np.isfinite(upper[k] - lower[k]))
     assert finite > 800  # not by being infinite
 
 
@@ -159,9 +165,11 @@ def test_random_graphs_contain_exact_values() -> None:
         x = np.concatenate([rng.uniform(-2, 2, (3, 1)), rng.uniform(-0.02, 0.02, (3, 3))], axis=1)
         x[:, 3] = abs(x[:, 3]) * 1e-4
         lower, upper = (part[0] for part in bounds_of(function, x)[:2])
+        exact = [list(map(mpmath.mpf, curve)) for curve in x.tolist()]
         with mpmath.workdps(40):
-            for u in np.linspace(-1, 1, 25):
-                value = result(mpmath, [sampled(rng, curve, float(u)) for curve in x])
+            for u, remainders in zip(np.linspace(-1, 1, 25).tolist(), shares(rng, 25, 3), strict=True):
+                values = [sampled(curve, u, share) for curve, share in zip(exact, remainders, strict=True)]
+                value = result(mpmath, values)
                 assert lower <= value <= upper
 
 

@@ -44,7 +44,7 @@ def test_a_kernel_without_its_function_says_what_to_pickle(tmp_path, monkeypatch
     found = recall("k")
     assert found is not None
     with pytest.raises(pickle.PicklingError, match=r"its code was stored without .*fix: pickle the robot"):
-        pickle.dumps(Kernel(found, "float64", "cpu", 1, None, None))
+        pickle.dumps(Kernel(found, "float64", "cpu", 1, None, None, quick=True))
 
 
 def test_problems_and_results_pickle_whatever_was_asked_of_them() -> None:

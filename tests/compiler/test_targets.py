@@ -1,6 +1,7 @@
 """Code for other processors compiles, fills their vector registers, and has the expected arithmetic instructions."""
 
 import re
+from functools import cache
 
 import casadi as ca
 import pytest
@@ -31,6 +32,12 @@ FUNCTIONS = {
 CASES = [pytest.param(name, marks=pytest.mark.slow) if "humanoid" in name else name for name in FUNCTIONS]
 
 
+@cache
+def traced(name: str) -> ca.Function:
+    """Return a function, which all targets share."""
+    return FUNCTIONS[name]()
+
+
 def modules(function: ca.Function, width: int, dtype: str) -> list[str]:
     program = read_program(function)
     axes = (1,) * (len(program.inputs) + len(program.outputs))
@@ -41,7 +48,7 @@ def modules(function: ca.Function, width: int, dtype: str) -> list[str]:
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_arithmetic_is_that_of_the_operations_on_whole_vectors(target: str, name: str) -> None:
-    function = FUNCTIONS[name]()
+    function = traced(name)
     count, operations = count_instructions(function, TARGETS[target]), count_operations(function)
     pairs = operations.trigonometric / 2
     assert count.bits == TARGETS[target].bits == 64 * count.width
@@ -76,7 +83,7 @@ def test_the_counts_of_a_real_robot(target: str) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_single_precision_has_twice_the_states(target: str) -> None:
-    function = FUNCTIONS["Stanford arm, inverse dynamics"]()
+    function = traced("Stanford arm, inverse dynamics")
     double, single = (count_instructions(function, TARGETS[target], dtype) for dtype in ("float64", "float32"))
     assert single.width == 2 * double.width
     assert single.bits == double.bits
@@ -166,6 +173,6 @@ def test_scalar_arithmetic_is_seen_on_arm() -> None:
 
 
 def test_this_machine_is_a_target_like_the_others() -> None:
-    count = count_instructions(FUNCTIONS["Stanford arm, inverse dynamics"](), host())
+    count = count_instructions(traced("Stanford arm, inverse dynamics"), host())
     assert count.bits == host().bits
     assert count.operations > 0

@@ -41,7 +41,10 @@ def everything(robot: torsor.Robot, phase: motion.Phase, **options: Any) -> moti
 
 
 CASES = {
-    **{f"tree {seed}": (torsor.library.random_tree(4, seed, FLAT), {"degree": 3 + seed}, {}) for seed in range(3)},
+    **{
+        f"tree {seed}": (torsor.library.random_tree(count, seed, FLAT), {"degree": 3 + seed}, {})
+        for seed, count in enumerate((3, 3, 4))
+    },
     "frozen": (ARM, {"degree": 4}, {"frozen": {"joint1": 0.4}}),
     "path": (ARM, {"degree": 3}, {"path": motion.Path.through(WAYS, 3)}),
     "clock": (ARM, {"degree": 5, "clock": 2}, {}),

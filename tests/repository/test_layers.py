@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from shutil import copytree
 
+from repository.statements import imports_of
+
 SOURCE = Path(__file__).parents[2] / "src" / "torsor"
 
 # Packages from the lowest layer up. Each may import itself and what stands before it.
@@ -32,6 +34,8 @@ NARROW = {"compiler": {"base"}, "optimisation": {"base"}, "view": {*CORE} - {"co
 BY_VARIABLE = {
     *("__init__.py", "base/registry.py", "cli/doctor.py", "compiler/gufunc.py", "formats/dispatch.py"),
 }
+# Functions that import a module by its name.
+BY_NAME = "import_module", "__import__"
 
 
 def module_name(path: Path) -> str:
@@ -62,15 +66,18 @@ def imports(module: str) -> tuple[str, ...]:
 
 def _imports(module: str) -> Iterator[str]:
     path = MODULES[module]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in imports_of(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.startswith("torsor."))
-        elif isinstance(node, ast.ImportFrom):
+        else:
             assert not node.level, f"{path}: a relative import hides its layer"
             home = node.module or ""
             names = {f"{home}.{alias.name}" for alias in node.names if home.split(".")[0] == "torsor"}
             yield from (name if name in MODULES else home for name in names)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+    if not any(function in path.read_text() for function in BY_NAME):
+        return  # without a walk through all expressions, which takes long
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(BY_NAME):
             name = by_name(node)
             if name is None and str(path.relative_to(SOURCE)) not in BY_VARIABLE:
                 yield "torsor.VARIABLE"

@@ -24,9 +24,9 @@ COMMANDS = [
 ]
 SERVES = "view"  # this command ends with Ctrl-C only
 OWN = "walk.c3d"  # a recording of the reader
-# Modules of other packages cannot be imported, as in an environment without them.
+# Modules of other packages cannot be imported, as in an environment without them. The programs print what they say.
 RUN = """
-import json, sys
+import contextlib, io, json, re, sys
 absent, blocks, commands = json.loads(sys.stdin.read())
 
 class Absent:
@@ -37,7 +37,9 @@ class Absent:
 sys.meta_path.insert(0, Absent())
 reader = {"__name__": "readme"}
 for block in blocks:
-    exec(compile(block, "README.md", "exec"), reader)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(block, "README.md", "exec"), reader)
+    assert printed.getvalue().splitlines() == re.findall("# -> (.*)", block), printed.getvalue()
 from torsor.cli.main import main
 for command in commands:
     assert not main(command), command

@@ -1,6 +1,5 @@
 """The repository keeps its own rules: documented exports, imports that point down, a README that runs."""
 
-import ast
 import inspect
 import os
 import re
@@ -163,7 +162,8 @@ def test_a_first_call_passes_through_few_files(tmp_path: Path) -> None:
 
 
 def test_each_file_begins_with_what_it_is_about() -> None:
-    assert not [path for path in MODULES if not ast.get_docstring(ast.parse(path.read_text()))]
+    begins = re.compile(r'(#.*\n)*r?"{3}\S')
+    assert not [path for path in MODULES if not begins.match(path.read_text())]
 
 
 def test_exports_exist_and_are_documented() -> None:
@@ -228,7 +228,7 @@ def test_a_method_takes_what_its_algorithm_takes(name: str) -> None:
 PAGES = ["README.md", *(str(each.relative_to(ROOT)) for each in sorted((ROOT / "docs").glob("**/*.md")))]
 
 
-RUN = [page for page in PAGES if "tutorials" not in page]  # those have tests of their own
+RUN = [page for page in PAGES[1:] if "tutorials" not in page]  # those and the README have tests of their own
 LONG_PAGES = {
     *("theory/moving_base", "compute/loops", "compute/parallel", "simulate/contact", "plan/motion", "plan/retiming"),
     *("identify/identification", "people/measured_people"),

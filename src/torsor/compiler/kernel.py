@@ -119,9 +119,9 @@ class Kernel(VirtualMachine):
 
     ``run`` is the address of its loop over states, or 0. ``is_plain`` is True for machine code that takes float64
     arrays without conversion. ``most_threads`` is the maximum number of threads for a batch. ``quick`` is intended for
-    functions that are called only a few hundred times: large ones are compiled without optimisation and stored on disk
-    without the CasADi function. ``key`` is the cache key of the code, which the caller has already looked up, by
-    default a hash of all operations.
+    functions that are called only a few hundred times, with batches: they have no faster call for one state, and large
+    ones are compiled without optimisation and stored on disk without the CasADi function. ``key`` is the cache key of
+    the code, which the caller has already looked up, by default a hash of all operations.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class Kernel(VirtualMachine):
             else:
                 code = make_code(function, *shapes, dtype, width, key, quick)
             self.ufunc, self._direct, self._shared, self.run = load_code(
-                code, self.signature.name, *shapes, dtype, self.most_threads
+                code, self.signature.name, *shapes, dtype, self.most_threads, quick
             )
         reshaped = self._core_in != self.inputs or self._core_out != self.outputs
         whole = len(self._used) == len(self.inputs)

@@ -82,13 +82,13 @@ def make_code(
     whole, program = function, prepared(function)
     width = width or block_width(program, dtype)
     if key is None:
-        key = program_key(program, inputs, outputs, dtype, width)
+        key = program_key(program, inputs, outputs, dtype, width, quick)
         stored = recall(key)
         if stored is not None:
             return stored.code
     axes = tuple(len(shape) for shape in (*inputs, *outputs))
     scalar, call = Scalar(dtype), ""
-    if _has_call(inputs, outputs):
+    if _has_call(inputs, outputs, quick):
         call = write_call(inputs, outputs, scalar, np.dtype(dtype).num, object.__basicsize__)
     work = _work(program)[0] + ENTRY * sum(rows * columns for rows, columns in (*program.inputs, *program.outputs))
     call += f"\n@work = constant [2 x i64] [i64 {work}, i64 {width}]\n"  # of a block of states, and its states
@@ -119,10 +119,10 @@ def _angles(dtype: str, width: int, loops: tuple[int, ...]) -> list[bytes]:
 
 
 def load_code(
-    objects: list[bytes], name: str, inputs: list[Shape], outputs: list[Shape], dtype: str, threads: int
+    objects: list[bytes], name: str, inputs: list[Shape], outputs: list[Shape], dtype: str, threads: int, quick: bool
 ) -> MachineCode:
     """Return object code as callables that keep the code in memory."""
-    is_direct = _has_call(inputs, outputs) and can_call_directly()
+    is_direct = _has_call(inputs, outputs, quick) and can_call_directly()
     names = ["loop", "run", "prepare", "blocks", "work", "memory", *(("call", "addresses") if is_direct else ())]
     code = native.link(objects, names)
     signature = "->".join(",".join(f"({','.join(map(str, shape))})" for shape in part) for part in (inputs, outputs))
@@ -137,9 +137,12 @@ def load_code(
     return MachineCode(ufunc, direct, shared, run)
 
 
-def _has_call(inputs: list[Shape], outputs: list[Shape]) -> bool:
-    """Return whether a direct call is possible, which requires results with axes (NumPy returns others as numbers)."""
-    return bool(inputs) and all(outputs)
+def _has_call(inputs: list[Shape], outputs: list[Shape], quick: bool) -> bool:
+    """Return whether the code has a direct call, which requires results with axes (NumPy returns others as numbers).
+
+    A few hundred calls do not make up for the time that its compilation takes.
+    """
+    return not quick and bool(inputs) and all(outputs)
 
 
 def block_width(program: Program, dtype: str, target: Target | None = None) -> int:
@@ -161,10 +164,12 @@ def _work(program: Program) -> tuple[int, int]:
     return elementary + sum(SINE if code in _SINES else code not in _ELEMENTARY for code in codes), elementary
 
 
-def program_key(program: Program, inputs: list[Shape], outputs: list[Shape], dtype: str, width: int) -> str:
+def program_key(
+    program: Program, inputs: list[Shape], outputs: list[Shape], dtype: str, width: int, quick: bool = False
+) -> str:
     """Return the cache key of code: a hash of everything on which it depends."""
     digest = hashlib.sha256(compiler_fingerprint())
-    digest.update(repr((program.name, inputs, outputs, program.inputs, program.outputs, dtype, width)).encode())
+    digest.update(repr((program.name, inputs, outputs, program.inputs, program.outputs, dtype, width, quick)).encode())
     codes = [operation.code for operation in program.operations]
     arguments = [
         value for operation in program.operations for value in (len(operation.arguments), *operation.arguments)

@@ -185,7 +185,8 @@ def run_marching(setup: Setup, kernel: Kernel, recorder: Recorder, every: int, b
             failed = ~(np.abs(v[1 : steps + 1]) < FASTEST).all(axis=(1, 2))
             good = int(np.argmax(failed)) if failed.any() else steps
             samples = np.arange(-done % every, good, every)
-            recorder.extend(t[samples], _batch(setup, q[samples]), _batch(setup, v[samples]), tau, external)
+            if samples.size:
+                recorder.extend(t[samples], _batch(setup, q[samples]), _batch(setup, v[samples]), tau, external)
             if good < steps:
                 recorder.add(t[good], _batch(setup, q[good]), _batch(setup, v[good]), tau, external)
                 error = divergence(setup, t[good] + h, _batch(setup, v[good + 1]))
