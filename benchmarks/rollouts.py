@@ -43,12 +43,21 @@ class Scene(NamedTuple):
     most: tuple[int, int]
 
     def standing(self) -> tuple[Any, float]:
-        """Return MuJoCo's state of the standing robot, and the mean depth of its four lowest points (m)."""
+        """Return MuJoCo's state of the standing robot, and the mean depth of its four lowest points (m).
+
+        A robot with loops, which MuJoCo does not close exactly, starts in its posture, with a depth of 1 mm.
+        """
         data = mujoco.MjData(self.peer)
-        data.qpos[:] = peer_order(self.posture)
+        data.qpos[:] = self.posture[places(self.own)]
         data.ctrl[:] = data.qpos[7 : 7 + self.peer.nu] if self.peer.nu and not self.gains else 0
+        if self.own.loops:
+            return data, 1e-3
         mujoco.mj_step(self.peer, data, 4 * STEPS)
-        return data, self.depth(own_order(data.qpos[None]))
+        return data, self.depth(self.own_order(data.qpos[None]))
+
+    def own_order(self, qpos: Any) -> Any:
+        """Return the positions of MuJoCo (..., nq) in Torsor's order."""
+        return qpos[..., np.argsort(places(self.own))]
 
     def depth(self, q: Any) -> float:
         """Return the mean depth of the four lowest points (m) at q (N, nq)."""
@@ -62,41 +71,44 @@ def of_library() -> Scene:
     return Scene(own, model(own), posture(own), {"kp": KP, "kd": KD}, {"friction": FRICTION}, (8, 32))
 
 
-def of_file(path: str, shapes: list[str] | None, points: int | None) -> Scene:
+def of_file(path: str, shapes: list[str] | None, points: int | None, kp: float) -> Scene:
     """Return the robot of an MJCF file on a plane, held in its first keyframe.
 
-    It is held by its actuators if they have gains, in the order of the joints, and otherwise by springs and its own
-    dampers.
+    It is held by its actuators if they have gains, in the order of the joints, and otherwise by springs ``kp`` of the
+    driven joints and its own dampers.
     """
     own, spec = torsor.load(path), mujoco.MjSpec.from_file(path)
     start = next(iter(own.postures.values())).copy()
+    if own.loops:
+        start = own.closed.positions(start)
     contact: dict[str, Any] = {"shapes": shapes, "points": points}
     start[2] -= points_at(own, Contact(kind="hard", **contact), start[None]).distance.min()
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], contype=1, conaffinity=1)
     spec.option.timestep = STEP
     if own.kp.any():
         return Scene(own, spec.compile(), start, {}, contact, (32, 128))
+    driven = {name for name, limit in zip(own.coordinate_names, own.effort_limit, strict=True) if limit > 0}
     angles = dict(zip(own.position_names, start, strict=True))
     for joint in spec.joints:
-        if joint.name in angles:
-            joint.stiffness[0], joint.springref = KP, angles[joint.name]
-    return Scene(own, spec.compile(), start, {"kp": KP, "kd": 0.0}, contact, (32, 128))
+        if joint.name in driven:
+            joint.stiffness[0], joint.springref = kp, angles[joint.name]
+    return Scene(own, spec.compile(), start, {"kp": kp, "kd": 0.0}, contact, (32, 128))
 
 
-def peer_order(q: Any) -> Any:
-    """Return positions (nq) with MuJoCo's order of quaternions."""
-    return np.concatenate([q[:3], q[[6, 3, 4, 5]], q[7:]])
+def places(own: torsor.Robot) -> list[int]:
+    """Return the index in Torsor's positions of each of MuJoCo's, whose quaternions begin with their real part."""
+    found = list(range(own.nq))
+    for k, name in enumerate(own.position_names):
+        if name.endswith("/qx"):
+            found[k : k + 4] = [k + 3, k, k + 1, k + 2]
+    return found
 
 
-def own_order(qpos: Any) -> Any:
-    """Return the positions of MuJoCo (..., nq) with Torsor's order of quaternions."""
-    return np.concatenate([qpos[..., :3], qpos[..., 4:7], qpos[..., 3:4], qpos[..., 7:]], axis=-1)
-
-
-def starts(data: Any, count: int) -> Any:
-    """Return positions (count, nq) in MuJoCo's order, near those of ``data``."""
+def starts(scene: Scene, data: Any, count: int) -> Any:
+    """Return positions (count, nq) in MuJoCo's order, near those of ``data``; loops stay closed."""
     qpos = np.tile(data.qpos, (count, 1))
-    qpos[:, 7:] += np.random.default_rng(0).normal(scale=NOISE, size=(count, qpos.shape[1] - 7))
+    if not scene.own.loops:
+        qpos[:, 7:] += np.random.default_rng(0).normal(scale=NOISE, size=(count, qpos.shape[1] - 7))
     return qpos
 
 
@@ -124,7 +136,7 @@ def ours(scene: Scene, data: Any, stiffness: float, counts: list[int], dtype: st
     contact = Contact(kind="hard", stiffness=stiffness, **scene.contact)
     law = torsor.control.drives(here, scene.posture, **scene.gains)
     for count in counts:
-        q = cupy.asfortranarray(cupy.asarray(own_order(starts(data, count)), dtype))
+        q = cupy.asfortranarray(cupy.asarray(scene.own_order(starts(scene, data, count)), dtype))
         v = cupy.zeros((count, own.nv), dtype, order="F")
 
         def call(q: Any = q, v: Any = v) -> torsor.simulation.Rollout:
@@ -148,7 +160,7 @@ def theirs(scene: Scene, data: Any, counts: list[int]) -> None:
         device_model = mujoco_warp.put_model(scene.peer)
         contacts, rows = scene.most
         device_data = mujoco_warp.put_data(scene.peer, data, nworld=count, nconmax=contacts, njmax=rows)
-        qpos = warp.array(starts(data, count), dtype=float)
+        qpos = warp.array(starts(scene, data, count), dtype=float)
         zero = warp.zeros_like(device_data.qvel)
         mujoco_warp.step(device_model, device_data)  # compiles
         with warp.ScopedCapture() as capture:
@@ -165,7 +177,7 @@ def theirs(scene: Scene, data: Any, counts: list[int]) -> None:
 
         first, seconds = timed(call)
         last = device_data.qpos.numpy()[:100].astype(float)
-        deep = scene.depth(own_order(last))
+        deep = scene.depth(scene.own_order(last))
         row(f"MuJoCo Warp {mujoco_warp.__version__}, float32", count, compiled + first - seconds, seconds, deep)
 
 
@@ -177,9 +189,10 @@ def main() -> None:
     parser.add_argument("--model", help="an MJCF file instead of the quadruped of the library")
     parser.add_argument("--shapes", nargs="+", help="shapes that touch the ground; all by default (Torsor only)")
     parser.add_argument("--points", type=int, help="largest number of contact points in a step (Torsor only)")
+    parser.add_argument("--kp", type=float, default=KP, help="springs of the joints of a file without gains (N m/rad)")
     parser.add_argument("--dtypes", nargs="+", default=["float32", "float64"])
     given = parser.parse_args()
-    scene = of_file(given.model, given.shapes, given.points) if given.model else of_library()
+    scene = of_file(given.model, given.shapes, given.points, given.kp) if given.model else of_library()
     data, deep = scene.standing()
     name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     print(f"{name}; MuJoCo's depth at rest: {1e3 * deep:.2f} mm; {STEPS} steps of {1e3 * STEP:g} ms\n")
