@@ -23,7 +23,7 @@ fastest = problem.solve(refine=True)
 print(fastest.status, f"{fastest.T:.3f} s in {fastest.iterations} iterations")
 
 # %% [markdown]
-# Active bounds limit the motion. The sensitivity of a bound is the derivative of the duration with respect to the bound.
+# Active bounds limit the motion. A bound's sensitivity is the derivative of the duration with respect to the bound.
 
 # %%
 for joint in arm.coordinate_names:
