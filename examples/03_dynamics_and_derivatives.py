@@ -31,7 +31,7 @@ print(robot.inverse_dynamics(*states).shape)
 # ## Derivatives
 #
 # A single recursion computes the exact derivatives of torques with respect to q, v and a. A linear prediction based on
-# them has a second-order error: reducing the step in q by a factor of 10 reduces the error by a factor of 100.
+# them has a second-order error: reducing the step in q tenfold reduces the error a hundredfold.
 
 # %%
 dq, dv, da = robot.derivatives.inverse_dynamics(q, v, a)

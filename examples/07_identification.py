@@ -1,9 +1,8 @@
 # %% [markdown]
 # # 7. Parameter identification
 #
-# This tutorial is for engineers who need an accurate model of a robot. It designs an excitation trajectory, identifies
-# physically consistent masses, inertias and friction from simulated measurements with sensor noise, and validates them
-# with a second motion.
+# This tutorial designs an excitation trajectory, identifies physically consistent masses, inertias and friction from
+# simulated measurements with sensor noise, and validates them with a second motion.
 
 # %%
 import numpy as np
@@ -14,7 +13,7 @@ from torsor.identification import Measurements, excite
 # %% [markdown]
 # ## The real arm and the assumed model
 #
-# The real arm has friction. The assumed model has no friction, and its inertial parameters are 25 % too small.
+# The (simulated) real arm has friction. The assumed model has none, and its inertial parameters are 25 % too small.
 
 # %%
 real = torsor.library.two_link().with_gravity((0, -9.81, 0))
@@ -49,7 +48,7 @@ identified = torsor.identify(assumed, measured(motion, 0), physical=True)
 print(identified.report())
 
 # %% [markdown]
-# The report lists the base parameters, the combinations of parameters that determine the torques, with standard
+# The report lists base parameters (the combinations of parameters that determine the torques) with standard
 # deviations. Parameters are masses m, first moments mx and my, moments of inertia J about the link origin, rotor
 # inertias and friction.
 #

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 8. Optimal motions
 #
-# This tutorial is for engineers who plan robot motions. It computes the fastest motion of an arm within its torque
-# limits, shows which constraints limit this motion, and computes slower motions that require less effort.
+# This tutorial computes the fastest motion of an arm within its torque limits, shows which constraints limit this
+# motion, and computes slower motions that require less effort.
 
 # %%
 from matplotlib.figure import Figure
@@ -23,7 +23,7 @@ fastest = problem.solve(refine=True)
 print(fastest.status, f"{fastest.T:.3f} s in {fastest.iterations} iterations")
 
 # %% [markdown]
-# Active bounds limit the motion. The sensitivity of a bound is the derivative of the duration with respect to it.
+# Active bounds limit the motion. A bound's sensitivity is the derivative of the duration with respect to the bound.
 
 # %%
 for joint in arm.coordinate_names:
