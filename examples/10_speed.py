@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 10. Speed: batches, threads, types, C and your own functions
 #
-# Torsor compiles robot methods to machine code. This tutorial is for users who evaluate many states or export a
-# model as C code.
+# Torsor compiles robot methods to machine code. This tutorial is for users who evaluate many states or
+# export C code.
 
 # %%
 import tempfile
