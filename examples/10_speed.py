@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 10. Speed: batches, threads, types, C and your own functions
 #
-# Torsor compiles the methods of each robot to machine code. This tutorial is for users who evaluate many states or
-# deploy a model.
+# Torsor compiles robot methods to machine code. This tutorial is for users who evaluate many states or
+# export C code.
 
 # %%
 import tempfile
@@ -38,7 +38,7 @@ print(f"largest float32 error: {error:.0e} of the largest torque")
 # ## Your own functions
 #
 # `torsor.compile` compiles any CasADi function, and `robot.function` returns robot algorithms as CasADi functions.
-# Here, `slope` returns the distance of a link from the base, and its gradient.
+# Here, `slope` returns the distance of a link from the base and the gradient of this distance.
 
 # %%
 q = ca.SX.sym("q", 6)
