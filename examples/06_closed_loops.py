@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 6. Closed loops and parallel robots
 #
-# This tutorial is for designers of linkages and parallel robots. It computes the bearing forces of a four-bar linkage,
-# simulates a slider-crank through its dead points, and computes the leg forces of a Gough-Stewart platform.
+# This tutorial for designers of linkages and parallel robots analyses a four-bar linkage, a slider-crank and a
+# Gough-Stewart platform.
 
 # %%
 import numpy as np
@@ -14,7 +14,7 @@ import torsor
 # ## Bearing forces of a four-bar linkage
 #
 # The model cuts each loop at one joint. `closed.assemble` computes the passive coordinates for all crank angles,
-# starting near the posture `guess`. The crank rotates at a constant 8 rad/s.
+# starting from the posture `guess`. The crank rotates at a constant 8 rad/s.
 
 # %%
 four_bar = torsor.library.four_bar()
@@ -39,8 +39,8 @@ figure
 # ## A slider-crank through its dead points
 #
 # At a dead point, the piston velocity does not determine the crank velocity, so the simulation switches to other
-# independent coordinates. The crank starts at 60 rad/s without torque. The loop remains closed to within rounding
-# errors.
+# independent coordinates. The crank starts at 60 rad/s and is not driven. The loop remains closed to within
+# rounding errors.
 
 # %%
 engine = torsor.library.slider_crank()

@@ -7,12 +7,13 @@ from typing import Any
 
 TABLE = Path(__file__).parents[2] / "src" / "torsor" / "human" / "constants.toml"
 MARK = "<!-- constants -->"
-EFFECTS = """Sources are entries of the [bibliography](../theory/bibliography.md), or: *definition*, a convention or a
-choice of the interface; *numerical*, sizes and tolerances of computations; *measured here*, from this project;
-**none**, chosen. Unless an effect names another result, its figures belong to the walk with free length, width and
-times at 1.25 m/s on its default mesh: changes of step length, metabolic cost of transport, largest vertical force and
-double support (relative), and of the mean squared correlation r2 of the eleven sagittal curves with people
-(absolute). Walks whose objectives differ by less than 0.1 % differ by up to 1.6 % in the force and 0.006 in r2."""
+EFFECTS = """Sources are entries of the [bibliography](../theory/bibliography.md), or: *definition* (a convention or an
+interface choice), *numerical* (a size or tolerance of computations), *measured here* (obtained in this project),
+**none** (chosen). Unless an effect names another result, its figures are for the walk with free step length, width and
+timing at 1.25 m/s and the default mesh: relative changes in step length, metabolic cost of transport, largest vertical
+force and double support, and absolute changes in the mean squared correlation r2 of the eleven sagittal curves with
+those of people. Walks whose objectives differ by less than 0.1 % differ by up to 1.6 % in the force and 0.006 in
+r2."""
 KINDS = ("definition", "numerical", "measured here", "none")
 
 
