@@ -11,7 +11,7 @@ import torsor
 # %% [markdown]
 # ## Load and print
 #
-# `torsor.load` accepts the name of a library robot or the path to a robot file, such as `"robot.urdf"`.
+# `torsor.load` accepts the name of a library robot or the path of a robot file, such as `"robot.urdf"`.
 
 # %%
 robot = torsor.load("ur5")
