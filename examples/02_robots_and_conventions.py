@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 2. Robots from files, tables and screws
 #
-# This tutorial shows how to use your own robot. Load it from a file (URDF, MJCF, TOML or another format), or define it
-# in Python by a Denavit-Hartenberg table, screw axes, or links and joints. The result is an immutable `Robot` that uses
-# SI units and radians; methods such as `with_payload` return a new robot.
+# This tutorial shows how to load your own robot from a file (URDF, MJCF, TOML or another format), or define it in Python
+# by a Denavit-Hartenberg table, screw axes, or links and joints. The result is an immutable `Robot` that uses SI units
+# and radians; methods such as `with_payload` return a new robot.
 
 # %%
 import tempfile

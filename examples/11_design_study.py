@@ -69,7 +69,7 @@ def design(length: float, ratio: float) -> dict[str, Any]:
 
 
 # %% [markdown]
-# All designs are solved in batches. After an interruption, `resume=True` skips finished cases. `workers=0` solves all
+# All designs are solved in batches. After interruptions, `resume=True` skips finished cases. `workers=0` solves all
 # cases in this process, on one core; in a notebook, omit it to use all cores.
 
 # %%
