@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 2. Robots from files, tables and screws
 #
-# This tutorial shows how to load your own robot from a file (URDF, MJCF, TOML or another format), or define it in Python
-# by a Denavit-Hartenberg table, screw axes, or links and joints. The result is an immutable `Robot` that uses SI units
+# This tutorial shows how to load your own robot from a file (URDF, MJCF, TOML or another format) or define it in
+# Python, by a Denavit-Hartenberg table, screw axes, or links and joints. The result is an immutable `Robot` in SI units
 # and radians; methods such as `with_payload` return a new robot.
 
 # %%
