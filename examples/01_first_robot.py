@@ -11,7 +11,7 @@ import torsor
 # %% [markdown]
 # ## Load and print
 #
-# `torsor.load` accepts the name of a library robot or the path to a robot file, such as `"robot.urdf"`.
+# `torsor.load` accepts the name of a library robot or the path of a robot file, such as `"robot.urdf"`.
 
 # %%
 robot = torsor.load("ur5")
@@ -20,7 +20,7 @@ print(robot)
 # %% [markdown]
 # ## Pose and picture
 #
-# `q` contains one angle per joint, in rad. `pose` returns the pose of a link or frame in the base frame, as a 4 x 4
+# `q` contains the joint angles (rad). `pose` returns the pose of a link or frame in the base frame, as a 4 x 4
 # matrix. `torsor.show(robot)` opens the [viewer](../viewer.md) with a slider for each joint.
 
 # %%
@@ -31,7 +31,7 @@ torsor.view.draw(robot, q)
 # %% [markdown]
 # ## Torques
 #
-# `gravity_force` returns the torques that hold a posture, and `inverse_dynamics` returns the torques that produce a
+# `gravity_force` returns the torques that hold a posture, and `inverse_dynamics` those that produce a
 # motion. Here, the arm follows a polynomial path from rest to rest in one second, without and with a payload of 5 kg
 # at 0.1 m from the origin of the last link.
 

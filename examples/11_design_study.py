@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 11. Size links and drives: 10,000 motions and their Pareto front
 #
-# This tutorial is for engineers who size links and drives. It computes the fastest motion of an arm for many upper-arm
-# lengths and gear ratios, and the Pareto front of cycle time and copper loss.
+# This tutorial computes the fastest motion of an arm for many upper-arm lengths and gear ratios, and the Pareto front
+# of cycle time and copper loss.
 
 # %%
 import sys
@@ -69,7 +69,7 @@ def design(length: float, ratio: float) -> dict[str, Any]:
 
 
 # %% [markdown]
-# All designs are solved in batches. After an interruption, `resume=True` skips finished cases. `workers=0` solves all
+# All designs are solved in batches. After interruptions, `resume=True` skips finished cases. `workers=0` solves all
 # cases in this process, on one core; in a notebook, omit it to use all cores.
 
 # %%
@@ -112,6 +112,6 @@ figure
 # %% [markdown]
 # `python 11_design_study.py 100` solves 10,000 problems (100 lengths and 100 gear ratios) in 10 min on one Intel Xeon
 # core. Of the 670 designs on the front, the fastest takes 0.296 s (upper arm 0.292 m, gear ratio 41). Larger ratios
-# reduce the motor torque, but the velocity bounds then make the motion slower.
+# reduce the motor torque, but the lower joint velocity bounds slow the motion.
 #
 # ![The 10,000 designs of the full study](designs_100.png)
