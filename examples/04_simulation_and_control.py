@@ -2,7 +2,7 @@
 # # 4. Simulation and control
 #
 # This tutorial is for control engineers who test controllers in simulation. A SCARA arm follows a path under
-# computed-torque control, with a payload unknown to the controller. Then, 1,000 arms are simulated in one batch.
+# computed-torque control, carrying a payload unknown to the controller. Then, 1,000 arms are simulated in one batch.
 
 # %%
 import casadi as ca

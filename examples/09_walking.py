@@ -21,10 +21,10 @@ torsor.human.draw(body)
 # ## Walking
 #
 # The motion, the ground reaction forces, and the length, width and timing of the step are computed together for a
-# walking speed, 1.25 m/s by default. The walk minimises a sum of metabolic energy, effort and accelerations. The first
+# walking speed (default: 1.25 m/s). The objective is a sum of metabolic energy, effort and acceleration terms. The first
 # run on a machine takes one to two minutes, mostly for compilation.
 #
-# `likeness` returns the correlations of joint angles with the [built-in
+# `likeness` returns correlations of joint angles with the [built-in
 # references](../../people/compare_walks.md#references). No weight was fitted to these measurements.
 
 # %%
