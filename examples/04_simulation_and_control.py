@@ -52,8 +52,8 @@ figure
 #
 # ## Batches of simulations
 #
-# Leading axes of the initial state are batch axes. Each arm starts at a different position, and the controller moves
-# all arms to the path.
+# Leading axes of the initial state are batch axes. Each arm starts at a different position and converges to
+# the path.
 
 # %%
 spread = np.random.default_rng(0).uniform(-1, 1, size=(1000, 4)) * [0.05, 0.05, 0.02, 0.05]
