@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 4. Simulation and control
 #
-# This tutorial is for control engineers who test controllers in simulation. A SCARA arm follows a path under
-# computed-torque control, with a payload unknown to the controller. Then, 1,000 arms are simulated in one batch.
+# This tutorial is for control engineers. A SCARA arm follows a path under computed-torque control, with a payload
+# unknown to the controller. Then, 1,000 arms are simulated in one batch.
 
 # %%
 import casadi as ca
@@ -47,13 +47,13 @@ figure
 # The unknown payload lowers the prismatic joint by 6 mm, because the controller has no integral action.
 #
 # `law.function` is a CasADi function of (t, q, v), which is compiled into the integration step. A controller may also
-# be a Python function, which is called once per step. To apply external wrenches, use `external=`. To simulate a
-# digital controller, use `control_period=` and `delay=`.
+# be a Python function, which is called once per step. `external=` applies external wrenches. `control_period=` and
+# `delay=` simulate a digital controller.
 #
 # ## Batches of simulations
 #
-# Leading axes of the initial state are batch axes. Each arm starts at a different position, and the controller moves
-# all arms to the path.
+# Leading axes of the initial state are batch axes. Each arm starts at a different position and converges to
+# the path.
 
 # %%
 spread = np.random.default_rng(0).uniform(-1, 1, size=(1000, 4)) * [0.05, 0.05, 0.02, 0.05]

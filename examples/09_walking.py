@@ -2,8 +2,8 @@
 # # 9. Human walking
 #
 # This tutorial is for biomechanists and ergonomists. It predicts a walking step for a skeleton with 55 degrees of
-# freedom, of which 38 move (after Barman 2020, chapter V). The prediction is compared with measured human gait. The
-# same model then lifts a box.
+# freedom, of which 38 move (after Barman 2020, chapter V), and compares it with measured gait. The same model then
+# lifts a box.
 
 # %%
 import numpy as np
@@ -20,11 +20,11 @@ torsor.human.draw(body)
 # %% [markdown]
 # ## Walking
 #
-# The motion, the ground reaction forces, and the length, width and timing of the step are computed together for a
-# walking speed, 1.25 m/s by default. The walk minimises a sum of metabolic energy, effort and accelerations. The first
-# run on a machine takes one to two minutes, mostly for compilation.
+# The motion, ground reaction forces, and step length, width and timing are computed together for a walking speed
+# (default: 1.25 m/s). The objective is a sum of terms for metabolic energy, effort and accelerations. The first run on a
+# machine takes one to two minutes, mostly for compilation.
 #
-# `likeness` returns the correlations of joint angles with the [built-in
+# `likeness` returns correlations of joint angles with the [built-in
 # references](../../people/compare_walks.md#references). No weight was fitted to these measurements.
 
 # %%
