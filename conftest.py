@@ -98,19 +98,18 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if "not slow" in config.option.markexpr and collection_path in SLOW_PATHS else None
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collect_file(file_path: Path) -> None:
-    """Import a module of the package by its name, since pytest would run it again after its package has imported it."""
-    if file_path.suffix == ".py" and ROOT / "src" in file_path.parents and file_path.stem != "__main__":
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Generator[None, object, object]:
+    """Look for examples in docstrings only in the sources, whose modules are imported by their names.
+
+    Each file of tests would be searched for nothing, and pytest would run a module again after its package has.
+    """
+    is_source = ROOT / "src" in file_path.parents
+    parent.config.option.doctestmodules = is_source
+    if is_source and file_path.suffix == ".py" and file_path.stem != "__main__":
         parts = file_path.relative_to(ROOT / "src").with_suffix("").parts
         with suppress(ImportError):  # reported with the examples of the module
             import_module(".".join(parts).removesuffix(".__init__"))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Generator[None, object, object]:
-    """Look for examples in docstrings only in the sources: each file of tests would be searched for nothing."""
-    parent.config.option.doctestmodules = ROOT / "src" in file_path.parents
     return (yield)
 
 

@@ -18,7 +18,8 @@ elastic = rigid.with_motor("joint3", carrier="link1", **drive)
 print(f"{rigid.nv} and {elastic.nv} coordinates; new: {elastic.coordinate_names[-1]}")
 
 # %% [markdown]
-# Motor coordinates are angles at the gear output. Gravity is switched off, and the motor starts at 0.2 rad/s, so the joint oscillates.
+# Motor coordinates are angles at the gear output. Gravity is switched off, and the motor starts at 0.2 rad/s, so the
+# joint oscillates.
 # This code compares the simulated frequency with that of the linearised model.
 
 # %%

@@ -21,8 +21,8 @@ torsor.human.draw(body)
 # ## Walking
 #
 # The motion, ground reaction forces, and step length, width and timing are computed together for a walking speed
-# (default: 1.25 m/s). The objective is a sum of terms for metabolic energy, effort and accelerations. The first run on a
-# machine takes one to two minutes, mostly for compilation.
+# (default: 1.25 m/s). The objective is a sum of terms for metabolic energy, effort and accelerations. The first run on
+# a machine takes one to two minutes, mostly for compilation.
 #
 # `likeness` returns correlations of joint angles with the [built-in
 # references](../../people/compare_walks.md#references). No weight was fitted to these measurements.

@@ -1,5 +1,6 @@
 """Hard contact: rest, slope, rolling, plastic impact, energy, batches, gradients, MuJoCo, and rejected input."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,29 @@ def test_chosen_points_move_hinged_bodies_as_the_points_that_touch_do() -> None:
     assert np.abs(alone.external[:, :, 5]).max(axis=0).min() > 1.0  # both bodies touch
     assert np.allclose(chosen.q, alone.q, rtol=0, atol=1e-8)
     assert np.allclose(chosen.external, alone.external, rtol=0, atol=1e-5)
+
+
+def test_the_deepest_point_of_a_link_is_chosen_even_between_its_corners() -> None:
+    corners = [(x, y, 0.0) for x in (-0.5, 0.0, 0.5) for y in (-0.5, 0.5)]
+    balls = [Shape("sphere", (0.05,), make_pose(p=p)) for p in (*corners, (0.0, 0.0, -0.005))]
+    robot = body().with_shapes("body", balls).to(device="casadi")
+    contact = Contact(kind="hard", stiffness=1e5, points=6)
+    rest = simulate(robot, at(robot, 0.0551), None, 0.2, contact=contact, step=2e-3)
+    assert rest.q[-1, 2] == pytest.approx(0.055 - G / 1e5, abs=1e-5)
+
+
+def test_meshes_of_one_link_have_kernels_of_their_own(tmp_path: Path) -> None:
+    trimesh = pytest.importorskip("trimesh")
+    paths = [tmp_path / f"{height}.stl" for height in (0.2, 0.4)]
+    for path, height in zip(paths, (0.2, 0.4), strict=True):
+        trimesh.creation.box((1.0, 1.0, height)).export(path)
+    meshes = [Shape("mesh", (1.0, 1.0, 1.0), name=path.stem, mesh=path.name, path=str(path)) for path in paths]
+    robot = body().with_shapes("body", meshes).to(device="casadi")
+    for height in (0.2, 0.4):
+        contact = Contact(kind="hard", shapes=[str(height)])
+        assert simulate(robot, at(robot, height / 2), None, 0.02, contact=contact).q[-1, 2] == pytest.approx(
+            height / 2, abs=1e-4
+        )
 
 
 def test_a_box_rests_on_four_chosen_corners_and_three_are_reported() -> None:

@@ -242,6 +242,16 @@ def _reduced(shape: Shape) -> Reduced:
     return hull_of(shape, f"shape {shape.name!r}").reduced
 
 
+def vertices_or_size(shape: Shape) -> list[float]:
+    """Return the numbers on which the contact points of a shape depend: vertices of a mesh, and sizes of others.
+
+    Example:
+        >>> vertices_or_size(Shape("sphere", (0.1,)))
+        [0.1]
+    """
+    return _reduced(shape).vertices.ravel().tolist() if shape.shape == "mesh" else list(shape.size)
+
+
 def contact_error(shape: Shape) -> float:
     """Return the largest distance (m) of a mesh's convex hull from the hull of its contact points; 0 for other shapes.
 

@@ -369,8 +369,8 @@ def _elastic(value: ArrayLike, n: int, where: str, what: str, or_zero: bool = Fa
 
 # Rods with strain modes: the strain along a rod is a sum of polynomials, and integrating it gives the section poses.
 #
-# A section at s has the pose g(s) with g' = g xi^, where the strain xi = (torsion and two curvatures; stretch and shear)
-# is linear in the coordinates: xi(s) = xi_0 + B(s) q. Between two sections, the pose changes by exp(Omega^), where
+# A section at s has the pose g(s) with g' = g xi^, where the strain xi (torsion, two curvatures, stretch, shear) is
+# linear in the coordinates: xi(s) = xi_0 + B(s) q. Between two sections, the pose changes by exp(Omega^), where
 # Omega is the Magnus expansion of order 6 (Blanes, Casas, Oteo and Ros 2009) at three Gauss points. For a constant
 # strain it is exact. For any curvature, a rod is thus a chain of small rigid bodies that share the coordinates q
 # (Boyer, Porez and Khalil 2006; Renda, Boyer, Dias and Seneviratne 2018).

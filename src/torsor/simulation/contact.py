@@ -16,7 +16,7 @@ from torsor.dynamics.recursions.kinematics import moves, sx, twists, world_poses
 from torsor.geometry import contact_points, default_matrix, has_contact_points, placed_shapes
 from torsor.geometry.allowed import shape_pairs
 from torsor.geometry.closed_forms import lowest_point
-from torsor.geometry.contacts import contact_error
+from torsor.geometry.contacts import contact_error, vertices_or_size
 from torsor.geometry.convex import MAX_REDUCED_VERTICES
 from torsor.geometry.pairs import named_shapes
 from torsor.geometry.placed import Placed
@@ -66,7 +66,7 @@ class Contact:
     restitution, and sticking contacts do not creep. ``trajectory.settings["contact"]`` contains the ``residual``, which
     is the largest velocity error (m/s) of a point after the sweeps, and the ``mean_residual``; ``simulate`` warns if
     the latter exceeds 1 mm/s. If the shapes have more than ``points`` contact points (by default, more than 32), the
-    deepest ``points`` of them (by default 8) are chosen in each step, at most four between two links; points that are
+    deepest ``points`` of them (by default 8) are chosen in each step, at most five between two links; points that are
     left out count in the residual. Steps have a fixed length and order 2 without contact, order 1 with contact.
 
     Parameters of the other kind raise ModelError.
@@ -228,8 +228,9 @@ class Contact:
         touches = self.touches(robot)
         about = (self.kind, self.sweeps, self.points, self.friction != 0) if inputs else self.about
         friction = [friction_of(touch, self) for touch in touches] if self.friction is None else []
-        shapes = [(each.shape, each.link) for touch in touches for each in touch]
-        return repr((about, friction, [(shape.shape, shape.size, shape.pose.tolist(), link) for shape, link in shapes]))
+        places = [(each.shape.shape, each.shape.pose.tolist(), each.link) for touch in touches for each in touch]
+        sizes = [vertices_or_size(each.shape) for touch in touches for each in touch]
+        return repr((about, friction, places, sizes))
 
     def depth(self, force: float) -> float:
         """Return the depth (m) at which a single point carries a force (N) at rest.

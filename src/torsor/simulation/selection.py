@@ -3,9 +3,9 @@
 A step takes a number of operations of order K^3 in the number K of its contact points, so that it cannot include the
 hundreds of points of a robot with thirty shapes. They are chosen in two stages, both a fixed sequence of operations:
 
-1. ``_supports``: of each pair of links (or link and ground), at most four points on which one would rest on the other.
-   They are the lowest in four directions slightly off the normal: the corners of a face that lies flat, the ends of an
-   edge, or a corner. A point that is found twice counts once.
+1. ``_supports``: of each pair of links (or of a link and a shape of the base), at most five points on which one would
+   rest on the other. They are the deepest, and the lowest in four directions slightly off the normal: the corners of a
+   face that lies flat, the ends of an edge, or a corner. A point that is found twice counts once.
 2. ``_deepest``: of all these, the points with the smallest distances.
 
 The number of the candidate at which a chosen point is, and the joints that move it, are known only at run time. Its
@@ -23,7 +23,7 @@ import numpy as np
 from torsor.simulation.contact import ContactPoint, ContactState
 from torsor.spatial import cross
 
-# Number of points of each pair of links, as many as a rectangular foot has corners.
+# Number of directions, as many as a rectangular foot has corners.
 CORNERS = 4
 # Tangent of the angle between the normal and the directions whose lowest points are chosen.
 TILT = 0.02
@@ -45,10 +45,11 @@ class _Candidate(NamedTuple):
 
 def chosen_points(state: ContactState, most: int) -> tuple[list[ContactPoint], ca.SX]:
     """Return at most ``most`` contact points, and the smallest distance (m) of a point that is left out."""
-    groups = defaultdict[tuple[int, int], list[_Candidate]](list)
+    groups = defaultdict[tuple[str | int, ...], list[_Candidate]](list)
     for each, touch in zip(state.points, state.touches, strict=True):
         links = touch.first.link, touch.second.link
-        groups[links].append(_Candidate(each.distance, each.normal, each.point, each.friction, links))
+        bodies = tuple(side.name if side.link < 0 else side.link for side in touch)
+        groups[bodies].append(_Candidate(each.distance, each.normal, each.point, each.friction, links))
     candidates = [each for group in groups.values() for each in _supports(group)]
     found = _deepest([each.distance for each in candidates], most + 1)
     if len(found) <= most:
@@ -67,11 +68,12 @@ def chosen_points(state: ContactState, most: int) -> tuple[list[ContactPoint], c
 
 def _supports(group: Sequence[_Candidate]) -> Sequence[_Candidate]:
     """Return the points of a pair of links at which one would rest on the other."""
-    if len(group) <= CORNERS:
+    if len(group) <= CORNERS + 1:
         return group
     across, before, result = tangents(group[0].normal), list[ca.SX](), []
-    for angle in FIRST + np.arange(CORNERS) * 2 * np.pi / CORNERS:
-        way = TILT * (across @ ca.DM([np.cos(angle), np.sin(angle)]))
+    angles = FIRST + np.arange(CORNERS) * 2 * np.pi / CORNERS
+    for cosine, sine in [(0.0, 0.0), *zip(np.cos(angles), np.sin(angles), strict=True)]:
+        way = TILT * (across @ ca.DM([cosine, sine]))
         ((_, index),) = _deepest([each.distance - ca.dot(way, each.point) for each in group], 1)
         is_this = [index == k for k in range(len(group))]
         distance, normal, point, friction = (_value(is_this, [each[part] for each in group]) for part in range(4))
