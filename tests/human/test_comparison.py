@@ -367,6 +367,11 @@ def test_the_gait_cycle_is_drawn_over_given_norms(tmp_path: Path) -> None:
     assert "mean ± SD (norms.csv)" in {text.get_text() for text in figure.legends[0].texts}
     with refused(value="knee", what="there is no curve 'knee'"):
         walk.plot(None, {"knee": mean})
+    for heading, factor, fault in (("[rad]", 1, "is in rad, and its curve in deg"), ("[deg]", -1, "is -4")):
+        table = tmp_path / "wrong.csv"
+        np.savetxt(table, rows * [1, 1, factor], delimiter=",", header=head[:-5] + heading, comments="")
+        with refused(what=fault, where="wrong.csv"):
+            walk.plot(None, str(table))
 
 
 def test_a_table_of_gait_cycles_has_names_of_variables_and_reads_back(tmp_path: Path) -> None:

@@ -527,12 +527,24 @@ def _of_csv(path: Path, side: str) -> Signals:
     for name in renamed.names:  # columns that end with _sd are bands of curves over a stride
         curve = name.removesuffix("_sd").removeprefix(f"{side}_")
         if name.endswith("_sd") and (curve in signals.curves or curve in signals.angles):
+            _check_band(renamed, name, known, path.name)
             signals.bands[curve] = renamed.column(name)
     if shares:
         signals.span = ends
         if not bare:
             signals.rates = {name: Signal(s.times, np.full(len(s.times), np.nan)) for name, s in signals.angles.items()}
     return signals
+
+
+def _check_band(table: MotionTable, name: str, units: Mapping[str, str], where: str) -> None:
+    """Raise ModelError if standard deviations have another unit than their curve, or are negative."""
+    unit, own = (units.get(each, "") for each in (name, name.removesuffix("_sd")))
+    if unit and own and unit != own:
+        what = f"{name} is in {unit}, and its curve in {own}"
+        raise ModelError(what, where=where, allowed="one unit", fix="convert the standard deviations")
+    least = float(table.column(name).min())
+    if least < 0:
+        raise ModelError(f"{name} is {least:g}", where=where, allowed="standard deviations of 0 or more")
 
 
 def _heads(path: Path) -> tuple[dict[str, str], dict[str, str]]:
