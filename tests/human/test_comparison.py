@@ -372,6 +372,9 @@ def test_the_gait_cycle_is_drawn_over_given_norms(tmp_path: Path) -> None:
         np.savetxt(table, rows * [1, 1, factor], delimiter=",", header=head[:-5] + heading, comments="")
         with refused(what=fault, where="wrong.csv"):
             walk.plot(None, str(table))
+    np.savetxt(table, rows[5:-10], delimiter=",", header=head, comments="")
+    with refused(what="percent is from 10 to 80", allowed="the whole stride: 0 to 100"):
+        walk.plot(None, str(table))
 
 
 def test_a_table_of_gait_cycles_has_names_of_variables_and_reads_back(tmp_path: Path) -> None:

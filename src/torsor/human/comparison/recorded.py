@@ -530,6 +530,10 @@ def _of_csv(path: Path, side: str) -> Signals:
             _check_band(renamed, name, known, path.name)
             signals.bands[curve] = renamed.column(name)
     if shares:
+        whole, step = (100.0 if ends[1] > 1 else 1.0), float(np.diff(table.times).max(initial=0.0))
+        if ends[0] > step or ends[1] < whole - step:
+            found, allowed = f"{shares[0]} is from {ends[0]:g} to {ends[1]:g}", f"the whole stride: 0 to {whole:g}"
+            raise ModelError(found, where=path.name, allowed=allowed)
         signals.span = ends
         if not bare:
             signals.rates = {name: Signal(s.times, np.full(len(s.times), np.nan)) for name, s in signals.angles.items()}
