@@ -12,10 +12,10 @@ from torsor.base.arrays import Array
 from torsor.base.checks import instance_of, number, one_of, positive, several, whole_number
 from torsor.base.errors import ModelError, listing, warn
 from torsor.dynamics import Tree
-from torsor.dynamics.recursions.kinematics import moves, sx, twists, world_poses
+from torsor.dynamics.recursions.kinematics import moves, sx, world_poses
 from torsor.geometry import contact_points, default_matrix, has_contact_points, placed_shapes
 from torsor.geometry.allowed import shape_pairs
-from torsor.geometry.closed_forms import lowest_point
+from torsor.geometry.closed_forms import Closest, lowest_point
 from torsor.geometry.contacts import contact_error, vertices_or_size
 from torsor.geometry.convex import MAX_REDUCED_VERTICES
 from torsor.geometry.pairs import named_shapes
@@ -23,7 +23,7 @@ from torsor.geometry.placed import Placed
 from torsor.mechanism import Shape
 from torsor.mechanism.parts import ALL_BITS, FRICTION
 from torsor.robot.robot import Robot
-from torsor.spatial import cross
+from torsor.spatial import cross, skew
 
 KINDS = ("compliant", "hard")
 # Parameters that belong to only one kind of contact.
@@ -41,6 +41,11 @@ class Touch(NamedTuple):
 
     first: Placed
     second: Placed
+
+    @property
+    def moves_twice(self) -> bool:
+        """Whether both shapes are on moving links."""
+        return min(each.link for each in self) >= 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,43 +295,64 @@ class ContactPoint(NamedTuple):
 
 
 class ContactState:
-    """The contact points of a robot at (q, v), and the wrenches of their forces on its links."""
+    """The contact points of ``touches`` of a robot at (q, v), and the wrenches of their forces on its links."""
 
-    def __init__(self, robot: Robot, contact: Contact, q: ca.SX, v: ca.SX):
+    def __init__(self, robot: Robot, contact: Contact, q: ca.SX, v: ca.SX, touches: Sequence[Touch] | None = None):
         tree = Tree.of(robot)
         moved = moves(tree, q)
-        self.tree, self._moves, self._v = tree, moved, v
-        self._bodies, self._twists = world_poses(tree, moved), twists(tree, moved, v)
-        self._links = list[ca.SX]()
-        for body, (R, p) in zip(tree.bodies, self._bodies, strict=True):
-            own = sx(body.link)
-            self._links.append(ca.horzcat(R @ own[:3, :3], p + R @ own[:3, 3]))
-        self.points, self.touches = list[ContactPoint](), list[Touch]()
-        for touch in contact.touches(robot):
-            poses = [self._links[each.link] if each.link >= 0 else sx(ca.DM.eye(4)[:3, :]) for each in touch]
+        bodies = world_poses(tree, moved)
+        self.tree, self._v, self.links = tree, v, link_poses(tree, bodies)
+        # Velocities are those at the origin of the root, since coordinates far from the base would cause rounding errors.
+        self._roots, self._columns = list[ca.SX](), list[tuple[ca.SX, ca.SX]]()
+        for body, move, (R, p) in zip(tree.bodies, moved, bodies, strict=True):
+            self._roots.append(self._roots[body.parent] if body.parent >= 0 else p)
+            A = R @ move.S[:3, :]
+            self._columns.append((A, R @ move.S[3:, :] + skew(p - self._roots[-1]) @ A))
+        self.touches = list[Touch]()
+        found = list[tuple[Closest, dict[int, int], float]]()
+        for touch in contact.touches(robot) if touches is None else touches:
+            poses = [self.links[each.link] if each.link >= 0 else sx(ca.DM.eye(4)[:3, :]) for each in touch]
             friction = friction_of(touch, contact)
             weights = {each.link: sign for each, sign in zip(touch, (-1, 1), strict=True) if each.link >= 0}
             for each in contact_points(touch.first.shape, poses[0], touch.second.shape, poses[1]):
-                middle = (each.first + each.second) / 2
-                relative = self._velocity(touch.second.link, middle) - self._velocity(touch.first.link, middle)
-                self.points.append(ContactPoint(each.distance, each.normal, middle, relative, weights, friction))
+                found.append((each, weights, friction))
                 self.touches.append(touch)
+        self._middles = [(each.first + each.second) / 2 for each, *_ in found]
+        self.points = [
+            ContactPoint(each.distance, each.normal, middle, velocity, weights, friction)
+            for (each, weights, friction), middle, velocity in zip(
+                found, self._middles, self.velocities(v), strict=True
+            )
+        ]
 
-    def _velocity(self, link: int, point: ca.SX) -> ca.SX:
-        """Return the velocity (3 x 1) of a point on a link, in base axes."""
-        if link < 0:
-            return ca.SX.zeros(3, 1)
-        (R, p), twist = self._bodies[link], self._twists[link]
-        return ca.SX(R @ twist[3:] + cross(R @ twist[:3], point - p))
+    def velocities(self, v: ca.SX) -> list[ca.SX]:
+        """Return the velocity (3 x 1) of each point due to the joint velocities v (nv x 1), as in ``ContactPoint``."""
+        bodies, twist = self.tree.bodies, list[tuple[ca.SX, ca.SX]]()
+        for body, (omega, linear) in zip(bodies, self._joint_twists(v), strict=True):
+            above = twist[body.parent] if body.parent >= 0 else (0, 0)
+            twist.append((above[0] + omega, above[1] + linear))
+
+        def velocity(link: int, point: ca.SX) -> ca.SX:
+            if link < 0:
+                return ca.SX.zeros(3, 1)
+            omega, linear = twist[link]
+            return ca.SX(linear + cross(omega, point - self._roots[link]))
+
+        pairs = zip(self.touches, self._middles, strict=True)
+        return [velocity(touch.second.link, point) - velocity(touch.first.link, point) for touch, point in pairs]
+
+    def _joint_twists(self, v: ca.SX) -> list[tuple[ca.SX, ca.SX]]:
+        """Return the twist of each body relative to its parent, (omega, v at the root of its tree) in base axes."""
+        return [
+            (A @ rate, B @ rate)
+            for body, (A, B) in zip(self.tree.bodies, self._columns, strict=True)
+            for rate in [body.rate(v)]
+        ]
 
     def joint_twists(self) -> list[tuple[ca.SX, ca.SX]]:
         """Return the twist of each body relative to its parent, (omega, v of the base's origin) in base axes."""
-        found = []
-        for body, move, (R, p) in zip(self.tree.bodies, self._moves, self._bodies, strict=True):
-            own = move.S @ body.rate(self._v)
-            omega = R @ own[:3]
-            found.append((omega, R @ own[3:] - cross(omega, p)))
-        return found
+        both = zip(self._joint_twists(self._v), self._roots, strict=True)
+        return [(omega, linear - cross(omega, root)) for (omega, linear), root in both]
 
     def wrenches(self, points: Sequence[ContactPoint], forces: Sequence[ca.SX]) -> ca.SX:
         """Return the wrenches (L x 6) on links, at link origins in link axes, due to forces (3) on the second shapes.
@@ -337,13 +363,19 @@ class ContactState:
         for each, force in zip(points, forces, strict=True):
             for link, weight in each.weights.items():
                 n, f = on.get(link, (ca.SX.zeros(3, 1), ca.SX.zeros(3, 1)))
-                arm = each.point - self._links[link][:, 3]
+                arm = each.point - self.links[link][:, 3]
                 on[link] = n + weight * cross(arm, force), f + weight * force
         found = ca.SX.zeros(len(self.tree.bodies), 6)
         for link, (n, f) in on.items():
-            R = self._links[link][:, :3]
+            R = self.links[link][:, :3]
             found[link, :] = ca.vertcat(R.T @ n, R.T @ f).T
         return found
+
+
+def link_poses(tree: Tree, bodies: Sequence[tuple[ca.SX, ca.SX]]) -> list[ca.SX]:
+    """Return the pose [R, p] (3 x 4) of each link in base axes, from those of the bodies."""
+    own = [sx(body.link) for body in tree.bodies]
+    return [ca.horzcat(R @ T[:3, :3], p + R @ T[:3, 3]) for T, (R, p) in zip(own, bodies, strict=True)]
 
 
 # Compliant contact: the Hunt-Crossley model with regularised Coulomb friction, as wrenches on the links.
@@ -380,22 +412,30 @@ def _force(contact: Contact, point: ContactPoint) -> ca.SX:
     return normal * (point.normal - point.friction / ca.sqrt(ca.sumsqr(slip) + contact.slip**2) * slip)
 
 
-def added_contact(robot: Robot, contact: Contact | None) -> ca.Function | None:
-    """Return ``contact_wrenches`` for the contact of a simulation, created once per robot; None for hard contact."""
+def added_contact(robot: Robot, contact: Contact | None, method: str = "rk4") -> ca.Function | None:
+    """Return ``contact_wrenches`` of the forces that are explicit in a step of ``method``, created once per robot.
+
+    The result is None if there are none: hard contact is part of the step, and so is compliant contact with shapes of
+    the base in the method "linearly_implicit".
+    """
     if contact is None:
         return None
     allowed = "a torsor.simulation.Contact, such as Contact(kind='hard')"
     instance_of(contact, Contact, robot.name, "contact", allowed=allowed)
-    if contact.kind == "hard":
-        return None  # hard contact is part of the step
-    made: ca.Function = robot.kernels.once(("contact", contact.key(robot)), lambda: contact_wrenches(robot, contact))
+    touches = contact.touches(robot)
+    if method == "linearly_implicit":
+        touches = tuple(touch for touch in touches if touch.moves_twice)
+    if contact.kind == "hard" or not touches:
+        return None
+    key = "contact", contact.key(robot), len(touches)
+    made: ca.Function = robot.kernels.once(key, lambda: contact_wrenches(robot, contact, touches))
     return made
 
 
-def contact_wrenches(robot: Robot, contact: Contact) -> ca.Function:
+def contact_wrenches(robot: Robot, contact: Contact, touches: Sequence[Touch] | None = None) -> ca.Function:
     """Return the function (t, q, v) -> contact wrenches (L x 6) on the links, at link origins in link axes."""
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
-    state = ContactState(robot, contact, q, v)
+    state = ContactState(robot, contact, q, v, touches)
     wrenches = state.wrenches(state.points, [_force(contact, each) for each in state.points])
     return ca.Function("contact", [t, q, v], [ca.densify(wrenches)], ["t", "q", "v"], ["contact"])
 

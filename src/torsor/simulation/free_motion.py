@@ -19,7 +19,8 @@ All other forces f are explicit. With the acceleration a(t, q, v) that solves
 
 and local coordinates about q (``chart``), the step is
 
-    q_m = q + h/2 v,  v_m = v + h/2 a(t, q, v),  w = h a(t + h/2, q_m, v_m),  v* = v + w,  q* = q + h (v + w/2)
+    t_m = t + h/2,  q_m = q + h/2 v,  v_m = v + h/2 a(t_m, q_m, v),  w = h a(t_m, q_m, v_m)
+    v* = v + w,     q* = q + h (v + w/2)
 
 but q* = q + h v* for coordinates with a stiffness K. It is of order 1 with implicit forces. Without them, it is the
 Störmer-Verlet method with velocity products at a predicted velocity, which is of order 2 and symplectic where forces do
@@ -42,6 +43,7 @@ The linear velocity of a free body is in its own axes. It is added in the axes a
 that a spinning body keeps its momentum to rounding.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -50,12 +52,15 @@ import numpy as np
 
 from torsor.dynamics import Body, Tree, lean
 from torsor.dynamics.loops.constrained import ClosureChoice, closed_forward_dynamics, closed_velocities
-from torsor.dynamics.recursions.elimination import Stiffness
+from torsor.dynamics.recursions.elimination import LinkImpedance, Stiffness, on_body
 from torsor.dynamics.recursions.hybrid import forward_dynamics
+from torsor.dynamics.recursions.kinematics import moves, twists
 from torsor.dynamics.recursions.passive import acts, passive_force, passive_jacobians
 from torsor.dynamics.trees.tree import Passive
 from torsor.mechanism.mechanism import places_in_q
 from torsor.robot.robot import Robot
+from torsor.simulation.compliant import Pressed, Pressure
+from torsor.simulation.contact import Contact
 from torsor.simulation.dynamics import acted, step_inputs, symbols
 from torsor.spatial import cross
 
@@ -125,44 +130,62 @@ class Implicit(NamedTuple):
 
 
 def free_motion(
-    robot: Robot, acting: ca.Function, is_contact: bool = False, choice: ClosureChoice | None = None
+    robot: Robot, acting: ca.Function, contact: Contact | None = None, choice: ClosureChoice | None = None
 ) -> FreeMotion:
-    """Return a step of length h without contact, as expressions of t, q, v, [tau], [external] and h.
+    """Return a step of length h without hard contact, as expressions of t, q, v, [tau], [external] and h.
 
-    With ``is_contact``, impulses follow: the accelerations of this step then do not tell which drives saturate.
-    ``choice`` are the equations that keep loops closed, if there are any; the end of the step is not projected.
+    If ``contact`` is hard, impulses follow: the accelerations of this step then do not tell which drives saturate. If
+    it is compliant, its forces are implicit (``Pressed``). ``choice`` are the equations that keep loops closed, if
+    there are any; the end of the step is not projected.
     """
+    is_contact = contact is not None and contact.kind == "hard"
     inputs = step_inputs(acting)
     t, q, v, *held, h = inputs.values()
     tree = Tree.of(robot)
     explicit, passives = _separated(tree, is_contact)
     implicit = implicit_forces(robot, passives, acting, inputs)
     first_force, first_impedance = implicit.saturated()
-    dynamics, closed = _dynamics(replace(lean(tree), passives=explicit), acting, first_impedance, choice)
+    chart = robot.function("chart")
+    half = h / 2 * v
+    middle, ahead = chart(q, half), chart(q, h * v)
+    pressed = None if contact is None or is_contact else Pressed(robot, contact, ahead, turned(tree, q, ahead, v), h)
+    loaded = [] if pressed is None else pressed.links
+    dynamics, closed = _dynamics(replace(lean(tree), passives=explicit), acting, first_impedance, loaded, choice)
 
-    def accelerated(t: ca.SX, q: ca.SX, v: ca.SX, force: ca.SX, impedance: Stiffness) -> ca.SX:
-        tau, *external = acted(acting, [t, q, v, *held])
+    def accelerated(
+        v: ca.SX, force: ca.SX, impedance: Stiffness, pressures: list[Pressure]
+    ) -> tuple[ca.SX, list[ca.SX]]:
+        """Return accelerations in the middle, in which free bodies have that of their origin, and the impedances."""
+        tau, *external = acted(acting, [t + h / 2, middle, v, *held])
         for k in implicit.rows:
             tau[k] = 0
-        return dynamics(q, v, tau + force, *external, *impedance.values())
+        drift, impedances = _in_space(tree, v, ca.SX(robot.nv, 1)), list(impedance.values())
+        if pressed is not None:
+            load = pressed.load(pressures, turned(tree, middle, ahead, h * drift), middle)
+            external, impedances = [sum(external, start=load.wrenches)], [*impedances, *load.impedances]
+        return drift + dynamics(middle, v, tau + force, *external, *impedances), impedances
 
-    half = h / 2 * v
-    middle = robot.function("chart")(q, half)
-    a = accelerated(t, q, v, first_force, first_impedance)
+    v_start = turned(tree, q, middle, v)
+    a, _ = accelerated(v_start, first_force, first_impedance, [] if pressed is None else pressed.first())
     force, impedance = implicit.saturated(None if is_contact else a)
-    v_middle = turned(tree, q, middle, v + h / 2 * _in_space(tree, v, a))
-    change = h * _in_space(tree, v_middle, accelerated(t + h / 2, middle, v_middle, force, impedance))
-    followed = among(implicit.stiff, change)
-    if closed is not None and implicit.stiff:  # so that loops stay closed
-        followed = closed(middle, followed, *impedance.values())
+    pressures = [] if pressed is None else pressed.second(turned(tree, middle, ahead, v_start + h * a))
+    a, impedances = accelerated(v_start + h / 2 * a, force, impedance, pressures)
+    change = h * a
+    stiff = dict(implicit.stiff)
+    if pressures:
+        touching = ca.if_else(ca.mmax(ca.vertcat(*(each.c for each in pressures))) > 0, 1, 0)
+        stiff = {k: ca.fmax(stiff.get(k, ca.SX(0)), touching) for k in range(robot.nv)}
+    followed = among(stiff, change)
+    if closed is not None and stiff:  # so that loops stay closed
+        followed = closed(middle, followed, *impedances)
     change, followed = (turned(tree, middle, q, each) for each in (change, followed))
     mean = v + (change + followed) / 2
-    end = robot.function("chart")(q, h * robot.function("chart_rate")(half, mean))
+    end = chart(q, h * robot.function("chart_rate")(half, mean))
     for body in free_bodies(tree):
         origin = slice(body.q.start, body.q.start + 3)
         end[origin] = q[origin] + h * (_axes(body, q) @ mean[_linear(body)])
     v, change, followed = (turned(tree, q, end, each) for each in (v + change, change, followed))
-    return FreeMotion(inputs, end, v, change, followed, impedance, implicit.stiff)
+    return FreeMotion(inputs, end, v, change, followed, impedance, stiff)
 
 
 def among(stiff: dict[int, ca.SX], change: ca.SX) -> ca.SX:
@@ -192,18 +215,37 @@ def _separated(tree: Tree, is_contact: bool) -> tuple[tuple[Passive, ...], tuple
 
 
 def _dynamics(
-    tree: Tree, acting: ca.Function, impedance: Stiffness, choice: ClosureChoice | None
+    tree: Tree, acting: ca.Function, impedance: Stiffness, loaded: Sequence[int], choice: ClosureChoice | None
 ) -> tuple[ca.Function, ca.Function | None]:
-    """Return the function (q, v, tau, [external], impedance...) -> a; with loops also (q, v, impedance...) -> v."""
+    """Return the function (q, v, tau, [external], impedance...) -> a; with loops also (q, v, impedance...) -> v.
+
+    The impedances are those of coordinates and those of the ``loaded`` links.
+    """
     q, v, tau = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("tau", tree.nv)
-    external = [ca.SX.sym(name, *acting.size_out(name)) for name in acting.name_out() if name == "acting_external"]
+    has_load = bool(loaded) or "acting_external" in acting.name_out()
+    external = [ca.SX.sym("external", len(tree.bodies), 6)] if has_load else []
     load, added = external[0] if external else None, {place: ca.SX.sym("impedance") for place in impedance}
-    inputs = [q, v, tau, *external, *added.values()]
+    on_links = {link: ca.SX.sym("on_link", 6, 6) for link in loaded}
+    impedances = [*added.values(), *on_links.values()]
+    inputs = [q, v, tau, *external, *impedances]
     if choice is None:
-        return ca.Function("accelerated", inputs, [forward_dynamics(tree, q, v, tau, load, added)]), None
+        return ca.Function("accelerated", inputs, [forward_dynamics(tree, q, v, tau, load, added, on_links)]), None
+    added = _spread(tree, q, on_links, added)
     a = closed_forward_dynamics(tree, q, v, tau, choice, load, added=added)
     nearest = closed_velocities(tree, q, v, choice, added=added)
-    return ca.Function("accelerated", inputs, [a]), ca.Function("closed", [q, v, *added.values()], [nearest])
+    return ca.Function("accelerated", inputs, [a]), ca.Function("closed", [q, v, *impedances], [nearest])
+
+
+def _spread(tree: Tree, q: ca.SX, on_links: LinkImpedance, added: Stiffness) -> Stiffness:
+    """Return the impedance of coordinates, including the sum of J^T Z J of the links."""
+    v = ca.SX.sym("v", tree.nv)
+    twist, total = twists(tree, moves(tree, q), v), dict(added)
+    for link, Z in on_links.items():
+        J = ca.jacobian(twist[link], v)
+        whole = J.T @ on_body(tree.bodies[link], Z) @ J
+        for i, j in zip(*ca.triu(whole).sparsity().get_triplet(), strict=True):
+            total[i, j] = total.get((i, j), ca.SX(0)) + whole[i, j]
+    return total
 
 
 def implicit_forces(

@@ -55,7 +55,8 @@ from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact, ContactState
 from torsor.simulation.dynamics import step_function
 from torsor.simulation.free_motion import OPEN, FreeMotion, among, free_motion, turned
-from torsor.simulation.methods import STEPS
+from torsor.simulation.inputs import Prescribed
+from torsor.simulation.methods import STEPS, linearly_implicit
 from torsor.simulation.selection import chosen_points, tangents
 
 # The mobility of the contact points, G = J M^-1 J^T, in the form that takes fewer operations.
@@ -230,15 +231,32 @@ def hard_step(robot: Robot, acting: ca.Function, contact: Contact, choice: Closu
 
 
 def contact_step(
-    robot: Robot, method: str, acting: ca.Function, contact: Contact | None, choice: ClosureChoice | None = None
+    robot: Robot,
+    method: str,
+    acting: ca.Function,
+    contact: Contact | None,
+    choice: ClosureChoice | None = None,
+    prescribed: Prescribed | None = None,
 ) -> ca.Function:
-    """Return the step of a method, or the step of hard contact, which raises ModelError for any other method."""
+    """Return the step of a method, or the step of hard contact, which raises ModelError for any other method.
+
+    Compliant contact is part of the step "linearly_implicit"; for other methods, the forces ``acting`` include it.
+    """
     if contact is None or contact.kind == "compliant":
-        return STEPS[method](robot, acting, choice, None)
+        if method == "linearly_implicit":
+            return linearly_implicit(robot, acting, choice, prescribed, contact)
+        return STEPS[method](robot, acting, choice, prescribed)
     if method != "rk4":
         what, fix = f'hard contact does not support method "{method}"', "omit `method`"
         raise ModelError(what, where=robot.name, fix=fix)
     return hard_step(robot, acting, contact, choice)
+
+
+def step_key(robot: Robot, method: str, contact: Contact | None) -> str:
+    """Return text that identifies the contact in a step of ``method``, without contact in the acting forces."""
+    if contact is None or (contact.kind == "compliant" and method != "linearly_implicit"):
+        return ""
+    return contact.key(robot, inputs=contact.kind == "hard")
 
 
 def hard_wrenches(
@@ -254,7 +272,7 @@ def _solved(
     robot: Robot, acting: ca.Function, contact: Contact, choice: ClosureChoice | None
 ) -> tuple[FreeMotion, ca.SX, ca.SX, ca.SX, ca.SX]:
     """Return a step without contact, changes of v and q due to impulses, wrenches (L x 6), and the residual (m/s)."""
-    free = free_motion(robot, acting, is_contact=True, choice=choice)
+    free = free_motion(robot, acting, contact, choice)
     h, velocity = free.inputs["h"], ca.SX.sym("velocity", robot.nv)
     state = ContactState(robot, contact, free.q, velocity)
     points, most = state.points, contact.most_points(len(state.points))

@@ -16,14 +16,13 @@ from torsor.compiler import AnyKernel, Kernel
 from torsor.compiler.repeat import can_repeat, repeat
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.simulation import dynamics
-from torsor.simulation.contact import residual_facts
+from torsor.simulation.contact import added_contact, residual_facts
 from torsor.simulation.events import EventDetector, Index, State, StateAt
 from torsor.simulation.files import Crossings
-from torsor.simulation.hard import hard_step, hard_wrenches
+from torsor.simulation.hard import contact_step, hard_wrenches, step_key
 from torsor.simulation.inputs import Source
 from torsor.simulation.limits import limits_of
 from torsor.simulation.loop_projection import ClosureMonitor, LoopStep, project
-from torsor.simulation.methods import STEPS
 from torsor.simulation.setup import (
     FASTEST,
     WHOLE,
@@ -110,7 +109,7 @@ class Recorder:
             tau = still if controller is None else _evaluate(self.setup, self.setup.controller, times, q, v)
         if external is None and environment is not None:
             external = _evaluate(self.setup, self.setup.external, times, q, v)
-        contact = self.setup.external.added
+        contact = added_contact(robot, self.setup.contact)
         if contact is not None:
             wrenches = _evaluate(self.setup, Source(function=contact), times, q, v)
             external = wrenches if external is None else external + wrenches
@@ -129,8 +128,7 @@ class Recorder:
             a = forward_dynamics(robot)(q, v, acting, external)
         else:
             a, tau = needed(prescribed, times, q, v, tau, external)
-        holding = self.tau is not None and prescribed is None, self.external is not None and contact is None
-        holding = holding[0], holding[1] and self.setup.hard is None
+        holding = self.tau is not None and prescribed is None, self.external is not None and self.setup.contact is None
         return Trajectory(robot, times, q, v, a, tau, status, events, external, holding, about)
 
     def _hard(self, times: Array, q: Array, v: Array, tau: Array, external: Array | None) -> tuple[Array, Array]:
@@ -408,16 +406,14 @@ def _stepper(setup: Setup) -> tuple[Step, Callable[[Index], Step], AnyKernel | N
     The third result is the kernel of the step, or None with loops.
     """
     robot, prescribed, sources = setup.robot, setup.prescribed, setup.sources
-    hard, method = setup.hard, setup.settings.method
+    contact, hard = setup.contact, setup.hard
+    method = "rk4" if hard is not None else setup.settings.method
 
     def make(choice: ClosureChoice | None) -> ca.Function:
-        acting = dynamics.forces(robot, *sources)
-        if hard is not None:
-            return hard_step(robot, acting, hard, choice)
-        return STEPS[method](robot, acting, choice, prescribed)
+        return contact_step(robot, method, dynamics.forces(robot, *sources), contact, choice, prescribed)
 
     def compiled(choice: ClosureChoice | None) -> AnyKernel:
-        name = f"{method} {choice}" if hard is None else f"hard {choice} {hard.key(robot, inputs=True)}"
+        name = f"{method} {choice} {step_key(robot, method, contact)}"
         single = not setup.batch and not robot.loops
         return dynamics.closed(robot, name, sources, lambda: make(choice), prescribed, single)
 

@@ -11,6 +11,7 @@ from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.recursions.implicit_steps import GAMMA, Forces
 from torsor.mechanism.friction import jumps
 from torsor.robot.robot import Robot
+from torsor.simulation.contact import Contact
 from torsor.simulation.dynamics import acceleration, acted, imposed, step_function, step_inputs, symbols
 from torsor.simulation.free_motion import OPEN, free_motion
 from torsor.simulation.inputs import Prescribed
@@ -98,15 +99,20 @@ def sdirk(
 
 
 def linearly_implicit(
-    robot: Robot, acting: ca.Function, choice: ClosureChoice | None = None, prescribed: Prescribed | None = None
+    robot: Robot,
+    acting: ca.Function,
+    choice: ClosureChoice | None = None,
+    prescribed: Prescribed | None = None,
+    contact: Contact | None = None,
 ) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one step of length h (s) with implicit drives.
 
-    Springs, friction and drives of any stiffness are stable, without iterations; they have order 1, and all other
-    forces order 2. See ``free_motion`` for the equations, and ``runge_kutta`` for the result with loops.
+    Springs, friction, drives and compliant contact of any stiffness are stable, without iterations; they have order 1,
+    and all other forces order 2. See ``free_motion`` and ``compliant`` for the equations, and ``runge_kutta`` for the
+    result with loops.
     """
     _check_tree(robot, "linearly_implicit", None, prescribed)
-    free = free_motion(robot, acting, choice=choice)
+    free = free_motion(robot, acting, contact, choice)
     return step_function("linearly_implicit", robot, free.inputs, free.q, free.v, choice, OPEN[robot.target.dtype])
 
 

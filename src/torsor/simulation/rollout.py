@@ -30,7 +30,7 @@ from torsor.simulation.contact import Contact, added_contact, check_start
 from torsor.simulation.dynamics import compiled, forces, symbols, windows
 from torsor.simulation.dynamics import parameters as parameters_of
 from torsor.simulation.files import Samples, check, columns
-from torsor.simulation.hard import contact_step
+from torsor.simulation.hard import contact_step, step_key
 from torsor.simulation.inputs import Source, casadi_function, is_sampled, traced, words
 from torsor.simulation.loop_projection import Choices, project_start
 from torsor.simulation.methods import STEPS
@@ -237,9 +237,9 @@ def rollout(
     law, tau = _source(robot, controller, "controller", (robot.nv,), duration, duration / count)
     wrenches, loads = _source(robot, external, "external", (len(robot.links), 6), duration, duration / count)
     halt = None if stop is None else traced(robot, stop, "stop", (1, 1))
-    added, parameters = added_contact(robot, contact), () if contact is None else contact.parameters
-    wrenches = wrenches._replace(added=added, parameters=parameters)
     method, hard = method_of(method, law, contact), None if contact is None or contact.kind == "compliant" else contact
+    added, parameters = added_contact(robot, contact, method), () if contact is None else contact.parameters
+    wrenches = wrenches._replace(added=added, parameters=parameters)
     sources = law, wrenches, False
     acting = [each for each in (law.function, wrenches.function, wrenches.added, halt) if each is not None]
     given = (tau, loads, law.function, wrenches.function, wrenches.added, halt)
@@ -252,8 +252,7 @@ def rollout(
             raise ModelError(found, where=where, fix=fix)
         q0, v0, choice = _closed_start(robot, q0, v0)
     label = f"rollout {method} {choice} {[each is not None for each in given]} {limit}"
-    if hard is not None:
-        label += f" hard {hard.key(robot, inputs=True)}"
+    label += step_key(robot, method, contact)
 
     def make() -> ca.Function:
         function = contact_step(robot, method, forces(robot, law, wrenches, False), contact, choice)

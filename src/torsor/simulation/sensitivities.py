@@ -240,7 +240,7 @@ def _runge_kutta(robot: Robot, given: list[Array], wrenches: list[Array], h: flo
 def _made(robot: Robot, method: str, loaded: bool, contact: Contact | None) -> ca.Function:
     """Return the step of a method with constant forces and, if ``loaded``, wrenches."""
     wrenches = Source(array=np.zeros((len(robot.links), 6))) if loaded else Source()
-    wrenches = wrenches._replace(added=added_contact(robot, contact))
+    wrenches = wrenches._replace(added=added_contact(robot, contact, method))
     return contact_step(robot, method, forces(robot, Source(array=np.zeros(robot.nv)), wrenches, False), contact)
 
 

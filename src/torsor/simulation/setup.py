@@ -118,7 +118,7 @@ class Setup:
     external: Source
     settings: Settings
     prescribed: Prescribed | None = None
-    hard: Contact | None = None  # hard contact, which is part of the step
+    contact: Contact | None = None
     about: Mapping[str, Any] = field(default_factory=dict)  # arguments for the settings of the trajectory
 
     @cached_property
@@ -135,6 +135,11 @@ class Setup:
     def sources(self) -> tuple[Source, Source, bool]:
         """Controller, external wrenches, and whether the controller is sampled: the arguments of the acting forces."""
         return self.controller, self.external, self.is_sampled
+
+    @property
+    def hard(self) -> Contact | None:
+        """Hard contact, or None."""
+        return self.contact if self.contact is not None and self.contact.kind == "hard" else None
 
     @property
     def is_sampled(self) -> bool:
@@ -175,10 +180,13 @@ class Setup:
             fix = "use torsor.simulation.rollout, or the same gains for all"
             raise ModelError("the gains of drives differ", argument="controller", where=where, fix=fix)
         wrenches = Source.of(robot, external, "external", (len(robot.links), 6), settings.duration, h)
-        added, parameters = added_contact(robot, contact), () if contact is None else contact.parameters
-        wrenches = wrenches._replace(added=added, parameters=parameters)
         if not held and prescribed is None:
             settings = replace(settings, method=method_of(settings.method, law, contact))
+        added, parameters = (
+            added_contact(robot, contact, settings.method),
+            () if contact is None else contact.parameters,
+        )
+        wrenches = wrenches._replace(added=added, parameters=parameters)
         if settings.control_period is not None and controller is None:
             raise ModelError("`control_period` needs a controller", where=where, fix="omit it")
         q = arrays(default_posture(robot) if q0 is None else q0, (robot.nq,), where, "q0")
@@ -201,7 +209,7 @@ class Setup:
         }
         if contact is not None:
             compliant = contact.kind == "compliant"
-            explicit = compliant and settings.method in ("rk4", "linearly_implicit")
+            explicit = added is not None and settings.method in ("rk4", "linearly_implicit")
             about["contact"] = contact.about | check_start(robot, contact, q, settings.step if explicit else None)
             if external is None:  # then all wrenches of the result are those of contact
                 about["contact"] |= {"floor": contact.floor(robot)}
@@ -221,8 +229,7 @@ class Setup:
             if motion is not None:
                 found = "is not supported with `prescribed`"
                 raise ModelError(found, argument="limits", where=where, fix="omit one of them")
-        hard = None if contact is None or contact.kind == "compliant" else contact
-        setup = cls(robot, q, v, law, wrenches, settings, motion, hard, about)
+        setup = cls(robot, q, v, law, wrenches, settings, motion, contact, about)
         if robot.loops:
             q, v = project_start(robot, setup.choices, q, v)
         return replace(setup, q=q, v=v)

@@ -10,7 +10,7 @@ eliminated at their common ancestor. There are two shortcuts for flexible links:
   operations than transforming its inertia from body to body.
 """
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import NamedTuple
@@ -19,6 +19,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.dynamics.recursions.kinematics import Move, sx
+from torsor.dynamics.recursions.newton_euler import to_body
 from torsor.dynamics.recursions.passive import gather
 from torsor.dynamics.trees.modal import Modal, Shape
 from torsor.dynamics.trees.tree import Body, Tree
@@ -42,9 +43,13 @@ class Articulated:
         result = cls(rigid.J, sx(skew(rigid.ms)), sx(body.mass * ca.SX.eye(3)))
         for shape in condensed:
             whole = ca.vertcat(ca.horzcat(result.A, result.B), ca.horzcat(result.B.T, result.C))
-            left = shape.condensed(whole)
-            result = cls(mirror(left[:3, :3]), left[:3, 3:], mirror(left[3:, 3:]))
+            result = cls.from_matrix(shape.condensed(whole))
         return result
+
+    @classmethod
+    def from_matrix(cls, whole: ca.SX) -> "Articulated":
+        """Return a symmetric matrix (6 x 6) in blocks."""
+        return cls(mirror(whole[:3, :3]), whole[:3, 3:], mirror(whole[3:, 3:]))
 
     def times(self, S: ca.SX) -> ca.SX:
         """Return the wrench (6 x 1) of an acceleration."""
@@ -76,6 +81,12 @@ class Articulated:
         return Articulated(self.A + other.A, self.B + other.B, self.C + other.C)
 
 
+def on_body(body: Body, Z: ca.SX) -> ca.SX:
+    """Return the impedance Z (6 x 6) of a link, which is about the origin of the user's frame, in the body's frame."""
+    carried = ca.vertcat(*to_body(body, ca.SX.eye(6)))
+    return carried @ Z @ carried.T
+
+
 def mirror(matrix: ca.SX) -> ca.SX:
     """Return a symmetric matrix with its lower triangle copied from the upper one, which takes no operations."""
     return ca.triu2symm(ca.triu(ca.densify(matrix)))
@@ -86,6 +97,7 @@ def mirror(matrix: ca.SX) -> ca.SX:
 FEW, FEW_RIGID = 7, 1
 
 Stiffness = dict[tuple[int, int], ca.SX]
+LinkImpedance = Mapping[int, ca.SX]  # by link: 6 x 6, symmetric, from the acceleration of the link's frame to a wrench
 
 
 class _Pivot(NamedTuple):
@@ -123,7 +135,7 @@ class Elimination:
     other links, and coordinates of several joints, are pending longer.
     """
 
-    def __init__(self, tree: Tree, moved: list[Move], unknown: Set[int], stiffness: Stiffness):
+    def __init__(self, tree: Tree, moved: list[Move], unknown: Set[int], stiffness: Stiffness, on_links: LinkImpedance):
         self.tree, self.moved = tree, moved
         self.light = _weightless(tree)
         self.D: dict[int, dict[int, ca.SX]] = {k: {k: ca.SX(tree.armature[k])} for k in unknown}
@@ -137,6 +149,8 @@ class Elimination:
         self.condensed = {k for shapes in self.alone for shape in shapes for k in _own(shape.modal)}
         self.few = {j for j in range(len(moved)) if self._is_moved_by_few(j)}
         self.inertia = [Articulated.of(move.body, alone) for move, alone in zip(moved, self.alone, strict=True)]
+        for j, Z in on_links.items():
+            self.inertia[j] = self.inertia[j] + Articulated.from_matrix(on_body(tree.bodies[j], Z))
         self.u: dict[int, ca.SX] = {}
         self.force = [ca.SX.zeros(6, 1) for _ in tree.bodies]
         self.pending: list[dict[int, ca.SX]] = [{} for _ in tree.bodies]  # U of the coordinates pending at each body

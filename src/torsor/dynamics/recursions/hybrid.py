@@ -20,7 +20,7 @@ remains in p and is projected onto these coordinates once.
 
 import casadi as ca
 
-from torsor.dynamics.recursions.elimination import Elimination, Stiffness
+from torsor.dynamics.recursions.elimination import Elimination, LinkImpedance, Stiffness
 from torsor.dynamics.recursions.kinematics import moves
 from torsor.dynamics.recursions.newton_euler import inverse_dynamics_with_cuts
 from torsor.dynamics.trees.tree import Tree
@@ -35,13 +35,15 @@ def hybrid_dynamics(
     forced: frozenset[int],
     external: ca.SX | None = None,
     impedance: Stiffness | None = None,
+    on_links: LinkImpedance | None = None,
 ) -> tuple[ca.SX, ca.SX]:
     """Return (a, tau) of all coordinates; tau is given for the coordinates in ``forced``, a for the others.
 
-    The entries (i, j), i <= j, of ``impedance`` are added to the mass matrix of the coordinates in ``forced``.
+    The entries (i, j), i <= j, of ``impedance`` are added to the mass matrix of the coordinates in ``forced``, and those
+    of ``on_links`` to the inertia of links, without the wrenches that they cause at zero acceleration.
     """
     known = ca.vertcat(ca.SX.zeros(0, 1), *(ca.SX(0) if k in forced else a[k] for k in range(tree.nv)))
-    elimination = Elimination(tree, moves(tree, q), forced, impedance or {})
+    elimination = Elimination(tree, moves(tree, q), forced, impedance or {}, on_links or {})
     tau0, wrenches = inverse_dynamics_with_cuts(tree, q, v, known, external, elimination.few)
     result, extra = elimination.solve({k: tau[k] - tau0[k] for k in forced}, wrenches)
     all_a = [result[k] if k in forced else a[k] for k in range(tree.nv)]
@@ -56,7 +58,11 @@ def forward_dynamics(
     tau: ca.SX,
     external: ca.SX | None = None,
     impedance: Stiffness | None = None,
+    on_links: LinkImpedance | None = None,
 ) -> ca.SX:
-    """Return a = (M + impedance)^-1 (tau - C v - g - friction + J^T external) (nv x 1), in O(n)."""
+    """Return a = (M + impedance)^-1 (tau - C v - g - friction + J^T external) (nv x 1), in O(n).
+
+    Impedances Z ``on_links`` add the sum of J^T Z J to M.
+    """
     forced = frozenset(range(tree.nv))
-    return hybrid_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), tau, forced, external, impedance)[0]
+    return hybrid_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), tau, forced, external, impedance, on_links)[0]

@@ -178,7 +178,7 @@ def _ends(tree: Tree, w: ca.SX, h: ca.SX, mu: ca.SX, Q: ca.SX) -> tuple[ca.SX, c
 def _solve(tree: Tree, q: ca.SX, residual: ca.SX, stiffness: Stiffness) -> ca.SX:
     """Return x with (M + stiffness) x = residual, in O(n); ``stiffness`` has entries (i, j), i <= j."""
     rows = dict(enumerate(ca.vertsplit(residual)))
-    result, _ = Elimination(tree, moves(tree, q), rows.keys(), stiffness).solve(rows, {})
+    result, _ = Elimination(tree, moves(tree, q), rows.keys(), stiffness, {}).solve(rows, {})
     return ca.vertcat(*(result[k] for k in range(tree.nv)))
 
 
