@@ -81,7 +81,7 @@ def of_file(path: str, shapes: list[str] | None, points: int | None, kp: float) 
     start = next(iter(own.postures.values())).copy()
     if own.loops:
         start = own.closed.positions(start)
-    contact: dict[str, Any] = {"shapes": shapes, "points": points}
+    contact: dict[str, Any] = {"shapes": shapes} | ({} if points is None else {"points": points})
     start[2] -= points_at(own, Contact(kind="hard", **contact), start[None]).distance.min()
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], contype=1, conaffinity=1)
     spec.option.timestep = STEP
@@ -129,11 +129,12 @@ def row(name: str, count: int, first: float, seconds: float, deep: float) -> Non
     print(f"| {name} | {count:,} | {count * STEPS / seconds:.3g} | {first:.1f} s | {1e3 * deep:.2f} mm |", flush=True)
 
 
-def ours(scene: Scene, data: Any, stiffness: float, counts: list[int], dtype: str) -> None:
-    """Measure rollouts with hard contact."""
+def ours(scene: Scene, data: Any, kind: str, stiffness: float, counts: list[int], dtype: str) -> None:
+    """Measure rollouts with hard contact, or with compliant contact of the same stiffness."""
     own = scene.own
     here = own.to(device="cuda", dtype=dtype)
-    contact = Contact(kind="hard", stiffness=stiffness, **scene.contact)
+    law = {} if kind == "hard" else {"exponent": 1.0}
+    contact = Contact(kind=kind, stiffness=stiffness, **law, **scene.contact)
     law = torsor.control.drives(here, scene.posture, **scene.gains)
     for count in counts:
         q = cupy.asfortranarray(cupy.asarray(scene.own_order(starts(scene, data, count)), dtype))
@@ -146,7 +147,7 @@ def ours(scene: Scene, data: Any, stiffness: float, counts: list[int], dtype: st
         run = call()
         assert not run.diverged.any()
         deep = scene.depth(cupy.asnumpy(run.q[:100, -1]).astype(float))
-        row(f"Torsor, {dtype}", count, first, seconds, deep)
+        row(f"Torsor, {kind}, {dtype}", count, first, seconds, deep)
 
 
 def theirs(scene: Scene, data: Any, counts: list[int]) -> None:
@@ -191,6 +192,7 @@ def main() -> None:
     parser.add_argument("--points", type=int, help="largest number of contact points in a step (Torsor only)")
     parser.add_argument("--kp", type=float, default=KP, help="springs of the joints of a file without gains (N m/rad)")
     parser.add_argument("--dtypes", nargs="+", default=["float32", "float64"])
+    parser.add_argument("--kinds", nargs="+", default=["compliant", "hard"], help="kinds of contact (Torsor only)")
     given = parser.parse_args()
     scene = of_file(given.model, given.shapes, given.points, given.kp) if given.model else of_library()
     data, deep = scene.standing()
@@ -198,8 +200,9 @@ def main() -> None:
     print(f"{name}; MuJoCo's depth at rest: {1e3 * deep:.2f} mm; {STEPS} steps of {1e3 * STEP:g} ms\n")
     print("| program | motions | steps per second | first call | depth |\n|---|---|---|---|---|")
     stiffness = scene.own.mass * 9.81 / 4 / deep
-    for dtype in given.dtypes:
-        ours(scene, data, stiffness, given.motions, dtype)
+    for kind in given.kinds:
+        for dtype in given.dtypes:
+            ours(scene, data, kind, stiffness, given.motions, dtype)
     if find_spec("mujoco_warp"):
         theirs(scene, data, given.worlds)
 

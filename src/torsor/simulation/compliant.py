@@ -67,8 +67,8 @@ class Pressed:
         found = []
         for point in self._state.points:
             apart = ca.dot(point.normal, point.velocity)
-            c = self._normal(-point.distance, apart)
-            start = ca.fmax(-point.distance + self._h * apart, 0)  # depth at the start of the step
+            c = self._normal(-point.distance - self._h / 2 * apart, apart)
+            start = ca.fmax(-point.distance + self._h / 2 * apart, 0)  # depth at the start of the step
             found.append(Pressure(c, self._across(point.friction, c * start, point.velocity, point.normal)))
         return found
 
@@ -77,23 +77,22 @@ class Pressed:
         found = []
         for point, u in zip(self._state.points, self._state.velocities(v), strict=True):
             apart = ca.dot(point.normal, u)
-            depth = -point.distance - self._h * (apart - ca.dot(point.normal, point.velocity))
+            depth = -point.distance - self._h * (apart - ca.dot(point.normal, point.velocity) / 2)
             c = self._normal(depth, apart)
             found.append(Pressure(c, self._across(point.friction, c * depth, u, point.normal)))
         return found
 
-    def load(self, pressures: Sequence[Pressure], change: ca.SX, q: ca.SX) -> Load:
-        """Return the load with the axes that links have at q; without forces, v would become v + ``change``."""
-        h, tree = self._h, self._state.tree
-        poses = link_poses(tree, world_poses(tree, moves(tree, q)))
+    def load(self, pressures: Sequence[Pressure], change: ca.SX) -> Load:
+        """Return the load in a step in which v would become v + ``change`` without forces."""
+        h, poses = self._h, self._state.links
         wrenches = ca.SX.zeros(len(poses), 6)
         impedances = {link: ca.SX.zeros(6, 6) for link in self.links}
         for point, drift, (c, b) in zip(self._state.points, self._state.velocities(change), pressures, strict=True):
             ((link, weight),) = point.weights.items()
-            R_T, origin = poses[link][:, :3].T, self._state.links[link][:, 3]
+            R_T, origin = poses[link][:, :3].T, poses[link][:, 3]
             n, u, drift = (R_T @ each for each in (point.normal, point.velocity + drift, drift))
             arm = ca.vertcat(skew(R_T @ (point.point - origin)), ca.SX.eye(3))
-            force = (b * ca.dot(n, u) - c * (point.distance + h * ca.dot(n, drift))) * n - b * u
+            force = (b * ca.dot(n, u) - c * (point.distance + h * ca.dot(n, drift + u) / 2)) * n - b * u
             Z = h * (b * ca.SX.eye(3) + (h * c - b) * n @ n.T)
             wrenches[link, :] += weight * (arm @ force).T
             impedances[link] += mirror(arm @ Z @ arm.T)

@@ -147,8 +147,9 @@ def free_motion(
     first_force, first_impedance = implicit.saturated()
     chart = robot.function("chart")
     half = h / 2 * v
-    middle, ahead = chart(q, half), chart(q, h * v)
-    pressed = None if contact is None or is_contact else Pressed(robot, contact, ahead, turned(tree, q, ahead, v), h)
+    middle = chart(q, half)
+    v_start = turned(tree, q, middle, v)
+    pressed = None if contact is None or is_contact else Pressed(robot, contact, middle, v_start, h)
     loaded = [] if pressed is None else pressed.links
     dynamics, closed = _dynamics(replace(lean(tree), passives=explicit), acting, first_impedance, loaded, choice)
 
@@ -161,14 +162,13 @@ def free_motion(
             tau[k] = 0
         drift, impedances = _in_space(tree, v, ca.SX(robot.nv, 1)), list(impedance.values())
         if pressed is not None:
-            load = pressed.load(pressures, turned(tree, middle, ahead, h * drift), middle)
+            load = pressed.load(pressures, h * drift)
             external, impedances = [sum(external, start=load.wrenches)], [*impedances, *load.impedances]
         return drift + dynamics(middle, v, tau + force, *external, *impedances), impedances
 
-    v_start = turned(tree, q, middle, v)
     a, _ = accelerated(v_start, first_force, first_impedance, [] if pressed is None else pressed.first())
     force, impedance = implicit.saturated(None if is_contact else a)
-    pressures = [] if pressed is None else pressed.second(turned(tree, middle, ahead, v_start + h * a))
+    pressures = [] if pressed is None else pressed.second(v_start + h * a)
     a, impedances = accelerated(v_start + h / 2 * a, force, impedance, pressures)
     change = h * a
     stiff = dict(implicit.stiff)
