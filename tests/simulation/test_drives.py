@@ -372,8 +372,6 @@ def test_wrong_drives_are_refused() -> None:
         rollout(arm, np.zeros(2), np.zeros(2), 0.1, controller=drives(arm, np.ones(2), np.ones((3, 2)), 0.0))
     with refused(argument="method", what="prescribed motion"):
         simulate(arm, prescribed={arm.coordinate_names[0]: 0.0}, method=IMPLICIT)
-    with warned(what="the step of 0.01 s is too long for the contact stiffness"):
-        simulate(robot, q0, duration=0.01, controller=drives(robot, q0, 60.0, 2.0), contact=Contact(), step=1e-2)
 
 
 def test_drives_of_closed_loops_are_implicit_and_of_order_1() -> None:

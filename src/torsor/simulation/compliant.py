@@ -1,112 +1,118 @@
 """Compliant contact in the recursion: each contact point adds its impedance to the inertia of its link.
 
-The force of a point on a link is linearised in the velocity u+ of the point at the end of the step,
+The force of a point on a link is linear in the velocity u+ of the point at the end of the step:
 
-    f_n = c x+,   x+ = x - h n . (u+ - u),   c = k x_r^(n-1) max(0, 1 - d n . u_r)       f_t = -b u_t+,   b = mu f_r / |u_r|_s
+    f_n = c x+ - e n . u+,    c = k x_r^(n-1),   e = d c x_r         f_t = -b u_t+,    b = mu f_r / sqrt(|u_r|^2 + s^2)
 
-with the depth x and the velocity u at (q + h v, v), where the step would end without forces, and |u|_s^2 = |u_t|^2 +
-s^2. These are the secants of ``Contact``'s force laws: if the reference r is the end of the step, so that x_r = x+,
-u_r = u+ and f_r = f_n, the force is exact. Since u+ = u + h J a, the force is
+with the depth x+ = x_m - h n . (u+ - u / 2), where x_m is the depth in the middle of the step, at q + h/2 v, and u is
+the velocity of the point due to v. c, e and b are secants of the laws of ``Contact``: the force is exact if the
+reference r is the end of the step, that is, if x_r = x+, u_r = u_t+ and f_r = f_n. With u+ = u + h J a, the force is
 
-    F(end) = f - Z J a,     f = c x n - b u_t,   Z = h^2 c n n^T + h b (1 - n n^T)
+    F(end) = f - Z J a,       f = (c x_0 - e n . u) n - b u_t,   x_0 = x_m - h/2 n . u
+                              Z = h (h c + e) n n^T + h b (1 - n n^T)
 
-The sum of J^T Z J of all points is added to the mass matrix by adding Z, moved to the link's origin, to the articulated
-inertia of the link. It takes one recursion, whatever the number of points and their stiffness. Z is symmetric and not
-negative, so that a step is stable for any stiffness, friction and slip speed.
+Moved to the origin of the link and added to its articulated inertia, Z adds J^T Z J to the mass matrix. A step takes
+one recursion for each acceleration, whatever the number of points, and is stable for any stiffness, friction and slip
+speed, because Z has no negative eigenvalue.
 
-The two accelerations of a step (``free_motion``) provide two references. For the first one, x_r and u_r are x and u, and
-f_r is the elastic force at the start, which is zero in an impact. The first acceleration then tells x+, u+ and f_n, the
-reference of the second one. A point acts if x_r > 0: a point that would pull in the first solution is released in the
-second, and a point that would touch is added. Positions follow the velocities at the end, as those of stiff coordinates
-do, in each step in which a point acts.
+The two accelerations of a step (``free_motion``) have two references. In the first one, c is that of x_r = x_0, and u_r
+is u_t. Damping and friction are those of the depth at the start, because c x_0 may be far too large in an impact. The
+first acceleration gives the reference of the second one. A point acts if x_r > 0 and d n . u_r < 1, where Hunt and
+Crossley's force is positive: in the second acceleration, points that would pull are released, and points that would
+penetrate are added. If a point acts, positions follow the velocities at the end of the step, as stiff coordinates do.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 
 from torsor.dynamics.recursions.elimination import mirror
-from torsor.dynamics.recursions.kinematics import moves, world_poses
 from torsor.robot.robot import Robot
-from torsor.simulation.contact import Contact, ContactState, link_poses
+from torsor.simulation.contact import Contact, ContactPoint, ContactState, elastic_power
 from torsor.spatial import skew
 
-# m: keeps derivatives of x^(n-1) and of square roots finite at zero.
-_TINY = 1e-12
 
-
-class Pressure(NamedTuple):
-    """The slopes of a point's force, c (N/m) along the normal and b (N s/m) across it, which are 0 without contact."""
+class Slopes(NamedTuple):
+    """The slopes c (N/m), e (N s/m) and b (N s/m) of the force of a point, which are 0 without contact."""
 
     c: ca.SX
+    e: ca.SX
     b: ca.SX
 
 
 class Load(NamedTuple):
-    """The wrenches (L x 6) on all links at zero acceleration, and the impedances (6 x 6) of those that may touch.
+    """The wrenches (L x 6) f on all links, and the impedances Z (6 x 6) of those that may touch.
 
-    Both are at the origins of the links, in their axes.
+    Both are about the origins of the links, in their axes.
     """
 
     wrenches: ca.SX
     impedances: list[ca.SX]
 
 
-class Pressed:
-    """The contact of a robot with shapes of its base in a step of length h that would end at (q, v) without forces."""
+class ImplicitContact:
+    """The contact of a robot with shapes of its base in a step of length h; q and v are those in its middle.
 
-    def __init__(self, robot: Robot, contact: Contact, q: ca.SX, v: ca.SX, h: ca.SX):
+    ``parameters`` are those of ``contact``, as numbers or symbols. ``links`` are the links that may touch.
+    """
+
+    def __init__(self, robot: Robot, contact: Contact, parameters: Sequence[Any], q: ca.SX, v: ca.SX, h: ca.SX):
         touches = [touch for touch in contact.touches(robot) if not touch.moves_twice]
-        self._contact, self._h, self.q = contact, h, q
+        self._contact, self._h = contact, h
+        self._friction, self._stiffness, self._dissipation, self._slip = parameters
         self._state = ContactState(robot, contact, q, v, touches)
         self.links = sorted({link for each in self._state.points for link in each.weights})
 
-    def first(self) -> list[Pressure]:
+    def first(self) -> list[Slopes]:
         """Return the slopes for the first acceleration."""
         found = []
         for point in self._state.points:
-            apart = ca.dot(point.normal, point.velocity)
-            c = self._normal(-point.distance - self._h / 2 * apart, apart)
-            start = ca.fmax(-point.distance + self._h / 2 * apart, 0)  # depth at the start of the step
-            found.append(Pressure(c, self._across(point.friction, c * start, point.velocity, point.normal)))
+            step = self._h / 2 * ca.dot(point.normal, point.velocity)
+            start = ca.fmax(step - point.distance, 0)
+            c, e = self._normal(point, -step - point.distance, start, point.velocity)
+            found.append(self._slopes(point, c, e, c * start, point.velocity))
         return found
 
-    def second(self, v: ca.SX) -> list[Pressure]:
-        """Return the slopes for the second acceleration, from the velocities v at the end of the first one."""
+    def second(self, v: ca.SX, before: Sequence[Slopes]) -> list[Slopes]:
+        """Return the slopes for the second acceleration, from those ``before`` and the velocities v that they gave."""
         found = []
-        for point, u in zip(self._state.points, self._state.velocities(v), strict=True):
-            apart = ca.dot(point.normal, u)
-            depth = -point.distance - self._h * (apart - ca.dot(point.normal, point.velocity) / 2)
-            c = self._normal(depth, apart)
-            found.append(Pressure(c, self._across(point.friction, c * depth, u, point.normal)))
+        for point, u, (c, e, _) in zip(self._state.points, self._state.velocities(v), before, strict=True):
+            depth = -point.distance - self._h * ca.dot(point.normal, u - point.velocity / 2)
+            force = ca.fmax(c * depth - e * ca.dot(point.normal, u), 0)
+            c, e = self._normal(point, depth, ca.fmax(depth, 0), u)
+            found.append(self._slopes(point, c, e, force, u))
         return found
 
-    def load(self, pressures: Sequence[Pressure], change: ca.SX) -> Load:
+    def load(self, slopes: Sequence[Slopes], change: ca.SX) -> Load:
         """Return the load in a step in which v would become v + ``change`` without forces."""
         h, poses = self._h, self._state.links
         wrenches = ca.SX.zeros(len(poses), 6)
         impedances = {link: ca.SX.zeros(6, 6) for link in self.links}
-        for point, drift, (c, b) in zip(self._state.points, self._state.velocities(change), pressures, strict=True):
+        for point, drift, (c, e, b) in zip(self._state.points, self._state.velocities(change), slopes, strict=True):
             ((link, weight),) = point.weights.items()
             R_T, origin = poses[link][:, :3].T, poses[link][:, 3]
             n, u, drift = (R_T @ each for each in (point.normal, point.velocity + drift, drift))
             arm = ca.vertcat(skew(R_T @ (point.point - origin)), ca.SX.eye(3))
-            force = (b * ca.dot(n, u) - c * (point.distance + h * ca.dot(n, drift + u) / 2)) * n - b * u
-            Z = h * (b * ca.SX.eye(3) + (h * c - b) * n @ n.T)
-            wrenches[link, :] += weight * (arm @ force).T
+            depth = -point.distance - h / 2 * ca.dot(n, u + drift)
+            f = (c * depth + (b - e) * ca.dot(n, u)) * n - b * u
+            Z = h * (b * ca.SX.eye(3) + (h * c + e - b) * n @ n.T)
+            wrenches[link, :] += weight * (arm @ f).T
             impedances[link] += mirror(arm @ Z @ arm.T)
         return Load(wrenches, list(impedances.values()))
 
-    def _normal(self, depth: ca.SX, apart: ca.SX) -> ca.SX:
-        law, deep = self._contact, ca.fmax(depth, 0)
-        c = law.stiffness * ca.fmax(1 - law.dissipation * apart, 0)
-        if law.exponent == 1.5:
-            c *= ca.sqrt(deep + _TINY)
-        elif law.exponent > 1:
-            c *= (deep + _TINY) ** (law.exponent - 1)
-        return ca.if_else(depth > 0, c, 0)
+    def _normal(self, point: ContactPoint, depth: ca.SX, damped: ca.SX, u: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return c at a ``depth``, and e at the depth ``damped``."""
+        c = self._stiffness * elastic_power(ca.fmax(depth, 0), self._contact.exponent)
+        is_pressed = ca.logic_and(depth > 0, self._dissipation * ca.dot(point.normal, u) < 1)
+        c = ca.if_else(is_pressed, c, 0)
+        return c, self._dissipation * c * damped
 
-    def _across(self, mu: float | ca.SX, force: ca.SX, u: ca.SX, n: ca.SX) -> ca.SX:
-        slip = u - ca.dot(n, u) * n
-        return mu * force / ca.sqrt(ca.sumsqr(slip) + self._contact.slip**2)
+    def _slopes(self, point: ContactPoint, c: ca.SX, e: ca.SX, force: ca.SX, u: ca.SX) -> Slopes:
+        """Return the slopes c, e and that of friction under a normal ``force``; it acts only where c does."""
+        mu = point.friction if self._contact.friction is None else self._friction
+        if self._contact.friction == 0:
+            return Slopes(c, e, ca.SX(0))
+        slip = u - ca.dot(point.normal, u) * point.normal
+        b = mu * ca.if_else(c > 0, force, 0) / ca.sqrt(ca.sumsqr(slip) + self._slip**2)
+        return Slopes(c, e, b)

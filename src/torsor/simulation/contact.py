@@ -26,6 +26,7 @@ from torsor.robot.robot import Robot
 from torsor.spatial import cross, skew
 
 KINDS = ("compliant", "hard")
+IMPLICIT = "linearly_implicit"  # the method whose steps include compliant contact
 # Parameters that belong to only one kind of contact.
 OWN = {"compliant": ("dissipation", "exponent", "slip"), "hard": ("relaxation", "sweeps", "points")}
 _WHERE = "contact"
@@ -201,11 +202,20 @@ class Contact:
         names = ("kind", "stiffness", "dissipation", "friction", "exponent", "slip", "relaxation", "sweeps", "points")
         return {name: getattr(self, name) for name in names}
 
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        """Numbers that are inputs of a step: friction, stiffness and relaxation of hard contact."""
+    def parameters(self, method: str) -> tuple[float, ...]:
+        """Numbers that are inputs of a step of ``method``, which contact is a part of; none if it is not.
+
+        They are friction, stiffness and relaxation of hard contact, and friction, stiffness, dissipation and slip of
+        compliant contact.
+        """
         friction = FRICTION if self.friction is None else self.friction
-        return (friction, self.stiffness, self.relaxation) if self.kind == "hard" else ()
+        if self.kind == "hard":
+            return (friction, self.stiffness, self.relaxation)
+        return (friction, self.stiffness, self.dissipation, self.slip) if method == IMPLICIT else ()
+
+    def parameters_in(self, inputs: Mapping[str, ca.SX]) -> Sequence[Any]:
+        """Return the parameters among the ``inputs`` of a step, or their values if they are not inputs."""
+        return ca.vertsplit(inputs["parameters"]) if "parameters" in inputs else self.parameters(IMPLICIT)
 
     def most_points(self, count: int) -> int:
         """Return the number of contact points in a step, of ``count`` points of all shapes."""
@@ -231,7 +241,7 @@ class Contact:
     def key(self, robot: Robot, inputs: bool = False) -> str:
         """Return text that identifies the contact wrenches of a robot, whose ``parameters`` may be ``inputs``."""
         touches = self.touches(robot)
-        about = (self.kind, self.sweeps, self.points, self.friction != 0) if inputs else self.about
+        about = (self.kind, self.sweeps, self.points, self.exponent, self.friction != 0) if inputs else self.about
         friction = [friction_of(touch, self) for touch in touches] if self.friction is None else []
         places = [(each.shape.shape, each.shape.pose.tolist(), each.link) for touch in touches for each in touch]
         sizes = [vertices_or_size(each.shape) for touch in touches for each in touch]
@@ -302,7 +312,7 @@ class ContactState:
         moved = moves(tree, q)
         bodies = world_poses(tree, moved)
         self.tree, self._v, self.links = tree, v, link_poses(tree, bodies)
-        # Velocities are those at the origin of the root, since coordinates far from the base would cause rounding errors.
+        # Velocities are those at the origin of the root: coordinates far from the base would cause rounding errors.
         self._roots, self._columns = list[ca.SX](), list[tuple[ca.SX, ca.SX]]()
         for body, move, (R, p) in zip(tree.bodies, moved, bodies, strict=True):
             self._roots.append(self._roots[body.parent] if body.parent >= 0 else p)
@@ -397,19 +407,28 @@ def link_poses(tree: Tree, bodies: Sequence[tuple[ca.SX, ca.SX]]) -> list[ca.SX]
 _TINY = 1e-12
 
 
+def elastic_power(depth: ca.SX, exponent: float) -> ca.SX:
+    """Return x^(n-1), whose derivative is finite at 0."""
+    if exponent == 1.5:
+        return ca.SX(ca.sqrt(depth + _TINY))
+    return ca.SX(1 if exponent == 1 else (depth + _TINY) ** (exponent - 1))
+
+
 def _force(contact: Contact, point: ContactPoint) -> ca.SX:
     """Return the force (3 x 1) on the second shape, in base axes."""
     depth, apart = ca.fmax(-point.distance, 0), ca.dot(point.normal, point.velocity)
-    elastic = contact.stiffness * depth
-    if contact.exponent == 1.5:
-        elastic = elastic * ca.sqrt(depth + _TINY)
-    elif contact.exponent > 1:
-        elastic = elastic * (depth + _TINY) ** (contact.exponent - 1)
+    elastic = contact.stiffness * depth * elastic_power(depth, contact.exponent)
     normal = elastic * ca.fmax(1 - contact.dissipation * apart, 0)
     if not point.friction:
         return normal * point.normal
     slip = point.velocity - apart * point.normal
     return normal * (point.normal - point.friction / ca.sqrt(ca.sumsqr(slip) + contact.slip**2) * slip)
+
+
+def checked_contact(robot: Robot, contact: Any) -> Contact:
+    """Return the contact of a simulation; raise ModelError for anything else."""
+    allowed = "a torsor.simulation.Contact, such as Contact(kind='hard')"
+    return instance_of(contact, Contact, robot.name, "contact", allowed=allowed)
 
 
 def added_contact(robot: Robot, contact: Contact | None, method: str = "rk4") -> ca.Function | None:
@@ -420,10 +439,8 @@ def added_contact(robot: Robot, contact: Contact | None, method: str = "rk4") ->
     """
     if contact is None:
         return None
-    allowed = "a torsor.simulation.Contact, such as Contact(kind='hard')"
-    instance_of(contact, Contact, robot.name, "contact", allowed=allowed)
-    touches = contact.touches(robot)
-    if method == "linearly_implicit":
+    touches = checked_contact(robot, contact).touches(robot)
+    if method == IMPLICIT:
         touches = tuple(touch for touch in touches if touch.moves_twice)
     if contact.kind == "hard" or not touches:
         return None

@@ -59,7 +59,7 @@ from torsor.dynamics.recursions.passive import acts, passive_force, passive_jaco
 from torsor.dynamics.trees.tree import Passive
 from torsor.mechanism.mechanism import places_in_q
 from torsor.robot.robot import Robot
-from torsor.simulation.compliant import Pressed, Pressure
+from torsor.simulation.compliant import ImplicitContact, Slopes
 from torsor.simulation.contact import Contact
 from torsor.simulation.dynamics import acted, step_inputs, symbols
 from torsor.spatial import cross
@@ -134,9 +134,9 @@ def free_motion(
 ) -> FreeMotion:
     """Return a step of length h without hard contact, as expressions of t, q, v, [tau], [external] and h.
 
-    If ``contact`` is hard, impulses follow: the accelerations of this step then do not tell which drives saturate. If
-    it is compliant, its forces are implicit (``Pressed``). ``choice`` are the equations that keep loops closed, if
-    there are any; the end of the step is not projected.
+    If ``contact`` is hard, impulses follow: the accelerations of this step then do not tell which drives saturate.
+    Compliant contact is implicit (``ImplicitContact``). ``choice`` are the equations that keep loops closed, if there
+    are any; the end of the step is not projected.
     """
     is_contact = contact is not None and contact.kind == "hard"
     inputs = step_inputs(acting)
@@ -149,31 +149,32 @@ def free_motion(
     half = h / 2 * v
     middle = chart(q, half)
     v_start = turned(tree, q, middle, v)
-    pressed = None if contact is None or is_contact else Pressed(robot, contact, middle, v_start, h)
-    loaded = [] if pressed is None else pressed.links
-    dynamics, closed = _dynamics(replace(lean(tree), passives=explicit), acting, first_impedance, loaded, choice)
+    touch = None
+    if contact is not None and not is_contact:
+        touch = ImplicitContact(robot, contact, contact.parameters_in(inputs), middle, v_start, h)
+    touched = [] if touch is None else touch.links
+    dynamics, closed = _dynamics(replace(lean(tree), passives=explicit), acting, first_impedance, touched, choice)
 
-    def accelerated(
-        v: ca.SX, force: ca.SX, impedance: Stiffness, pressures: list[Pressure]
-    ) -> tuple[ca.SX, list[ca.SX]]:
+    def accelerated(v: ca.SX, force: ca.SX, impedance: Stiffness, slopes: list[Slopes]) -> tuple[ca.SX, list[ca.SX]]:
         """Return accelerations in the middle, in which free bodies have that of their origin, and the impedances."""
         tau, *external = acted(acting, [t + h / 2, middle, v, *held])
         for k in implicit.rows:
             tau[k] = 0
         drift, impedances = _in_space(tree, v, ca.SX(robot.nv, 1)), list(impedance.values())
-        if pressed is not None:
-            load = pressed.load(pressures, h * drift)
+        if touch is not None:
+            load = touch.load(slopes, h * drift)
             external, impedances = [sum(external, start=load.wrenches)], [*impedances, *load.impedances]
         return drift + dynamics(middle, v, tau + force, *external, *impedances), impedances
 
-    a, _ = accelerated(v_start, first_force, first_impedance, [] if pressed is None else pressed.first())
+    slopes = [] if touch is None else touch.first()
+    a, _ = accelerated(v_start, first_force, first_impedance, slopes)
     force, impedance = implicit.saturated(None if is_contact else a)
-    pressures = [] if pressed is None else pressed.second(v_start + h * a)
-    a, impedances = accelerated(v_start + h / 2 * a, force, impedance, pressures)
+    slopes = [] if touch is None else touch.second(v_start + h * a, slopes)
+    a, impedances = accelerated(v_start + h / 2 * a, force, impedance, slopes)
     change = h * a
     stiff = dict(implicit.stiff)
-    if pressures:
-        touching = ca.if_else(ca.mmax(ca.vertcat(*(each.c for each in pressures))) > 0, 1, 0)
+    if slopes:
+        touching = ca.if_else(ca.mmax(ca.vertcat(*(each.c for each in slopes))) > 0, 1, 0)
         stiff = {k: ca.fmax(stiff.get(k, ca.SX(0)), touching) for k in range(robot.nv)}
     followed = among(stiff, change)
     if closed is not None and stiff:  # so that loops stay closed
@@ -215,17 +216,17 @@ def _separated(tree: Tree, is_contact: bool) -> tuple[tuple[Passive, ...], tuple
 
 
 def _dynamics(
-    tree: Tree, acting: ca.Function, impedance: Stiffness, loaded: Sequence[int], choice: ClosureChoice | None
+    tree: Tree, acting: ca.Function, impedance: Stiffness, touched: Sequence[int], choice: ClosureChoice | None
 ) -> tuple[ca.Function, ca.Function | None]:
     """Return the function (q, v, tau, [external], impedance...) -> a; with loops also (q, v, impedance...) -> v.
 
-    The impedances are those of coordinates and those of the ``loaded`` links.
+    The impedances are those of coordinates and those of the ``touched`` links.
     """
     q, v, tau = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("tau", tree.nv)
-    has_load = bool(loaded) or "acting_external" in acting.name_out()
+    has_load = bool(touched) or "acting_external" in acting.name_out()
     external = [ca.SX.sym("external", len(tree.bodies), 6)] if has_load else []
     load, added = external[0] if external else None, {place: ca.SX.sym("impedance") for place in impedance}
-    on_links = {link: ca.SX.sym("on_link", 6, 6) for link in loaded}
+    on_links = {link: ca.SX.sym("on_link", 6, 6) for link in touched}
     impedances = [*added.values(), *on_links.values()]
     inputs = [q, v, tau, *external, *impedances]
     if choice is None:

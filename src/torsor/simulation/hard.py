@@ -52,7 +52,7 @@ from torsor.dynamics.loops.factors import Squares
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.kinematics import symmetric
 from torsor.robot.robot import Robot
-from torsor.simulation.contact import Contact, ContactState
+from torsor.simulation.contact import IMPLICIT, Contact, ContactState
 from torsor.simulation.dynamics import step_function
 from torsor.simulation.free_motion import OPEN, FreeMotion, among, free_motion, turned
 from torsor.simulation.inputs import Prescribed
@@ -243,7 +243,7 @@ def contact_step(
     Compliant contact is part of the step "linearly_implicit"; for other methods, the forces ``acting`` include it.
     """
     if contact is None or contact.kind == "compliant":
-        if method == "linearly_implicit":
+        if method == IMPLICIT:
             return linearly_implicit(robot, acting, choice, prescribed, contact)
         return STEPS[method](robot, acting, choice, prescribed)
     if method != "rk4":
@@ -254,9 +254,7 @@ def contact_step(
 
 def step_key(robot: Robot, method: str, contact: Contact | None) -> str:
     """Return text that identifies the contact in a step of ``method``, without contact in the acting forces."""
-    if contact is None or (contact.kind == "compliant" and method != "linearly_implicit"):
-        return ""
-    return contact.key(robot, inputs=contact.kind == "hard")
+    return "" if contact is None or not contact.parameters(method) else contact.key(robot, inputs=True)
 
 
 def hard_wrenches(
@@ -295,8 +293,7 @@ def _solved(
     distance = ca.vertcat(*(each.distance for each in points)) - h * u[::3] + (J @ (h / 2 * late + closing))[::3]
     links = Counter(tuple(side.link for side in touch) for touch in state.touches)
     rounds = ROUNDS if max(links.values()) > 1 else 0  # a single point has no load to share
-    inputs = free.inputs.get("parameters")
-    parameters = contact.parameters if inputs is None else ca.vertsplit(inputs)
+    parameters = contact.parameters_in(free.inputs)
     mu: Frictions = [each.friction for each in points] if contact.friction is None else len(points) * [parameters[0]]
     if contact.friction == 0:
         mu = None

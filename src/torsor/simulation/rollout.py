@@ -26,7 +26,7 @@ from torsor.dynamics.requests import pulled
 from torsor.mechanism.mechanism import robot_facts, state_units
 from torsor.robot.archived import archived_robot, robot_text
 from torsor.robot.robot import Robot
-from torsor.simulation.contact import Contact, added_contact, check_start
+from torsor.simulation.contact import Contact, added_contact, check_start, checked_contact
 from torsor.simulation.dynamics import compiled, forces, symbols, windows
 from torsor.simulation.dynamics import parameters as parameters_of
 from torsor.simulation.files import Samples, check, columns
@@ -237,8 +237,11 @@ def rollout(
     law, tau = _source(robot, controller, "controller", (robot.nv,), duration, duration / count)
     wrenches, loads = _source(robot, external, "external", (len(robot.links), 6), duration, duration / count)
     halt = None if stop is None else traced(robot, stop, "stop", (1, 1))
-    method, hard = method_of(method, law, contact), None if contact is None or contact.kind == "compliant" else contact
-    added, parameters = added_contact(robot, contact, method), () if contact is None else contact.parameters
+    method, hard = (
+        method_of(robot, method, law, contact),
+        None if contact is None or contact.kind == "compliant" else contact,
+    )
+    added, parameters = added_contact(robot, contact, method), () if contact is None else contact.parameters(method)
     wrenches = wrenches._replace(added=added, parameters=parameters)
     sources = law, wrenches, False
     acting = [each for each in (law.function, wrenches.function, wrenches.added, halt) if each is not None]

@@ -16,7 +16,7 @@ from torsor.base.errors import ModelError, SimulationError
 from torsor.mechanism import Wheel
 from torsor.mechanism.mechanism import default_posture
 from torsor.robot.robot import Robot, checked_robot
-from torsor.simulation.contact import Contact, added_contact, check_start
+from torsor.simulation.contact import Contact, added_contact, check_start, checked_contact
 from torsor.simulation.dynamics import compiled
 from torsor.simulation.inputs import Law, Prescribed, Source, words
 from torsor.simulation.limits import Limits, check_limits
@@ -181,10 +181,10 @@ class Setup:
             raise ModelError("the gains of drives differ", argument="controller", where=where, fix=fix)
         wrenches = Source.of(robot, external, "external", (len(robot.links), 6), settings.duration, h)
         if not held and prescribed is None:
-            settings = replace(settings, method=method_of(settings.method, law, contact))
+            settings = replace(settings, method=method_of(robot, settings.method, law, contact))
         added, parameters = (
             added_contact(robot, contact, settings.method),
-            () if contact is None else contact.parameters,
+            () if contact is None else contact.parameters(settings.method),
         )
         wrenches = wrenches._replace(added=added, parameters=parameters)
         if settings.control_period is not None and controller is None:
@@ -235,9 +235,9 @@ class Setup:
         return replace(setup, q=q, v=v)
 
 
-def method_of(method: str, controller: Source, contact: Contact | None) -> str:
+def method_of(robot: Robot, method: str, controller: Source, contact: Contact | None) -> str:
     """Return the fixed-step method: drives (``control.drives``) replace "rk4", which would be explicit."""
-    is_hard = contact is not None and contact.kind == "hard"  # its step is always implicit
+    is_hard = contact is not None and checked_contact(robot, contact).kind == "hard"  # its step is always implicit
     return "linearly_implicit" if len(controller.parameters) and method == "rk4" and not is_hard else method
 
 
