@@ -205,7 +205,7 @@ def test_linkages_on_the_ground_move_as_with_hard_contact() -> None:
     hard = simulate(robot, q0, duration=0.6, contact=Contact(ground, kind="hard", friction=0.5), step=2e-3)
     soft = Contact(ground, stiffness=1e8, exponent=1.0, dissipation=100.0, friction=0.5, slip=1e-3)
     run = simulate(robot, q0, None, 0.6, contact=soft, **STEP)
-    assert np.abs(run.external).max() > 100.0
+    assert np.abs(run.external).max() > 50.0
     assert np.abs(run.q - hard.q).max() < 2e-3 * np.ptp(hard.q)
     assert np.abs(robot.closed.error(run.q)).max() < 1e-6
 

@@ -26,7 +26,7 @@ from torsor.dynamics.requests import pulled
 from torsor.mechanism.mechanism import robot_facts, state_units
 from torsor.robot.archived import archived_robot, robot_text
 from torsor.robot.robot import Robot
-from torsor.simulation.contact import Contact, added_contact, check_start, checked_contact
+from torsor.simulation.contact import Contact, added_contact, check_start
 from torsor.simulation.dynamics import compiled, forces, symbols, windows
 from torsor.simulation.dynamics import parameters as parameters_of
 from torsor.simulation.files import Samples, check, columns
