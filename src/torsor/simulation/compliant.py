@@ -30,6 +30,7 @@ import casadi as ca
 from torsor.dynamics.recursions.elimination import mirror
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact, ContactPoint, ContactState, elastic_power
+from torsor.simulation.selection import deepest_of_links
 from torsor.spatial import skew
 
 
@@ -62,12 +63,16 @@ class ImplicitContact:
         self._contact, self._h = contact, h
         self._friction, self._stiffness, self._dissipation, self._slip = parameters
         self._state = ContactState(robot, contact, q, v, touches)
-        self.links = sorted({link for each in self._state.points for link in each.weights})
+        self._points = self._state.points
+        most = contact.most_points(len(self._points))
+        if most < len(self._points):
+            self._points = self._state.moving(deepest_of_links(self._points, most), v)
+        self.links = sorted({link for each in self._points for link in each.weights})
 
     def first(self) -> list[Slopes]:
         """Return the slopes for the first acceleration."""
         found = []
-        for point in self._state.points:
+        for point in self._points:
             step = self._h / 2 * ca.dot(point.normal, point.velocity)
             start = ca.fmax(step - point.distance, 0)
             c, e = self._normal(point, -step - point.distance, start, point.velocity)
@@ -77,7 +82,8 @@ class ImplicitContact:
     def second(self, v: ca.SX, before: Sequence[Slopes]) -> list[Slopes]:
         """Return the slopes for the second acceleration, from those ``before`` and the velocities v that they gave."""
         found = []
-        for point, u, (c, e, _) in zip(self._state.points, self._state.velocities(v), before, strict=True):
+        for point, end, (c, e, _) in zip(self._points, self._state.moving(self._points, v), before, strict=True):
+            u = end.velocity
             depth = -point.distance - self._h * ca.dot(point.normal, u - point.velocity / 2)
             force = ca.fmax(c * depth - e * ca.dot(point.normal, u), 0)
             c, e = self._normal(point, depth, ca.fmax(depth, 0), u)
@@ -87,19 +93,27 @@ class ImplicitContact:
     def load(self, slopes: Sequence[Slopes], change: ca.SX) -> Load:
         """Return the load in a step in which v would become v + ``change`` without forces."""
         h, poses = self._h, self._state.links
-        wrenches = ca.SX.zeros(len(poses), 6)
-        impedances = {link: ca.SX.zeros(6, 6) for link in self.links}
-        for point, drift, (c, e, b) in zip(self._state.points, self._state.velocities(change), slopes, strict=True):
-            ((link, weight),) = point.weights.items()
-            R_T, origin = poses[link][:, :3].T, poses[link][:, 3]
-            n, u, drift = (R_T @ each for each in (point.normal, point.velocity + drift, drift))
-            arm = ca.vertcat(skew(R_T @ (point.point - origin)), ca.SX.eye(3))
-            depth = -point.distance - h / 2 * ca.dot(n, u + drift)
-            f = (c * depth + (b - e) * ca.dot(n, u)) * n - b * u
-            Z = h * (b * ca.SX.eye(3) + (h * c + e - b) * n @ n.T)
-            wrenches[link, :] += weight * (arm @ f).T
-            impedances[link] += mirror(arm @ Z @ arm.T)
-        return Load(wrenches, list(impedances.values()))
+        wrenches, impedances = ca.SX.zeros(len(poses), 6), []
+        drifts = [each.velocity for each in self._state.moving(self._points, change)]
+        for link in self.links:
+            own = [k for k, point in enumerate(self._points) if link in point.weights]
+            R, origin = poses[link][:, :3], poses[link][:, 3]
+            # A single point is added in the axes of its link, several in base axes, where normals have zeros.
+            axes, late = (R.T, ca.SX.eye(3)) if len(own) == 1 else (ca.SX.eye(3), R.T)
+            wrench, impedance = ca.SX.zeros(6, 1), ca.SX.zeros(6, 6)
+            for k in own:
+                point, (c, e, b) = self._points[k], slopes[k]
+                n, u, drift = (axes @ each for each in (point.normal, point.velocity + drifts[k], drifts[k]))
+                arm = ca.vertcat(skew(axes @ (point.point - origin)), ca.SX.eye(3))
+                depth = -point.distance - h / 2 * ca.dot(n, u + drift)
+                f = (c * depth + (b - e) * ca.dot(n, u)) * n - b * u
+                Z = h * (b * ca.SX.eye(3) + (h * c + e - b) * n @ n.T)
+                wrench += point.weights[link] * (arm @ f)
+                impedance += mirror(arm @ Z @ arm.T)
+            turn = ca.diagcat(late, late)
+            wrenches[link, :] = (turn @ wrench).T
+            impedances.append(mirror(turn @ impedance @ turn.T))
+        return Load(wrenches, impedances)
 
     def _normal(self, point: ContactPoint, depth: ca.SX, damped: ca.SX, u: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return c at a ``depth``, and e at the depth ``damped``."""

@@ -15,7 +15,7 @@ from torsor.dynamics import Tree
 from torsor.dynamics.recursions.kinematics import moves, sx, world_poses
 from torsor.geometry import contact_points, default_matrix, has_contact_points, placed_shapes
 from torsor.geometry.allowed import shape_pairs
-from torsor.geometry.closed_forms import Closest, lowest_point
+from torsor.geometry.closed_forms import lowest_point
 from torsor.geometry.contacts import contact_error, vertices_or_size
 from torsor.geometry.convex import MAX_REDUCED_VERTICES
 from torsor.geometry.pairs import named_shapes
@@ -28,10 +28,11 @@ from torsor.spatial import cross, skew
 KINDS = ("compliant", "hard")
 IMPLICIT = "linearly_implicit"  # the method whose steps include compliant contact
 # Parameters that belong to only one kind of contact.
-OWN = {"compliant": ("dissipation", "exponent", "slip"), "hard": ("relaxation", "sweeps", "points")}
+OWN = {"compliant": ("dissipation", "exponent", "slip"), "hard": ("relaxation", "sweeps")}
 _WHERE = "contact"
-# Number of points above which those of a step are chosen in hard contact, and how many are chosen.
-MANY, CHOSEN = 32, 8
+# Number of points above which those of a step are chosen; how many are chosen in hard contact, and how many of each
+# link in compliant contact: the corners of a face.
+MANY, CHOSEN = 32, {"hard": 8, "compliant": 4}
 ROUNDED = 1e-9  # m: height difference below which two surfaces are the same
 STEEPEST = 0.1  # vertical component of the normal above which a plane of the base is ground; other planes are walls
 _PAIRS = 'pairs of names of links, frames or shapes, or "all"'
@@ -117,7 +118,7 @@ class Contact:
             changed = [name for name in OWN[kind] if getattr(self, name) != getattr(Contact, name)]
             if kind != self.kind and changed:
                 found = f"{changed[0]} is not a parameter of {self.kind} contact"
-                allowed = ", ".join(("stiffness", "friction", *OWN[self.kind]))
+                allowed = ", ".join(("stiffness", "friction", "points", *OWN[self.kind]))
                 raise ModelError(found, where=_WHERE, allowed=allowed, fix=f'omit it, or `kind="{kind}"`')
 
     def touches(self, robot: Robot) -> tuple[Touch, ...]:
@@ -218,10 +219,10 @@ class Contact:
         return ca.vertsplit(inputs["parameters"]) if "parameters" in inputs else self.parameters(IMPLICIT)
 
     def most_points(self, count: int) -> int:
-        """Return the number of contact points in a step, of ``count`` points of all shapes."""
+        """Return the number of contact points in a step, or of each link, of ``count`` points of all shapes."""
         if self.points is not None:
             return min(self.points, count)
-        return count if self.kind == "compliant" or count <= MANY else CHOSEN
+        return count if count <= MANY else CHOSEN[self.kind]
 
     def floor(self, robot: Robot) -> list[float] | None:
         """Return the normal (3) of the ground plane and its distance (m) from the origin of the base.
@@ -318,38 +319,31 @@ class ContactState:
             self._roots.append(self._roots[body.parent] if body.parent >= 0 else p)
             A = R @ move.S[:3, :]
             self._columns.append((A, R @ move.S[3:, :] + skew(p - self._roots[-1]) @ A))
-        self.touches = list[Touch]()
-        found = list[tuple[Closest, dict[int, int], float]]()
+        self.points, self.touches = list[ContactPoint](), list[Touch]()
         for touch in contact.touches(robot) if touches is None else touches:
             poses = [self.links[each.link] if each.link >= 0 else sx(ca.DM.eye(4)[:3, :]) for each in touch]
             friction = friction_of(touch, contact)
             weights = {each.link: sign for each, sign in zip(touch, (-1, 1), strict=True) if each.link >= 0}
             for each in contact_points(touch.first.shape, poses[0], touch.second.shape, poses[1]):
-                found.append((each, weights, friction))
+                middle = (each.first + each.second) / 2
+                self.points.append(ContactPoint(each.distance, each.normal, middle, middle, weights, friction))
                 self.touches.append(touch)
-        self._middles = [(each.first + each.second) / 2 for each, *_ in found]
-        self.points = [
-            ContactPoint(each.distance, each.normal, middle, velocity, weights, friction)
-            for (each, weights, friction), middle, velocity in zip(
-                found, self._middles, self.velocities(v), strict=True
-            )
-        ]
+        self.points = self.moving(self.points, v)
 
-    def velocities(self, v: ca.SX) -> list[ca.SX]:
-        """Return the velocity (3 x 1) of each point due to the joint velocities v (nv x 1), as in ``ContactPoint``."""
+    def moving(self, points: Sequence[ContactPoint], v: ca.SX) -> list[ContactPoint]:
+        """Return contact points with the velocities that the joint velocities v (nv x 1) cause."""
         bodies, twist = self.tree.bodies, list[tuple[ca.SX, ca.SX]]()
         for body, (omega, linear) in zip(bodies, self._joint_twists(v), strict=True):
             above = twist[body.parent] if body.parent >= 0 else (0, 0)
             twist.append((above[0] + omega, above[1] + linear))
-
-        def velocity(link: int, point: ca.SX) -> ca.SX:
-            if link < 0:
-                return ca.SX.zeros(3, 1)
-            omega, linear = twist[link]
-            return ca.SX(linear + cross(omega, point - self._roots[link]))
-
-        pairs = zip(self.touches, self._middles, strict=True)
-        return [velocity(touch.second.link, point) - velocity(touch.first.link, point) for touch, point in pairs]
+        found = []
+        for point in points:
+            velocity = ca.SX.zeros(3, 1)
+            for link, weight in point.weights.items():
+                omega, linear = twist[link]
+                velocity += weight * (linear + cross(omega, point.point - self._roots[link]))
+            found.append(point._replace(velocity=velocity))
+        return found
 
     def _joint_twists(self, v: ca.SX) -> list[tuple[ca.SX, ca.SX]]:
         """Return the twist of each body relative to its parent, (omega, v at the root of its tree) in base axes."""
@@ -444,6 +438,9 @@ def added_contact(robot: Robot, contact: Contact | None, method: str = "rk4") ->
         touches = tuple(touch for touch in touches if touch.moves_twice)
     if contact.kind == "hard" or not touches:
         return None
+    if contact.points is not None:
+        found, fix = "`points` has no effect on explicit contact forces", f'`method="{IMPLICIT}"` or `kind="hard"`'
+        raise ModelError(found, where=robot.name, fix=f"omit it, or use {fix}")
     key = "contact", contact.key(robot), len(touches)
     made: ca.Function = robot.kernels.once(key, lambda: contact_wrenches(robot, contact, touches))
     return made
@@ -531,7 +528,11 @@ def check_start(robot: Robot, contact: Contact, q: Array, step: float | None) ->
         if step > longest:
             fix = 'use a shorter step, `method="adaptive"`, a smaller stiffness or a larger slip'
             warn_of_long_step(robot, step, longest, "the contact stiffness", fix)
-    return {"hull_error": max(errors.values(), default=0.0), "points": contact.most_points(len(start.names))}
+    count = len(start.names)
+    return {
+        "hull_error": max(errors.values(), default=0.0),
+        "points": contact.most_points(count) if contact.kind == "hard" else count,
+    }
 
 
 def warn_of_long_step(robot: Robot, step: float, longest: float, stiff: str, fix: str) -> None:
