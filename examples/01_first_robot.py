@@ -20,8 +20,8 @@ print(robot)
 # %% [markdown]
 # ## Pose and picture
 #
-# `q` contains the joint angles (rad). `pose` returns the pose of a link or frame in the base frame, as a 4 x 4
-# matrix. `torsor.show(robot)` opens the [viewer](../viewer.md) with a slider for each joint.
+# `q` contains the joint angles (rad). `pose` returns the pose of a link or frame in base axes (4 x 4).
+# `torsor.show(robot)` opens the [viewer](../viewer.md) with a slider for each joint.
 
 # %%
 q = np.radians([0, -70, 80, -10, 90, 0])
@@ -31,9 +31,8 @@ torsor.view.draw(robot, q)
 # %% [markdown]
 # ## Torques
 #
-# `gravity_force` returns the torques that hold a posture, and `inverse_dynamics` those that produce a
-# motion. Here, the arm follows a polynomial path from rest to rest in one second, without and with a payload of 5 kg
-# at 0.1 m from the origin of the last link.
+# `gravity_force` returns the torques that hold a posture, and `inverse_dynamics` those that produce a motion. The arm
+# moves from rest to rest in one second, without and with a payload of 5 kg, 0.1 m from the origin of the last link.
 
 # %%
 print("holding torques (N m):", robot.gravity_force(q).round(1))

@@ -1,9 +1,8 @@
 # %% [markdown]
 # # 2. Robots from files, tables and screws
 #
-# This tutorial shows how to load your own robot from a file (URDF, MJCF, TOML or another format) or define it in
-# Python, by a Denavit-Hartenberg table, screw axes, or links and joints. The result is an immutable `Robot` in SI units
-# and radians; methods such as `with_payload` return a new robot.
+# This tutorial defines robots by Denavit-Hartenberg tables, screw axes, or links and joints, and loads them from files.
+# A `Robot` is immutable, in SI units and radians; methods such as `with_payload` return a new robot.
 
 # %%
 import tempfile
@@ -17,8 +16,9 @@ import torsor
 # ## One arm, three descriptions
 #
 # The arm consists of two rods (each 1 m, 2 kg) that move in a vertical plane. In a standard Denavit-Hartenberg table,
-# each link frame is at the far end of its link. `from_screws` takes the links' home poses, screw axes in the space
-# frame, and spatial inertias, with the angular part first. All descriptions yield the same joint torques (N·m).
+# each link frame is at the far end of its link. `from_screws` takes home poses of the links (here, of their centres of
+# mass), screw axes in the space frame, and spatial inertias in link axes (angular part first). All descriptions yield
+# the same joint torques (N·m).
 
 # %%
 inertia = np.diag([0.0, 1 / 6, 1 / 6])

@@ -21,7 +21,7 @@ print("M a + h = tau:", bool(np.allclose(M @ a + h, tau)))
 # %% [markdown]
 # ## Batches
 #
-# Leading array axes are batch axes. A single call evaluates all states.
+# Leading array axes are batch axes.
 
 # %%
 states = np.random.default_rng(1).normal(size=(3, 100_000, 6))
@@ -30,8 +30,8 @@ print(robot.inverse_dynamics(*states).shape)
 # %% [markdown]
 # ## Derivatives
 #
-# A single recursion computes the exact derivatives of torques with respect to q, v and a. A linear prediction based on
-# them has a second-order error: reducing the step in q tenfold reduces the error a hundredfold.
+# A single recursion computes the exact derivatives of torques with respect to q, v and a. The error of a linear
+# prediction is of second order: a step in q ten times smaller reduces it a hundredfold.
 
 # %%
 dq, dv, da = robot.derivatives.inverse_dynamics(q, v, a)

@@ -46,14 +46,13 @@ figure
 # %% [markdown]
 # The unknown payload lowers the prismatic joint by 6 mm, because the controller has no integral action.
 #
-# `law.function` is a CasADi function of (t, q, v), which is compiled into the integration step. A controller may also
-# be a Python function, which is called once per step. `external=` applies external wrenches. `control_period=` and
-# `delay=` simulate a digital controller.
+# `law.function` is a CasADi function of (t, q, v), which is compiled into the integration step. Python functions are
+# called once per step. `external=` applies wrenches to links. `control_period=` and `delay=` simulate a digital
+# controller.
 #
 # ## Batches of simulations
 #
-# Leading axes of the initial state are batch axes. Each arm starts at a different position and converges to
-# the path.
+# Leading axes of the initial state are batch axes. Each arm starts at a different position and converges to the path.
 
 # %%
 spread = np.random.default_rng(0).uniform(-1, 1, size=(1000, 4)) * [0.05, 0.05, 0.02, 0.05]

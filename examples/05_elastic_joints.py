@@ -3,8 +3,8 @@
 #
 # This tutorial is for engineers whose robots have elastic gears, belts or series elastic actuators. A joint with an
 # elastic transmission has two coordinates, one for the motor and one for the link. The motor may be mounted on any
-# link. All algorithms include elasticity and the gyroscopic moments of rotors (Khalil 2010, Hua et al. 2022). For
-# controllers, see [control of elastic joints](../../simulate/elastic_joints.md).
+# link. All algorithms include gyroscopic moments of rotors (Khalil 2010, Hua et al. 2022). See also [control of elastic
+# joints](../../simulate/elastic_joints.md).
 
 # %%
 import numpy as np
@@ -18,9 +18,8 @@ elastic = rigid.with_motor("joint3", carrier="link1", **drive)
 print(f"{rigid.nv} and {elastic.nv} coordinates; new: {elastic.coordinate_names[-1]}")
 
 # %% [markdown]
-# Motor coordinates are angles at the gear output. Gravity is switched off, and the motor starts at 0.2 rad/s, so the
-# joint oscillates.
-# This code compares the simulated frequency with that of the linearised model.
+# Motor coordinates are angles at the gear output. Without gravity, the motor starts at 0.2 rad/s, so the joint
+# oscillates. The simulated frequency is compared with that of the linearised model.
 
 # %%
 q0 = np.zeros(7)

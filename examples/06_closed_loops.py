@@ -39,8 +39,7 @@ figure
 # ## A slider-crank through its dead points
 #
 # At a dead point, the piston velocity does not determine the crank velocity, so the simulation switches to other
-# independent coordinates. The crank starts at 60 rad/s and is not driven. The loop remains closed to within
-# rounding errors.
+# independent coordinates. The crank starts at 60 rad/s and is not driven.
 
 # %%
 engine = torsor.library.slider_crank()
@@ -53,7 +52,7 @@ print(f"relative energy drift {drift:.0e}, loop closure error {gap:.0e} m")
 # ## A Gough-Stewart platform
 #
 # `ParallelRobot` computes the dynamics leg by leg, which is several times faster than the general method for closed
-# loops. Here, the platform oscillates along x.
+# loops. Here, it oscillates along x.
 
 # %%
 platform = torsor.library.gough_stewart()

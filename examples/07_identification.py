@@ -48,9 +48,9 @@ identified = torsor.identify(assumed, measured(motion, 0), physical=True)
 print(identified.report())
 
 # %% [markdown]
-# The report lists base parameters (the combinations of parameters that determine the torques) with standard
-# deviations. Parameters are masses m, first moments mx and my, moments of inertia J about the link origin, rotor
-# inertias and friction.
+# The report lists base parameters (the parameter combinations that determine the torques) with standard deviations.
+# Parameters are masses m, first moments mx and my, moments of inertia J about the link origin, rotor inertias and
+# friction.
 #
 # ## Validation on another motion
 

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 8. Optimal motions
 #
-# This tutorial computes the fastest motion of an arm within its torque limits, shows which constraints limit this
-# motion, and computes slower motions that require less effort.
+# This tutorial computes the fastest motion of an arm within torque limits, shows which limits are active, and computes
+# slower motions that require less effort.
 
 # %%
 from matplotlib.figure import Figure
@@ -14,8 +14,8 @@ arm = torsor.library.two_link().with_gravity((0, -9.81, 0))
 ends = [motion.Start(q=[-1.2, 0.3], v=0.0), motion.End(q=[0.8, 0.6], v=0.0)]
 
 # %% [markdown]
-# A problem consists of a robot, a phase (here with a duration between 0.1 and 3 s), an objective and constraints (here
-# the ends and torques up to 12 N·m). `refine=True` adds nodes until the bounds also hold between nodes.
+# A problem consists of a robot, a phase with a fixed or bounded duration (s), an objective and constraints.
+# `refine=True` adds nodes until the bounds also hold between nodes.
 
 # %%
 problem = motion.MotionProblem(arm, motion.Phase((0.1, 3.0)), motion.Time(), [*ends, motion.Torques(upper=12.0)])
@@ -23,7 +23,7 @@ fastest = problem.solve(refine=True)
 print(fastest.status, f"{fastest.T:.3f} s in {fastest.iterations} iterations")
 
 # %% [markdown]
-# Active bounds limit the motion. A bound's sensitivity is the derivative of the duration with respect to the bound.
+# The sensitivity of an active bound is the derivative of the duration with respect to the bound.
 
 # %%
 for joint in arm.coordinate_names:
@@ -51,7 +51,7 @@ left.legend(title="duration")
 figure
 
 # %% [markdown]
-# If a problem has no solution, the error names the conflicting constraints. Here, the duration of 0.3 s is too short.
+# If no solution is found, the error names the conflicting constraints. Here, 0.3 s is too short.
 
 # %%
 try:

@@ -1,9 +1,8 @@
 # %% [markdown]
 # # 9. Human walking
 #
-# This tutorial is for biomechanists and ergonomists. It predicts a walking step for a skeleton with 55 degrees of
-# freedom, of which 38 move (after Barman 2020, chapter V), and compares it with measured gait. The same model then
-# lifts a box.
+# This tutorial for biomechanists and ergonomists predicts a walking step for a skeleton with 55 degrees of freedom, of
+# which 38 move (after Barman 2020, chapter V), and compares it with measured gait. The model then lifts a box.
 
 # %%
 import numpy as np
@@ -21,11 +20,11 @@ torsor.human.draw(body)
 # ## Walking
 #
 # The motion, ground reaction forces, and step length, width and timing are computed together for a walking speed
-# (default: 1.25 m/s). The objective is a sum of terms for metabolic energy, effort and accelerations. The first run on
-# a machine takes one to two minutes, mostly for compilation.
+# (default: 1.25 m/s). The objective has terms for metabolic energy, effort and accelerations. The first run takes one
+# to two minutes, mostly for compilation.
 #
-# `likeness` returns correlations of joint angles with the [built-in
-# references](../../people/compare_walks.md#references). No weight was fitted to these measurements.
+# `likeness` returns correlations of joint angles with [built-in references](../../people/compare_walks.md#references),
+# to which no weight was fitted.
 
 # %%
 result = walking(body).solve()

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 10. Speed: batches, threads, types, C and your own functions
 #
-# Torsor compiles robot methods to machine code. This tutorial is for users who evaluate many states or
-# export C code.
+# This tutorial is for users who evaluate many states or export C code. The [first call](../../deploy/first_call.md) to
+# a robot method compiles it to machine code, which is stored on disk for later processes.
 
 # %%
 import tempfile
@@ -31,14 +31,10 @@ error = np.abs(single.inverse_dynamics(*states.astype(np.float32)) - tau).max() 
 print(f"largest float32 error: {error:.0e} of the largest torque")
 
 # %% [markdown]
-# ## The first call
-#
-# The [first call](../../deploy/first_call.md) compiles the method and stores the code on disk for later processes.
-#
 # ## Your own functions
 #
 # `torsor.compile` compiles any CasADi function, and `robot.function` returns robot algorithms as CasADi functions.
-# Here, `slope` returns the distance of a link from the base and the gradient of this distance.
+# Here, `slope` returns the distance of a link from the base, and its gradient.
 
 # %%
 q = ca.SX.sym("q", 6)

@@ -24,8 +24,8 @@ arm = torsor.library.planar_chain(2, FOREARM, DENSITY * FOREARM)
 arm = arm.with_payload("link2", 1.0, com=(FOREARM, 0, 0))
 
 # %% [markdown]
-# The arm moves a payload of 1 kg in a vertical plane from one point to another with bounded torques and velocities. If
-# only one joint limits the duration, a small effort term (the integral of the squared torques) makes the torques of the
+# The arm moves a payload of 1 kg between two points in a vertical plane, with bounded torques and velocities. If only
+# one joint limits the duration, a small effort term (the integral of the squared torques) makes the torques of the
 # other joint unique. It slows motions by at most 1.6 %.
 
 
@@ -51,8 +51,8 @@ def posture(point: np.ndarray, length: float) -> list[float]:
 
 # %% [markdown]
 # Each design sets parameters by their [dotted names](../../plan/sweep.md#functions-and-problems). The upper arm is a
-# uniform rod, so its mass, centre of mass and inertia follow from its length. A gear with ratio n multiplies the motor
-# torque by n and the rotor inertia by n², and divides the motor velocity by n. Both joints have the same drive.
+# uniform rod, so its mass, centre of mass and inertia follow from its length. A gear with ratio n multiplies torque by
+# n and rotor inertia by n², and divides velocity by n. Both joints have the same drive.
 
 
 # %%
@@ -69,8 +69,8 @@ def design(length: float, ratio: float) -> dict[str, Any]:
 
 
 # %% [markdown]
-# All designs are solved in batches. After interruptions, `resume=True` skips finished cases. `workers=0` solves all
-# cases in this process, on one core; in a notebook, omit it to use all cores.
+# After interruptions, `resume=True` skips finished cases. `workers=0` solves all cases in this process, on one core; in
+# a notebook, omit it to use all cores.
 
 # %%
 lengths = np.linspace(0.25, 0.55, SIZE).tolist()
@@ -112,6 +112,6 @@ figure
 # %% [markdown]
 # `python 11_design_study.py 100` solves 10,000 problems (100 lengths and 100 gear ratios) in 10 min on one Intel Xeon
 # core. Of the 670 designs on the front, the fastest takes 0.296 s (upper arm 0.292 m, gear ratio 41). Larger ratios
-# reduce the motor torque, but the lower joint velocity bounds slow the motion.
+# reduce the motor torque, but also the joint velocity bounds, which slows the motion.
 #
 # ![The 10,000 designs of the full study](designs_100.png)

@@ -238,7 +238,9 @@ def _item_lines(result: Result, first: dict[str, Result]) -> Iterator[str]:
     state = "" if agrees and is_listed else f": **{_state(result)}**"
     yield f"{_upper(item.title)}{place}{state}.{_bar(because)}"
     if is_listed:
-        yield from ("", f"{'' if agrees else 'These values agree. '}{_bar(_agreeing(equal))}")
+        listed = _agreeing(equal)
+        intro = "" if agrees else "These values agree. " if listed.startswith("Below ") else "These values agree: "
+        yield from ("", f"{intro}{_bar(listed)}")
     lines = _markdown_rows(others, result.verdict)
     if len(lines) == 1:
         ((what, printed, ours, predicted),) = lines

@@ -94,7 +94,7 @@ def _torques() -> Outcome:
         _shift("link 2 returns to the lower bound", "after 0.25 s", 1, second[1]),
         number(f"minimum time with {SPLINE_POINTS} control points", "0.392", spline.T, "s"),
         only(
-            f"numbers of control points that give both times (tried: {', '.join(map(str, OTHER_POINTS))})",
+            f"control points that give both times (tried: {', '.join(map(str, OTHER_POINTS))})",
             ", ".join(matching),
         ),
         claim("torque limits", "±10 N m", f"±{largest:.6g} N m, between nodes", largest < 10 * (1 + 1e-3)),
@@ -157,7 +157,9 @@ def _forces() -> Outcome:
     rows = [
         claim("peaks of the force norm of joint 1", "double peak", f"{count} peaks", count == 2),
         claim("force of joint 1 above that of joint 2 at the peaks", "yes", largest, all(a > b for a, b in high)),
-        claim("both forces merge near the optimal time", "yes", f"{100 * apart:.1f} % of the peak apart", apart < 0.1),
+        claim(
+            "the two forces merge near the optimal time", "yes", f"{100 * apart:.1f} % of the peak apart", apart < 0.1
+        ),
         claim("force of joint 1 above that of joint 2 before that", "yes", words, is_above, predicted=is_heavy_above),
     ]
     title = "Figure 4.3: norm of the internal joint forces"
@@ -239,7 +241,7 @@ def _slide_time() -> Outcome:
     rows.append(only("all choices in the figure", f"{min(others):.4f} to {max(others):.4f} s"))
     few = {nodes: slide(nodes=nodes).T for nodes in (10, 14, 18, 20)}
     words = ", ".join(f"{T:.4f} s ({nodes})" for nodes, T in few.items())
-    rows.append(only("as in the first row, with bounds at few times (their number in brackets)", words))
+    rows.append(only("as in the first row, with bounds enforced at few instants (number in brackets)", words))
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
@@ -342,7 +344,8 @@ def _sensitivities() -> list[Row]:
     loaded = barman.sensitivities(data, *state, standard().load).tau[1:]
     for k, (name, expected) in enumerate(zip(("q", "q'", "q''"), loaded, strict=True)):
         columns = [_loaded(k, unit) for unit in np.eye(len(data.m))]
-        rows.append(same(f"∂τ/∂{name} with a load (finite differences)", expected, np.array(columns).T, BY_DIFFERENCES))
+        what = f"finite differences with a load, ∂τ/∂{name}"
+        rows.append(same(what, expected, np.array(columns).T, BY_DIFFERENCES))
     return rows
 
 

@@ -76,7 +76,7 @@ def _numbers() -> list[Row]:
     program, frozen = result.problem.program, library.human().nv - len(result.problem.model.names)
     return [
         lacking("constraints", "1726", f"{program.m}"),
-        lacking("active constraints", "244", f"{len(result.active)}, including bounds of variables"),
+        lacking("active constraints", "244", f"{len(result.active)}, including bounds on variables"),
         only("variables", f"{program.n}; {program.n + POINTS * frozen} with those of the {frozen} frozen coordinates"),
         lacking("CPU time of the optimisation", f"{CPU} s", "depends on the computer"),
     ]
@@ -112,7 +112,7 @@ def _snapshots() -> Outcome:
 
 
 def _angles() -> Outcome:
-    text = "not compared: its curves are not available as data"
+    text = "not compared: no data"
     rows = [lacking("magnitudes and trends", "consistent with Xiang et al. 2009b", text, Basis.PROPERTY)]
     alike, apart = list[str](), list[str]()
     for name, walk in WALKS.items():
@@ -178,7 +178,7 @@ def _forces() -> Outcome:
         *_both("vertical force", "double peak", vertical),
         *_both("fore-aft force", "decelerating and accelerating", forward),
         *_both("lateral force", "during the entire stance", lateral),
-        only("jump of the vertical force between steps (eq. 5.8 does not include accelerations)", "; ".join(jumps)),
+        only("jump of the vertical force between steps (eq. 5.8 omits accelerations)", "; ".join(jumps)),
     ]
     titles = [f"{axis} ground force" for axis in AXES]
     return Outcome(

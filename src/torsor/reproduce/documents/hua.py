@@ -276,7 +276,9 @@ def _starts() -> Outcome:
         first, later = tau[motion.times < 0.5].max(axis=0), tau[motion.times > 2.0].max(axis=0)
         large = [str(j + 1) for j in range(N) if first[j] > 2 * later[j]]
         values = [", ".join(f"{x:.3g}" for x in each) for each in (first, later)]
-        words, what = f"{', '.join(large)}: {values[0]} N m, later {values[1]} N m", f"large initial torques, {start}"
+        what = f"large initial torques, {start}"
+        which = f"motor{'s' if len(large) > 1 else ''} {', '.join(large)}"
+        words = f"{which}; motors 1 to {N}: {values[0]} N m, later {values[1]} N m"
         rows.append(claim(what, "motor 3", words, large == ["3"]) if start == MOVING else only(what, words))
         ours = ", ".join(f"{each:.3g}" for each in motion.rms[list(LOADS).index("payload")])
         rows.append(lacking(f"RMS errors with payload, {start}", f"{', '.join(RMS['payload'])} rad", f"{ours} rad"))

@@ -160,7 +160,7 @@ def _eel() -> Outcome:
     turned = 2 * np.degrees(np.arcsin(np.clip(path[:, 5], -1, 1)))
     order, words = np.log2(coarse / drift), f"moves by {1e3 * drift:.2g} mm, and by the square of the time step"
     rows = [
-        claim("centre of mass without water", "at rest (no external force)", words, abs(order - 2) < 0.2),
+        claim("centre of mass at rest without water", "at rest (no external force)", words, abs(order - 2) < 0.2),
         only("maximum head rotation", f"{np.abs(turned).max():.2f} degrees"),
     ]
 

@@ -90,7 +90,7 @@ def _orders() -> list[Row]:
             continue
         order = round(float(np.log2(np.linalg.norm(twice[name]) / np.linalg.norm(once[name]))), 9)
         if printed != "0":
-            rows.append(number(f"order of {name} in θ'", printed, order))
+            rows.append(number(f"order in θ', {name}", printed, order))
             continue
         is_zero, vanishes = (bool(np.linalg.norm(each[name]) < ROUNDING) for each in (once, parallel))
         rows.append(claim(f"{name} if θ'' = 0", "0", f"of order {order:g} in θ'", is_zero, predicted=vanishes))
@@ -129,7 +129,7 @@ def _expanded() -> list[Row]:
         same("n_2 = ω_2 × I_2 ω_2 (10.1)", n2, moment - I2 @ rate[:3]),
         same("v_2 × z_2 (10.2)", side, cross(v2, x.z2)),
         same("ω_2 × b_2 (10.2)", turned, cross(w2, x.b2)),
-        *(same(f"table of ω_2 × v_2: {name}", factors[name] * powers[name], ours[name]) for name in powers),
+        *(same(f"table of ω_2 × v_2, {name}", factors[name] * powers[name], ours[name]) for name in powers),
         same("f_2 (10.2)", f2, force),
         same("τ_2 (10.3)", moment_2 @ x.z2 + f2 @ x.b2, torques[1]),
         same("τ_1 without the terms that cancel (10.5)", n1 @ x.z1 + f1 @ x.b1, torques[0]),
@@ -154,10 +154,10 @@ def _structure() -> list[Row]:
         zero("M - Mᵀ", M - M.T, float(np.abs(M).max())),
         claim("M is positive definite", "yes", f"{positive} of {len(q)} eigenvalues are positive", positive == len(q)),
         same("M θ'' + C θ' + g = τ", lie.compact(data, q, v, a).tau, M @ a + C @ v + robot.gravity_force(q)),
-        same("M' = C + Cᵀ (finite differences)", C + C.T, rate, BY_DIFFERENCES),
-        zero("symmetric part of M' - 2C (finite differences)", skew + skew.T, size, BY_DIFFERENCES),
-        zero("θ'ᵀ (M' - 2C) θ' (finite differences)", v @ skew @ v, size, BY_DIFFERENCES),
-        same("rate of E = ½ θ'ᵀ M θ' + V is θ'ᵀ τ", tau @ v, derivative(energy, 1e-4), BY_DIFFERENCES, "W"),
+        same("finite differences, M' = C + Cᵀ", C + C.T, rate, BY_DIFFERENCES),
+        zero("finite differences, symmetric part of M' - 2C", skew + skew.T, size, BY_DIFFERENCES),
+        zero("finite differences, θ'ᵀ (M' - 2C) θ'", v @ skew @ v, size, BY_DIFFERENCES),
+        same("E' = θ'ᵀ τ with E = ½ θ'ᵀ M θ' + V", tau @ v, derivative(energy, 1e-4), BY_DIFFERENCES, "W"),
     ]
 
 

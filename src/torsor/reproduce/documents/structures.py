@@ -101,8 +101,8 @@ def _continuous_eel() -> Outcome:
     stiff = np.diag([EI * (1 if k < 6 else 1 / 1.5) / (length * (2 * order + 1)) for k, order in enumerate(orders)])
     muscle += stiff @ (q[7:] + 0.02 * v[6:])  # of the skin: the damping time is 0.02 s
     rows = [
-        same("acceleration of the head", acceleration, a[:6], 1e-6, "rad/s², m/s²"),
-        same("torques of the muscles", muscle, tau[6:], 1e-6, "N m"),
+        same("head acceleration", acceleration, a[:6], 1e-6, "rad/s², m/s²"),
+        same("muscle torques", muscle, tau[6:], 1e-6, "N m"),
     ]
 
     def draw(figure: Any) -> None:
@@ -153,7 +153,7 @@ def _flexible(hub: float = 0.02, length: float = 1.0, mass: float = 1.0, bending
         same("frequencies of beam and hub, Euler-Bernoulli", roots**2 * np.sqrt(bending / (mass * length**3)),
              np.sqrt(squares), 1e-4, "rad/s"),
         same("modal accelerations, eq. 71", bent, a[1:], 1e-10),
-        same("torque of the rigid joint, eq. 68", A[0] @ np.r_[3.0, bent] + H[0], tau[0], 1e-10, "N m"),
+        same("rigid joint torque, eq. 68", A[0] @ np.r_[3.0, bent] + H[0], tau[0], 1e-10, "N m"),
     ]  # fmt: skip
     # The same motion of an arm with modes, and of an arm of rigid segments.
     tips, times = [], np.zeros(0)
@@ -262,7 +262,7 @@ def _delta() -> Outcome:
     state = np.array([0.08, -0.05, -0.75]), np.array([0.6, -0.4, 0.5]), np.array([3.0, 5.0, -2.0])
     shoulders, Gamma, J_p = (each.full() for each in model(*state))
     rows = [
-        same("angles of the drives, closed form", shoulders.ravel(), robot.inverse_kinematics(state[0])[::3], 1e-10),
+        same("drive angles in closed form", shoulders.ravel(), robot.inverse_kinematics(state[0])[::3], 1e-10),
         same("J_p, eq. 60", J_p, robot.jacobian(state[0]), 1e-10),
         same("Γ of the Lagrangian, and of eq. 66 in three coordinates", Gamma.ravel(), robot.inverse_dynamics(*state),
              1e-10, "N m"),

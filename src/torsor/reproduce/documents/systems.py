@@ -86,7 +86,8 @@ def rolling(robot: Robot, q: Array, v_active: Array, a_active: Array) -> list[Ro
         return np.asarray(robot.kinetic_energy(there, rate) + robot.potential_energy(there))
 
     rows = moving_base(robot, q, v, a, ground, held=PLANAR)
-    return [*rows, same("rate of energy (finite differences)", derivative(energy, 1e-3), drives @ v_active, 1e-8, "W")]
+    power = drives @ v_active
+    return [*rows, same("rate of change of energy (finite differences)", derivative(energy, 1e-3), power, 1e-8, "W")]
 
 
 def bones(axes: Any, robot: Robot, q: Array, colour: Any, plane: Sequence[int] = (0, 1, 2), first: int = 0) -> None:
@@ -119,7 +120,7 @@ def _car(steer: float = 0.3, rate: float = 4.0, duration: float = 4.0) -> Outcom
     torque = (slide + about_z * yaw**2 + spin) * radius**2 * rate
     rows += [
         same("turning radius, wheelbase / tan(steer)", turning, from_centre, 1e-8, "m"),
-        same("torque of the drive, with one coordinate", torque, drive.tau[-1, 3], 1e-8, "N m"),
+        same("drive torque from a model with one coordinate", torque, drive.tau[-1, 3], 1e-8, "N m"),
     ]
 
     def draw(figure: Any) -> None:
@@ -264,9 +265,9 @@ def _flying() -> Outcome:
     moved = robot.accelerations(q, v, a)[0, 3:] - robot.poses(q)[0, :3, :3].T @ robot.gravity
     rows = [
         *moving_base(robot, q, v, a, air),
-        same("w' of a gyrostat", turned, a[:3], 1e-10, "rad/s²"),
+        same("ω' of a gyrostat", turned, a[:3], 1e-10, "rad/s²"),
         same("lift divided by mass", [0, 0, lift * (speed**2).sum() / mass], moved, 1e-10, "m/s²"),
-        same("gyroscopic torque of the rotors, -w × h", gyro, inertia @ (a - slow)[:3], 1e-10, "N m"),
+        same("gyroscopic torque of the rotors, -ω × h", gyro, inertia @ (a - slow)[:3], 1e-10, "N m"),
     ]
     # In hover with all rotors turning in the same direction, w precesses in body axes at the rate h / I.
     turns, hover = ca.SX.sym("t"), np.sqrt(9.81 * mass / (4 * lift))
@@ -279,7 +280,7 @@ def _flying() -> Outcome:
     flight = simulate(robot, v0=start, duration=1.0, step=0.005, record=0.01, prescribed=given, external=push)
     rate = 4 * J * hover / inertia[0, 0]
     truth = 0.3 * np.stack([np.cos(rate * flight.times), np.sin(rate * flight.times)], axis=1)
-    rows.append(same(f"w of a robot in hover, precessing at h / I = {rate:.2f} rad/s", truth, flight.v[:, :2], 1e-6))
+    rows.append(same(f"ω of a robot in hover, precessing at h / I = {rate:.2f} rad/s", truth, flight.v[:, :2], 1e-6))
 
     def draw(figure: Any) -> None:
         picture, axes = figure.add_subplot(1, 2, 1, projection="3d"), figure.add_subplot(1, 2, 2)
@@ -369,7 +370,11 @@ def _walking() -> Outcome:
     rows = [
         *moving_base(robot, q, v, a, loads),
         same(
-            "rate of momentum (finite differences)", rate, touch[k].sum(axis=0) + robot.mass * robot.gravity, 1e-7, "N"
+            "rate of change of momentum (finite differences)",
+            rate,
+            touch[k].sum(axis=0) + robot.mass * robot.gravity,
+            1e-7,
+            "N",
         ),
         only("mean ground force divided by weight", f"{mean / (robot.mass * 9.81):.3f}"),
         only("distance travelled by the trunk in 2 s", f"{walk.q[-1, 0]:.2f} m"),
@@ -437,7 +442,7 @@ def _humanoid() -> Outcome:
     weight = robot.mass * robot.gravity
     rate = derivative(momentum, 1e-3) - np.r_[np.cross(robot.center_of_mass(q), weight), weight]
     rows = moving_base(robot, q, v, a, loads, pelvis)
-    rows.append(same("rate of momentum minus weight (finite differences)", rate, whole, 1e-7, "N m, N"))
+    rows.append(same("rate of change of momentum, minus weight (finite differences)", rate, whole, 1e-7, "N m, N"))
     times = np.linspace(0.0, 2.0, 41)
     states = [[each.full().ravel() for each in squat(t)] for t in times]
     resultants = np.array([ground(*state)[1] for state in states])

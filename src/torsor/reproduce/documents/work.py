@@ -147,7 +147,7 @@ def _agreement() -> list[Row]:
         ours = model.inverse_dynamics(q, v, a), *model.derivatives.inverse_dynamics(q, v, a)
         scaled = [np.ravel(x.astype(float)) / np.abs(y).max() for x, y in zip(found, ours, strict=True)]
         library_values = [np.ravel(y) / np.abs(y).max() for y in ours]
-        rows.append(same(f"{name}: τ and ∂τ/∂(q, q', q'')", np.hstack(scaled), np.hstack(library_values), 1e-10))
+        rows.append(same(f"forces and sensitivities, {name}", np.hstack(scaled), np.hstack(library_values), 1e-10))
     return rows
 
 
