@@ -2,7 +2,7 @@
 
 from torsor.geometry.allowed import AllowedCollisions, default_matrix, read_srdf
 from torsor.geometry.closed_forms import Closest, closest, is_closed
-from torsor.geometry.contacts import contact_points, has_contact_points
+from torsor.geometry.contacts import contact_points, has_contact_points, terrain_points
 from torsor.geometry.convex import enclosing_capsule
 from torsor.geometry.distances import DistanceModel, Distances
 from torsor.geometry.pairs import distance_model, overlapping, refuse_overlap
@@ -25,4 +25,5 @@ __all__ = [
     "placed_shapes",
     "read_srdf",
     "refuse_overlap",
+    "terrain_points",
 ]

@@ -206,14 +206,49 @@ def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
     if a.shape != "plane" or b.shape in ("sphere", "ellipsoid"):
         return [closest(a.shape, first, a.size, b.shape, second, b.size)]
     up = first[:3, 2]
-    if b.shape == "capsule":
-        lowest = [end - b.size[0] * up for end in closed_forms.axis_ends("capsule", second, b.size)]
-    elif b.shape == "cylinder":
-        lowest = _rim_points(second, b.size, up)
-    else:
-        local = closed_forms.box_corners(b.size) if b.shape == "box" else _reduced(b).vertices
-        lowest = [second[:3, :3] @ ca.SX(item) + second[:3, 3] for item in local]
-    return [closed_forms.on_plane(first, point) for point in lowest]
+    return [closed_forms.on_plane(first, center - radius * up) for center, radius in _feet(b, second, up)]
+
+
+def terrain_points(height: ca.Function, shape: Shape, pose: ca.SX) -> list[Closest]:
+    """Return the contact points of a terrain with a shape whose link has a pose (4 x 4 or 3 x 4) in base axes.
+
+    The terrain has the height z(x, y). Each point touches the plane that is tangent to the terrain above or below it,
+    whose normal follows from the derivatives of z. Rims and ellipsoids have the points that would touch the plane at
+    their centre first.
+
+    Example:
+        >>> x, y = ca.SX.sym("x"), ca.SX.sym("y")
+        >>> ramp, ball = ca.Function("ramp", [x, y], [0.75 * x]), Shape("sphere", (0.1,))
+        >>> found = terrain_points(ramp, ball, ca.SX(torsor.spatial.make_pose(p=[0.4, 0, 0.8])))
+        >>> [round(float(each.distance), 9) for each in found]
+        [0.3]
+    """
+    own, (x, y) = _moved(pose, shape), (ca.SX.sym("x"), ca.SX.sym("y"))
+    z = height(x, y)
+    tangent = ca.Function("tangent", [x, y], [z, ca.jacobian(z, x), ca.jacobian(z, y)])
+
+    def plane(point: ca.SX) -> ca.SX:
+        z, by_x, by_y = tangent(point[0], point[1])
+        normal = ca.vertcat(-by_x, -by_y, 1) / ca.sqrt(1 + by_x**2 + by_y**2)
+        return ca.horzcat(ca.SX(3, 2), normal, ca.vertcat(point[0], point[1], z))
+
+    found = []
+    for center, radius in _feet(shape, own, plane(own[:3, 3])[:, 2]):
+        below = plane(center)
+        found.append(closed_forms.on_plane(below, center - radius * below[:, 2]))
+    return found
+
+
+def _feet(shape: Shape, pose: ca.SX, up: ca.SX) -> list[tuple[ca.SX, float]]:
+    """Return the centres and radii of spheres, of radius 0 for corners, that touch a plane first."""
+    if shape.shape in ("sphere", "capsule"):
+        return [(end, shape.size[0]) for end in closed_forms.axis_ends(shape.shape, pose, shape.size)]
+    if shape.shape == "cylinder":
+        return [(point, 0.0) for point in _rim_points(pose, shape.size, up)]
+    if shape.shape == "ellipsoid":
+        return [(closed_forms.lowest_point("ellipsoid", pose, shape.size, up), 0.0)]
+    local = closed_forms.box_corners(shape.size) if shape.shape == "box" else _reduced(shape).vertices
+    return [(pose[:3, :3] @ ca.SX(item) + pose[:3, 3], 0.0) for item in local]
 
 
 def _moved(pose: ca.SX, shape: Shape) -> ca.SX:

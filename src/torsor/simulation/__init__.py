@@ -8,9 +8,10 @@ from torsor.simulation.methods import METHODS
 from torsor.simulation.rollout import Rollout, rollout
 from torsor.simulation.sensitivities import Sensitivity, sensitivity, step_derivatives
 from torsor.simulation.simulate import simulate
+from torsor.simulation.terrain import rough_ground, steps
 from torsor.simulation.trajectory import Trajectory
 
 __all__ = [
     "METHODS", "SUFFIXES", "Contact", "Crossings", "Limits", "Rollout", "Sensitivity", "SimulationError", "Trajectory",
-    "rollout", "sensitivity", "simulate", "step_derivatives",
+    "rollout", "rough_ground", "sensitivity", "simulate", "step_derivatives", "steps",
 ]  # fmt: skip

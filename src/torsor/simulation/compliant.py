@@ -66,7 +66,7 @@ class ImplicitContact:
         self._points = self._state.points
         most = contact.most_points(len(self._points))
         if most < len(self._points):
-            self._points = self._state.moving(deepest_of_links(self._points, most), v)
+            self._points = self._state.moving(deepest_of_links(self._state, most), v)
         self.links = sorted({link for each in self._points for link in each.weights})
 
     def first(self) -> list[Slopes]:

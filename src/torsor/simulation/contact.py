@@ -13,7 +13,7 @@ from torsor.base.checks import instance_of, number, one_of, positive, several, w
 from torsor.base.errors import ModelError, listing, warn
 from torsor.dynamics import Tree
 from torsor.dynamics.recursions.kinematics import moves, sx, world_poses
-from torsor.geometry import contact_points, default_matrix, has_contact_points, placed_shapes
+from torsor.geometry import contact_points, default_matrix, has_contact_points, placed_shapes, terrain_points
 from torsor.geometry.allowed import shape_pairs
 from torsor.geometry.closed_forms import lowest_point
 from torsor.geometry.contacts import contact_error, vertices_or_size
@@ -23,6 +23,7 @@ from torsor.geometry.placed import Placed
 from torsor.mechanism import Shape
 from torsor.mechanism.parts import ALL_BITS, FRICTION
 from torsor.robot.robot import Robot
+from torsor.simulation.inputs import expanded
 from torsor.spatial import cross, skew
 
 KINDS = ("compliant", "hard")
@@ -56,7 +57,8 @@ class Contact:
 
     ``ground`` is True, False or a ``Shape``. True selects the ground plane of the base (MJCF scenes have one), or the
     plane z = 0 if there is none. False means no ground. A ``Shape`` is fixed to the base, such as a plane with a pose
-    for a slope. Shapes of the base, such as tables and walls, can also be touched. ``shapes`` are the names of shapes,
+    for a slope. A ``casadi.Function`` is the height z(x, y) (m) of a terrain, such as ``rough_ground``. Shapes of the
+    base, such as tables and walls, can also be touched. ``shapes`` are the names of shapes,
     links or frames that touch the ground; None selects all moving shapes. ``pairs`` are pairs of names whose shapes
     touch each other, or "all" for all pairs that are not allowed collisions. ``friction`` is the coefficient of Coulomb
     friction of all contacts; None selects those of the shapes (``Shape.friction``, by default 0.8).
@@ -86,7 +88,7 @@ class Contact:
         torsor.ModelError: contact: stiffness is 0.0; allowed: a finite number, above 0
     """
 
-    ground: bool | Shape = True
+    ground: bool | Shape | ca.Function = True
     shapes: Sequence[str] | str | None = None
     pairs: Sequence[tuple[str, str]] | str = ()
     stiffness: float = 1e6
@@ -101,8 +103,11 @@ class Contact:
 
     def __post_init__(self) -> None:
         one_of(self.kind, KINDS, _WHERE, "kind")
-        if not isinstance(self.ground, bool):
-            instance_of(self.ground, Shape, _WHERE, "ground", allowed="True, False or a torsor.Shape")
+        if isinstance(self.ground, ca.Function):
+            object.__setattr__(self, "ground", scalar_terrain(self.ground))
+        elif not isinstance(self.ground, bool):
+            allowed = "True, False, a torsor.Shape, or a casadi.Function of x and y"
+            instance_of(self.ground, Shape, _WHERE, "ground", allowed=allowed)
         checked = {name: positive(getattr(self, name), _WHERE, name) for name in ("stiffness", "slip")}
         for name in ("dissipation", "relaxation", *(("friction",) if self.friction is not None else ())):
             checked[name] = number(getattr(self, name), _WHERE, name, least=0.0)
@@ -147,7 +152,7 @@ class Contact:
         masks = {
             k: [a for a in fixed if a == len(placed) or placed[a].shape.may_touch(placed[k].shape)] for k in chosen
         }
-        planes = [a for a in fixed if shapes[a].shape.shape == "plane"]
+        planes = [a for a in fixed if shapes[a].shape.shape == "plane" and not self.is_terrain(shapes[a])]
         above = {a: [p for p in planes if a != p and _is_below(shapes[a].shape, shapes[p].shape, a > p)] for a in fixed}
         covered = {(a, k) for a in fixed for k in chosen if not set(above[a]).isdisjoint(masks[k])}
         once = dict[frozenset[int], Touch]()  # ``pairs`` may also name a shape of the base
@@ -166,15 +171,19 @@ class Contact:
                 raise ModelError(what, where=f"{robot.name}: {_WHERE}", fix=fix)
         return tuple(found)
 
+    def is_terrain(self, placed: Placed) -> bool:
+        """Return whether a shape stands for the terrain, where ``ground`` is a function."""
+        return isinstance(self.ground, ca.Function) and placed.link < 0 and placed.name == "ground"
+
     def _ground(self, robot: Robot, fixed: Sequence[Placed]) -> list[Placed]:
         """Return the ground to add: none if there is no ground, or if the base has a plane that faces up."""
         floors = [each for each in fixed if each.shape.shape == "plane" and each.shape.pose[2, 2] > STEEPEST]
         if not self.ground or (isinstance(self.ground, bool) and floors):
             return []
         # The friction on a ground that is not given is that of the robot's shapes.
-        plane = Shape("plane", priority=-ALL_BITS) if isinstance(self.ground, bool) else self.ground
+        plane = self.ground if isinstance(self.ground, Shape) else Shape("plane", priority=-ALL_BITS)
         if floors and plane.shape == "plane":
-            found = f"there are two grounds: the given plane, and {floors[0].name!r} of the base"
+            found = f"there are two grounds: the given one, and {floors[0].name!r} of the base"
             fix = "use the plane of the base (`ground=True`), or remove it: robot.with_shapes(base, [])"
             raise ModelError(found, where=f"{robot.name}: {_WHERE}", allowed="one", fix=fix)
         return [Placed(replace(plane, name="ground"), -1, "ground", "ground")]
@@ -234,7 +243,7 @@ class Contact:
             [0.0, 0.0, 1.0, 0.0]
         """
         first, *others = {id(touch.first): touch.first for touch in self.touches(robot)}.values()
-        if others or first.link >= 0 or first.shape.shape != "plane":
+        if others or first.link >= 0 or first.shape.shape != "plane" or self.is_terrain(first):
             return None
         normal, point = first.shape.pose[:3, 2], first.shape.pose[:3, 3]
         return [*normal.tolist(), float(normal @ point)]
@@ -246,7 +255,8 @@ class Contact:
         friction = [friction_of(touch, self) for touch in touches] if self.friction is None else []
         places = [(each.shape.shape, each.shape.pose.tolist(), each.link) for touch in touches for each in touch]
         sizes = [vertices_or_size(each.shape) for touch in touches for each in touch]
-        return repr((about, friction, places, sizes))
+        terrain = self.ground.serialize() if isinstance(self.ground, ca.Function) else ""
+        return repr((about, friction, places, sizes, terrain))
 
     def depth(self, force: float) -> float:
         """Return the depth (m) at which a single point carries a force (N) at rest.
@@ -257,6 +267,15 @@ class Contact:
         """
         exponent = 1.0 if self.kind == "hard" else self.exponent
         return float((np.abs(force) / self.stiffness) ** (1 / exponent))
+
+
+def scalar_terrain(height: ca.Function) -> ca.Function:
+    """Return a terrain z(x, y), expanded into scalar operations; raise ModelError for other functions."""
+    sizes = [height.size_in(k) for k in range(height.n_in())], [height.size_out(k) for k in range(height.n_out())]
+    if sizes != ([(1, 1), (1, 1)], [(1, 1)]):
+        found = f"{height.name()} takes {sizes[0]} and returns {sizes[1]}"
+        raise ModelError(found, argument="ground", where=_WHERE, allowed="numbers x and y (m) -> z (m)")
+    return expanded(height, "ground", ("x", "y"), where=_WHERE, fix="write z as CasADi operations on x and y")
 
 
 def friction_of(touch: Touch, contact: Contact) -> float:
@@ -324,7 +343,11 @@ class ContactState:
             poses = [self.links[each.link] if each.link >= 0 else sx(ca.DM.eye(4)[:3, :]) for each in touch]
             friction = friction_of(touch, contact)
             weights = {each.link: sign for each, sign in zip(touch, (-1, 1), strict=True) if each.link >= 0}
-            for each in contact_points(touch.first.shape, poses[0], touch.second.shape, poses[1]):
+            if isinstance(contact.ground, ca.Function) and contact.is_terrain(touch.first):
+                found = terrain_points(contact.ground, touch.second.shape, poses[1])
+            else:
+                found = contact_points(touch.first.shape, poses[0], touch.second.shape, poses[1])
+            for each in found:
                 middle = (each.first + each.second) / 2
                 self.points.append(ContactPoint(each.distance, each.normal, middle, middle, weights, friction))
                 self.touches.append(touch)

@@ -5,7 +5,7 @@ moving base whose joint motion is known (Khalil 2010, section 7.2): base motion 
 """
 
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -160,7 +160,12 @@ def traced(
         allowed = f"(t, q, v) of sizes {wanted} -> one of size {size}"
         raise ModelError(found, where=robot.name, allowed=allowed, fix=fix)
     names = ["t", "q", "v", *["window"] * has_window, *["gains"] * bool(gains)]
-    symbols = [ca.SX.sym(name, *each) for name, each in zip(names, inputs, strict=True)]
+    return expanded(function, what, names, where=robot.name, fix="pass a Python function that calls it")
+
+
+def expanded(function: ca.Function, what: str, names: Sequence[str], where: str, fix: str) -> ca.Function:
+    """Return a function of scalar operations, with inputs called ``names``; raise ModelError if there is none."""
+    symbols = [ca.SX.sym(name, *function.size_in(k)) for k, name in enumerate(names)]
     try:
         scalar = function if function.is_a("SXFunction") else function.expand()
         value = ca.Function(what, symbols, [ca.densify(scalar(*symbols))], names, [what])
@@ -168,8 +173,7 @@ def traced(
         value = None
     # Solvers, interpolation tables and external functions remain calls, which cannot be compiled.
     if value is None or any(value.instruction_id(k) == ca.OP_CALL for k in range(value.n_instructions())):
-        found = f"{what} {function.name()} cannot be expanded into scalar operations"
-        raise ModelError(found, where=robot.name, fix="pass a Python function that calls it")
+        raise ModelError(f"{what} {function.name()} cannot be expanded into scalar operations", where=where, fix=fix)
     return value
 
 

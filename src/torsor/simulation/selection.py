@@ -66,19 +66,20 @@ def chosen_points(state: ContactState, most: int) -> tuple[list[ContactPoint], c
     return points, found[-1][0]
 
 
-def deepest_of_links(points: Sequence[ContactPoint], most: int) -> list[ContactPoint]:
+def deepest_of_links(state: ContactState, most: int) -> list[ContactPoint]:
     """Return at most ``most`` points of each link on each shape of the base, the deepest."""
     groups, result = defaultdict[tuple[int, str], list[ContactPoint]](list), list[ContactPoint]()
-    for each in points:
-        groups[next(iter(each.weights)), str(each.normal)].append(each)
+    for each, touch in zip(state.points, state.touches, strict=True):
+        (base,) = (side.name for side in touch if side.link < 0)
+        groups[next(iter(each.weights)), base].append(each)
     for group in groups.values():
         if len(group) <= most:
             result += group
             continue
         for distance, index in _deepest([each.distance for each in group], most):
             is_this = [index == k for k in range(len(group))]
-            point, friction = (_value(is_this, [each[part] for each in group]) for part in (2, 5))
-            result.append(group[0]._replace(distance=distance, point=point, friction=friction))
+            normal, point, friction = (_value(is_this, [each[part] for each in group]) for part in (1, 2, 5))
+            result.append(group[0]._replace(distance=distance, normal=normal, point=point, friction=friction))
     return result
 
 
