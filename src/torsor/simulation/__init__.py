@@ -2,6 +2,7 @@
 
 from torsor.base.errors import SimulationError
 from torsor.simulation.contact import Contact
+from torsor.simulation.environments import Environments, Gradients, Outcome
 from torsor.simulation.files import SUFFIXES, Crossings
 from torsor.simulation.limits import Limits
 from torsor.simulation.methods import METHODS
@@ -11,6 +12,6 @@ from torsor.simulation.simulate import simulate
 from torsor.simulation.trajectory import Trajectory
 
 __all__ = [
-    "METHODS", "SUFFIXES", "Contact", "Crossings", "Limits", "Rollout", "Sensitivity", "SimulationError", "Trajectory",
-    "rollout", "sensitivity", "simulate", "step_derivatives",
+    "METHODS", "SUFFIXES", "Contact", "Crossings", "Environments", "Gradients", "Limits", "Outcome", "Rollout",
+    "Sensitivity", "SimulationError", "Trajectory", "rollout", "sensitivity", "simulate", "step_derivatives",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ moving base whose joint motion is known (Khalil 2010, section 7.2): base motion 
 """
 
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -160,17 +160,24 @@ def traced(
         allowed = f"(t, q, v) of sizes {wanted} -> one of size {size}"
         raise ModelError(found, where=robot.name, allowed=allowed, fix=fix)
     names = ["t", "q", "v", *["window"] * has_window, *["gains"] * bool(gains)]
-    symbols = [ca.SX.sym(name, *each) for name, each in zip(names, inputs, strict=True)]
+    value = expanded(function, what, names)
+    if value is None:
+        found = f"{what} {function.name()} cannot be expanded into scalar operations"
+        raise ModelError(found, where=robot.name, fix="pass a Python function that calls it")
+    return value
+
+
+def expanded(function: ca.Function, what: str, names: Sequence[str]) -> ca.Function | None:
+    """Return a function of one result, with these names, as scalar operations; None if it cannot be compiled."""
+    symbols = [ca.SX.sym(name, *function.size_in(k)) for k, name in enumerate(names)]
     try:
         scalar = function if function.is_a("SXFunction") else function.expand()
         value = ca.Function(what, symbols, [ca.densify(scalar(*symbols))], names, [what])
     except RuntimeError:
-        value = None
+        return None
     # Solvers, interpolation tables and external functions remain calls, which cannot be compiled.
-    if value is None or any(value.instruction_id(k) == ca.OP_CALL for k in range(value.n_instructions())):
-        found = f"{what} {function.name()} cannot be expanded into scalar operations"
-        raise ModelError(found, where=robot.name, fix="pass a Python function that calls it")
-    return value
+    calls = any(value.instruction_id(k) == ca.OP_CALL for k in range(value.n_instructions()))
+    return None if calls else value
 
 
 def _checked(call: Callable[..., Any], robot: Robot, what: str, core: Shape, active: list[int]) -> Law:
