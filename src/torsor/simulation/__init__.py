@@ -2,7 +2,8 @@
 
 from torsor.base.errors import SimulationError
 from torsor.simulation.contact import Contact
-from torsor.simulation.environments import Environments, Gradients, Outcome
+from torsor.simulation.environments import Environments
+from torsor.simulation.episodes import Gradients, Outcome
 from torsor.simulation.files import SUFFIXES, Crossings
 from torsor.simulation.limits import Limits
 from torsor.simulation.methods import METHODS

@@ -7,8 +7,8 @@ episodes (``episodes``). Nothing waits for the GPU.
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -26,44 +26,21 @@ from torsor.simulation.episodes import (
     PULLED,
     STATE,
     Episodes,
+    Gradients,
+    Outcome,
     defaults_of,
     law_of,
     rows_of,
     traced_by_name,
 )
 from torsor.simulation.fixed_step import FixedStep
+from torsor.simulation.frameworks import TorchEnvironments, gymnasium_environment
 from torsor.simulation.inputs import Source
 from torsor.simulation.methods import STEPS
 from torsor.simulation.setup import WHOLE, method_of
 
 _RESULTS = {name: f"{name}_next" for name in ("q", "v", "action", "observation")}
 _RESULTS |= {name: name for name in ("reward", "final_observation")}
-
-
-class Gradients(NamedTuple):
-    """Gradients with respect to q (N, nq), v (N, nv) and action (N, n) before a step, and to its actions (N, n)."""
-
-    q: Any
-    v: Any
-    previous_action: Any
-    action: Any
-
-
-class Outcome(NamedTuple):
-    """The results of a step of N environments, on their device.
-
-    ``observation`` (N, n) is that of the current state, which belongs to a new episode if the last one ended.
-    ``final_observation`` (N, n) is that of the end of the step, with the same values in all other environments.
-    ``reward`` (N,) is that of the step, and ``terminated`` (N,) and ``truncated`` (N,) state whether it was the last
-    one of an episode. For ``vjp`` see ``Environments.step``.
-    """
-
-    observation: Any
-    reward: Any
-    terminated: Any
-    truncated: Any
-    final_observation: Any
-    vjp: Callable[..., Gradients]
 
 
 class Environments:
@@ -135,7 +112,7 @@ class Environments:
         method = method_of(method, law if hasattr(controller, "gains") else Source(), contact)
         self._step = FixedStep.of(robot, method, law, wrenches, contact, choice)
 
-        shapes |= {name: self._gains["action"] for name in ("action", "previous_action")}
+        shapes |= dict.fromkeys(("action", "previous_action"), self._gains["action"])
         given = {"observation": (observation, None), "reward": (reward, 1), "stop": (stop, 1)}
         functions = {
             name: traced_by_name(robot, function, name, shapes, size)
@@ -150,7 +127,8 @@ class Environments:
         self._kernels = self._step.kernel, self._episodes.outcome(), self._episodes.restart()
 
         self._dtype, xp = robot.target.dtype, getattr(self._kernels[0], "xp", np)
-        self._xp, self._shapes, self._pool = xp, shapes, xp.asarray(pool, self._dtype)
+        self.xp, self._pool = xp, xp.asarray(pool, self._dtype)
+        self._shapes: dict[str, Shape] = shapes
         self._h = xp.asarray(np.array(self.period / self._steps, self._dtype))
         names = dict.fromkeys(("periods", "row", "diverged", "action", "observation", *drawn, *defaults))
         self._state = {name: self._zeros(name) for name in names}
@@ -171,6 +149,11 @@ class Environments:
     def v(self) -> Any:
         """Velocities (N, nv), which may be changed in place."""
         return self._state["v"]
+
+    @property
+    def action(self) -> Any:
+        """The last actions (N, n), 0 at the start of an episode."""
+        return self._state["action"]
 
     @property
     def t(self) -> Any:
@@ -214,12 +197,12 @@ class Environments:
             [[True, True], [False, False]]
         """
         ended = self._zeros("ended")
-        ended[... if which is None else self._xp.asarray(which)] = 1.0
+        ended[... if which is None else self.xp.asarray(which)] = 1.0
         if which is None:
             first = np.arange(self.count) % len(self._pool)
             if seed is not None:
                 first = np.random.default_rng(seed).integers(len(self._pool), size=self.count)
-            self._state["row"] = self._xp.asarray(first.astype(self._dtype))
+            self._state["row"] = self.xp.asarray(first.astype(self._dtype))
         self._state |= self._restarted(self._state | {"ended": ended})
         return self.observation
 
@@ -241,7 +224,7 @@ class Environments:
             >>> outcome.vjp(reward=np.ones(2)).action.round(5).tolist()
             [[0.00107, -0.00143], [0.00107, -0.00143]]
         """
-        before, action = self._state, self._xp.asarray(actions, self._dtype)
+        before, action = self._state, self.xp.asarray(actions, self._dtype)
         if action.shape != (self.count, *self._shapes["action"]):
             allowed = f"{(self.count, *self._shapes['action'])}"
             raise ModelError(f"has shape {action.shape}", argument="actions", where=self.robot.name, allowed=allowed)
@@ -259,8 +242,42 @@ class Environments:
         ends = found["terminated"] > 0.5, found["truncated"] > 0.5
         return Outcome(self.observation, found["reward"], *ends, found["observation"], vjp)
 
+    def gymnasium(self) -> Any:
+        """Return the environments as a ``gymnasium.vector.VectorEnv`` with NumPy arrays; the extra ``gym`` is required.
+
+        Episodes that have ended start again in the same step (``AutoresetMode.SAME_STEP``): ``info["final_obs"]``
+        (N, n) are then the observations at the end of the step, and ``info["_final_obs"]`` (N,) marks these episodes.
+
+        Example:
+            >>> q, action = ca.SX.sym("q", 2), ca.SX.sym("action", 2)
+            >>> torque = ca.Function("torque", [action], [action], ["action"], ["tau"])
+            >>> angles = ca.Function("angles", [q], [q], ["q"], ["observation"])
+            >>> first = ca.Function("first", [q], [q[0]], ["q"], ["reward"])
+            >>> arms = Environments(torsor.library.two_link(), 2, torque, observation=angles, reward=first)
+            >>> arms.gymnasium().action_space.shape
+            (2, 2)
+        """
+        return gymnasium_environment(self)
+
+    def torch(self, differentiable: bool = False) -> TorchEnvironments:
+        """Return the environments with PyTorch tensors in the place of arrays; the extra ``torch`` is required.
+
+        Tensors share the memory of the arrays (DLPack), and kernels run on PyTorch's current stream. If
+        ``differentiable`` is True, results have gradients with respect to actions: see ``TorchEnvironments``.
+
+        Example:
+            >>> q, action = ca.SX.sym("q", 2), ca.SX.sym("action", 2)
+            >>> torque = ca.Function("torque", [action], [action], ["action"], ["tau"])
+            >>> angles = ca.Function("angles", [q], [q], ["q"], ["observation"])
+            >>> first = ca.Function("first", [q], [q[0]], ["q"], ["reward"])
+            >>> arms = Environments(torsor.library.two_link(), 2, torque, observation=angles, reward=first)
+            >>> arms.torch().reset().tolist()
+            [[0.0, 0.0], [0.0, 0.0]]
+        """
+        return TorchEnvironments(self, differentiable)
+
     def _zeros(self, name: str) -> Any:
-        return self._xp.zeros((self.count, *self._shapes[name]), self._dtype)
+        return self.xp.zeros((self.count, *self._shapes[name]), self._dtype)
 
     def _restarted(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values after new episodes have started where the last ones ended."""
@@ -283,14 +300,14 @@ class Environments:
     def _inputs(self, values: Mapping[str, Any]) -> list[Any]:
         """Return the inputs that are constant in a period: wrenches, gains, and parameters of contact."""
         both = [[values[name].reshape(self.count, -1) for name in names] for names in (self._gains, self._parameters)]
-        return [values[name] for name in self._held] + [self._xp.concatenate(each, axis=1) for each in both if each]
+        return [values[name] for name in self._held] + [self.xp.concatenate(each, axis=1) for each in both if each]
 
     def _pulled(self, path: list[tuple[Any, Any]], values: dict[str, Any], bars: Mapping[str, Any]) -> Gradients:
         """Return the gradients of a step with the states ``path`` from those of its results."""
         for name in bars:
             known_name(name, list(_RESULTS), self.robot.name, "result")
         weights = {
-            f"bar_{other}": self._xp.asarray(bars[name], self._dtype) if name in bars else self._zeros(name)
+            f"bar_{other}": self.xp.asarray(bars[name], self._dtype) if name in bars else self._zeros(name)
             for name, other in _RESULTS.items()
         }
         found = _call(self._episodes.pull(), values | weights)
@@ -300,7 +317,7 @@ class Environments:
             _, q, v, *of_inputs, _ = self._step.pull(t, *state, *inputs, self._h, q, v)
             action = action + of_inputs[len(self._held)][:, :size]
         kept = values["lost"][:, None] < 0.5
-        return Gradients(*(self._xp.where(kept, each, 0.0) for each in (q, v, previous, action)))
+        return Gradients(*(self.xp.where(kept, each, 0.0) for each in (q, v, previous, action)))
 
 
 def _call(kernel: AnyKernel, values: Mapping[str, Any]) -> dict[str, Any]:

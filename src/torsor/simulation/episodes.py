@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -37,6 +37,32 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 _MAX_ROWS = 2**23  # sums of two row numbers are exact in float32
 
 Symbols = dict[str, ca.SX]
+
+
+class Gradients(NamedTuple):
+    """Gradients with respect to q (N, nq), v (N, nv) and action (N, n) before a step, and to its actions (N, n)."""
+
+    q: Any
+    v: Any
+    previous_action: Any
+    action: Any
+
+
+class Outcome(NamedTuple):
+    """The results of a step of N environments, on their device.
+
+    ``observation`` (N, n) is that of the current state, which belongs to a new episode if the last one ended.
+    ``final_observation`` (N, n) is that of the end of the step, with the same values in all other environments.
+    ``reward`` (N,) is that of the step, and ``terminated`` (N,) and ``truncated`` (N,) state whether it was the last
+    one of an episode. For ``vjp`` see ``Environments.step``.
+    """
+
+    observation: Any
+    reward: Any
+    terminated: Any
+    truncated: Any
+    final_observation: Any
+    vjp: Callable[..., Gradients]
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,11 +192,11 @@ def traced_by_name(
     if len(sizes) != 1 or sizes[0][1] != 1 or sizes[0][0] != (rows or sizes[0][0]):
         allowed = "one vector" if rows is None else f"one result of size {(rows, 1)}"
         raise ModelError(f"{function.name()} returns {sizes}", argument=what, where=where, allowed=allowed)
-    found = expanded(function, what, function.name_in())
-    if found is None:
+    scalar = expanded(function, what, function.name_in())
+    if scalar is None:
         text = f"{function.name()} cannot be expanded into scalar operations"
         raise ModelError(text, argument=what, where=where, fix="replace solvers, tables and external functions")
-    return found
+    return scalar
 
 
 def law_of(robot: Robot, controller: Any, shapes: Mapping[str, Shape]) -> tuple[Source, dict[str, Shape], bool]:
