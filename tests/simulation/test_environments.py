@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import torsor
-from gpu_on_cpu import ProcessorDevice
+from gpu_on_cpu import ProcessorDevice, StrictDevice
 from refusals import refused
 from torsor.compiler.cuda import kernel as cuda_kernel
 from torsor.control import drives
@@ -81,6 +81,19 @@ def test_steps_with_a_law_of_time_and_action_are_rollouts(robot: torsor.Robot) -
             np.testing.assert_allclose(own.v[i], run.v[-1], rtol=0, atol=1e-13)
         q, v = np.array(own.q), np.array(own.v)
     np.testing.assert_allclose(own.t, 2 * SHORT["period"], rtol=1e-15)
+
+
+def test_no_array_leaves_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = StrictDevice()
+    monkeypatch.setattr(cuda_kernel, "current", lambda: device)
+    own, truth = arms(ARM.to(device="cuda"), controller=TORQUE, seed=1), arms(controller=TORQUE, seed=1)
+    for action in actions(6):
+        found, expected = own.step(action), truth.step(action)
+    own.reset([1]), truth.reset([1])
+    for array, wanted in zip((*found[:-1], own.observation), (*expected[:-1], truth.observation), strict=True):
+        np.testing.assert_allclose(array.get(), wanted, rtol=0, atol=1e-12)
+    gradients = zip(found.vjp(reward=np.ones(COUNT)), expected.vjp(reward=np.ones(COUNT)), strict=True)
+    assert all(np.allclose(array.get(), wanted, rtol=0, atol=1e-12) for array, wanted in gradients)
 
 
 def test_a_legged_robot_with_pushes_and_frictions_steps_as_in_rollouts() -> None:
