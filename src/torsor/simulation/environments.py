@@ -124,7 +124,7 @@ class Environments:
         shapes |= dict.fromkeys(("observation", "final_observation"), (functions["observation"].size1_out(0),))
         periods = max(1, math.ceil(self.duration / self.period - WHOLE))
         self._episodes = Episodes(robot, functions, drawn, shapes, self.period, periods, len(pool))
-        self._kernels = self._step.kernel, self._episodes.outcome(), self._episodes.restart()
+        self._kernels = self._step.kernel, self._episodes.outcome, self._episodes.restart
 
         self._dtype, xp = robot.target.dtype, getattr(self._kernels[0], "xp", np)
         self.xp, self._pool = xp, xp.asarray(pool, self._dtype)
@@ -162,7 +162,7 @@ class Environments:
 
     @property
     def data(self) -> dict[str, Any]:
-        """Data (N, ...) by name, which may be changed in place; a step replaces the arrays."""
+        """Data (N, ...) by name, which may be changed in place; after a step, read them again."""
         return {name: array for name, array in self._state.items() if name not in (*STATE, *OWN)}
 
     @property
@@ -310,7 +310,7 @@ class Environments:
             f"bar_{other}": self.xp.asarray(bars[name], self._dtype) if name in bars else self._zeros(name)
             for name, other in _RESULTS.items()
         }
-        found = _call(self._episodes.pull(), values | weights)
+        found = _call(self._episodes.pull, values | weights)
         q, v, action, previous = (found[f"bar_{name}"] for name in PULLED)
         inputs, size = self._inputs(values), self._shapes["action"][0]
         for t, state in zip(reversed(self._times(values)), reversed(path[:-1]), strict=True):

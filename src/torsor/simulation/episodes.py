@@ -81,8 +81,9 @@ class Episodes:
     periods: int
     rows: int
 
+    @cached_property
     def outcome(self) -> AnyKernel:
-        """Return the kernel of the end of a period: reward, terminated, truncated, ended, lost, and next values.
+        """The kernel of the end of a period: reward, terminated, truncated, ended, lost, and next values.
 
         A motion is lost if it has diverged; its state is then that at the start of the period.
         """
@@ -103,8 +104,9 @@ class Episodes:
 
         return self._compiled("outcome", make)
 
+    @cached_property
     def restart(self) -> AnyKernel:
-        """Return the kernel that replaces the values of ``ended`` episodes by those of a ``fresh`` row."""
+        """The kernel that replaces the values of ``ended`` episodes by those of a ``fresh`` row."""
 
         def make() -> ca.Function:
             held = [name for name in self._read if name not in self.drawn]
@@ -123,8 +125,9 @@ class Episodes:
 
         return self._compiled("restart", make)
 
+    @cached_property
     def pull(self) -> AnyKernel:
-        """Return the kernel of gradients of the end of a period, with respect to ``PULLED``."""
+        """The kernel of gradients of the end of a period, with respect to ``PULLED``."""
 
         def make() -> ca.Function:
             x = self._symbols("periods", "ended", *STATE[1:], *self._read)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -80,12 +81,12 @@ class FixedStep:
             ends = [ca.if_else(going, end, start) for end, start in zip(ends, inputs[1:3], strict=True)]
         return ca.Function(function.name(), inputs, ends, function.name_in(), function.name_out()[:2])
 
-    @property
+    @cached_property
     def kernel(self) -> AnyKernel:
         """The compiled step."""
         return compiled(self.robot, self._label, self._traced, self.function)
 
-    @property
+    @cached_property
     def pull(self) -> AnyKernel:
         """The compiled gradients: the inputs of the step and weights of its results -> gradients of all inputs."""
         return compiled(self.robot, f"{self._label} pull", self._traced, lambda: pulled_function(self.function()))
