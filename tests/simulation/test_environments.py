@@ -121,6 +121,19 @@ def test_a_legged_robot_with_pushes_and_frictions_steps_as_in_rollouts() -> None
     assert abs(own.q[1] - own.q[0]).max() > 0.01
 
 
+def test_a_robot_with_loops_steps_as_in_rollouts() -> None:
+    robot = torsor.library.four_bar()
+    start = robot.closed.assemble([0.5], guess=[0.5, 1.0, 1.5])
+    torque = named("torque", lambda action: ca.vertcat(action, 0, 0), "action", action=1)
+    angles, first = (named("f", lambda q, n=n: q[:n], "q", q=robot.nq) for n in (3, 1))
+    own = Environments(robot, 2, torque, observation=angles, reward=first, starts={"q": start[None]})
+    own.step([[1.0], [2.0]])
+    tau = np.array([[1.0, 0.0, 0.0], [2.0, 0.0, 0.0]])
+    run = rollout(robot, np.tile(start, (2, 1)), np.zeros(3), 0.02, controller=tau, step=2e-3)
+    np.testing.assert_array_equal(own.q, run.q[:, -1])
+    assert abs(robot.closed.error(own.q)).max() < 1e-12
+
+
 def test_a_batch_is_the_environments_alone_bit_for_bit() -> None:
     together = arms(stop=STOP)
     results = [together.step(action) for action in 40 * actions(8)]

@@ -265,7 +265,7 @@ def rows_of(
         free = isinstance(name, str) and name not in (*STATE, *OWN) and bool(re.fullmatch(_NAME, name))
         if name not in known and (not free or name in (*CONTACT, *DRIVES)):
             fix = "use hard contact with one friction coefficient, or drives" if free else "choose another name"
-            raise ModelError(f"starts has {name!r}", value=name, argument="starts", where=where, fix=fix)
+            raise ModelError(f"has {name!r}", value=name, argument="starts", where=where, fix=fix)
         array = real_array(given, where, at)
         core = known.get(name, array.shape[1:])
         if array.shape[1:] != core or not array.ndim or not len(array) or len(core) > 2 or not np.isfinite(array).all():
