@@ -17,8 +17,8 @@ import torch
 from torch import nn
 from train_quadruped import ACTION, EPISODE, GAMMA, LAMBDA, Policy, environments, evaluate, film, ground, velocity_error
 
-AVERAGE = 0.95  # of the earlier critic in that of targets
-BATCHES, PASSES = 4, 8  # of an update of the critic
+AVERAGE = 0.98  # of the earlier critic in that of targets
+BATCHES, PASSES = 4, 6  # of an update of the critic
 
 
 def horizon(policy: Policy, critic: nn.Module, own: Any, steps: int) -> tuple[torch.Tensor, ...]:
@@ -51,14 +51,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", type=Path, help="the files are NAME.pt and NAME.html")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--count", type=int, help="robots (default: 1024 on a GPU, 128 on a CPU)")
-    parser.add_argument("--iterations", type=int, default=600, help="updates of the policy (default: 600)")
+    parser.add_argument("--count", type=int, help="robots (default: 2048 on a GPU, 512 on a CPU)")
+    parser.add_argument("--iterations", type=int, default=500, help="updates of the policy (default: 500)")
     parser.add_argument("--horizon", type=int, default=24, help="actions of each robot in an update (default: 24)")
     parser.add_argument("--rate", type=float, default=2e-3, help="learning rate at the start (default: 0.002)")
     parser.add_argument("--show", type=int, default=10, help="iterations between lines of progress (default: 10)")
     arguments = parser.parse_args()
     torch.manual_seed(0)
-    count, contact = arguments.count or (1024 if arguments.device == "cuda" else 128), ground()
+    count, contact = arguments.count or (2048 if arguments.device == "cuda" else 512), ground()
     own = environments(count, arguments.device, contact, 0).torch(differentiable=True)
     policy = Policy(*own.environments.sizes).to(arguments.device)
     critic = deepcopy(policy.critic)
