@@ -132,11 +132,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
         if durations.get(function_of(item.nodeid), 0.0) > LONG_SECONDS:
             item.add_marker(pytest.mark.long)
-    for framework in ("jax", "torch"):
+    for framework, extra in (("jax", "jax"), ("torch", "torch"), ("gymnasium", "gym")):
         if find_spec(framework) is None:
+            examples = f"to_{framework}.to_{framework}", f"Environments.{framework}"
             for item in items:
-                if isinstance(item, pytest.DoctestItem) and item.name.endswith(f"to_{framework}.to_{framework}"):
-                    item.add_marker(pytest.mark.skip(reason=f"{framework} is not installed (extra: {framework})"))
+                if isinstance(item, pytest.DoctestItem) and item.name.endswith(examples):
+                    item.add_marker(pytest.mark.skip(reason=f"{framework} is not installed (extra: {extra})"))
 
 
 class DurationRecorder:

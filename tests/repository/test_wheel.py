@@ -32,6 +32,7 @@ FEATURES = {
     "view": "torsor.show(arm, open=False, block=False).stop()",
     "jax": 'torsor.robot.autodiff.to_jax(arm, "kinetic_energy")(*np.eye(2))',
     "torch": 'torsor.robot.autodiff.to_torch(arm, "kinetic_energy")(*np.eye(2))',
+    "gym": "torsor.simulation.frameworks.gymnasium_environment(environments)",
     "gpu": 'arm.to(device="cuda")',
     "cluster": 'torsor.sweep(json.dumps, [{"obj": 1}], executor="tcp://127.0.0.1:1")',
     "parquet": 'torsor.sweep(json.dumps, [{"obj": 1}], workers=0, output="study.parquet")',
@@ -40,6 +41,7 @@ FEATURES = {
 ELSE = {"gpu": "RuntimeError: device", "cluster": "ModelError: sweep: there is no scheduler at 'tcp://127.0.0.1:1'"}
 USE = """
 import contextlib, io, json, pathlib, sys
+import casadi
 import numpy as np
 import torsor, torsor.robot.autodiff
 from torsor.cli.main import main
@@ -56,6 +58,9 @@ pathlib.Path("arm.urdf").write_text('<robot name="arm"><link name="base"/></robo
 pathlib.Path("arm.yaml").write_text("closed_loop: []")
 arm = torsor.library.two_link()
 fall = torsor.simulate(arm, duration=0.1)
+action = casadi.SX.sym("action", 2)
+law, first = (casadi.Function("f", [action], [value], ["action"], ["value"]) for value in (action, action[0]))
+environments = torsor.simulation.Environments(arm, 1, law, observation=law, reward=first)
 found = {}
 for extra, call in json.loads(sys.argv[1]).items():
     found[extra] = ""

@@ -110,7 +110,7 @@ def test_wrong_terrains_are_refused() -> None:
         Contact(ca.Function("line", [x], [x]))
     X, Y = ca.MX.sym("X"), ca.MX.sym("Y")
     table = ca.interpolant("table", "linear", [[0.0, 1.0], [0.0, 1.0]], [0.0, 1.0, 2.0, 3.0])
-    with refused(what="ground table cannot be expanded", fix="CasADi operations"):
+    with refused(argument="ground", what="cannot be expanded", fix="CasADi operations"):
         Contact(ca.Function("table", [X, Y], [table(ca.vertcat(X, Y))]))
     floor = [Link("base", shapes=(Shape("plane", name="floor"),)), Link("ball", 1.0, shapes=(SHAPES[0],))]
     up = torsor.mechanism.Joint("up", "prismatic", "base", "ball", axis=np.array([0.0, 0, 1]))

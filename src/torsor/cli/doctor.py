@@ -36,6 +36,7 @@ EXTRAS = {
     "distributed": ("sweeps on a cluster", "cluster"), "pyarrow": ("Parquet files", "parquet"),
     "shtab": ("shell completion", "completion"), "jax": ("derivatives in JAX", "jax"),
     "torch": ("derivatives in PyTorch", "torch"), "cupy": ("NVIDIA GPUs", "gpu"),
+    "gymnasium": ("training policies", "gym"),
 }  # fmt: skip
 
 

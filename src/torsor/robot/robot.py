@@ -765,5 +765,6 @@ def checked_robot(robot: object) -> Robot:
     """Return ``robot`` if it is a Robot; raise ModelError otherwise, for example for a parallel robot."""
     if not isinstance(robot, Robot):
         fix = "robot.as_robot()" if hasattr(robot, "as_robot") else "torsor.load(path)"
+        fix = "robot.at(p)" if hasattr(robot, "by_parameters") else fix  # a parametric robot
         raise ModelError(f"robot is {robot!r}", value=robot, allowed="a torsor.Robot", fix=fix)
     return robot

@@ -2,6 +2,8 @@
 
 from torsor.base.errors import SimulationError
 from torsor.simulation.contact import Contact
+from torsor.simulation.environments import Environments
+from torsor.simulation.episodes import Gradients, Outcome
 from torsor.simulation.files import SUFFIXES, Crossings
 from torsor.simulation.limits import Limits
 from torsor.simulation.methods import METHODS
@@ -12,6 +14,7 @@ from torsor.simulation.terrain import rough_ground, steps
 from torsor.simulation.trajectory import Trajectory
 
 __all__ = [
-    "METHODS", "SUFFIXES", "Contact", "Crossings", "Limits", "Rollout", "Sensitivity", "SimulationError", "Trajectory",
-    "rollout", "rough_ground", "sensitivity", "simulate", "step_derivatives", "steps",
+    "METHODS", "SUFFIXES", "Contact", "Crossings", "Environments", "Gradients", "Limits", "Outcome", "Rollout",
+    "Sensitivity", "SimulationError", "Trajectory", "rollout", "rough_ground", "sensitivity", "simulate",
+    "step_derivatives", "steps",
 ]  # fmt: skip

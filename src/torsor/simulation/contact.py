@@ -23,13 +23,18 @@ from torsor.geometry.placed import Placed
 from torsor.mechanism import Shape
 from torsor.mechanism.parts import ALL_BITS, FRICTION
 from torsor.robot.robot import Robot
-from torsor.simulation.inputs import expanded
+from torsor.simulation.inputs import Source, expanded
 from torsor.spatial import cross, skew
 
 KINDS = ("compliant", "hard")
 IMPLICIT = "linearly_implicit"  # the method whose steps include compliant contact
 # Parameters that belong to only one kind of contact.
 OWN = {"compliant": ("dissipation", "exponent", "slip"), "hard": ("relaxation", "sweeps")}
+# Parameters that are inputs of the steps that include contact.
+PARAMETERS = {
+    "compliant": ("friction", "stiffness", "dissipation", "slip"),
+    "hard": ("friction", "stiffness", "relaxation"),
+}
 _WHERE = "contact"
 # Number of points above which those of a step are chosen; how many are chosen in hard contact, and how many of each
 # link in compliant contact: the corners of a face.
@@ -212,20 +217,18 @@ class Contact:
         names = ("kind", "stiffness", "dissipation", "friction", "exponent", "slip", "relaxation", "sweeps", "points")
         return {name: getattr(self, name) for name in names}
 
-    def parameters(self, method: str) -> tuple[float, ...]:
-        """Numbers that are inputs of a step of ``method``, which contact is a part of; none if it is not.
-
-        They are friction, stiffness and relaxation of hard contact, and friction, stiffness, dissipation and slip of
-        compliant contact.
-        """
-        friction = FRICTION if self.friction is None else self.friction
-        if self.kind == "hard":
-            return (friction, self.stiffness, self.relaxation)
-        return (friction, self.stiffness, self.dissipation, self.slip) if method == IMPLICIT else ()
+    def parameters(self, method: str) -> dict[str, float]:
+        """Numbers by name that are inputs of a step of ``method`` which includes contact; none for other steps."""
+        if self.kind == "compliant" and method != IMPLICIT:
+            return {}
+        numbers = {name: getattr(self, name) for name in PARAMETERS[self.kind]}
+        return numbers | {"friction": FRICTION if self.friction is None else self.friction}
 
     def parameters_in(self, inputs: Mapping[str, ca.SX]) -> Sequence[Any]:
         """Return the parameters among the ``inputs`` of a step, or their values if they are not inputs."""
-        return ca.vertsplit(inputs["parameters"]) if "parameters" in inputs else self.parameters(IMPLICIT)
+        if "parameters" in inputs:
+            return ca.vertsplit(inputs["parameters"])
+        return list(self.parameters(IMPLICIT).values())
 
     def most_points(self, count: int) -> int:
         """Return the number of contact points in a step, or of each link, of ``count`` points of all shapes."""
@@ -275,7 +278,11 @@ def scalar_terrain(height: ca.Function) -> ca.Function:
     if sizes != ([(1, 1), (1, 1)], [(1, 1)]):
         found = f"{height.name()} takes {sizes[0]} and returns {sizes[1]}"
         raise ModelError(found, argument="ground", where=_WHERE, allowed="numbers x and y (m) -> z (m)")
-    return expanded(height, "ground", ("x", "y"), where=_WHERE, fix="write z as CasADi operations on x and y")
+    scalar = expanded(height, "ground", ("x", "y"))
+    if scalar is None:
+        found, fix = f"{height.name()} cannot be expanded into scalar operations", "write z as CasADi operations"
+        raise ModelError(found, argument="ground", where=_WHERE, fix=fix)
+    return scalar
 
 
 def friction_of(touch: Touch, contact: Contact) -> float:
@@ -467,6 +474,14 @@ def added_contact(robot: Robot, contact: Contact | None, method: str = "rk4") ->
     key = "contact", contact.key(robot), len(touches)
     made: ca.Function = robot.kernels.once(key, lambda: contact_wrenches(robot, contact, touches))
     return made
+
+
+def with_contact(robot: Robot, wrenches: Source, contact: Contact | None, method: str) -> Source:
+    """Return external wrenches with those of contact that are explicit in a step of ``method``, and its parameters."""
+    if contact is None:
+        return wrenches
+    added, parameters = added_contact(robot, contact, method), tuple(contact.parameters(method).values())
+    return wrenches._replace(added=added, parameters=parameters)
 
 
 def contact_wrenches(robot: Robot, contact: Contact, touches: Sequence[Touch] | None = None) -> ca.Function:

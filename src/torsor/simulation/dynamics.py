@@ -1,13 +1,13 @@
 """The equations of motion with controller and environment, as CasADi functions and as compiled kernels."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Shape
 from torsor.compiler import AnyKernel, Signature
 from torsor.compiler.cache import source_hash
 from torsor.compiler.llvm.target import host
@@ -204,19 +204,25 @@ def closed(
 
 
 def compiled(
-    robot: Robot, name: str, sources: Sequence[ca.Function], make: Callable[[], ca.Function], single: bool = False
+    robot: Robot,
+    name: str,
+    sources: Sequence[ca.Function],
+    make: Callable[[], ca.Function],
+    single: bool = False,
+    shapes: Mapping[str, Shape] | None = None,
 ) -> AnyKernel:
     """Return a kernel of the robot; its cache key is its name and the traced functions in it.
 
-    If ``single`` is true, the kernel handles one state at a time and uses the narrowest vectors.
+    If ``single`` is true, the kernel handles one state at a time and uses the narrowest vectors. ``shapes`` are those
+    of inputs and results by name, in addition to the names of simulations.
     """
     width = NARROW if single and host().width("float64") > NARROW else None
     name += " single" * (width is not None)
     digest = hashlib.sha256("".join(source.serialize() for source in sources).encode()).hexdigest()
 
-    def shapes(signature: Signature) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    def shapes_of(signature: Signature) -> tuple[list[Shape], list[Shape]]:
         nq, nv, ny = robot.nq, robot.nv, robot.nq + robot.nv
-        known: dict[str, tuple[int, ...]] = dict.fromkeys(("t", "h", "event", "margin", "residual"), ())
+        known: dict[str, Shape] = dict.fromkeys(("t", "h", "event", "margin", "residual"), ())
         known |= dict.fromkeys(("q", "q_next", "chart"), (nq,))
         known |= dict.fromkeys(("v", "v_next", "tau", "controller", "u"), (nv,))
         known |= {"given": (3, nv), "stages": (9, nv)}
@@ -227,8 +233,9 @@ def compiled(
         sizes = dict(zip(signature.names_in, signature.sizes_in, strict=True))
         known |= {name: sizes[name] for name in ("window", "external_window") if name in sizes}
         known |= {name: sizes[name][:1] for name in ("gains", "parameters") if name in sizes}
+        known |= shapes or {}
         known |= {f"bar_{name}": shape for name, shape in known.items()}
         inputs, outputs = ([known[each] for each in names] for names in (signature.names_in, signature.names_out))
         return inputs, outputs
 
-    return robot.kernels.kernel(("simulation", name, digest, source_hash("simulation")), make, shapes, width=width)
+    return robot.kernels.kernel(("simulation", name, digest, source_hash("simulation")), make, shapes_of, width=width)

@@ -160,21 +160,24 @@ def traced(
         allowed = f"(t, q, v) of sizes {wanted} -> one of size {size}"
         raise ModelError(found, where=robot.name, allowed=allowed, fix=fix)
     names = ["t", "q", "v", *["window"] * has_window, *["gains"] * bool(gains)]
-    return expanded(function, what, names, where=robot.name, fix="pass a Python function that calls it")
+    value = expanded(function, what, names)
+    if value is None:
+        found = f"{what} {function.name()} cannot be expanded into scalar operations"
+        raise ModelError(found, where=robot.name, fix="pass a Python function that calls it")
+    return value
 
 
-def expanded(function: ca.Function, what: str, names: Sequence[str], where: str, fix: str) -> ca.Function:
-    """Return a function of scalar operations, with inputs called ``names``; raise ModelError if there is none."""
+def expanded(function: ca.Function, what: str, names: Sequence[str]) -> ca.Function | None:
+    """Return a function of one result, with these names, as scalar operations; None if it cannot be compiled."""
     symbols = [ca.SX.sym(name, *function.size_in(k)) for k, name in enumerate(names)]
     try:
         scalar = function if function.is_a("SXFunction") else function.expand()
         value = ca.Function(what, symbols, [ca.densify(scalar(*symbols))], names, [what])
     except RuntimeError:
-        value = None
+        return None
     # Solvers, interpolation tables and external functions remain calls, which cannot be compiled.
-    if value is None or any(value.instruction_id(k) == ca.OP_CALL for k in range(value.n_instructions())):
-        raise ModelError(f"{what} {function.name()} cannot be expanded into scalar operations", where=where, fix=fix)
-    return value
+    calls = any(value.instruction_id(k) == ca.OP_CALL for k in range(value.n_instructions()))
+    return None if calls else value
 
 
 def _checked(call: Callable[..., Any], robot: Robot, what: str, core: Shape, active: list[int]) -> Law:

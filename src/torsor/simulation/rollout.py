@@ -21,20 +21,18 @@ from torsor.base.result import Result
 from torsor.base.summary import Summary
 from torsor.base.tables import Column
 from torsor.base.time_series import Instants, SampledInstants, Series
-from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.dynamics.requests import pulled
+from torsor.compiler import on_host
 from torsor.mechanism.mechanism import robot_facts, state_units
 from torsor.robot.archived import archived_robot, robot_text
-from torsor.robot.robot import Robot
-from torsor.simulation.contact import Contact, added_contact, check_start
-from torsor.simulation.dynamics import compiled, forces, symbols, windows
+from torsor.robot.robot import Robot, checked_robot
+from torsor.simulation.contact import Contact, check_start
 from torsor.simulation.dynamics import parameters as parameters_of
+from torsor.simulation.dynamics import windows
 from torsor.simulation.files import Samples, check, columns
-from torsor.simulation.hard import contact_step, step_key
+from torsor.simulation.fixed_step import FixedStep, closed_start
 from torsor.simulation.inputs import Source, casadi_function, is_sampled, traced, words
-from torsor.simulation.loop_projection import Choices, project_start
 from torsor.simulation.methods import STEPS
-from torsor.simulation.setup import FASTEST, WHOLE, check_rollouts, method_of
+from torsor.simulation.setup import WHOLE, check_rollouts, method_of
 from torsor.simulation.trajectory import plot, summary
 
 if TYPE_CHECKING:
@@ -126,7 +124,7 @@ class Rollout(Result):
     def _series(self) -> Series:
         robot = self.robot.to(device="cpu") if self.robot.target.device == "cuda" else self.robot
         group = None if robot.nq == robot.nv else robot
-        return Series.of(robot.name, self.times, _here(self.q), _here(self.v), group=group)
+        return Series.of(robot.name, self.times, on_host(self.q), on_host(self.v), group=group)
 
     def __repr__(self) -> str:
         batch = "".join(f"{n} x " for n in self.q.shape[:-2])
@@ -137,7 +135,7 @@ class Rollout(Result):
     def __getstate__(self) -> dict[str, Any]:
         """Return the pickled state: NumPy arrays, without compiled gradients."""
         state = {name: value for name, value in vars(self).items() if name != "_series"}
-        return state | {"q": _here(self.q), "v": _here(self.v), "_pull": None}
+        return state | {"q": on_host(self.q), "v": on_host(self.v), "_pull": None}
 
     @classmethod
     def load(cls, path: str | Path, robot: Robot | None = None) -> "Rollout":
@@ -159,13 +157,13 @@ class Rollout(Result):
         return plot(samples, lambda name: getattr(samples, name), checked_what(what, DRAWN), path)
 
     def _samples(self) -> Samples:
-        q, v = (_here(each) for each in (self.q, self.v))
+        q, v = (on_host(each) for each in (self.q, self.v))
         none = np.zeros_like(v)
         return Samples(self.robot, self.times, q, v, none, none, settings=self.settings)
 
     def _archive(self) -> Archive:
         robot = as_bytes(robot_text(self.robot))
-        arrays: dict[str, Any] = {"times": self.times, "q": _here(self.q), "v": _here(self.v), "robot": robot}
+        arrays: dict[str, Any] = {"times": self.times, "q": on_host(self.q), "v": on_host(self.v), "robot": robot}
         known = state_units(self.robot)
         return Archive(self.kind, arrays, plain(self.settings), {"times": "s", "q": known["q"], "v": known["v"]})
 
@@ -177,7 +175,7 @@ class Rollout(Result):
             "units": {"times": "s"},
             "robot": robot_facts(self.robot),
             "settings": plain(self.settings),
-            **{name: plain(_here(getattr(self, name))) for name in ("times", "q", "v")},
+            **{name: plain(on_host(getattr(self, name))) for name in ("times", "q", "v")},
         }
 
     def _summary(self) -> Summary:
@@ -189,11 +187,6 @@ class Rollout(Result):
 
 
 register_result("rollout", Rollout, "a rollout")
-
-
-def _here(array: Any) -> Array:
-    """Return a NumPy array, copied from the GPU if necessary."""
-    return np.asarray(array.get() if hasattr(array, "get") else array)
 
 
 def rollout(
@@ -229,7 +222,7 @@ def rollout(
         >>> run.q.shape, run.times.round(3).tolist()
         ((100, 3, 2), [0.0, 0.05, 0.1])
     """
-    where = robot.name
+    where = checked_robot(robot).name
     one_of(method, tuple(STEPS), where, "method")
     duration, step = positive(duration, where, "duration"), positive(step, where, "step")
     record = whole_number(record, where, "record")
@@ -237,37 +230,11 @@ def rollout(
     law, tau = _source(robot, controller, "controller", (robot.nv,), duration, duration / count)
     wrenches, loads = _source(robot, external, "external", (len(robot.links), 6), duration, duration / count)
     halt = None if stop is None else traced(robot, stop, "stop", (1, 1))
-    method, hard = (
-        method_of(robot, method, law, contact),
-        None if contact is None or contact.kind == "compliant" else contact,
+    q0, v0, choice = closed_start(robot, q0, v0)
+    compiled_step = FixedStep.of(
+        robot, method_of(robot, method, len(law.parameters) > 0, contact), law, wrenches, contact, choice, halt
     )
-    added, parameters = added_contact(robot, contact, method), () if contact is None else contact.parameters(method)
-    wrenches = wrenches._replace(added=added, parameters=parameters)
-    sources = law, wrenches, False
-    acting = [each for each in (law.function, wrenches.function, wrenches.added, halt) if each is not None]
-    given = (tau, loads, law.function, wrenches.function, wrenches.added, halt)
-    limit = None if law.limit is None else law.limit.tolist()
-    choice = None
-    if robot.loops:
-        if robot.target.dtype != "float64" and hard is None and method != "linearly_implicit":
-            found = f'method "{method}" does not support closed loops in {robot.target.dtype}'
-            fix = 'use `robot.to(dtype="float64")`, or `method="linearly_implicit"`'
-            raise ModelError(found, where=where, fix=fix)
-        q0, v0, choice = _closed_start(robot, q0, v0)
-    label = f"rollout {method} {choice} {[each is not None for each in given]} {limit}"
-    label += step_key(robot, method, contact)
-
-    def make() -> ca.Function:
-        function = contact_step(robot, method, forces(robot, law, wrenches, False), contact, choice)
-        inputs = symbols(function)
-        q_next, v_next, *_ = function.call(inputs)
-        ends = [q_next, ca.if_else(ca.sumsqr(v_next) < FASTEST**2, v_next, ca.SX.nan(robot.nv, 1))]
-        if halt is not None:
-            going = halt(*inputs[:3]) >= 0  # rollouts with a negative value stay at their states
-            ends = [ca.if_else(going, end, start) for end, start in zip(ends, inputs[1:3], strict=True)]
-        return ca.Function(function.name(), inputs, ends, function.name_in(), function.name_out()[:2])
-
-    kernel = compiled(robot, label, acting, make)
+    kernel, sources = compiled_step.kernel, compiled_step.sources
     xp, dtype = getattr(kernel, "xp", np), robot.target.dtype
     instants = np.arange(count + 1) * (duration / count)
     t, h = xp.asarray(instants.astype(dtype)), xp.asarray(np.array(duration / count, dtype))
@@ -301,7 +268,7 @@ def rollout(
     def pull(q_bar: Any, v_bar: Any) -> tuple[Any, ...]:
         if record != 1:
             raise ModelError(f"gradients are not supported with `record={record}`", where=where, allowed="`record=1`")
-        back = compiled(robot, f"{label} pull", acting, lambda: _pulled(make()))
+        back = compiled_step.pull
         given = [  # sample by sample; zero if none are given
             xp.zeros_like(whole) if each is None else xp.moveaxis(xp.asarray(each, dtype), -2, 0)
             for each, whole in zip((q_bar, v_bar), states, strict=True)
@@ -320,7 +287,8 @@ def rollout(
 
     times: Array = np.array(instants[samples], dtype=float)
     q, v = (xp.moveaxis(whole, 0, -2) for whole in states)
-    settings = {"method": method if hard is None else "hard", "step": step, "duration": duration, "record": record}
+    own_method = "hard" if compiled_step.is_hard else compiled_step.method
+    settings = {"method": own_method, "step": step, "duration": duration, "record": record}
     settings["controller"] = words(controller, "controller", "force")
     settings["external"] = words(external, "wrenches", "wrenches")
     run = Rollout(times, q, v, pull, robot, settings)
@@ -329,21 +297,6 @@ def rollout(
         fix = "use a smaller step, or control.drives for stiff drives; `diverged` marks these motions"
         warn(f"{lost} of {max(1, math.prod(batch))} motions diverged", where=where, fix=fix)
     return run
-
-
-def _closed_start(robot: Robot, q0: Any, v0: Any) -> tuple[Any, Any, ClosureChoice]:
-    """Return the initial state with closed loops, and closure equations that are independent in the first motion.
-
-    States on the GPU stay there: the first step closes their loops.
-    """
-    on_gpu, robot = robot.target.device == "cuda", robot.to(device="cpu", dtype="float64")
-    choices = Choices(robot)
-    if not on_gpu:
-        q, v = (np.asarray(each, dtype=float) for each in (q0, v0))
-        batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
-        q, v = (np.broadcast_to(each, (*batch, each.shape[-1])) for each in (q, v))
-        q0, v0 = project_start(robot, choices, q, v)
-    return q0, v0, choices.near(_here(q0).astype(float).reshape(-1, robot.nq)[0])
 
 
 def _source(
@@ -363,12 +316,3 @@ def _source(
         allowed = f"(..., {', '.join(map(str, core))})"
         raise ModelError(f"has shape {tuple(array.shape)}", argument=what, where=robot.name, allowed=allowed)
     return Source(array=np.zeros(core)), array
-
-
-def _pulled(step: ca.Function) -> ca.Function:
-    """Return the gradients with respect to all inputs of a step from the gradients with respect to its results."""
-    inputs = dict(zip(step.name_in(), symbols(step), strict=True))
-    results = dict(zip(step.name_out(), step.call(list(inputs.values())), strict=True))
-    weights, gradients = pulled(inputs, results, {})
-    inputs |= weights
-    return ca.Function("pull", list(inputs.values()), ca.cse(list(gradients.values())), list(inputs), list(gradients))

@@ -31,7 +31,7 @@ from torsor.dynamics import Tree
 from torsor.dynamics.recursions.configuration import chart_carry, chart_rate, chart_velocity, steps
 from torsor.dynamics.requests import jacobians
 from torsor.robot.robot import Robot
-from torsor.simulation.contact import Contact, added_contact
+from torsor.simulation.contact import Contact, with_contact
 from torsor.simulation.dynamics import compiled, forces, symbols
 from torsor.simulation.hard import contact_step
 from torsor.simulation.inputs import Source
@@ -240,7 +240,7 @@ def _runge_kutta(robot: Robot, given: list[Array], wrenches: list[Array], h: flo
 def _made(robot: Robot, method: str, loaded: bool, contact: Contact | None) -> ca.Function:
     """Return the step of a method with constant forces and, if ``loaded``, wrenches."""
     wrenches = Source(array=np.zeros((len(robot.links), 6))) if loaded else Source()
-    wrenches = wrenches._replace(added=added_contact(robot, contact, method))
+    wrenches = with_contact(robot, wrenches, contact, method)._replace(parameters=())
     return contact_step(robot, method, forces(robot, Source(array=np.zeros(robot.nv)), wrenches, False), contact)
 
 

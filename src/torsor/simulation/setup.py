@@ -16,7 +16,7 @@ from torsor.base.errors import ModelError, SimulationError
 from torsor.mechanism import Wheel
 from torsor.mechanism.mechanism import default_posture
 from torsor.robot.robot import Robot, checked_robot
-from torsor.simulation.contact import Contact, added_contact, check_start, checked_contact
+from torsor.simulation.contact import Contact, check_start, checked_contact, with_contact
 from torsor.simulation.dynamics import compiled
 from torsor.simulation.inputs import Law, Prescribed, Source, words
 from torsor.simulation.limits import Limits, check_limits
@@ -181,12 +181,8 @@ class Setup:
             raise ModelError("the gains of drives differ", argument="controller", where=where, fix=fix)
         wrenches = Source.of(robot, external, "external", (len(robot.links), 6), settings.duration, h)
         if not held and prescribed is None:
-            settings = replace(settings, method=method_of(robot, settings.method, law, contact))
-        added, parameters = (
-            added_contact(robot, contact, settings.method),
-            () if contact is None else contact.parameters(settings.method),
-        )
-        wrenches = wrenches._replace(added=added, parameters=parameters)
+            settings = replace(settings, method=method_of(robot, settings.method, len(law.parameters) > 0, contact))
+        wrenches = with_contact(robot, wrenches, contact, settings.method)
         if settings.control_period is not None and controller is None:
             raise ModelError("`control_period` needs a controller", where=where, fix="omit it")
         q = arrays(default_posture(robot) if q0 is None else q0, (robot.nq,), where, "q0")
@@ -209,7 +205,7 @@ class Setup:
         }
         if contact is not None:
             compliant = contact.kind == "compliant"
-            explicit = added is not None and settings.method in ("rk4", "linearly_implicit")
+            explicit = wrenches.added is not None and settings.method in ("rk4", "linearly_implicit")
             about["contact"] = contact.about | check_start(robot, contact, q, settings.step if explicit else None)
             if external is None:  # then all wrenches of the result are those of contact
                 about["contact"] |= {"floor": contact.floor(robot)}
@@ -235,10 +231,10 @@ class Setup:
         return replace(setup, q=q, v=v)
 
 
-def method_of(robot: Robot, method: str, controller: Source, contact: Contact | None) -> str:
+def method_of(robot: Robot, method: str, has_drives: bool, contact: Contact | None) -> str:
     """Return the fixed-step method: drives (``control.drives``) replace "rk4", which would be explicit."""
     is_hard = contact is not None and checked_contact(robot, contact).kind == "hard"  # its step is always implicit
-    return "linearly_implicit" if len(controller.parameters) and method == "rk4" and not is_hard else method
+    return "linearly_implicit" if has_drives and method == "rk4" and not is_hard else method
 
 
 def check_rollouts(robot: Robot, name: str, shape: tuple[int, ...], axes: int, batch: tuple[int, ...]) -> None:
