@@ -2,9 +2,10 @@
 
 python examples/train_quadruped.py walk                          # on all cores: walks after a few minutes
 python examples/train_quadruped.py walk --device cuda            # thousands of robots on an NVIDIA GPU
+python examples/train_quadruped.py walk --rough 0.05             # on blocks with random heights of up to 5 cm
 python examples/train_quadruped.py walk --policy walk.pt --iterations 0   # only evaluate and draw a policy
 
-The robot of the library (12 drives, four ball feet on hard ground) follows a forward, a sideways and a turning velocity
+The robot of the library (12 drives, four ball feet) follows a forward, a sideways and a turning velocity
 of up to 1 m/s and 1 rad/s. Every 20 ms, the policy changes the references of the PD drives; steps take 2 ms. Friction,
 gains and commands are different in each episode, and random forces push the trunk. Files: NAME.pt has the policy, and
 NAME.html shows a walk. Ctrl-C ends the training, and writes both files. On a GPU, all data stay there.
@@ -23,7 +24,7 @@ import torch
 from torch import nn
 
 import torsor
-from torsor.simulation import Contact, Environments
+from torsor.simulation import Contact, Environments, rough_ground
 
 PERIOD, EPISODE = 0.02, 20.0  # s
 KP, KD = 40.0, 1.0  # N m/rad, N m s/rad
@@ -39,12 +40,13 @@ GAMMA, LAMBDA, CLIP, ENTROPY, NEAR = 0.99, 0.95, 0.2, 0.003, 0.01  # of PPO; NEA
 # The task: robot, observation, reward and starts of episodes.
 
 
-def ground() -> Contact:
-    """Return the contact of the feet with the ground."""
-    return Contact(kind="hard", stiffness=4e4, friction=0.8)
+def ground(rough: float) -> Contact:
+    """Return the contact of the feet with level ground, or with blocks of heights up to ``rough`` (m)."""
+    terrain = rough_ground(rough) if rough else True
+    return Contact(terrain, stiffness=4e4, exponent=1.0, friction=0.8)
 
 
-def functions(robot: torsor.Robot, home: np.ndarray) -> dict[str, ca.Function]:
+def functions(robot: torsor.Robot, home: np.ndarray, contact: Contact) -> dict[str, ca.Function]:
     """Return observation, reward and stop as functions of named inputs."""
     sizes = {"q": robot.nq, "v": robot.nv, "action": 12, "previous_action": 12, "command": 3}
     x = {"t": ca.SX.sym("t")} | {name: ca.SX.sym(name, size) for name, size in sizes.items()}
@@ -59,7 +61,11 @@ def functions(robot: torsor.Robot, home: np.ndarray) -> dict[str, ca.Function]:
         up, 0.5 * velocity, 0.25 * v[:3], q[7:] - home[7:], 0.05 * v[6:], x["action"] / ACTION, command, clock
     )
     lifts = {"fl_foot": clock[0], "hr_foot": clock[0], "fr_foot": -clock[0], "hl_foot": -clock[0]}
-    heights = ca.vertcat(*(robot.function("pose", place=foot)(q)[2, 3] - 0.02 for foot in lifts))
+
+    def above(point: ca.SX) -> ca.SX:
+        return point[2] - (contact.ground(point[0], point[1]) if isinstance(contact.ground, ca.Function) else 0)
+
+    heights = ca.vertcat(*(above(robot.function("pose", place=foot)(q)[:3, 3]) - 0.02 for foot in lifts))
     wanted = ca.vertcat(*(LIFT * ca.fmax(each, 0) for each in lifts.values()))
     change = (x["action"] - x["previous_action"]) / ACTION
     reward = (
@@ -69,12 +75,12 @@ def functions(robot: torsor.Robot, home: np.ndarray) -> dict[str, ca.Function]:
         - 0.5 * velocity[2] ** 2
         - 0.02 * ca.sumsqr(v[:2])
         - ca.sumsqr(up[:2])
-        - 20 * (q[2] - HEIGHT) ** 2
+        - 20 * (above(q) - HEIGHT) ** 2
         - 0.01 * ca.sumsqr(change)
         - 0.1 * ca.sumsqr(q[7::3])  # legs swing forwards rather than sideways
         - 1e-4 * ca.sumsqr(v[6:])
     )
-    stop = ca.fmin(q[2] - 0.18, up[2] - 0.5)  # the trunk is low, or tilted by more than 60 degrees
+    stop = ca.fmin(above(q) - 0.18, up[2] - 0.5)  # the trunk is low, or tilted by more than 60 degrees
     results = {"observation": observation, "reward": reward, "stop": stop}
     return {
         name: ca.Function(name, [x[each] for each in own], [value], own, [name])
@@ -83,11 +89,14 @@ def functions(robot: torsor.Robot, home: np.ndarray) -> dict[str, ca.Function]:
     }
 
 
-def starts(robot: torsor.Robot, home: np.ndarray, rng: np.random.Generator, rows: int = ROWS) -> dict[str, np.ndarray]:
+def starts(robot: torsor.Robot, home: np.ndarray, contact: Contact, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Return random states, commands, frictions and gains for the starts of episodes."""
+    rows = ROWS
     q, v = np.tile(home, (rows, 1)), rng.normal(scale=0.1, size=(rows, robot.nv))
     q[:, 7:] += rng.normal(scale=0.05, size=(rows, 12))
-    q[:, 2] += 0.03
+    if isinstance(contact.ground, ca.Function):
+        q[:, :2] = rng.uniform(-20.0, 20.0, size=(rows, 2))
+    lift(q, contact)
     command = rng.uniform(-1.0, 1.0, size=(rows, 3)) * FASTEST
     command[rng.uniform(size=rows) < 0.1] = 0.0
     gains = {"kp": KP, "kd": KD}
@@ -101,13 +110,22 @@ def starts(robot: torsor.Robot, home: np.ndarray, rng: np.random.Generator, rows
     }
 
 
+def lift(q: np.ndarray, contact: Contact) -> None:
+    """Raise standing robots (N, nq) to 3 cm above the ground below their feet."""
+    q[:, 2] += 0.03
+    if isinstance(contact.ground, ca.Function):
+        corners = q[:, None, :2] + [[x, y] for x in (-0.25, 0.25) for y in (-0.15, 0.15)]
+        q[:, 2] += np.max(torsor.compile(contact.ground)(corners[..., 0], corners[..., 1]), axis=1)
+
+
 def environments(count: int, device: str, contact: Contact, seed: int, **changed: Any) -> Environments:
     """Return the environments."""
     robot = torsor.library.quadruped()
     home = robot.postures["home"]
     drives = torsor.control.drives(robot, home, kp=KP, kd=KD).saturated()
     here = robot.to(device=device, dtype="float32", threads=torch.get_num_threads() if device == "cpu" else 1)
-    settings = functions(robot, home) | {"starts": starts(robot, home, np.random.default_rng(seed))} | changed
+    own = starts(robot, home, contact, np.random.default_rng(seed))
+    settings = functions(robot, home, contact) | {"starts": own} | changed
     return Environments(here, count, drives, contact=contact, step=2e-3, period=PERIOD, duration=EPISODE, **settings)
 
 
@@ -235,7 +253,8 @@ def evaluate(policy: Policy, own: Any) -> tuple[float, float]:
 @torch.no_grad()
 def film(policy: Policy, path: Path, contact: Contact) -> None:
     """Write a page of a robot that walks, turns and stands still."""
-    start = torsor.library.quadruped().postures["home"][None]
+    start = torsor.library.quadruped().postures["home"][None].copy()
+    lift(start, contact)
     policy = policy.to("cpu")
     commands = [(0.5, 0.0, 0.0), (1.0, 0.0, 0.0), (0.5, 0.0, 1.0), (0.0, 0.5, 0.0), (0.0, 0.0, 0.0)]
     alone = environments(1, "cpu", contact, 0, starts={"q": start, "command": np.array(commands[:1])})
@@ -264,7 +283,7 @@ def train(policy: Policy, own: Any, arguments: argparse.Namespace, save: Callabl
     begin = last = time.perf_counter()
     sums, rewards = torch.zeros(3, device=device), torch.zeros((), device=device)
     each = own.environments.count * arguments.horizon
-    print("iteration  minutes  steps per second  reward  velocity error  falls / episodes")
+    print("iteration  minutes  actions per second  reward  velocity error  falls / episodes")
     try:
         for k in range(1, arguments.iterations + 1):
             batch = collect(policy, own, arguments.horizon)
@@ -273,7 +292,7 @@ def train(policy: Policy, own: Any, arguments: argparse.Namespace, save: Callabl
             if k % arguments.show == 0 or k == arguments.iterations:
                 now, (episodes, falls, error) = time.perf_counter(), sums.tolist()
                 speed, shown = arguments.show * each / (now - last), float(rewards) / arguments.show
-                text = f"{k:9d}  {(now - begin) / 60:7.1f}  {speed:16,.0f}  {shown:6.3f}"
+                text = f"{k:9d}  {(now - begin) / 60:7.1f}  {speed:18,.0f}  {shown:6.3f}"
                 print(f"{text}  {error / arguments.show / each:10.3f} m/s  {falls:.0f} / {episodes:.0f}", flush=True)
                 last = now
                 sums, rewards = torch.zeros_like(sums), torch.zeros_like(rewards)
@@ -293,12 +312,13 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=4, help="passes through the samples of an update (default: 4)")
     parser.add_argument("--parts", type=int, default=4, help="gradient steps in each pass (default: 4)")
     parser.add_argument("--show", type=int, default=10, help="iterations between lines of progress (default: 10)")
+    parser.add_argument("--rough", type=float, default=0.0, help="height of blocks on the ground (m; default: 0)")
     parser.add_argument("--policy", type=Path, help="a file with the policy at the start")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     torch.manual_seed(arguments.seed)
     count = arguments.count or (8192 if arguments.device == "cuda" else 512)
-    contact = ground()
+    contact = ground(arguments.rough)
     own = environments(count, arguments.device, contact, arguments.seed).torch()
     print(own.environments)
     policy = Policy(*own.environments.sizes).to(arguments.device)

@@ -58,7 +58,7 @@ def main() -> None:
     parser.add_argument("--show", type=int, default=10, help="iterations between lines of progress (default: 10)")
     arguments = parser.parse_args()
     torch.manual_seed(0)
-    count, contact = arguments.count or (2048 if arguments.device == "cuda" else 512), ground()
+    count, contact = arguments.count or (2048 if arguments.device == "cuda" else 512), ground(0.0)
     own = environments(count, arguments.device, contact, 0).torch(differentiable=True)
     policy = Policy(*own.environments.sizes).to(arguments.device)
     critic = deepcopy(policy.critic)
