@@ -150,7 +150,7 @@ class ClosedRobot(Mechanism):
 
     @property
     def mass(self) -> float:
-        """Total mass of all links, kg."""
+        """Total mass of all moving links, kg."""
         return self.mechanism.mass
 
     @property

@@ -174,9 +174,9 @@ def _lagged(signal: Array, length: int) -> Array:
 
 
 def between(residuals: Array, counted: Flags) -> Array | None:
-    """Return the correlations (n, n) between the coordinates of residuals (N, n), or None if they are insignificant.
+    """Return the correlations (n, n) between the coordinates of residuals (N, n), or None if none is significant.
 
-    Residuals are zero for samples that are not ``counted`` (N, n).
+    Residuals must be zero for samples that are not ``counted`` (N, n).
     """
     counts = counted.T.astype(float) @ counted
     covariance = residuals.T @ residuals / np.maximum(counts, 1.0)

@@ -443,11 +443,11 @@ def with_frame(robot: M, name: str, link: str, pose: ArrayLike) -> M:
 
 
 def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
-    """Return a copy with a joint fixed at ``value`` (nq,), or a single number for a joint with one coordinate.
+    """Return a copy with a joint fixed at ``value`` (nq,), in rad and m.
 
-    Joints that follow it are fixed too. The links that they moved are merged into their parents and remain as frames. A
-    motor is fixed with its joint. If only the motor of an elastic joint is fixed ("elbow/motor"), the joint still moves
-    on its spring.
+    For a joint with one coordinate, ``value`` may be a number; for other joints, it is required. Joints that follow the
+    joint are fixed too. The links that they moved are merged into their parents and remain as frames. A motor is fixed
+    with its joint. If only the motor of an elastic joint is fixed ("elbow/motor"), the joint still moves on its spring.
 
     Example:
         >>> robot = torsor.library.two_link().fix("joint2", 0.5)

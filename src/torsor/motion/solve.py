@@ -481,7 +481,7 @@ def break_ties(state: SolveState) -> SolveState:
 
 
 def mark_between_nodes(state: SolveState) -> SolveState:
-    """Mark the status of a motion that violates rows between the nodes by more than ``BETWEEN``."""
+    """Mark the status of a solved motion that violates rows between the nodes by more than 0.05 of their scales."""
     if state.result is None or not state.result.is_only_at_nodes:
         return state
     outcome = state.result.outcome

@@ -474,8 +474,8 @@ class Robot(Mechanism):
     ) -> Array:
         """Return the acceleration (..., 6) of a link or named frame: (d omega/dt, acceleration of its origin).
 
-        In the place's own axes it equals J a + J' v + (0, omega x v), with the place's Jacobian J and twist (omega, v);
-        in other axes it equals J a + J' v. For ``point`` and ``axes="aligned"`` see ``velocity``. With
+        In the place's own axes it equals J a + dJ/dt v + (0, omega x u), with the place's Jacobian J and twist (omega,
+        u); in other axes it equals J a + dJ/dt v. For ``point`` and ``axes="aligned"`` see ``velocity``. With
         ``axes="world"`` it is the time derivative of the world twist, whose linear part is not a point's acceleration.
 
         Example:

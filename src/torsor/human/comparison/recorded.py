@@ -286,7 +286,7 @@ class Signals:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are no curves."""
+        """Whether there are no ``angles``, ``moments`` or ``curves``."""
         return not (self.angles or self.moments or self.curves)
 
 

@@ -155,7 +155,7 @@ class MeasuredGait(Result):
 
         The latter are "pelvis_tilt" (positive if forward), "pelvis_obliquity" (if this side is low), "pelvis_rotation"
         (if this side is in front) and "foot_progression" (if the toes point inward). The direction of progression is
-        that of the mean pelvis velocity.
+        that of the mean pelvis velocity. With ground forces, the angles are filtered.
         """
         if joint not in ANGLES:
             return np.degrees(self._q[:, self._index(side, joint)])
@@ -329,8 +329,8 @@ class MeasuredGait(Result):
     def columns(self, per_kg: bool = False) -> list[Column]:
         """Return the columns of a .csv file: angles, moments and powers of all coordinates, foot forces and residuals.
 
-        The column "valid" is 1 where ``valid`` is True. With ``per_kg``, forces, moments and powers are divided by the
-        mass.
+        With ground forces, the angles are filtered. The column "valid" is 1 where ``valid`` is True. With ``per_kg``,
+        forces, moments and powers are divided by the mass.
         """
         if per_kg:
             return [
@@ -363,7 +363,7 @@ class MeasuredGait(Result):
         ]
 
     def table(self) -> MotionTable:
-        """Return the coordinates (degrees, m) with their names, for a .mot file."""
+        """Return the unfiltered coordinates (degrees, m) of all frames with their names, for a .mot file."""
         names, q = self.motion.body.coordinate_names, self.motion.q
         values = np.where([name.endswith(SLIDES) for name in names], q, np.degrees(q))
         return MotionTable(names, self.motion.times, values, in_degrees=True, title=self.source)
@@ -452,7 +452,8 @@ class MeasuredGait(Result):
     def trajectory(self) -> Trajectory:
         """Return the motion as a trajectory; the ground forces are external wrenches on the feet.
 
-        Without ground forces, accelerations and joint forces are zero, and velocities are finite differences.
+        Wrenches with a force of at most 20 N are set to zero. Without ground forces, accelerations and joint forces are
+        zero, and velocities are finite differences. With an OpenSim skeleton, joint forces are always zero.
         """
         body, dynamics, q = self.motion.body, self.dynamics, self._q
         v, a, tau = np.zeros((3, *q.shape)) if dynamics is None else (dynamics.v, dynamics.a, dynamics.forces)
