@@ -60,8 +60,8 @@ def drives(robot: Robot, reference: JointReference | Reference, kp: Maybe = None
     ``effort_limit`` of 0 and, in closed loops, those that are not active have no drive.
 
     Fixed-step simulations treat drives implicitly, so that stiff drives are stable: ``simulate`` and ``rollout``
-    use ``method="linearly_implicit"`` in the place of "rk4" (see docs/theory/integrators.md). Gains and constant
-    references are data: other values need no other code, and in ``rollout`` each motion may have its own.
+    use ``method="linearly_implicit"`` in place of "rk4" (see docs/theory/integrators.md). Gains and constant
+    references are data: new values need no compilation, and in ``rollout`` each motion may have its own.
 
     Example:
         >>> arm = torsor.library.planar_chain(2)

@@ -61,8 +61,9 @@ def free_flying_arm() -> Robot:
 def eel(links: int = 12, length: float = 0.1, radius: float = 0.03, density: float = 1000.0) -> Robot:
     """Return an eel: a chain of links that bends sideways, with a floating base and the density of water.
 
-    Each link is a cylinder (m, kg/m^3) along the x axis of its frame, which is at its front end. The head swims towards
-    -x. Gravity and buoyancy cancel, so gravity is zero. Pass fluid forces (drag, added mass) as ``external``.
+    Each link is a cylinder of ``length`` and ``radius`` (m) and ``density`` (kg/m^3) along the x axis of its frame,
+    which is at its front end. The head swims towards -x. Gravity and buoyancy cancel, so gravity is zero. Pass fluid
+    forces (drag, added mass) as ``external``.
 
     Example:
         >>> robot = eel()

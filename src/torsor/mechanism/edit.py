@@ -227,7 +227,8 @@ def with_motor(
 
     - ``inertia`` (kg m^2): inertia of the rotor about its spin axis. The mass of the rotor, and its inertia when it
       does not spin, belong to the link that carries it.
-    - ``mass`` (kg, stator and rotor): added to the carrier at ``place``, unless the carrier already includes it.
+    - ``mass`` (kg): the mass of stator and rotor, which is added to the carrier at ``place``. Omit it if the carrier
+      already includes the motor.
     - ``place``: the motor's centre of mass (3,) in the carrier's axes, or the pose (4 x 4) of a frame at this point
       whose z axis is the spin axis. The default is the carrier's origin.
     - ``moments`` (kg m^2): inertia about the centre of mass of the motor at rest: two moments normal to the spin axis

@@ -157,9 +157,9 @@ class Robot(Mechanism):
           extra ``gpu``) or "casadi" (CasADi's virtual machine, which compiles nothing and is slow).
 
         None leaves a setting unchanged. ``robot.closed`` never runs on a GPU. The relative error of float32
-        accelerations is proportional to the condition number of the mass matrix. When they are first computed, a
-        ModelWarning is issued if fewer than two digits are correct at the neutral position or at one of 24 random
-        positions within the limits.
+        accelerations is proportional to the condition number of the mass matrix. When such accelerations are first
+        computed, a ModelWarning is issued if fewer than two digits are correct at the neutral position or at one of 24
+        random positions within the limits.
 
         Example:
             >>> torsor.library.two_link().to(dtype="float32")
@@ -263,7 +263,7 @@ class Robot(Mechanism):
     ) -> Array:
         """Return the generalised forces (..., nv) of a motion, in N m and N.
 
-        They are tau = M(q) a + C(q, v) v + g(q) + friction(v) + springs(q, v) - sum of J^T external, computed by the
+        They are tau = M(q) a + C(q, v) v + g(q) + friction(v) + springs(q) - sum of J^T external, computed by the
         Newton-Euler recursion (Barman 2020; Guarino Lo Bianco 2009; Khalil 2010). M includes rotor inertias.
 
         Args:
@@ -339,7 +339,7 @@ class Robot(Mechanism):
         """Return the joint reactions (..., L, 6): the wrench that each parent exerts on its link through the joint.
 
         Each wrench is (moment, force) at the link's origin in link axes, in N m and N (Barman 2020, Khalil 2010). Along
-        the joint axis it is the sum of drive, friction and rotor forces; the bearings carry the other components.
+        the joint axis it is the sum of drive, spring, friction and rotor forces; bearings carry the other components.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, -9.81, 0))
@@ -379,7 +379,7 @@ class Robot(Mechanism):
         return self.kernels.call("gravity_force", q, loops=loops, out=out)
 
     def friction_force(self, v: ArrayLike, out: Out = None) -> Array:
-        """Return the friction forces (..., nv): Coulomb and viscous friction, plus friction models (``with_friction``).
+        """Return the friction forces (..., nv): Coulomb and viscous friction, friction models and spring dampers.
 
         Example:
             >>> torsor.library.two_link().with_friction("joint2", coulomb=1.0).friction_force([1.0, -2.0]).tolist()
@@ -398,7 +398,7 @@ class Robot(Mechanism):
         return self.kernels.call("spring_force", q, out=out)
 
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
-        """Return C(q, v) (..., nv, nv), where C v are the velocity forces and dM/dt - 2 C is skew-symmetric.
+        """Return C(q, v) (..., nv, nv): C v are the Coriolis and centrifugal forces; dM/dt - 2 C is skew-symmetric.
 
         Example:
             >>> torsor.library.two_link().coriolis_matrix([0.0, np.pi / 2], [1.0, 0.0]).round(9).tolist()
@@ -672,7 +672,7 @@ class Robot(Mechanism):
 
         LINK and JOINT are names or indices. A suffix ".x" or ".xy" selects one component. A link includes the links
         that fixed joints weld to it. A mapping names the inputs. In place of a path, {path: coefficient} defines one
-        input that is added to several parameters, such as a Denavit-Hartenberg length; it is 0 for the original robot.
+        input, 0 for the original robot, that is added to several parameters, such as a Denavit-Hartenberg length.
 
         Example:
             >>> robot = torsor.library.two_link()

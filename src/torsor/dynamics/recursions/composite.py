@@ -261,7 +261,7 @@ def body_momenta(tree: Tree, twist: list[ca.SX], rates: ca.SX, scale: float = 1.
 
 
 def carried_by_each(tree: Tree, moved: list[Move], D: list[ca.SX], P: list[ca.SX]) -> tuple[list[ca.SX], list[ca.SX]]:
-    """Return the sums of P and D over the composite of each joint, where D is the product of P with position."""
+    """Return the sums of D and P over the composite of each joint, where D is the product of P with position."""
     for i in reversed(range(len(D))):
         parent = tree.bodies[i].parent
         if parent >= 0:

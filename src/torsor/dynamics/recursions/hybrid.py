@@ -60,7 +60,7 @@ def forward_dynamics(
     impedance: Stiffness | None = None,
     on_links: LinkImpedance | None = None,
 ) -> ca.SX:
-    """Return a = (M + impedance)^-1 (tau - C v - g - friction + J^T external) (nv x 1), in O(n).
+    """Return a = (M + impedance)^-1 (tau - C v - g - springs - friction + J^T external) (nv x 1), in O(n).
 
     Impedances Z ``on_links`` add the sum of J^T Z J to M.
     """

@@ -611,7 +611,7 @@ MORE_COLOURS = ("#4c9a5f", "#a8527a", "#7a5c3a")
 class RecordedWalk:
     """A recorded walk: ``curves`` over a stride by name, with mean and standard deviation over the strides.
 
-    ``label`` is the legend text, ``strides`` are their start and end times (s), ``mass`` is the person's mass (kg), or
+    ``label`` is the legend text, ``strides`` contains start and end times (s), ``mass`` is the person's mass (kg), or
     None if it is not needed, and ``side`` is the foot whose heel strikes start the strides. ``notes`` document the
     interpretation of the recording. ``is_opensim`` is True for results with an OpenSim skeleton, whose hip flexion is
     not lowered by the pelvic tilt. ``foot_off`` is the fraction of the stride at foot off in events, or None without

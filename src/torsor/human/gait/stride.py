@@ -111,7 +111,7 @@ def joint_loads(result: MotionResult) -> JointLoads:
 def fatigued(
     loads: JointLoads | MotionResult, repetitions: int, rest: float = 0.0, laws: Mapping[str, Fatigue] | None = None
 ) -> list[dict[str, float]]:
-    """Return the remaining strengths, {coordinate: factor}, after each of ``repetitions``, with ``rest`` (s) between.
+    """Return the remaining strengths {coordinate: factor} after each of ``repetitions``, with ``rest`` (s) in between.
 
     ``loads`` are those of one repetition, or a result of ``walking``, for which ``joint_loads`` computes them. The
     factors can be passed to ``walking(strength=...)``; each applies to the more fatigued direction. ``laws`` replaces

@@ -140,7 +140,7 @@ def walking(
     joints; a name without a side applies to both. {"knee_flexion": (0.5, 2.0)} results in crouched walking.
 
     Walk: ``step`` specifies the speed, by default 1.25 m/s, and stairs. Length, width and contact times are optimised
-    unless it specifies them. ``slope`` (rad) is positive uphill. With ``steps=2``, both steps may differ in length and
+    unless it specifies them. ``slope`` (rad) is positive uphill. With ``steps=2``, the steps may differ in length and
     times, and so may the sides of the body: ``frozen``, ``strength`` and ``ranges`` may be one-sided, and legs may have
     different lengths. ``friction`` is the friction coefficient. The hands may hold ``rails`` in turn
     (docs/people/stairs_and_rails.md).

@@ -93,7 +93,7 @@ OPENSIM_TILT = "The band of hip flexion has the zero of Plug-in Gait, which is s
 class MeasuredGait(Result):
     """The result of ``measured_gait``.
 
-    ``motion`` is the result of inverse kinematics, ``dynamics`` is the result of inverse dynamics, and ``ground``
+    ``motion`` is the result of inverse kinematics. ``dynamics`` is the result of inverse dynamics, and ``ground``
     contains the unfiltered forces on the feet (both are None without ground forces). ``filters`` describes the filters.
     ``person`` is the scaled body (None with an OpenSim skeleton). ``findings`` are likely errors in the ``recording``,
     whose markers are in body axes, large residual forces, and events that contradict the forces. ``events`` are the
@@ -192,7 +192,10 @@ class MeasuredGait(Result):
         return np.asarray(at_times(self.times, ground.times, forces) / self._dynamics.weight)
 
     def strikes(self, side: str) -> tuple[float, ...]:
-        """Return the foot strikes (s) of ``events`` that replace those of the forces; a single strike does not."""
+        """Return the foot strikes (s) of ``events`` that replace those of the forces.
+
+        A single strike is used only if the foot does not load a plate.
+        """
         strikes = self._events.get(one_of(side, SIDES, WHERE, "side"), FootEvents()).strikes
         return strikes if len(strikes) > 1 or not _on_plates(self.ground, side) else ()
 

@@ -57,7 +57,7 @@ class OneFootBalance(Grounded, Constraint):
         return self.variables
 
     def rows(self, node: Node) -> Rows:
-        """Return distances (dm) times the vertical force, and forces, all divided by body weight."""
+        """Return distances (dm) times the vertical force, and this force, over body weight, and the friction cone."""
         contact = contact_as(OneFootContact, node)
         rows = {
             name: row / (MOMENT_ARM * contact.weight)

@@ -128,7 +128,7 @@ class InverseKinematicsResult:
         return f"{'; '.join(parts)}: {reason}" if parts else reason
 
     def blocking(self, index: int | tuple[int, ...] = ()) -> list[tuple[str, str]]:
-        """Return the names of the shape pairs that block posture ``index`` of the batch, or [] if it is solved."""
+        """Return the names of the shape pairs that block posture ``index`` of the batch, or [] if none does."""
         at = self._at(index)
         if self.shapes is None:
             return []
