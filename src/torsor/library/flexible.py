@@ -89,7 +89,7 @@ def continuous_eel(
     It is the limit of ``eel`` for many links; ``length`` and ``radius`` are in m, and ``density`` is in kg/m^3. The
     body has strain modes (``flexible_links.with_rod``; ``modes`` are their numbers) for lateral (y) bending, vertical
     bending and torsion, with the stiffness of muscle (Young's modulus 0.1 MPa). The head is at the origin and swims
-    towards -x. Gravity and buoyancy cancel. Pass fluid forces as ``external``, one wrench per section.
+    towards -x. Gravity and buoyancy cancel. Pass fluid forces as ``external``, one wrench for each of the ``sections``.
 
     Example:
         >>> robot = continuous_eel()

@@ -238,7 +238,7 @@ def with_motor(
     - ``axis``: the spin axis in the carrier's axes; the default is the axis of the joint.
     - ``stiffness`` (a number or a function, as in ``with_spring``): makes the joint elastic. The motor gets its own
       coordinate "joint/motor", its angle theta at the gear output, and pulls the joint with K(x) x + D x', where
-      x = theta - q.
+      x = theta - q and D is the ``damping`` (N m s/rad or N s/m).
 
     All gyroscopic terms are exact (Hua et al. 2022). The motor replaces the joint's ``rotor_inertia``.
 

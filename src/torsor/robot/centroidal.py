@@ -91,7 +91,7 @@ class Centroidal(Accessor):
         return self._kernels.call("center_of_mass_velocity", q, v, out=out)
 
     def acceleration(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
-        """Return the acceleration (..., 3) of the centre of mass, in m/s^2, in base axes; at rest, it is 0.
+        """Return the acceleration (..., 3) of the centre of mass, in m/s^2, in base axes, without gravity.
 
         Example:
             >>> robot = torsor.library.two_link()

@@ -729,9 +729,9 @@ class Robot(Mechanism):
     def with_contacts(self, places: Sequence[str] | Mapping[str, str], q: Maybe = None, kind: str = "point") -> Self:
         """Return a copy in which links or frames are fixed to the ground at their poses for positions ``q`` (nq,).
 
-        ``kind`` is "point" (3 equations: the origin of the place is fixed) or "surface" (6: the orientation is fixed
-        too), for all places, or a mapping {place: kind}. Each contact is a loop "PLACE/contact". With
-        ``coordinates="all"``:
+        The default positions are neutral. ``kind`` is "point" (3 equations: the origin of the place is fixed) or
+        "surface" (6: the orientation is fixed too). To set it for each place, pass ``places`` as {place: kind}. Each
+        contact is a loop "PLACE/contact". With ``coordinates="all"``:
 
         - ``closed.forward_dynamics`` returns the motion while the contacts hold;
         - ``closed.loop_forces`` returns the forces (N), then moments (N m), of the ground on each place, at its origin

@@ -199,8 +199,8 @@ class Closed(Accessor):
     - ``"all"``: velocities and forces (..., nv) of all coordinates, with A v = 0. Lagrange multipliers enforce the
       closure equations. No coordinate needs to be active, and singular positions of the drives do not matter.
 
-    ``active`` are the names of the active coordinates, ``derivatives`` is the accessor of the derivatives, and
-    ``closure`` contains loop data that are computed once.
+    ``external`` and ``out`` are as in ``Robot``. ``active`` are the names of the active coordinates, ``derivatives`` is
+    the accessor of the derivatives, and ``closure`` contains loop data that are computed once.
 
     Example:
         >>> robot = torsor.library.four_bar()
@@ -505,7 +505,7 @@ class Closed(Accessor):
 
         Each is the wrench (moment, force) that a parent exerts on its link, at the link's origin in link axes, as in
         ``robot.joint_wrenches``. The wrenches in the cut joints (``loop_wrenches``) act on the tree. The force of a
-        coupling is included in the component along the joint axis.
+        coupling is included in the component along the joint axis. For ``share`` see ``inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
