@@ -232,7 +232,8 @@ def with_motor(
     - ``place``: the motor's centre of mass (3,) in the carrier's axes, or the pose (4 x 4) of a frame at this point
       whose z axis is the spin axis. The default is the carrier's origin.
     - ``moments`` (kg m^2): inertia about the centre of mass of the motor at rest: two moments normal to the spin axis
-      and one about it, or 3 x 3 in the axes of ``place``. The default is that of a disc with the rotor's inertia.
+      and one about it, or 3 x 3 in the axes of ``place``. The two are equal unless ``place`` is a pose. The default is
+      that of a disc with the rotor's inertia.
     - ``carrier``: the link (or a frame on it, or the base) that carries the motor; the default is the parent link of
       the joint.
     - ``axis``: the spin axis in the carrier's axes; the default is the axis of the joint.

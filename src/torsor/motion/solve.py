@@ -331,7 +331,7 @@ def solve_from_start(state: SolveState) -> SolveState:
 
 
 def relax_groups(state: SolveState) -> SolveState:
-    """Relax the groups of ``relaxation_order`` one after another, without earlier groups."""
+    """Relax the groups of ``relaxation_order`` one after another, and omit all earlier groups each time."""
     for index in range(len(state.problem.relaxation_order)):
         if state.is_open:
             state = _relax_group(state, index)

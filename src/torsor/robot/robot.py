@@ -566,7 +566,7 @@ class Robot(Mechanism):
         return self.kernels.call("potential_energy", q, out=out)
 
     def center_of_mass(self, q: ArrayLike, out: Out = None) -> Array:
-        """Return the centre of mass (..., 3) of the moving links, in base axes.
+        """Return the centre of mass (..., 3) of the moving links, in m, in base axes.
 
         Example:
             >>> torsor.library.two_link().center_of_mass([0.0, 0.0]).round(9).tolist()
@@ -575,7 +575,7 @@ class Robot(Mechanism):
         return self.kernels.call("center_of_mass", q, out=out)
 
     def momentum(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
-        """Return the momentum (..., 6): angular about the centre of mass, then linear, in base axes.
+        """Return the momentum (..., 6): angular (N m s, about the centre of mass), then linear (N s), in base axes.
 
         Example:
             >>> (torsor.library.two_link().momentum([0.0, 0.0], [1.0, 0.0]).round(9) + 0.0).tolist()

@@ -173,7 +173,7 @@ def mass_matrix(tree: Tree, q: ca.SX, added: Stiffness | None = None) -> ca.SX:
 
 
 def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return C(q, v) (nv x nv), where C v are the velocity forces without friction and M' - 2 C is skew-symmetric."""
+    """Return C(q, v) (nv x nv): C v are the Coriolis and centrifugal forces, and M' - 2 C is skew-symmetric."""
     if tree.bends:
         return _flexible_coriolis_matrix(tree, q, v)
     moved, bodies = moves(tree, q), tree.bodies

@@ -215,7 +215,7 @@ def given_spans(strikes: Sequence[float], where: str) -> list[Span]:
 
 
 def of_strides(signal: Signal, spans: Sequence[Span]) -> Array:
-    """Return a curve (N, 401) over the strides in which it has no gaps.
+    """Return the values (N, 401) of a signal over the N strides in which it has no gaps.
 
     If there are none, a recording with the length of a stride is used as one stride, joined at its ends.
     """

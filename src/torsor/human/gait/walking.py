@@ -152,8 +152,8 @@ def walking(
     ``Habits()``.
 
     Discretisation: ``points`` control points per coordinate, and ``nodes`` (their number or times s) for each step, by
-    default seven intervals between two knots. Points of the feet in stance may move by ``slack`` (m) and at ``slip``
-    (m/s).
+    default seven intervals between two knots. Points of the feet in stance may move by up to ``slack`` (m) and at up to
+    ``slip`` (m/s).
 
     Example:
         >>> problem = walking()

@@ -57,7 +57,11 @@ class OneFootBalance(Grounded, Constraint):
         return self.variables
 
     def rows(self, node: Node) -> Rows:
-        """Return distances (dm) times the vertical force, and this force, over body weight, and the friction cone."""
+        """Return edge distances (dm) times the vertical force, this force, the friction cone, and the rate of time.
+
+        Forces are divided by body weight, and squared for the cone. The rate of time is included if the phase has a
+        clock.
+        """
         contact = contact_as(OneFootContact, node)
         rows = {
             name: row / (MOMENT_ARM * contact.weight)

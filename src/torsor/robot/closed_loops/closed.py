@@ -274,7 +274,7 @@ class Closed(Accessor):
         return self.closure.kernels.call("closure_error", q, out=out)
 
     def jacobian(self, q: ArrayLike, out: Out = None) -> Array:
-        """Return A (..., c, nv), where A v is the time derivative of ``error``, and the slip (m/s) for wheels.
+        """Return A (..., c, nv): A v is the time derivative of ``error`` or, in slip rows of wheels, the slip (m/s).
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
