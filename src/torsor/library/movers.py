@@ -90,9 +90,10 @@ def quadruped() -> Robot:
     """Return a 12 kg quadruped: a floating-base trunk and four legs with three joints each.
 
     x points forward, y to the left and z up. With all joints at zero, the legs, which are 0.4 m long, hang straight
-    down. The legs are fl, fr, hl and hr. Each has the joints abduct (about x), hip and knee (about y), and a frame
-    named foot at the centre of a ball with a radius of 0.02 m, which is the collision shape of the foot. In the posture
-    "home", the robot stands on the floor z = 0; simulations start there by default.
+    down. The legs are fl, fr, hl and hr. Each has the joints abduct (about x), hip and knee (about y), such as
+    "fl_hip", and a frame such as "fl_foot". The collision shape of a foot is a ball with a radius of 0.02 m around the
+    origin of this frame. In the posture "home", the robot stands on the floor z = 0; simulations start there by
+    default.
 
     Example:
         >>> robot = quadruped()

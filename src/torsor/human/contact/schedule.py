@@ -73,8 +73,8 @@ class Step:
     ``timing`` is "given". At a given speed, a free length means a free duration.
 
     On stairs each foot lands a ``rise`` (m) higher than the other one, or lower if it is negative. The length is then
-    the tread depth. ``landing`` is the part of the foot that touches the ground first: "heel", or "forefoot", the
-    default on stairs (McFadyen and Winter 1988), where the leading foot stands on its ball and toes until ``flat``.
+    the tread depth. ``landing`` is the part of the foot that touches the ground first, "heel" or "forefoot". The latter
+    is the default on stairs (McFadyen and Winter 1988): the leading foot stands on its ball and toes until ``flat``.
 
     Example:
         >>> Step(length=0.6, width=0.1, speed=1.2, timing="given").duration
