@@ -244,7 +244,8 @@ class Derivatives(Accessor):
 
         Row k is the computed quantity of coordinate k: its acceleration if it is ``forced``, otherwise its force.
         Columns of dgiven are the given quantities: forces of forced coordinates, accelerations of the others. If no
-        coordinate is forced, this is ``inverse_dynamics``; if all are, it is ``forward_dynamics``.
+        coordinate is forced, this is ``inverse_dynamics``; if all are, it is ``forward_dynamics``. For ``fixed_in`` and
+        ``points`` see ``inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.two_link()
