@@ -1,8 +1,8 @@
 """Measure elementary functions in one process: Torsor's vector functions, the C library lane by lane, and NumPy.
 
-The script prints two tables of docs/deploy/compiler.md as Markdown. The first contains the time per value in ns
-(batches of 4096 states of 8 values, fastest of many calls) and the instructions of each function for one vector on two
-processors. The second compares thirty calls of tanh with thirty inlined ones.
+The script prints two tables as Markdown. The first contains the time per value in ns (batches of 4096 states of 8
+values, fastest of many calls) and the instructions of each function for one vector on two processors. The second
+compares thirty calls of tanh with thirty inlined ones.
 """
 
 import ctypes

@@ -66,7 +66,7 @@ def test_a_card_gets_the_newest_code_that_its_driver_reads() -> None:
     assert ".target sm_75" in GpuModel.of(75, 12080).ptx("")
     with pytest.raises(RuntimeError, match=r"GPU driver is for CUDA 11.4; allowed: 11.8 or newer"):
         GpuModel.of(90, 11040)
-    with pytest.raises(RuntimeError, match=r"compute capability 6.1; allowed: 7.0"):
+    with pytest.raises(RuntimeError, match=r"compute capability 6.1; allowed: 7.5"):
         GpuModel.of(61, 12080)
 
 

@@ -291,7 +291,7 @@ def common_shape(where: str, **shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def arrays(value: ArrayLike, core: tuple[int, ...], where: str, what: str) -> Array:
-    """Return a finite array (..., *core) with any leading axes.
+    """Return a value as an array of finite numbers (..., *core) with any leading axes.
 
     Example:
         >>> arrays(np.zeros((5, 2, 6)), (2, 6), "robot", "external").shape

@@ -115,13 +115,14 @@ def _unpickled(kind: Callable[..., Any], text: str, *settings: Any) -> Any:
 
 
 class Kernel(VirtualMachine):
-    """A compiled function; ``function`` is the CasADi function that defines it, and ``ufunc`` is the machine code.
+    """A compiled function; ``function`` is the CasADi function that defines it.
 
-    ``run`` is the address of its loop over states, or 0. ``is_plain`` is True for machine code that takes float64
-    arrays without conversion. ``most_threads`` is the maximum number of threads for a batch. ``quick`` is intended for
-    functions that are called only a few hundred times, with batches: they have no faster call for one state, and large
-    ones are compiled without optimisation and stored on disk without the CasADi function. ``key`` is the cache key of
-    the code, which the caller has already looked up, by default a hash of all operations.
+    ``ufunc`` is the machine code, or None if the function runs in CasADi's virtual machine. ``run`` is the address of
+    its loop over states, or 0. ``is_plain`` is True for machine code that takes float64 arrays without conversion.
+    ``most_threads`` is the maximum number of threads for a batch. Use ``quick`` for functions that are called only a
+    few hundred times, with batches: the faster call for a single state is not compiled, and large functions are
+    compiled without optimisation and stored on disk without the CasADi function. ``key`` is the cache key of the code
+    if the caller has already looked it up in the cache; by default, it is a hash of all operations.
     """
 
     def __init__(

@@ -61,7 +61,7 @@ def has_machine_code(name: str, inputs: Sequence[Shape], outputs: Sequence[Shape
 
 
 def used_inputs(inputs: Sequence[Shape]) -> list[int]:
-    """Return the indices of the nonempty inputs, which are those of the machine code."""
+    """Return the indices of the nonempty inputs, the only ones that the machine code takes."""
     return [k for k, shape in enumerate(inputs) if math.prod(shape)]
 
 

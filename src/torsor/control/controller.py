@@ -118,8 +118,8 @@ def reference(robot: Robot, law: JointReference | Reference) -> Reference:
       v_d, a_d and higher derivatives;
     - a result with ``at(t)`` and ``times`` (``Motion``): a ``MotionResult``, ``Retimed`` or ``Trajectory``;
     - samples (times, q), for a cubic spline, or (times, q, v, a), for quintics between the samples;
-    - a file: a saved result (.npz), or a table (.csv) with the columns "time" and "q NAME", and optionally "v NAME"
-      and "a NAME". The motion begins with the first row.
+    - a file: a saved result (.npz), or a table (.csv) with the columns "time" and "q NAME", and optionally both
+      "v NAME" and "a NAME". The motion begins with the first row.
 
     Before and after a sampled motion, the reference is its first and last position. The times of samples and results
     must not begin after 0 s. Robots with quaternions do not support sampled motions.

@@ -23,8 +23,8 @@ from torsor.robot.robot import Robot
 class Drives(Controller):
     """PD drives of a robot (``control.drives``): a controller whose gains are data of a simulation.
 
-    ``law`` is the function (t, q, v, [window], gains) -> tau, without the ``limit`` (nv) of the forces, if there is
-    one. ``gains`` (..., n) contains kp and kd of each drive and, if the reference is constant, its positions.
+    ``law`` is the function (t, q, v, [window], gains) -> tau, which does not apply the force ``limit`` (nv) or None.
+    ``gains`` (..., n) contains kp and kd of each drive and, if the reference is constant, its positions.
     ``function`` is the law with these gains and limits; if the gains have leading axes, they are its last input.
     """
 
@@ -55,13 +55,13 @@ def drives(robot: Robot, reference: JointReference | Reference, kp: Maybe = None
 
     ``reference`` is a constant q_d (..., nq), a motion, samples or a function of time (see ``control.reference``); the
     pose of a floating base in it is ignored. ``kp`` (N m/rad or N/m) and ``kd`` (N m s/rad or N s/m) are one number for
-    all drives, or one number per coordinate (..., nv), where 0 means no drive. They are by default ``robot.kp`` and
+    all drives, or one number per coordinate (..., nv), where 0 means no drive. The defaults are ``robot.kp`` and
     ``robot.kd``, the gains of the model's actuators. Coordinates of joints with quaternions, those with an
     ``effort_limit`` of 0 and, in closed loops, those that are not active have no drive.
 
     Fixed-step simulations treat drives implicitly, so that stiff drives are stable: ``simulate`` and ``rollout``
-    use ``method="linearly_implicit"`` in the place of "rk4" (see docs/theory/integrators.md). Gains and constant
-    references are data: other values need no other code, and in ``rollout`` each motion may have its own.
+    use ``method="linearly_implicit"`` in place of "rk4" (see docs/theory/integrators.md). Gains and constant
+    references are data: new values need no compilation, and in ``rollout`` each motion may have its own.
 
     Example:
         >>> arm = torsor.library.planar_chain(2)

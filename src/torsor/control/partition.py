@@ -17,7 +17,7 @@ from torsor.robot.robot import Robot
 
 
 def check_tree(robot: object, name: str, *, flexible: bool = False, loops: bool = False) -> None:
-    """Raise ModelError unless the robot is a tree without flexible links; both may be allowed."""
+    """Raise ModelError unless the robot is a tree without flexible links; ``flexible`` and ``loops`` allow these."""
     if not isinstance(robot, Robot):
         raise ModelError(f"{name} got {reprlib.repr(robot)}", allowed="a torsor.Robot", fix="use torsor.load(path)")
     if robot.loops and not loops:  # the laws would also drive joints without a drive
@@ -72,7 +72,7 @@ class Partition:
 
     @classmethod
     def of(cls, robot: Robot, name: str, *, damped: bool = False) -> "Partition":
-        """Return the drives of a robot; raise ModelError for nonlinear and, unless ``damped``, damped springs."""
+        """Return the partition of a robot; raise ModelError for nonlinear and, unless ``damped``, damped springs."""
         check_vector_space(robot, name)
         stiffness = []
         for joint in robot.elastic:

@@ -41,7 +41,7 @@ class Algorithm:
     - ``lean_afloat``: like ``lean``, but only for a floating base, because all inertia then remains in the tree.
     - ``shared``: the rule computes nothing twice, so no search for common subexpressions is needed.
     - ``multipliers``: the loops are closed by Lagrange multipliers.
-    - ``instead``: methods that return the result for the closed mechanism; this one applies to the tree with cut loops.
+    - ``instead``: methods that return the result for the closed mechanism; ``rule`` is for the tree with cut loops.
     """
 
     rule: Callable[..., Any]

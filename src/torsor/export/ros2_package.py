@@ -43,8 +43,8 @@ def ros2(robot: Robot, path: str | Path, name: str | None = None, overwrite: boo
     folder under a different name are removed. With ``overwrite=False``, an existing file raises ModelError. The package
     supports Humble, Jazzy, Kilted, Lyrical and Rolling.
 
-    The robot must have a fixed base and revolute, continuous or prismatic joints. Loops, springs, elastic joints and
-    mimic joints are not supported.
+    The robot must have a fixed base and revolute, continuous or prismatic joints. Loops, springs, elastic joints, mimic
+    joints, and joints with a ratio or an offset are not supported.
 
     Example:
         >>> import tempfile

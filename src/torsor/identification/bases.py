@@ -90,8 +90,8 @@ def forces_of(
 ) -> tuple[Array, Array]:
     """Return the forces (N, nv) of ``count`` samples and their weights (N, nv), which are 0 for unmeasured forces.
 
-    ``tau`` has shape (N, nv), or (N, nv - 6) without the floating base, and contains the ``measured`` coordinates
-    (None: all). Without ``tau``, only the forces of a floating base are known.
+    ``tau`` has shape (N, nv), or (N, nv - 6) without the floating base. ``measured`` lists the indices of the
+    coordinates with measured forces (None: all). Without ``tau``, only the forces of a floating base are known.
     """
     base, where = free_coordinates(robot), robot.name
     if tau is None and (measured is not None or not base):

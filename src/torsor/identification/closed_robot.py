@@ -150,7 +150,7 @@ class ClosedRobot(Mechanism):
 
     @property
     def mass(self) -> float:
-        """Total mass of all links, kg."""
+        """Total mass of all moving links, kg."""
         return self.mechanism.mass
 
     @property
@@ -308,8 +308,8 @@ def closed_robot(robot: Robot | ParallelRobot, start: ArrayLike | None = None) -
     """Return the drives of a robot with loops or of a parallel robot.
 
     The loops are closed from ``start`` (nq,), by default the robot's posture "home", the home of a parallel robot, or a
-    computed closed posture. Drives are coordinates of joints with one degree of freedom. Their number equals the number
-    of degrees of freedom of the mechanism.
+    computed closed posture. Drives must be coordinates of joints with one degree of freedom, and there must be as many
+    as the mechanism has degrees of freedom.
     """
     if isinstance(robot, ParallelRobot) and spinning(robot):
         message = f"leg {spinning(robot)!r} can spin about its axis, and the drives do not determine the spin"
@@ -355,8 +355,8 @@ def measured_robot(robot: MeasuredRobot | ParallelRobot, data: Any = None, where
     """Return a robot as it appears in logs: a tree unchanged, or the drives of a robot with loops or a parallel robot.
 
     If ``data`` (``Measurements``, a ``Trajectory`` or a tuple q, v, a, tau) contain the positions of all joints, the
-    loops are closed from the first sample. For other objects, ModelError is raised; ``where`` names the caller in the
-    message.
+    loops are closed from the first sample. If ``robot`` is not a robot, ModelError is raised; ``where`` names the
+    caller in the message.
     """
     if not isinstance(robot, MeasuredRobot | ParallelRobot):
         raise ModelError(argument="robot", value=robot, where=where, allowed="a torsor.Robot")

@@ -34,7 +34,7 @@ class Fit:
 
 
 def fit(Y: Array, tau: Array, weights: Array, names: tuple[str, ...], where: str) -> Fit:
-    """Return x (b,) that minimises the sum of ((tau - Y x) weights / noise)^2, for Y (N, n, b) and tau (N, n).
+    """Return the x (b,) that minimises the sum of ((tau - Y x) weights / noise)^2, for Y (N, n, b) and tau (N, n).
 
     The noise of a coordinate is the standard deviation of its residuals. The number of degrees of freedom is the number
     of samples minus the coordinate's share of the trace of the hat matrix. Noise and solution are iterated until
@@ -174,9 +174,9 @@ def _lagged(signal: Array, length: int) -> Array:
 
 
 def between(residuals: Array, counted: Flags) -> Array | None:
-    """Return the correlations (n, n) between the coordinates of residuals (N, n), or None if they are insignificant.
+    """Return the correlations (n, n) between the coordinates of residuals (N, n), or None if none is significant.
 
-    Residuals are zero for samples that are not ``counted`` (N, n).
+    Residuals must be zero for samples that are not ``counted`` (N, n).
     """
     counts = counted.T.astype(float) @ counted
     covariance = residuals.T @ residuals / np.maximum(counts, 1.0)
@@ -275,7 +275,7 @@ class Equations:
 class Method:
     """Estimator: ``robust`` is None or a key of ``INFLUENCES``; ``noise`` is "white", "correlated" or "auto".
 
-    With noise "ignored", the covariance assumes independent noise in each coordinate, as in least squares.
+    If ``noise`` is "ignored", the covariance assumes independent noise in each coordinate, as in least squares.
     """
 
     robust: str | None = None

@@ -84,9 +84,9 @@ def identify(
 
     With ``physical``, all parameters of all links are identified subject to physical consistency (positive definite
     pseudo-inertias; friction and rotor inertias of 0 or more), and ``.robot`` is the resulting robot. Parameters that
-    the measurements do not determine stay close to those of ``robot``; ``regularisation`` weights this term relative to
-    the squared residuals divided by their noise. ``mass`` (kg) is the known total mass of all moving links. Standard
-    deviations are those of the least-squares estimate without these constraints.
+    the measurements do not determine stay close to those of ``robot``; ``regularisation`` is the weight of the distance
+    from ``robot`` relative to the squared residuals divided by their noise. ``mass`` (kg) is the known total mass of
+    all moving links. Standard deviations are those of the least-squares estimate without these constraints.
 
     ``friction`` names friction models in addition to Coulomb and viscous friction, for all coordinates or by coordinate
     name; () selects none. With "auto", they are selected for all coordinates with unknown friction by a ``criterion``:

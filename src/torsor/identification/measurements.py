@@ -123,7 +123,7 @@ class Measurements:
         in ``tau`` (N, nv); other values are ignored and may be NaN. The six coordinates of a floating base have no
         drive. Their forces are known to be zero and may be omitted from tau (N, nv - 6). Without tau, only these forces
         are known, which is sufficient for all base parameters of the links (Ayusawa, Venture and Nakamura 2014).
-        Leading axes of all arrays, such as runs, are flattened into samples.
+        For ``times`` see the class. Leading axes of all arrays, such as runs, are flattened into samples.
 
         Example:
             >>> robot, rng = torsor.library.quadruped(), np.random.default_rng(0)

@@ -22,7 +22,11 @@ STEP_TOLERANCE = 1e-3  # relative deviation of steps that count as equal
 
 
 def stretches(times: Array | None, count: int) -> list[slice]:
-    """Return the ranges of ``count`` samples whose ``times`` (N,) have equal steps; without times, a single range."""
+    """Divide ``count`` samples at ``times`` (count,) into ranges with equal steps.
+
+    Steps are equal if they are within 0.1 % of the median step. Without times, or with fewer than three samples, there
+    is a single range.
+    """
     if times is None or count < 3:
         return [slice(0, count)]
     steps = np.diff(times)

@@ -272,7 +272,7 @@ class Identified(Result):
     ) -> "Identified":
         """Return the estimate with different measurements, for residuals, reports and figures.
 
-        For ``data`` and ``temperature``, see ``identify``. The data are filtered with its ``bandwidth``.
+        For ``data`` and ``temperature``, see ``identify``. The ``bandwidth`` of the estimate also applies to the data.
 
         Example:
             >>> robot = torsor.library.two_link()

@@ -74,8 +74,8 @@ def identify_masses(
 ) -> Masses:
     """Return the masses of all links from motions and forces, with known centres of mass and radii of gyration.
 
-    ``robot`` provides the latter; its friction is also identified. ``total`` (kg) is the known mass of all moving
-    links. For the other arguments, see ``identify``.
+    ``robot`` provides these centres and radii; its friction is also identified. ``total`` (kg) is the known mass of all
+    moving links. For the other arguments, see ``identify``.
 
     Example:
         >>> arm = torsor.library.two_link()

@@ -86,10 +86,10 @@ def continuous_eel(
 ) -> Robot:
     """Return an eel as one flexible rod behind a head, with a free base and the density of water.
 
-    It is the limit of ``eel`` for many links; units are the same. The body has strain modes
-    (``flexible_links.with_rod``; ``modes`` is their number) for lateral (y) bending, vertical bending and torsion, with
-    the stiffness of muscle (Young's modulus 0.1 MPa). The head is at the origin and swims towards -x. Gravity and
-    buoyancy cancel. Pass fluid forces as ``external``, one wrench per section.
+    It is the limit of ``eel`` for many links; ``length`` and ``radius`` are in m, and ``density`` is in kg/m^3. The
+    body has strain modes (``flexible_links.with_rod``; ``modes`` are their numbers) for lateral (y) bending, vertical
+    bending and torsion, with the stiffness of muscle (Young's modulus 0.1 MPa). The head is at the origin and swims
+    towards -x. Gravity and buoyancy cancel. Pass fluid forces as ``external``, one wrench for each of the ``sections``.
 
     Example:
         >>> robot = continuous_eel()

@@ -63,10 +63,10 @@ def four_bar(
 ) -> Robot:
     """Return a four-bar linkage of round bars in the x-y plane, driven at the crank.
 
-    Lengths are in m, ``masses`` (crank, coupler, rocker) in kg. Crank and rocker rotate about z at the origin and at
-    (ground, 0, 0). The coupler is hinged to the crank, and a cut joint pins it to the rocker. The crank makes full
-    turns if it or the ground is the shortest bar, and the sum of the shortest and longest bars does not exceed the sum
-    of the other two (Grashof).
+    Lengths are in m, ``masses`` (crank, coupler, rocker) in kg, ``gravity`` (3,) in m/s^2 (by default along -y). Crank
+    and rocker rotate about z at the origin and at (ground, 0, 0). The coupler is hinged to the crank, and a cut joint
+    pins it to the rocker. The crank makes full turns if it or the ground is the shortest bar, and the sum of the
+    shortest and longest bars does not exceed the sum of the other two (Grashof).
 
     Example:
         >>> robot = four_bar()
@@ -104,7 +104,7 @@ def slider_crank(
 
     The ``masses`` are those of crank, rod and piston. The driven crank rotates about z at the origin. The piston slides
     along x on the line y = ``offset``. At the crank angle q, its position is
-    crank cos q + sqrt(rod^2 - (crank sin q - offset)^2).
+    crank cos q + sqrt(rod^2 - (crank sin q - offset)^2). For ``gravity`` see ``four_bar``.
 
     Example:
         >>> robot = slider_crank()
@@ -161,7 +161,8 @@ def five_bar(
     Two arms, each with a proximal and a distal bar, rotate about z at the origin and at (base, 0, 0), and their ends
     are pinned together. ``masses`` are the masses of the proximal and distal bars of the first arm, then of the second.
     ``rotors`` are the rotor inertias (kg m^2). The centres of mass are not on the lines between the joints. The robot
-    illustrates Khalil 2010, section 4, which gives no values. Inertias scale with lengths and masses.
+    illustrates Khalil 2010, section 4, which gives no values. Inertias scale with lengths and masses. For ``gravity``
+    see ``four_bar``.
 
     Example:
         >>> robot = five_bar()

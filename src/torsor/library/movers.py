@@ -61,8 +61,9 @@ def free_flying_arm() -> Robot:
 def eel(links: int = 12, length: float = 0.1, radius: float = 0.03, density: float = 1000.0) -> Robot:
     """Return an eel: a chain of links that bends sideways, with a floating base and the density of water.
 
-    Each link is a cylinder (m, kg/m^3) along the x axis of its frame, which is at its front end. The head swims towards
-    -x. Gravity and buoyancy cancel, so gravity is zero. Pass fluid forces (drag, added mass) as ``external``.
+    Each link is a cylinder of ``length`` and ``radius`` (m) and ``density`` (kg/m^3) along the x axis of its frame,
+    which is at its front end. The head swims towards -x. Gravity and buoyancy cancel, so gravity is zero. Pass fluid
+    forces (drag, added mass) as ``external``.
 
     Example:
         >>> robot = eel()
@@ -89,9 +90,10 @@ def quadruped() -> Robot:
     """Return a 12 kg quadruped: a floating-base trunk and four legs with three joints each.
 
     x points forward, y to the left and z up. With all joints at zero, the legs, which are 0.4 m long, hang straight
-    down. The legs are fl, fr, hl and hr. Each has the joints abduct (about x), hip and knee (about y), and a frame
-    named foot at the centre of a ball with a radius of 0.02 m, which is the collision shape of the foot. In the posture
-    "home", the robot stands on the floor z = 0; simulations start there by default.
+    down. The legs are fl, fr, hl and hr. Each has the joints abduct (about x), hip and knee (about y), such as
+    "fl_hip", and a frame such as "fl_foot". The collision shape of a foot is a ball with a radius of 0.02 m around the
+    origin of this frame. In the posture "home", the robot stands on the floor z = 0; simulations start there by
+    default.
 
     Example:
         >>> robot = quadruped()

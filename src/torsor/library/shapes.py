@@ -95,7 +95,10 @@ def plate(
 
 
 def with_visuals(robot: Robot, visuals: Mapping[str, Sequence[Visual]]) -> Robot:
-    """Return a robot with ``visuals`` {link name: visuals}; the name of the base is allowed."""
+    """Return a robot with ``visuals`` {link name: visuals}, which replace those of these links.
+
+    The keys may include the base. Unknown names are ignored.
+    """
     base, *links = (
         replace(link, visuals=tuple(visuals[link.name])) if link.name in visuals else link
         for link in (robot.base, *robot.links)

@@ -100,9 +100,9 @@ def build(
     """Return a mechanism with these links, joints and frames.
 
     The root is the only link that is not the child of a joint. ``base="floating"`` adds a free joint named ``root``
-    between the world and the root link. It raises ModelError if the robot already floats: if the root link has no mass,
-    and all its joints are free. Child links of fixed joints are merged into their parents and remain as frames. Joints
-    keep the given order, except that parents come before children.
+    between the world and the root link. It raises ModelError if the robot already floats, that is, if the root link has
+    no mass and all its joints are free. Child links of fixed joints are merged into their parents and remain as frames.
+    Joints keep the given order, except that parents come before children.
 
     ``gravity`` (3,) is in m/s^2, in base axes. ``loops`` are the loop closures, ``active`` the names of the driven
     coordinates, and ``posture_table`` the positions of named postures. ``source`` is the file name for messages. Angles

@@ -200,7 +200,7 @@ class Cam(Flexible):
 
     @classmethod
     def of(cls, turns: bool, function: Curve, inner: Curve = IDENTITY, source: str = "") -> "Cam":
-        """Return the cam of a curve, or of a composition of two curves."""
+        """Return the cam of x = function(inner(q)): a rotation if ``turns`` is true, otherwise a translation."""
         return cls((turns,), function.polynomial, function.powers, inner.polynomial, inner.powers, source)
 
     @cached_property

@@ -227,17 +227,19 @@ def with_motor(
 
     - ``inertia`` (kg m^2): inertia of the rotor about its spin axis. The mass of the rotor, and its inertia when it
       does not spin, belong to the link that carries it.
-    - ``mass`` (kg, stator and rotor): added to the carrier at ``place``, unless the carrier already includes it.
+    - ``mass`` (kg): the mass of stator and rotor, which is added to the carrier at ``place``. Omit it if the carrier
+      already includes the motor.
     - ``place``: the motor's centre of mass (3,) in the carrier's axes, or the pose (4 x 4) of a frame at this point
       whose z axis is the spin axis. The default is the carrier's origin.
     - ``moments`` (kg m^2): inertia about the centre of mass of the motor at rest: two moments normal to the spin axis
-      and one about it, or 3 x 3 in the axes of ``place``. The default is that of a disc with the rotor's inertia.
+      and one about it, or 3 x 3 in the axes of ``place``. The two are equal unless ``place`` is a pose. The default is
+      that of a disc with the rotor's inertia.
     - ``carrier``: the link (or a frame on it, or the base) that carries the motor; the default is the parent link of
       the joint.
     - ``axis``: the spin axis in the carrier's axes; the default is the axis of the joint.
     - ``stiffness`` (a number or a function, as in ``with_spring``): makes the joint elastic. The motor gets its own
       coordinate "joint/motor", its angle theta at the gear output, and pulls the joint with K(x) x + D x', where
-      x = theta - q.
+      x = theta - q and D is the ``damping`` (N m s/rad or N s/m).
 
     All gyroscopic terms are exact (Hua et al. 2022). The motor replaces the joint's ``rotor_inertia``.
 
@@ -443,11 +445,11 @@ def with_frame(robot: M, name: str, link: str, pose: ArrayLike) -> M:
 
 
 def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
-    """Return a copy with a joint fixed at ``value`` (nq,), or a single number for a joint with one coordinate.
+    """Return a copy with a joint fixed at ``value`` (nq,), in rad and m.
 
-    Joints that follow it are fixed too. The links that they moved are merged into their parents and remain as frames. A
-    motor is fixed with its joint. If only the motor of an elastic joint is fixed ("elbow/motor"), the joint still moves
-    on its spring.
+    For a joint with one coordinate, ``value`` may be a number; for other joints, it is required. Joints that follow the
+    joint are fixed too. The links that they moved are merged into their parents and remain as frames. A motor is fixed
+    with its joint. If only the motor of an elastic joint is fixed ("elbow/motor"), the joint still moves on its spring.
 
     Example:
         >>> robot = torsor.library.two_link().fix("joint2", 0.5)

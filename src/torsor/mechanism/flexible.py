@@ -219,9 +219,9 @@ class Modes(Flexible):
     are attached. ``masses`` (N,), in kg, and ``inertias`` (N, 3, 3), in kg m^2, belong to the nodes (for a beam, to the
     quadrature points). A unit of coordinate k displaces node i by ``shapes[i, :, k]`` (m) and rotates it by
     ``rotations[i, :, k]`` (rad). Each pair of coordinates adds the displacement ``second[i, :, k, l]`` / 2 times their
-    product. ``tip_second`` (3, n, n) is the second-order rotation of the tip. Both, and the inertias, are zero by
-    default. ``stiffness`` and ``damping`` are matrices (n, n) or their diagonals (n,). ``turns`` marks the coordinates
-    that are angles; the others are in m.
+    product. ``tip_second`` (3, n, n) is the second-order rotation of the tip. ``second``, ``tip_second`` and
+    ``inertias`` are zero by default. ``stiffness`` and ``damping`` are matrices (n, n) or their diagonals (n,).
+    ``turns`` marks the coordinates that are angles; the others are in m.
 
     Example:
         >>> x = np.array([[0.5, 0, 0], [1.0, 0, 0]])

@@ -351,7 +351,7 @@ class Coupling(Part):
         return self.count
 
     def units(self, length: float) -> list[float]:
-        """Return the scale of the equation."""
+        """Return the scale of the equation, which is 1 for any ``length``."""
         return [1.0]
 
 

@@ -325,9 +325,9 @@ class Joint(Part):
     the joint follows that joint, and q is the coordinate of the leader. Several flexible joints may share one
     ``coordinate``, for example the end of a beam and the rotation of its tip, or the sections of a rod.
 
-    The limits ``lower`` and ``upper`` (rad or m) have one number per position. ``velocity_limit`` (rad/s or m/s),
-    ``effort_limit`` (N m or N), the friction ``coulomb`` (N m or N) and ``viscous`` (N m s/rad or N s/m), and the
-    ``rotor_inertia`` (kg m^2 or kg, reflected to the joint) have one number per velocity, and so have the gains ``kp``
+    The limits ``lower`` and ``upper`` (rad or m) have one number per position. The following fields have one number per
+    velocity: ``velocity_limit`` (rad/s or m/s), ``effort_limit`` (N m or N), the friction ``coulomb`` (N m or N) and
+    ``viscous`` (N m s/rad or N s/m), the ``rotor_inertia`` (kg m^2 or kg, reflected to the joint), and the gains ``kp``
     (N m/rad or N/m) and ``kd`` (N m s/rad or N s/m) of ``control.drives``. A single number is used for all. If
     ``smooth`` (rad/s or m/s) is not 0, tanh(v / smooth) replaces sign(v) in Coulomb friction. A joint with one degree
     of freedom may have a ``spring``, a ``motor`` and a ``friction_model``. The latter is text that defines additional

@@ -425,7 +425,8 @@ def solve_batch(
 ) -> list[BatchOutcome | None]:
     """Solve programs with the same structure from starts (B, n); ``done`` is called when a case ends.
 
-    If ``stops`` returns True before an iteration, the active cases end unsolved, and waiting cases have no outcome.
+    ``width`` is the number of active cases, and ``warm`` contains initial multipliers. If ``stops`` returns True before
+    an iteration, the active cases end unsolved, and waiting cases have no outcome.
     """
     if width is None:
         width = programs.width

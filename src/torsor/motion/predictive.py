@@ -193,7 +193,8 @@ class PredictiveController:
         ``NAME_step.h`` defines the struct ``NAME_state``, which stores the plan, and the function ``NAME_step``, which
         computes the torques from the state and the reference over the horizon. Bounds and weights are constants in the
         code, which allocates no memory and calls only libm. The header states the order and units of all arrays, the
-        period, the memory size and the return value. Numbers have double precision.
+        period, the memory size and the return value. Numbers have double precision. With ``overwrite=False``, an
+        existing file raises ModelError.
 
         Example:
             >>> import tempfile

@@ -47,8 +47,8 @@ class MotionProblem(ProblemStatement):
     coordinates; positions (nq,) in ``assembly`` select the assembly mode. Profiles of successive phases are continuous
     up to accelerations, unless ``Linked`` specifies otherwise. ``settings`` are defaults of ``solve``.
 
-    Every term has a ``name`` for reports and applies to one ``phase`` (index or name) or to all (None): at the times
-    ``at``, if given, otherwise at the nodes ``during`` (first, last). Times are fractions of the phase, from 0 to 1.
+    Every term has a ``name`` for reports and applies to one ``phase`` (index or name) or to all (None). It applies at
+    the times ``at`` or, by default, at the nodes ``during`` (first, last). Times are fractions of the phase, 0 to 1.
     Terms of the objective are multiplied by ``weight`` and integrated over time, or summed over the times ``at``.
 
     ``relaxation_order`` contains groups of constraint names in the order in which they may be relaxed if the problem is
@@ -139,8 +139,8 @@ class MotionProblem(ProblemStatement):
         """Solve the problem for many cases together, and return their results in the order of the cases.
 
         A case of a built-in problem is a dict of its arguments, such as ``{"end": q}``. A case of any other problem is
-        a dict of named data: "TERM.FIELD" with the title of a term, "phase.FIELD" with the name of a phase (by default
-        "phase"), the name of a shared number, or "robot" for a robot with different payloads or joint origins. For
+        a dict of named data: "TERM.FIELD" (TERM: the title of a term), "PHASE.FIELD" (PHASE: the name of a phase, by
+        default "phase"), a shared number, or "robot" (a robot with different payloads or joint origins). For
         ``settings``, see ``solve``; the default solver is "condensed". Cases with the same structure, which may differ
         in ends, bounds, weights, obstacles and payloads, are solved together, many times faster than one by one.
         Problems with closed loops, or with smoothed energies of unspecified width, are solved one by one, as are cases
@@ -272,7 +272,7 @@ class MotionResult(Result, Solution):
         """Return the derivatives of the optimal motion with respect to data, without solving again.
 
         ``name`` is the name of data that a case of ``MotionProblem.solve_many`` can change: an argument of a built-in
-        problem, such as "end", named data, such as "End.q" or "Torques.upper", or a shared number with equal bounds.
+        problem ("end"), named data ("End.q", "Torques.upper"), or a shared number with equal bounds.
         Results with added control points or nodes have only named data. The active constraints are assumed to remain
         active. Data that change the compiled functions, such as waypoints of a path, require compilation for each
         entry.

@@ -36,9 +36,9 @@ def two_link_time(points: int | None = None, nodes: Any = None) -> MotionProblem
     """Return the minimum-time motion of the two-link arm of Barman 2020 from (0, -2) to (1, -1) rad.
 
     The arm is at rest at both ends, and its torques are at most 10 N m. See tables 4.1 and 4.2, and eqs. 4.16 and 4.17.
-    ``points`` is the number of control points of each joint (cubic splines), and ``nodes`` is the number of times at
-    which torques are bounded (by default ten per control point). With 30 points, the shortest time is 0.39231 s. The
-    exact optimum, with torque jumps, is 0.391854540 s (``motion.switching``).
+    ``points`` is the number of control points of each joint (cubic splines; see ``Phase``), and ``nodes`` is the number
+    of times at which torques are bounded (by default ten per point). With 30 points, the shortest time is 0.39231 s.
+    The exact optimum, with torque jumps, is 0.391854540 s (``motion.switching``).
     """
     ends = Start(q=[0.0, -2.0], v=0.0), End(q=[1.0, -1.0], v=0.0)
     phase = Phase((0.1, 2.0), points=points, nodes=nodes)
@@ -49,12 +49,12 @@ def slide_link(u: float = 0.01, points: int | None = None, variant: str = "print
     """Return the motion of Barman's slide with a hinged link, which minimises a combination of time and effort.
 
     See tables 4.3 and 4.4, and eqs. 4.18 and 4.19. The motion minimises the integral of (1 - u) + u (f1^2 + tau2^2),
-    with ``u`` from 0 to 1. It starts at rest at q = (0.1, 0.6) and ends at rest at (pi/4, -pi/4), with at most 10 N and
-    10 N m. The optimum of the printed data is T = 0.64626 s and J = 0.853063, not the published 0.5585 s. Two other
-    interpretations are available. With ``variant="reordered"``, the four numbers belong to q1 and then to q2 (q1 from
-    0.1 to 0.6, q2 from pi/4 to -pi/4), which results in 0.56714 s and 0.748623. With "without-offset", the link angle
-    is q2 instead of pi/2 + q2, which results in 0.58578 s and 0.773235; its q2 has a different zero, so positions are
-    smaller than the printed ones by pi/2. The intended interpretation is unknown; ``torsor reproduce
+    with ``u`` from 0 to 1. It starts at rest at q = (0.1, 0.6) (m, rad) and ends at rest at (pi/4, -pi/4), with at most
+    10 N and 10 N m. For ``points`` see ``Phase``. The optimum of the printed data is T = 0.64626 s and J = 0.853063,
+    not the published 0.5585 s. Two other interpretations are available. With ``variant="reordered"``, the four numbers
+    belong to q1 and then to q2 (q1 from 0.1 to 0.6, q2 from pi/4 to -pi/4), which results in 0.56714 s and 0.748623.
+    With "without-offset", the link angle is q2 instead of pi/2 + q2, which results in 0.58578 s and 0.773235; q2 then
+    has a different zero and is smaller than printed by pi/2. The intended interpretation is unknown; ``torsor reproduce
     barman/slide-time`` compares further ones. ``motion.continuation(slide_link, [0.01, 0.02, 0.05])`` computes the
     front of time and effort over u.
     """
@@ -76,7 +76,8 @@ def stanford_rates(points: int = 10, force: float = 200.0, rate: float = 1000.0)
 
     Guarino Lo Bianco 2009 studies the limited torque rates of real drives. ``force`` (N m, or N for the slide) bounds
     all six forces, and ``rate`` (N m/s, N/s) bounds their rates. The arm starts and ends at rest without acceleration,
-    so forces start and end at their static values. Splines have degree 5, which makes force rates smooth.
+    so forces start and end at their static values. Splines have ``points`` control points and the degree 5, which makes
+    force rates smooth.
     """
     for what, bound in (("force", force), ("rate", rate)):
         positive(bound, "stanford-rates", what)
@@ -152,7 +153,7 @@ def ur5_time(
     bounds torque rates, for which the manufacturer publishes no limits. Accelerations are then zero at both ends, and
     splines have degree 5 instead of 3. ``obstacles`` are spheres, capsules and half-spaces in the world frame (see
     ``motion.Clearance``). The upper arm, forearm, wrist and tool avoid them; their geometry is covered by capsules and
-    a sphere.
+    a sphere. For ``points`` see ``Phase``.
     """
     clear = _UR5_BODIES, tuple(obstacles)
     return _from_rest_to_rest("ur5-time", _arm("ur5"), (start, end), points, torque_rates, clear)

@@ -114,11 +114,12 @@ def refined(result: Solution, tolerance: float, iterations: int, solve_again: So
 
 
 def with_more_points(result: Solution, iterations: int, solve_again: SolveAgain) -> Solution:
-    """Return the solution with control points added until the objective is within ``ACCURACY`` of its estimated limit.
+    """Return the solution with control points added until the objective is close to its limit.
 
-    The limit is that of many control points.
-    Only phases without a prescribed number of control points are changed (``Phase.is_refinable``). For ``solve_again``
-    and ``iterations``, see ``refined``. ``Solution.distance`` estimates the remaining distance.
+    The limit is the objective as the number of control points grows. ``Solution.distance`` estimates the relative
+    distance from it, which is at most ``ACCURACY`` unless refinement ends earlier; the status then states why. Only
+    phases without a prescribed number of control points are changed (``Phase.is_refinable``). For ``solve_again`` and
+    ``iterations``, see ``refined``.
     """
     passes, setup, seconds, why = [_described(result)], result.setup_seconds, result.solve_seconds, ""
     is_open, points = [phase.is_refinable for phase in result.problem.stages], _size(result.problem)[1]

@@ -161,7 +161,7 @@ def continuation(
 
 
 def pareto(problem: MotionProblem, weights: Sequence[float], **settings: Any) -> MotionSequence:
-    """Solve for the objective u w1 f1 + (1 - u) w2 f2, for each u in ``weights`` from 0 to 1, and return the results.
+    """Solve for the objective u w1 f1 + (1 - u) w2 f2 for each u (0 to 1) in ``weights``, and return the results.
 
     The objective of the problem must have two terms f1 and f2. Choose their weights w1 and w2 such that both terms have
     similar magnitudes. Each solve starts from the previous result.

@@ -331,7 +331,7 @@ def solve_from_start(state: SolveState) -> SolveState:
 
 
 def relax_groups(state: SolveState) -> SolveState:
-    """Relax the groups of ``relaxation_order`` one after another, without earlier groups."""
+    """Relax the groups of ``relaxation_order`` one after another, and omit all earlier groups each time."""
     for index in range(len(state.problem.relaxation_order)):
         if state.is_open:
             state = _relax_group(state, index)
@@ -481,7 +481,7 @@ def break_ties(state: SolveState) -> SolveState:
 
 
 def mark_between_nodes(state: SolveState) -> SolveState:
-    """Mark the status of a motion that violates rows between the nodes by more than ``BETWEEN``."""
+    """Mark the status of a solved motion that violates rows between the nodes by more than 0.05 of their scales."""
     if state.result is None or not state.result.is_only_at_nodes:
         return state
     outcome = state.result.outcome

@@ -92,7 +92,7 @@ def switching(solved: MotionProblem | MotionResult, tolerance: float = 1e-10, it
 
     The problem must have one phase, fixed positions and velocities at both ends, the objective ``Time`` and bounds on
     all torques, but no other terms. A problem is solved first. ``tolerance`` applies to the end state (rad, m, rad/s,
-    m/s). ModelError is raised if the motion does not have 2 nv - 1 switches.
+    m/s), and ``iterations`` limits Newton's method. ModelError is raised if the motion does not have 2 nv - 1 switches.
 
     Example:
         >>> from torsor import motion

@@ -136,8 +136,8 @@ def about_controller(
 ) -> About:
     """Return the description for the exported source code of a controller.
 
-    The first line begins with ``title``. ``results`` describes the functions, ``timing`` the sampling and memory, and
-    ``unread`` lists the entries of q and v on which the law does not depend.
+    The first line begins with ``title``. ``results`` describes the functions, and ``timing`` the sampling and memory.
+    ``unread`` lists the entries of q and v on which the control law does not depend.
     """
     positions, rates = units(robot)
     gears = [f"{joint.name} {joint.motor.ratio:.6g}" for joint in robot.joints if joint.motor is not None]
@@ -160,7 +160,10 @@ def about_controller(
 
 
 def about_parallel(robot: ParallelRobot, names: Iterable[str], prefix: str) -> About:
-    """Return the description for the exported source code of a parallel robot; functions are named like methods."""
+    """Return the description for the exported source code of a parallel robot.
+
+    Functions are named like the methods ``names``, after ``prefix``.
+    """
     poses, twists = units(robot.carriage)
     legs = [unit for leg in robot.legs for unit in units(leg.robot)[0]]
     drives = [FORCES[dict(zip(robot.position_names, legs, strict=True))[name]] for name in robot.driven_names]

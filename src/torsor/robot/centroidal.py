@@ -54,7 +54,8 @@ class Centroidal(Accessor):
         """Return the locked inertia (..., 6, 6) of the moving links about the centre of mass, in base axes.
 
         It is the inertia of the rigid body that the robot forms with all joints locked. The upper left block is the
-        rotational inertia (kg m^2), the lower right block is the mass (kg). Rotor inertias are not included.
+        rotational inertia (kg m^2), and the lower right block is the mass (kg) on its diagonal. Rotor inertias are not
+        included.
 
         Example:
             >>> torsor.library.two_link().centroidal.inertia([0.0, 0.0]).diagonal().round(9).tolist()
@@ -90,7 +91,7 @@ class Centroidal(Accessor):
         return self._kernels.call("center_of_mass_velocity", q, v, out=out)
 
     def acceleration(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
-        """Return the acceleration (..., 3) of the centre of mass, in m/s^2, in base axes; at rest, it is 0.
+        """Return the acceleration (..., 3) of the centre of mass, in m/s^2, in base axes, without gravity.
 
         Example:
             >>> robot = torsor.library.two_link()

@@ -165,9 +165,9 @@ class Derivatives(Accessor):
         """Return the derivatives (dq, dv, da) of tau = ID(q, v, a), each (..., nv, nv), one row per force.
 
         da is the mass matrix. External wrenches are in link axes at link origins. While q changes, they are constant in
-        the link (``fixed_in="link"``) or in the world (``fixed_in="world"``). In the world, the force acts at the
-        link's origin or at ``points`` (..., L, 3) in link axes, such as centres of mass. The remaining moment is a
-        couple.
+        the link (``fixed_in="link"``) or in the world (``fixed_in="world"``). If they are constant in the world, the
+        force acts at the link's origin or at ``points`` (..., L, 3) in link axes, such as centres of mass, and the
+        remaining moment is a couple.
 
         The recursion takes O(n x depth) operations. It covers every joint type, rotors, springs and friction except
         the jump of Coulomb friction at rest. See Barman 2020, chapter III, and Singh, Russell and Wensing 2022.
@@ -244,7 +244,8 @@ class Derivatives(Accessor):
 
         Row k is the computed quantity of coordinate k: its acceleration if it is ``forced``, otherwise its force.
         Columns of dgiven are the given quantities: forces of forced coordinates, accelerations of the others. If no
-        coordinate is forced, this is ``inverse_dynamics``; if all are, it is ``forward_dynamics``.
+        coordinate is forced, this is ``inverse_dynamics``; if all are, it is ``forward_dynamics``. For ``fixed_in`` and
+        ``points`` see ``inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -262,7 +263,7 @@ class Derivatives(Accessor):
         """Return the derivatives (dq, dv) of ``velocity``, each (..., 6, nv), with rows (omega, v).
 
         The derivatives are those of the components in the requested axes. dq is along ``integrate``. dv is the Jacobian
-        J. In the place's own axes it is also the derivative of the pose: a small step d moves the place by J d.
+        J. In the place's own axes, J is also the derivative of the pose: a small step d moves the place by J d.
 
         Example:
             >>> dq, dv = torsor.library.two_link().derivatives.velocity([0.0, 0.0], [1.0, 0.0], "link2")

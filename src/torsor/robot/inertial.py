@@ -99,8 +99,8 @@ class Inertial(Accessor, Generic[R]):
         Parameters that no motion can distinguish are regrouped with parameters of parent links by rules (Gautier and
         Khalil 1990). A QR decomposition of the regressor over random motions (from ``seed``) checks the result.
         ``among`` names the unknown parameters, with * as a wildcard; others are not regrouped. ``measured`` names the
-        coordinates whose forces are known; the default is all. The forces of a free base alone determine all parameters
-        of the links (Ayusawa, Venture and Nakamura 2014), but no joint friction.
+        coordinates whose forces are known; the default is all. The forces of a free base alone determine all base
+        parameters of the links (Ayusawa, Venture and Nakamura 2014), but no joint friction.
 
         If the robot has loops, the forces are those of the active coordinates (``robot.closed.regressor``). The
         pattern "*" alone then treats rotor inertias and friction of passive joints as known. Name them too if they are

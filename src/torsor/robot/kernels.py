@@ -60,7 +60,7 @@ MAX_KEPT = 512
 class Kernels:
     """The compiled functions of one model on one ``target``: from memory, else from disk, else traced and compiled.
 
-    ``identity`` is called once. It returns a hash of everything except labels that the functions depend on: the
+    ``identity`` is called once. It returns a hash of everything on which the functions depend, except labels: the
     numbers of the model and the source files that trace it.
 
     Example:

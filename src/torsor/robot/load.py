@@ -25,7 +25,7 @@ def robot_names() -> tuple[str, ...]:
 
 
 def named_robot(name: str, base: str = "fixed") -> object:
-    """Return the robot with a given name: a ``Robot`` or a ``ParallelRobot``. Only robots of files get another base."""
+    """Return the library robot with a given name, a ``Robot`` or a ``ParallelRobot``; ``base`` must be "fixed"."""
     robot: object = registered("robots", "library")[name]()
     if base != "fixed":
         floats = isinstance(robot, Robot) and robot.joints[0].type == "free"
@@ -136,7 +136,7 @@ def from_mdh(
 
     The pose of a link frame in the frame ``parent`` (-1 for the base) is T = Rz(gamma) Tz(b) Rx(alpha) Tx(d) Rz(theta)
     Tz(r) (Khalil 2010, section 2.1). A row with ``closes`` is a cut joint of a closed loop (Khalil 2010, section 2.2);
-    see ``MDHLink``. For ``strict`` and ``base="floating"`` see ``from_dh`` (Khalil 2010, section 7).
+    see ``MDHLink``. For ``gravity``, ``strict`` and ``base="floating"`` (Khalil 2010, section 7), see ``from_dh``.
 
     Example:
         >>> rows = [torsor.MDHLink(-1, mass=1.0), torsor.MDHLink(0, d=1.0, mass=1.0, com=(0.5, 0, 0))]
@@ -167,7 +167,7 @@ def from_screws(
     G_i is in link frame i, angular part first: diag(I, m 1) for a frame at the centre of mass, or any result of
     ``torsor.spatial.spatial_inertia``. Axes (omega, v) are in the space frame at home, or in the link frame with
     ``frame="body"``. |omega| = 1, or omega = 0 and |v| = 1 for a prismatic joint; omega . v is the pitch of a helical
-    joint. ``parents`` defines a tree; by default each link follows the previous one. For ``strict`` and
+    joint. ``parents`` defines a tree; by default each link follows the previous one. For ``gravity``, ``strict`` and
     ``base="floating"`` see ``from_dh``.
 
     Example:

@@ -134,7 +134,7 @@ class Parametric(Generic[R]):
         return request, given
 
     def by_parameters(self, name: str, *values: ArrayLike, **options: Any) -> Results:
-        """Return the derivative of the algorithm ``name`` with respect to p, along an additional last axis (k).
+        """Return the derivative of the result of the algorithm ``name`` with respect to p, along a new last axis (k,).
 
         The arguments are the same as for the method, with p last. Methods with several results return a tuple.
 

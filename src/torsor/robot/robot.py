@@ -157,9 +157,9 @@ class Robot(Mechanism):
           extra ``gpu``) or "casadi" (CasADi's virtual machine, which compiles nothing and is slow).
 
         None leaves a setting unchanged. ``robot.closed`` never runs on a GPU. The relative error of float32
-        accelerations is proportional to the condition number of the mass matrix. When they are first computed, a
-        ModelWarning is issued if fewer than two digits are correct at the neutral position or at one of 24 random
-        positions within the limits.
+        accelerations is proportional to the condition number of the mass matrix. When such accelerations are first
+        computed, a ModelWarning is issued if fewer than two digits are correct at the neutral position or at one of 24
+        random positions within the limits.
 
         Example:
             >>> torsor.library.two_link().to(dtype="float32")
@@ -263,7 +263,7 @@ class Robot(Mechanism):
     ) -> Array:
         """Return the generalised forces (..., nv) of a motion, in N m and N.
 
-        They are tau = M(q) a + C(q, v) v + g(q) + friction(v) + springs(q, v) - sum of J^T external, computed by the
+        They are tau = M(q) a + C(q, v) v + g(q) + friction(v) + springs(q) - sum of J^T external, computed by the
         Newton-Euler recursion (Barman 2020; Guarino Lo Bianco 2009; Khalil 2010). M includes rotor inertias.
 
         Args:
@@ -339,7 +339,7 @@ class Robot(Mechanism):
         """Return the joint reactions (..., L, 6): the wrench that each parent exerts on its link through the joint.
 
         Each wrench is (moment, force) at the link's origin in link axes, in N m and N (Barman 2020, Khalil 2010). Along
-        the joint axis it is the sum of drive, friction and rotor forces; the bearings carry the other components.
+        the joint axis it is the sum of drive, spring, friction and rotor forces; bearings carry the other components.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, -9.81, 0))
@@ -379,7 +379,7 @@ class Robot(Mechanism):
         return self.kernels.call("gravity_force", q, loops=loops, out=out)
 
     def friction_force(self, v: ArrayLike, out: Out = None) -> Array:
-        """Return the friction forces (..., nv): Coulomb and viscous friction, plus friction models (``with_friction``).
+        """Return the friction forces (..., nv): Coulomb and viscous friction, friction models and spring dampers.
 
         Example:
             >>> torsor.library.two_link().with_friction("joint2", coulomb=1.0).friction_force([1.0, -2.0]).tolist()
@@ -398,7 +398,7 @@ class Robot(Mechanism):
         return self.kernels.call("spring_force", q, out=out)
 
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
-        """Return C(q, v) (..., nv, nv), where C v are the velocity forces and dM/dt - 2 C is skew-symmetric.
+        """Return C(q, v) (..., nv, nv): C v are the Coriolis and centrifugal forces; dM/dt - 2 C is skew-symmetric.
 
         Example:
             >>> torsor.library.two_link().coriolis_matrix([0.0, np.pi / 2], [1.0, 0.0]).round(9).tolist()
@@ -474,8 +474,8 @@ class Robot(Mechanism):
     ) -> Array:
         """Return the acceleration (..., 6) of a link or named frame: (d omega/dt, acceleration of its origin).
 
-        In the place's own axes it equals J a + J' v + (0, omega x v), with the place's Jacobian J and twist (omega, v);
-        in other axes it equals J a + J' v. For ``point`` and ``axes="aligned"`` see ``velocity``. With
+        In the place's own axes it equals J a + dJ/dt v + (0, omega x u), with the place's Jacobian J and twist (omega,
+        u); in other axes it equals J a + dJ/dt v. For ``point`` and ``axes="aligned"`` see ``velocity``. With
         ``axes="world"`` it is the time derivative of the world twist, whose linear part is not a point's acceleration.
 
         Example:
@@ -566,7 +566,7 @@ class Robot(Mechanism):
         return self.kernels.call("potential_energy", q, out=out)
 
     def center_of_mass(self, q: ArrayLike, out: Out = None) -> Array:
-        """Return the centre of mass (..., 3) of the moving links, in base axes.
+        """Return the centre of mass (..., 3) of the moving links, in m, in base axes.
 
         Example:
             >>> torsor.library.two_link().center_of_mass([0.0, 0.0]).round(9).tolist()
@@ -575,7 +575,7 @@ class Robot(Mechanism):
         return self.kernels.call("center_of_mass", q, out=out)
 
     def momentum(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
-        """Return the momentum (..., 6): angular about the centre of mass, then linear, in base axes.
+        """Return the momentum (..., 6): angular (N m s, about the centre of mass), then linear (N s), in base axes.
 
         Example:
             >>> (torsor.library.two_link().momentum([0.0, 0.0], [1.0, 0.0]).round(9) + 0.0).tolist()
@@ -672,7 +672,7 @@ class Robot(Mechanism):
 
         LINK and JOINT are names or indices. A suffix ".x" or ".xy" selects one component. A link includes the links
         that fixed joints weld to it. A mapping names the inputs. In place of a path, {path: coefficient} defines one
-        input that is added to several parameters, such as a Denavit-Hartenberg length; it is 0 for the original robot.
+        input, 0 for the original robot, that is added to several parameters, such as a Denavit-Hartenberg length.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -729,9 +729,9 @@ class Robot(Mechanism):
     def with_contacts(self, places: Sequence[str] | Mapping[str, str], q: Maybe = None, kind: str = "point") -> Self:
         """Return a copy in which links or frames are fixed to the ground at their poses for positions ``q`` (nq,).
 
-        ``kind`` is "point" (3 equations: the origin of the place is fixed) or "surface" (6: the orientation is fixed
-        too), for all places, or a mapping {place: kind}. Each contact is a loop "PLACE/contact". With
-        ``coordinates="all"``:
+        The default positions are neutral. ``kind`` is "point" (3 equations: the origin of the place is fixed) or
+        "surface" (6: the orientation is fixed too). To set it for each place, pass ``places`` as {place: kind}. Each
+        contact is a loop "PLACE/contact". With ``coordinates="all"``:
 
         - ``closed.forward_dynamics`` returns the motion while the contacts hold;
         - ``closed.loop_forces`` returns the forces (N), then moments (N m), of the ground on each place, at its origin

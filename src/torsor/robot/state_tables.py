@@ -32,7 +32,7 @@ def unit_of(robot: Robot, letter: str) -> list[str]:
 
 
 def read_states(path: Path, robot: Robot) -> dict[str, Array]:
-    """Return the states of a table by letter (K, n), and "time" (K,) if it has that column.
+    """Return the states (K, n) of a table by letter (q, v, ...), and "time" (K,) if it has that column.
 
     Columns are named 'q NAME', 'v NAME', ..., optionally followed by the coordinate's unit in brackets. If there is no
     column 'q NAME', columns 'NAME' are positions. Other columns are ignored. A .npz file must contain a trajectory.

@@ -68,9 +68,10 @@ def simulate(
     force exceeds their ``effort_limit``.
 
     With closed loops, M^-1 A^T lambda is added to v', where the multipliers lambda follow from A v' = -A' v. Every
-    state of the result is closed to rounding. The initial state must be closed (``robot.closed.assemble`` and
-    ``.velocities``). Forces may be given for the active coordinates alone (..., N). The motion may pass dead points of
-    the drives. If the closure equations lose rank, so that the motion is not unique, a ``SimulationError`` is raised.
+    state of the result is closed to rounding (to 1e-6 of the robot's size with "linearly_implicit" or hard contact).
+    The initial state must be closed (``robot.closed.assemble`` and ``.velocities``). Forces may be given for the active
+    coordinates alone (..., N). The motion may pass dead points of the drives. If the closure equations lose rank, so
+    that the motion is not unique, a ``SimulationError`` is raised.
 
     ``prescribed`` maps coordinate names, or tuples of names that share one motion, to motions: a number (constant
     position), samples (times, q) for a cubic spline, samples (times, q, v, a), a ``casadi.Function`` t -> q (v and a
@@ -91,8 +92,7 @@ def simulate(
       step does not resolve are not damped.
     - ``method="sdirk"`` takes L-stable fixed steps of order 2, which damp such oscillations. It does not support loops.
     - ``method="linearly_implicit"`` takes fixed steps without iterations. Springs, dampers, friction and drives are
-      implicit, of order 1, and other forces have order 2. It replaces "rk4" for ``control.drives`` and does not
-      support loops.
+      implicit, of order 1, and other forces have order 2. It replaces "rk4" for ``control.drives``.
     - ``method="adaptive"`` is LSODA, whose steps are chosen by ``rtol`` and ``atol``. It is also suitable for stiff
       systems. Rollouts are integrated one after the other, and functions receive the arrays of one rollout.
 

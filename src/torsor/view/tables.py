@@ -106,7 +106,7 @@ def counted(robot: Robot | ParallelRobot) -> tuple[str, ...]:
 
 
 def count_table(robot: Robot | ParallelRobot) -> Table:
-    """Return the scalar operation counts of the traced algorithms for one state; mechanisms with loops have others."""
+    """Return the scalar operation counts, for one state, of the traced algorithms ``counted``."""
     table = titled_table("Operations for one state", "algorithm", "multiplications", "additions", "sin/cos", "other")
     for name in counted(robot):
         table.add_row(name, *(str(number) for number in robot.operation_count(name)))

@@ -35,7 +35,7 @@ class GpuModel:
         known = [item for item, needs in _CAPABILITIES.items() if item <= capability and needs <= version]
         if not known:
             message = f"the GPU has the compute capability {capability / 10}"
-            raise RuntimeError(f"{message}; allowed: 7.0 (Volta) or newer")
+            raise RuntimeError(f"{message}; allowed: 7.5 (Turing) or newer, or 7.0 (Volta) with CUDA before 13")
         return cls(max(known), version)
 
     @property

@@ -175,7 +175,7 @@ class Emitter:
         return f"{self._table} = internal global [{len(rows)} x {self.integers}] [{', '.join(rows)}]" if rows else ""
 
     def load(self, address: str, kind: str = "") -> str:
-        """Load a vector of numbers, or of the type ``kind``."""
+        """Load a vector of numbers, or a vector of the LLVM type ``kind``."""
         align = self.width * self.scalar.size
         return self.put(f"load {kind or self.vector}, ptr {address}, align {align}{self.load_flags}")
 
@@ -211,7 +211,7 @@ class Emitter:
         return self.masks[value]
 
     def truth(self, mask: str) -> str:
-        """Return bits as numbers 0 and 1."""
+        """Return bits as floating-point numbers, 0 or 1."""
         value = self.put(f"uitofp {self.bits} {mask} to {self.vector}")
         self.masks[value] = mask
         return value

@@ -188,7 +188,7 @@ _GUESS_FRACTION = 0.95  # fraction of the largest x that an initial guess does n
 
 
 def first_points(n: int, spacing: float, jerk: float, fastest: Array, start: str, end: str) -> Array:
-    """Return control points (n + 2) with a given jerk that start and end at rest, up to half the smallest x bound."""
+    """Return control points (n + 2) with a given jerk from or to "rest", up to half the smallest x bound."""
     s = (np.arange(n + 2) - 0.5) * spacing
     way = np.full(n + 2, np.inf)
     if start == "rest":

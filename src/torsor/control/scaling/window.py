@@ -338,8 +338,8 @@ class Window:
     """A window of at most ``count`` intervals.
 
     ``fill`` loads the samples. ``improve`` is a generator; each ``next`` makes at most one kernel call for ``piece``
-    intervals. ``points`` are the control points of x. ``uses`` checks whether they are within the bounds. Loads are
-    multiplied by ``spare``, because they may be slightly larger between two checked points.
+    intervals. ``points`` are the control points of x. ``uses`` checks whether the loads are within the bounds. Loads
+    are multiplied by ``spare``, because they may be slightly larger between two checked points.
     """
 
     def __init__(self, kernels: Kernels, samples: Sampled, ratio: Array, count: int, piece: int, spare: float):

@@ -31,7 +31,7 @@ class WholeBodyResult:
     drive forces (N m, N), which are 0 at coordinates without a drive, and ``a`` (nv) are the accelerations. ``forces``
     contains the force of each contact (``PointContact``: 3, base axes; ``SurfaceContact``: 6, moment then force, in the
     axes of its frame). ``conflict`` names a minimal set of requirements without a common solution. For several states,
-    ``status`` is an array of strings, and ``conflict`` is an array of such tuples.
+    ``status`` is an array of strings, and ``conflict`` is an array of tuples of names.
     """
 
     status: str | NDArray[np.str_]

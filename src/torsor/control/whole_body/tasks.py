@@ -185,7 +185,7 @@ MIN_HALF_ANGLE_COSINE = 1e-6
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Task:
-    """Base class of tasks: ``weight`` (inf: a hard constraint), ``bandwidth`` w (rad/s), damping ratio d, and ``name``.
+    """Base class of tasks: ``weight`` (inf: a hard constraint), ``bandwidth`` w (rad/s), ``damping`` ratio d, ``name``.
 
     Tasks with a lower ``priority`` number have strict precedence; the others use the remaining freedom. The target is
     constant, a function of a CasADi time (s), or None if it is passed to ``WholeBody.solve`` at each call. ``goal`` is

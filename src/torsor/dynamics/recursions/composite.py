@@ -173,7 +173,7 @@ def mass_matrix(tree: Tree, q: ca.SX, added: Stiffness | None = None) -> ca.SX:
 
 
 def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return C(q, v) (nv x nv), where C v are the velocity forces without friction and M' - 2 C is skew-symmetric."""
+    """Return C(q, v) (nv x nv): C v are the Coriolis and centrifugal forces, and M' - 2 C is skew-symmetric."""
     if tree.bends:
         return _flexible_coriolis_matrix(tree, q, v)
     moved, bodies = moves(tree, q), tree.bodies
@@ -261,7 +261,7 @@ def body_momenta(tree: Tree, twist: list[ca.SX], rates: ca.SX, scale: float = 1.
 
 
 def carried_by_each(tree: Tree, moved: list[Move], D: list[ca.SX], P: list[ca.SX]) -> tuple[list[ca.SX], list[ca.SX]]:
-    """Return the sums of P and D over the composite of each joint, where D is the product of P with position."""
+    """Return the sums of D and P over the composite of each joint, where D is the product of P with position."""
     for i in reversed(range(len(D))):
         parent = tree.bodies[i].parent
         if parent >= 0:

@@ -6,7 +6,7 @@ from torsor.dynamics.trees.tree import Tree
 
 
 def integrate(tree: Tree, q: ca.SX, dv: ca.SX) -> ca.SX:
-    """Return the positions reached from q after one unit of time at the constant velocity dv (nq x 1)."""
+    """Return the positions (nq x 1) reached from q after one unit of time at the constant velocity dv (nv x 1)."""
     parts = [body.joint.kind.integrate(q[body.q], dv[body.v]) for body in tree.bodies if not body.joint.follows]
     return ca.vertcat(ca.SX.zeros(0, 1), *parts, *(q[i] + dv[j] for i, j in tree.motors))
 

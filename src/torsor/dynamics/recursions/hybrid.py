@@ -39,8 +39,8 @@ def hybrid_dynamics(
 ) -> tuple[ca.SX, ca.SX]:
     """Return (a, tau) of all coordinates; tau is given for the coordinates in ``forced``, a for the others.
 
-    The entries (i, j), i <= j, of ``impedance`` are added to the mass matrix of the coordinates in ``forced``, and
-    those of ``on_links`` to the articulated inertia of links, but not to the wrenches at zero acceleration.
+    The entries (i, j), i <= j, of ``impedance`` are added to the mass matrix of the coordinates in ``forced``, and the
+    impedances ``on_links`` to the articulated inertia of links. Neither changes the wrenches at zero acceleration.
     """
     known = ca.vertcat(ca.SX.zeros(0, 1), *(ca.SX(0) if k in forced else a[k] for k in range(tree.nv)))
     elimination = Elimination(tree, moves(tree, q), forced, impedance or {}, on_links or {})
@@ -60,7 +60,7 @@ def forward_dynamics(
     impedance: Stiffness | None = None,
     on_links: LinkImpedance | None = None,
 ) -> ca.SX:
-    """Return a = (M + impedance)^-1 (tau - C v - g - friction + J^T external) (nv x 1), in O(n).
+    """Return a = (M + impedance)^-1 (tau - C v - g - springs - friction + J^T external) (nv x 1), in O(n).
 
     Impedances Z ``on_links`` add the sum of J^T Z J to M.
     """

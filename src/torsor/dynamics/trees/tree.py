@@ -74,7 +74,7 @@ class Relation(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A link in its joint frame: ``T`` is its pose in the parent at zero position, ``P`` its pseudo-inertia (4 x 4)."""
+    """A link in its joint frame: its pose ``T`` in the parent at zero position, and its pseudo-inertia ``P``, 4 x 4."""
 
     parent: int
     joint: Joint

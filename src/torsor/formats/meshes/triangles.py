@@ -32,7 +32,11 @@ class Triangles(NamedTuple):
         return float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum()) / 2
 
     def scaled(self, factors: ArrayLike) -> "Triangles":
-        """Return the surface scaled along the axes. The orientation of faces is kept if the surface is mirrored."""
+        """Return the surface scaled along the axes by ``factors``, a number or (3,).
+
+        If the factors mirror the surface, the corners of each face are reversed, so faces remain counterclockwise seen
+        from outside.
+        """
         scale = np.broadcast_to(np.asarray(factors, dtype=float), (3,))
         return Triangles(self.vertices * scale, self.faces if np.prod(scale) > 0 else self.faces[:, ::-1])
 

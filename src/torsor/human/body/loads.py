@@ -99,10 +99,10 @@ MAX_MASS = 600.0  # kg; heavier than any load that a person has lifted
 
 @dataclass(frozen=True)
 class Backpack:
-    """A backpack with a ``mass`` (kg), whose centre of mass is at the distance ``behind`` (m) behind the upper trunk.
+    """A backpack with a ``mass`` (kg), on the upper trunk.
 
-    ``height`` (m) is the height of the centre of mass above the lowest joint of the upper trunk. ``size`` (m) is the
-    edge length of a homogeneous cube with the same inertia.
+    Its centre of mass is ``behind`` (m) behind the lowest joint of the upper trunk and ``height`` (m) above this joint.
+    ``size`` (m) is the edge length of a homogeneous cube with the same inertia.
 
     Example:
         >>> round(Backpack(15.0).on(torsor.library.human()).mass, 9)

@@ -256,8 +256,9 @@ class Person:
         """Return a person at percentiles (%) of stature and mass; 5 % of people are above the 95th percentile.
 
         ``population`` is "NHANES" (adults in the United States), "ANSUR II" (soldiers) or "CDC" (children from 2 to 20
-        years). The default is "CDC" below 20 years, otherwise "NHANES". ``age`` selects the decade. The two percentiles
-        are independent, so a very tall person with median mass is slim. For the other arguments, see ``Person``.
+        years). The default is "CDC" below 20 years, otherwise "NHANES", in which ``age`` selects the decade. The two
+        percentiles are independent, so a very tall person with median mass is slim. For the other arguments, see
+        ``Person``.
 
         Example:
             >>> tall = Person.of_percentile(stature=95, mass=50, sex="male")

@@ -215,7 +215,7 @@ def given_spans(strikes: Sequence[float], where: str) -> list[Span]:
 
 
 def of_strides(signal: Signal, spans: Sequence[Span]) -> Array:
-    """Return a curve (N, 401) over the strides in which it has no gaps.
+    """Return the values (N, 401) of a signal over the N strides in which it has no gaps.
 
     If there are none, a recording with the length of a stride is used as one stride, joined at its ends.
     """
@@ -286,7 +286,7 @@ class Signals:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are no curves."""
+        """Whether there are no ``angles``, ``moments`` or ``curves``."""
         return not (self.angles or self.moments or self.curves)
 
 
@@ -611,7 +611,7 @@ MORE_COLOURS = ("#4c9a5f", "#a8527a", "#7a5c3a")
 class RecordedWalk:
     """A recorded walk: ``curves`` over a stride by name, with mean and standard deviation over the strides.
 
-    ``label`` is the legend text, ``strides`` are their start and end times (s), ``mass`` is the person's mass (kg), or
+    ``label`` is the legend text, ``strides`` contains start and end times (s), ``mass`` is the person's mass (kg), or
     None if it is not needed, and ``side`` is the foot whose heel strikes start the strides. ``notes`` document the
     interpretation of the recording. ``is_opensim`` is True for results with an OpenSim skeleton, whose hip flexion is
     not lowered by the pelvic tilt. ``foot_off`` is the fraction of the stride at foot off in events, or None without

@@ -25,7 +25,7 @@ class CurveLikeness(NamedTuple):
     """Similarity of a curve to the reference ``label`` (author and year, or a file).
 
     It contains the ``correlation``, the root mean square difference ``rms`` in ``unit``, and the mean ``width`` of the
-    reference band (standard deviation in the same unit), or None if there is no band.
+    reference band (standard deviation in the same unit; None if there is no band).
     """
 
     curve: str

@@ -73,8 +73,8 @@ class Step:
     ``timing`` is "given". At a given speed, a free length means a free duration.
 
     On stairs each foot lands a ``rise`` (m) higher than the other one, or lower if it is negative. The length is then
-    the tread depth. ``landing`` is the part of the foot that touches the ground first: "heel", or "forefoot", the
-    default on stairs (McFadyen and Winter 1988), where the leading foot stands on its ball and toes until ``flat``.
+    the tread depth. ``landing`` is the part of the foot that touches the ground first, "heel" or "forefoot". The latter
+    is the default on stairs (McFadyen and Winter 1988): the leading foot stands on its ball and toes until ``flat``.
 
     Example:
         >>> Step(length=0.6, width=0.1, speed=1.2, timing="given").duration
@@ -344,7 +344,7 @@ def walking_limit(body: Robot) -> float:
 def similar_step(body: Robot, step: Step | None = None) -> Step:
     """Return the step at which a body walks with the same Froude number as the default body with ``step``.
 
-    Lengths are proportional to the leg length, speeds to its square root. What is free remains free.
+    Lengths are proportional to the leg length, speeds to its square root. Free quantities remain free.
 
     Example:
         >>> child = torsor.human.Person.of_percentile(age=6).body()
@@ -503,7 +503,7 @@ MIRRORED = {"right": "left", "left": "right", "right_box": "left_box", "left_box
 
 @dataclass(frozen=True)
 class FreeWalk(Walk, SharedSupport):
-    """A walk of one or two steps with contacts relative to the heels; both steps may have other lengths and times."""
+    """A walk of one or two steps with contacts relative to the heels; two steps may differ in length and times."""
 
     def _placed(self, stance: Stance, index: int) -> Stance:
         return stance._replace(heel=(0.0, 0.0), left_at=self.left_at(index))
@@ -671,7 +671,7 @@ class RunningStep(Step):
         return Carried(ones, middle, middle, self.toes(s), sole - np.array([x, x, 0.0, 0.0]))
 
     def toes(self, s: Array) -> Array:
-        """Return 1 where only the forefoot of the right or left foot is in contact, else 0 (K, 2)."""
+        """Return (K, 2): 1 where only the forefoot of the right or left foot is in contact, otherwise 0."""
         return np.stack([s > self.heel_off + TOUCHING, np.ones(len(s))], axis=1).astype(float)
 
     def sole(self, s: Array, foot: Foot) -> Array:

@@ -280,12 +280,16 @@ class StrideCurves:
         """Return the internal joint moment (401,) in N m/kg, including the effect of the ground wrenches on the feet.
 
         The name is the positive direction: "hip_extension", "hip_abduction", "knee_extension", "ankle_plantarflexion".
+        For ``other`` see ``angle``.
         """
         sign = -1.0 if name in OPPOSITE else 1.0
         return sign * self.samples.torques[:, self._place(OPPOSITE.get(name, name), other)] / self.body.mass
 
     def power(self, name: str, *, other: bool = False) -> Array:
-        """Return the power (401,) in W/kg of a coordinate, or of a joint with all its axes, such as "hip"."""
+        """Return the power (401,) in W/kg of a coordinate, or of a joint with all its axes, such as "hip".
+
+        For ``other`` see ``angle``.
+        """
         names, sided = self.body.coordinate_names, f"left_{name}" if other else f"right_{name}"
         places = [k for k in range(len(GLOBAL), len(names)) if joint_of(names[k]) in (name, sided)]
         places = places or [self._place(OPPOSITE.get(name, name), other)]

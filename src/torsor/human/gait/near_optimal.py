@@ -177,9 +177,10 @@ class NearOptimalWalks(MotionMultistart):
         return Group(starts, numbers, curves)
 
     def plot(self, path: str | Path | None = None, references: Any = None) -> "Figure":
-        """Return the figure of the best stride with bands of the near-optimal walks; save it if ``path`` is given.
+        """Return the figure of the best stride with bands that show the range of the near-optimal walks.
 
-        For ``references`` see ``Stride.plot``: the built-in ones by default, recordings of people, or other strides.
+        It is saved if ``path`` is given. ``references`` are the built-in ones by default, recordings of people, or
+        other strides; see ``Stride.likeness``.
         """
         return plot(self.stride, path, references, self.curves if len(self.strides) > 1 else None)
 

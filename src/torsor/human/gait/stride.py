@@ -111,7 +111,7 @@ def joint_loads(result: MotionResult) -> JointLoads:
 def fatigued(
     loads: JointLoads | MotionResult, repetitions: int, rest: float = 0.0, laws: Mapping[str, Fatigue] | None = None
 ) -> list[dict[str, float]]:
-    """Return the remaining strengths, {coordinate: factor}, after each of ``repetitions``, with ``rest`` (s) between.
+    """Return the remaining strengths {coordinate: factor} after each of ``repetitions``, with ``rest`` (s) in between.
 
     ``loads`` are those of one repetition, or a result of ``walking``, for which ``joint_loads`` computes them. The
     factors can be passed to ``walking(strength=...)``; each applies to the more fatigued direction. ``laws`` replaces
@@ -289,7 +289,7 @@ class Stride(Result, StrideCurves):
     def plot(self, path: str | Path | None = None, references: Any = None, sagittal: bool = False) -> "Figure":
         """Return a figure (matplotlib, extra ``plot``) of the curves and measured curves; save it if ``path`` is given.
 
-        For ``references`` see ``likeness``: the built-in ones by default, recordings of people, or other strides.
+        ``references`` are the built-in ones by default, recordings of people, or other strides; see ``likeness``.
         If ``sagittal`` is true, only the eleven sagittal curves are drawn.
         """
         return plot(self, path, references, sagittal=sagittal)
@@ -305,7 +305,8 @@ def _ends(curve: Any) -> dict[str, float]:
 def peaks(stride: StrideCurves) -> dict[str, Any]:
     """Return minima and maxima of angles (degrees), moments (N m/kg), powers (W/kg), and forces (body weights).
 
-    The vertical force of a walk has two peaks with a valley between them; in a run it has one peak.
+    "reactions" are the maximum norms of joint reactions, and "knee_in_swing" is the maximum knee flexion in swing. The
+    vertical force has two peaks, "first" and "second", with a "valley" between them in a walk, and one "peak" in a run.
     """
     swing = stride.s > min(0.6, stride.stance)
     return {

@@ -140,7 +140,7 @@ def walking(
     joints; a name without a side applies to both. {"knee_flexion": (0.5, 2.0)} results in crouched walking.
 
     Walk: ``step`` specifies the speed, by default 1.25 m/s, and stairs. Length, width and contact times are optimised
-    unless it specifies them. ``slope`` (rad) is positive uphill. With ``steps=2``, both steps may differ in length and
+    unless it specifies them. ``slope`` (rad) is positive uphill. With ``steps=2``, the steps may differ in length and
     times, and so may the sides of the body: ``frozen``, ``strength`` and ``ranges`` may be one-sided, and legs may have
     different lengths. ``friction`` is the friction coefficient. The hands may hold ``rails`` in turn
     (docs/people/stairs_and_rails.md).
@@ -152,8 +152,8 @@ def walking(
     ``Habits()``.
 
     Discretisation: ``points`` control points per coordinate, and ``nodes`` (their number or times s) for each step, by
-    default seven intervals between two knots. Points of the feet in stance may move by ``slack`` (m) and at ``slip``
-    (m/s).
+    default seven intervals between two knots. Points of the feet in stance may move by up to ``slack`` (m) and at up to
+    ``slip`` (m/s).
 
     Example:
         >>> problem = walking()

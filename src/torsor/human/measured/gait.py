@@ -93,7 +93,7 @@ OPENSIM_TILT = "The band of hip flexion has the zero of Plug-in Gait, which is s
 class MeasuredGait(Result):
     """The result of ``measured_gait``.
 
-    ``motion`` is the result of inverse kinematics, ``dynamics`` is the result of inverse dynamics, and ``ground``
+    ``motion`` is the result of inverse kinematics. ``dynamics`` is the result of inverse dynamics, and ``ground``
     contains the unfiltered forces on the feet (both are None without ground forces). ``filters`` describes the filters.
     ``person`` is the scaled body (None with an OpenSim skeleton). ``findings`` are likely errors in the ``recording``,
     whose markers are in body axes, large residual forces, and events that contradict the forces. ``events`` are the
@@ -155,7 +155,7 @@ class MeasuredGait(Result):
 
         The latter are "pelvis_tilt" (positive if forward), "pelvis_obliquity" (if this side is low), "pelvis_rotation"
         (if this side is in front) and "foot_progression" (if the toes point inward). The direction of progression is
-        that of the mean pelvis velocity.
+        that of the mean pelvis velocity. With ground forces, the angles are filtered.
         """
         if joint not in ANGLES:
             return np.degrees(self._q[:, self._index(side, joint)])
@@ -192,7 +192,10 @@ class MeasuredGait(Result):
         return np.asarray(at_times(self.times, ground.times, forces) / self._dynamics.weight)
 
     def strikes(self, side: str) -> tuple[float, ...]:
-        """Return the foot strikes (s) of ``events`` that replace those of the forces; a single strike does not."""
+        """Return the foot strikes (s) of ``events`` that replace those of the forces.
+
+        A single strike is used only if the foot does not load a plate.
+        """
         strikes = self._events.get(one_of(side, SIDES, WHERE, "side"), FootEvents()).strikes
         return strikes if len(strikes) > 1 or not _on_plates(self.ground, side) else ()
 
@@ -329,8 +332,8 @@ class MeasuredGait(Result):
     def columns(self, per_kg: bool = False) -> list[Column]:
         """Return the columns of a .csv file: angles, moments and powers of all coordinates, foot forces and residuals.
 
-        The column "valid" is 1 where ``valid`` is True. With ``per_kg``, forces, moments and powers are divided by the
-        mass.
+        With ground forces, the angles are filtered. The column "valid" is 1 where ``valid`` is True. With ``per_kg``,
+        forces, moments and powers are divided by the mass.
         """
         if per_kg:
             return [
@@ -363,7 +366,7 @@ class MeasuredGait(Result):
         ]
 
     def table(self) -> MotionTable:
-        """Return the coordinates (degrees, m) with their names, for a .mot file."""
+        """Return the unfiltered coordinates (degrees, m) of all frames with their names, for a .mot file."""
         names, q = self.motion.body.coordinate_names, self.motion.q
         values = np.where([name.endswith(SLIDES) for name in names], q, np.degrees(q))
         return MotionTable(names, self.motion.times, values, in_degrees=True, title=self.source)
@@ -452,7 +455,8 @@ class MeasuredGait(Result):
     def trajectory(self) -> Trajectory:
         """Return the motion as a trajectory; the ground forces are external wrenches on the feet.
 
-        Without ground forces, accelerations and joint forces are zero, and velocities are finite differences.
+        Wrenches with a force of at most 20 N are set to zero. Without ground forces, accelerations and joint forces are
+        zero, and velocities are finite differences. With an OpenSim skeleton, joint forces are always zero.
         """
         body, dynamics, q = self.motion.body, self.dynamics, self._q
         v, a, tau = np.zeros((3, *q.shape)) if dynamics is None else (dynamics.v, dynamics.a, dynamics.forces)

@@ -107,7 +107,7 @@ class MeasuredMotion:
     It contains ``q`` (K, nq) of the ``body`` at ``times`` (K,) (s). ``errors`` (K, M) are the distances (m) of the
     ``markers`` from their measured positions, NaN for missing markers. ``converged`` and ``determined`` (K,) are flags:
     a frame is not determined if its markers leave a coordinate undefined, which is then interpolated from neighbouring
-    frames. ``swapped`` lists (first frame, last frame, marker, marker) for exchanged names.
+    frames. ``swapped`` lists (first frame, last frame, marker, marker) for exchanged names, with frames from 0.
     """
 
     body: Robot | Skeleton
@@ -174,7 +174,10 @@ class MeasuredMotion:
 def swapped_pairs(
     fit: Fit, fitted: Fitted, measured: Array, seen: Flags, names: tuple[str, ...]
 ) -> tuple[tuple[int, int, str, str], ...]:
-    """Return (first frame, last frame, marker, marker) if swapping two marker names greatly improves the fit."""
+    """Return (first, last, marker, marker) of runs of frames in which swapping two names greatly improves the fit.
+
+    Frames are counted from 0, and the last one is included.
+    """
     places = fit.places(fitted.y)
     errors = np.where(seen, np.linalg.norm(places - measured, axis=2), 0.0)
     doubtful = errors.max(axis=1) > LARGE_MARKER_ERROR

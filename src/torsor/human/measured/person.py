@@ -244,8 +244,9 @@ def scaled_person(
     and ``sex`` select the tables (de Leva 1996) for initial lengths and for lengths that markers do not determine.
     ``markers`` are the marker positions, by default those for the marker names (``marker_set``). ``weights`` {marker:
     weight} are 1 by default. The hip positions are computed from the width and depth of the pelvis (Harrington et al.
-    2007). Segment masses are fractions of the total mass; centres of mass and radii of gyration are fractions of the
-    scaled lengths. Without a standing trial, ankle angles and lengths across a segment are less certain.
+    2007) if all four ASIS and PSIS markers are present; otherwise, the tables define them. Segment masses are fractions
+    of the total mass; centres of mass and radii of gyration are fractions of the scaled lengths. Without a standing
+    trial, ankle angles and lengths across a segment are less certain.
 
     Example:
         >>> body = human(1.80, 80.0)

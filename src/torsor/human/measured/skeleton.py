@@ -43,7 +43,7 @@ class Skeleton:
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:
-        """Coordinate names, as for a Robot."""
+        """Coordinate names, as in ``Robot.coordinate_names``."""
         return self.names
 
     def completed(self, q: Array) -> Array:

@@ -300,15 +300,15 @@ def lifting(
 ) -> MotionProblem:
     """Return the problem of lifting a box (10 kg by default) with both hands, from rest to rest.
 
-    ``from_`` and ``to`` contain the height of the box centre, where the hands hold it, and its distance in front of the
-    heels (m). ``duration`` is in s. The box stays level, and its centre stays half its ``depth`` (m) away from shanks,
-    thighs and trunk. ``lean`` (degrees) is the largest forward lean of the chest: a small value results in bent legs,
-    and a large value in a bent back. The hands carry the weight of the box from start to end; lift-off from the ground
-    is not modelled. The start posture is free. ``width`` (m) is the distance between the heels, by default the distance
-    between the hips. ``symmetric`` keeps trunk and pelvis in the sagittal plane. ``frozen`` is {coordinate: angle
-    (rad)} for joints that do not move. ``turn`` (degrees) is the initial direction of the box, measured to the left
-    from the forward direction; the trunk then twists, and ``symmetric`` does not apply. ``points`` is the number of
-    control points per coordinate, and ``nodes`` is the number of nodes.
+    ``body`` is a ``library.human``. ``from_`` and ``to`` contain the height of the box centre, where the hands hold it,
+    and its distance in front of the heels (m). ``duration`` is in s. The box stays level, and its centre stays half its
+    ``depth`` (m) away from shanks, thighs and trunk. ``lean`` (degrees) is the largest forward lean of the chest: a
+    small value results in bent legs, and a large value in a bent back. The hands carry the weight of the box from start
+    to end; lift-off from the ground is not modelled. The start posture is free. ``width`` (m) is the distance between
+    the heels, by default the distance between the hips. ``symmetric`` keeps trunk and pelvis in the sagittal plane.
+    ``frozen`` is {coordinate: angle (rad)} for joints that do not move. ``turn`` (degrees) is the initial direction of
+    the box, measured to the left from the forward direction; the trunk then twists, and ``symmetric`` does not apply.
+    ``points`` is the number of control points per coordinate, and ``nodes`` is the number of nodes.
 
     ``trunk`` is the strength of the back as a function of spine flexion, by default the mean of people with the same
     height, mass and sex. It replaces the ``effort_limit`` of spine flexion. If the person is too weak for the lift,

@@ -169,7 +169,10 @@ class Balance(Grounded, Constraint):
     lateral: bool = True
 
     def rows(self, node: Node) -> Rows:
-        """Return the box edges (in dm), the vertical force and the friction cones, all divided by body weight."""
+        """Return the distances (dm) of the centre of pressure from the edges of its box, times the vertical force.
+
+        These rows and that of the vertical force are divided by body weight; friction cones, by its square.
+        """
         contact = self.contact(node)
         (f, n), (left, right, back, front) = contact.level, ca.vertsplit(contact.box)
         moment = MOMENT_ARM * contact.weight

@@ -311,8 +311,8 @@ def margins(node: Node, rate: ca.SX) -> ca.SX:
 class Instability(Grounded, Cost):
     """The squared shortfall of the lateral margin of stability, in sole half-widths, per metre (s/m).
 
-    With u = -b / half-width, the shortfall is log(1 + exp(u)), which is approximately u if the margin is negative, and
-    nearly zero if the margin is several half-widths.
+    With the margin b and u = -b / half-width, the shortfall is log(1 + exp(u)), which is approximately u if the margin
+    is negative, and nearly zero if the margin is several half-widths.
     """
 
     def data(self, s: Array) -> Mapping[str, Array]:

@@ -57,7 +57,11 @@ class OneFootBalance(Grounded, Constraint):
         return self.variables
 
     def rows(self, node: Node) -> Rows:
-        """Return distances (dm) times the vertical force, and forces, all divided by body weight."""
+        """Return edge distances (dm) times the vertical force, this force, the friction cone, and the rate of time.
+
+        Forces are divided by body weight, and squared for the cone. The rate of time is included if the phase has a
+        clock.
+        """
         contact = contact_as(OneFootContact, node)
         rows = {
             name: row / (MOMENT_ARM * contact.weight)
@@ -211,11 +215,12 @@ EDGE = VectorLayout({f"{point} local": 3 for point in POINTS} | {"edge": 2, "cle
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClearsEdge(Constraint):
-    """A constraint that keeps the foot on a ``side`` at least ``clear`` (m) from a tread and its ``edge`` in side view.
+    """A constraint that keeps the foot of one ``side`` at least ``clear`` (m) away from a tread and its ``edge``.
 
-    Exactly at an edge, the clearance is smaller by ``EDGE_ROUNDING`` / 2, so a foot with the clearance of walks
-    never penetrates an edge. Each point of the sole is beyond the riser or above the tread: the smooth maximum of the
-    two distances is bounded. If an edge is between the ends of a segment of the sole, it must be below the segment.
+    Distances are those in side view. Each point of the sole is clear of the riser or above the tread: the smooth
+    maximum of the two distances is at least ``clear``. Exactly at an edge, the clearance is smaller by
+    ``EDGE_ROUNDING`` / 2, so a foot never penetrates an edge if ``clear`` is at least ``EDGE_ROUNDING`` / 2, as is the
+    default of ``Habits.clearance``. An edge between the ends of a segment of the sole must be below the segment.
     """
 
     body: Robot

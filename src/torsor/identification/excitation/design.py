@@ -60,7 +60,7 @@ def criterion_of(name: str, G: Array, sizes: Array) -> tuple[float, Array]:
 
 
 def sizes_of(names: tuple[str, ...], values: Array) -> Array:
-    """Return the reference sizes (b,) of standard deviations: the values, or a fraction of the largest one.
+    """Return the reference sizes (b,) of deviations: the values, but at least a tenth of the largest of their kind.
 
     ``names`` are the names of the parameters that represent the base parameters, such as "link2.mx".
     """
@@ -158,7 +158,7 @@ class Clearance:
         return float(value), np.einsum("tp,tpj->tj", by_distance, distances.gradient[:, self._moving]) / len(q)
 
     def distances(self, q: Array) -> Array:
-        """Return the minimum distance (T,) in m at postures q (T, n): infinite without pairs, a lower bound if long."""
+        """Return the minimum distance (T,) in m at postures q (T, n), or a lower bound if large; inf without pairs."""
         if not self.model.pairs:
             return np.full(len(q), np.inf)
         return np.asarray(self.model(q).distance[:, self._moving].min(axis=1, initial=np.inf))

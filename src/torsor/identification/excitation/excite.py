@@ -119,7 +119,8 @@ def excite(
 
     ``among`` names the unknown parameters as in ``robot.inertial.base``. The initial guess is the best of several
     random motions. BFGS with a logarithmic barrier at the limits improves it in at most ``iterations`` steps. After
-    Ctrl-C, the best motion so far is returned. The same seed yields the same motion.
+    Ctrl-C, the best motion so far is returned. The same seed yields the same motion. ``progress`` is True, False, or
+    None to show a progress bar only in a terminal.
 
     Example:
         >>> motion = excite(torsor.library.planar_chain(2), 4.0, 3, lower=-1.5, upper=1.5, velocity=3.0)

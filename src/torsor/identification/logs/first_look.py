@@ -68,8 +68,8 @@ class FirstLook:
     """Quality report on logs: ``findings`` (suspicious signals), processing ``notes``, and ``signals`` by coordinate.
 
     ``prepared`` contains the processed samples, and ``excited`` the base parameters with their expected standard
-    deviations. ``delay`` is the delay of the forces (``delay.value``, in s), and ``fit`` (T, n) contains the model
-    forces of the longest segment. They are None if an error must be corrected first.
+    deviations. ``delay`` is the delay of the forces (``delay.value``, in s), and ``fit`` (T, 1 + n) contains times and
+    model forces of the longest segment. These four are None if an error must be corrected first.
 
     Example:
         >>> robot, t = torsor.library.planar_chain(1), np.arange(2000) * 1e-3

@@ -116,7 +116,8 @@ class LogFinding(NamedTuple):
 
     ``value`` is the number on which the finding is based, in the units stated in ``found``. Kinds are "missing",
     "time", "gap", "constant", "still", "stuck", "spike", "saturation", "quantisation", "limit", "degrees", "rate",
-    "delay", "sign", "swapped", "offset", "scale", "unexplained", "closure" (loops that cannot be closed) and "short".
+    "delay", "sign", "swapped", "offset", "scale", "unexplained", "together" (no common parameters explain the forces),
+    "closure" (loops that cannot be closed) and "short".
 
     Example:
         >>> print(LogFinding("constant", "log.csv: tau 'elbow'", "all 900 samples are 0", "check the column", 0.0))

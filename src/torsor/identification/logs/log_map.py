@@ -94,7 +94,7 @@ class Gears:
     def couplings(self, names: Sequence[str]) -> dict[str, dict[str, float]]:
         """Return the motors that drive several joints, for ``identify(couplings=...)``.
 
-        Motor k has the rates R[k, j] / R[k, k] of the joints ``names`` (n) relative to joint k.
+        The factor of joint j for motor k is R[k, j] / R[k, k]; ``names`` (n) are the names of the joints.
         """
         motors = {}
         for name, row, own in zip(names, self.matrix, np.diagonal(self.matrix), strict=True):

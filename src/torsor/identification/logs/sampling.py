@@ -110,10 +110,12 @@ def _resolution(times: Array) -> float:
 
 
 class Segment(NamedTuple):
-    """A run with equal steps and without gaps: ``times`` (T,), ``q``, ``v``, ``a``, ``tau`` and ``saturated`` (T, n).
+    """A part of a log with equal steps and without gaps: ``times`` (T,), ``q``, and ``v``, ``a``, ``tau`` (T, n).
 
-    ``temperature`` (T, 1) or (T, n) of the drives and environment wrenches ``external`` (T, L, 6) are present if
-    measured. ``robot`` is set if its positions contain quaternions.
+    If v and a were both measured, the whole log is one segment at its own times. ``saturated`` (T, n) is True where
+    the force is saturated or unmeasured. The drive ``temperature``, (T, 1) or (T, n), and the environment wrenches
+    ``external`` (T, L, 6) are None unless measured. ``robot`` is set only if q contains quaternions and v or a was not
+    measured.
     """
 
     times: Array

@@ -495,7 +495,7 @@ class Nodes:
         return self._last[1]
 
     def value(self, x: Array) -> tuple[Array, Array]:
-        """Return the scaled rows (B, K m) and the integral (B,)."""
+        """Return the scaled rows (B, K m) and this batch's part of the integral of the objective (B,), at x (B, n)."""
         result = self.batch.kernels.value(**self.inputs(x))
         rows = result["rows"] * self.bounds["inverse"] if self.batch.kernels.m else np.zeros((len(x), 0), like=x)
         return rows.reshape(len(x), -1), (result["cost"][..., 0] * self.constants.weights).sum(axis=1)

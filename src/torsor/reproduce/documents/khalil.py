@@ -196,7 +196,10 @@ def _rotation(pose: Array) -> Array:
 
 
 class Moved(NamedTuple):
-    """The motion of a body: angular velocity and acceleration, and acceleration of the origin minus gravity."""
+    """The motion of a body: angular velocity ``w``, angular acceleration ``wd``, and ``Vd``, each (3,), in its axes.
+
+    ``Vd`` is the acceleration of the origin minus that of gravity.
+    """
 
     w: Array
     wd: Array

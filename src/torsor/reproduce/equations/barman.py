@@ -225,9 +225,9 @@ def sensitivities(
     form: Form = CORRECTED,
     columns: int | None = None,
 ) -> Sensitivities:
-    """Return tau, Fp and Tp with their sensitivities. The direction of ``load`` is constant in frame 0.
+    """Return tau, Fp and Tp with their sensitivities. The force and moment of ``load`` are constant in frame 0.
 
-    ``columns`` is the number of joints for which sensitivities are computed, by default all.
+    Sensitivities are computed for the first ``columns`` joints, by default all.
     """
     n = len(robot.m) if columns is None else columns
     R0, R0_q, links, wrenches, rotations = np.eye(3), np.zeros((n, 3, 3)), [], [], []

@@ -29,8 +29,9 @@ class ClosedDerivatives(Accessor):
     """Derivatives of the methods of ``robot.closed`` with the same names: ``robot.closed.derivatives``.
 
     The columns belong to the active coordinates. dq is taken along motions that keep the loops closed, dv at constant
-    positions, and da at constant positions and velocities. Columns of redundant active coordinates are zero. External
-    wrenches are fixed in their links, unless ``fixed_in`` selects the world (``robot.derivatives.inverse_dynamics``).
+    positions, and da at constant positions and velocities. Columns of redundant active coordinates are zero. G maps
+    the active velocities to all: v = G v_active. External wrenches are fixed in their links, unless ``fixed_in``
+    selects the world (see ``robot.derivatives.inverse_dynamics``).
     """
 
     _closure: LoopClosure
@@ -73,11 +74,12 @@ class ClosedDerivatives(Accessor):
     ) -> Three:
         """Return the derivatives (dq, dv, da) of ``closed.inverse_dynamics``, each (..., N, N), one row per force.
 
-        da is the mass matrix G^T M G of the closed mechanism. If lambda is constant, and v and a keep the loops closed,
+        da is the mass matrix G^T M G of the closed mechanism. With constant lambda, and with changes of v and a that
+        keep the loops closed,
 
             dtau/dq = G^T [d(ID - A^T lambda)/dq G + d(ID)/dv dv/dq + M da/dq]
 
-        which the recursion of ``robot.derivatives.inverse_dynamics`` computes. For ``share`` see
+        where the derivatives of ID are those of ``robot.derivatives.inverse_dynamics``. For ``share`` see
         ``closed.inverse_dynamics``.
 
         Example:
@@ -197,8 +199,8 @@ class Closed(Accessor):
     - ``"all"``: velocities and forces (..., nv) of all coordinates, with A v = 0. Lagrange multipliers enforce the
       closure equations. No coordinate needs to be active, and singular positions of the drives do not matter.
 
-    ``active`` are the names of the active coordinates, ``derivatives`` is the accessor of the derivatives, and
-    ``closure`` contains loop data that are computed once.
+    ``external`` and ``out`` are as in ``Robot``. ``active`` are the names of the active coordinates, ``derivatives`` is
+    the accessor of the derivatives, and ``closure`` contains loop data that are computed once.
 
     Example:
         >>> robot = torsor.library.four_bar()
@@ -235,8 +237,8 @@ class Closed(Accessor):
         reference configuration that is computed once. From there, the active coordinates move to their goal in steps,
         and damped Newton iterations close the loops after each step. If the goal is unreachable, ``AssemblyError`` is
         raised with the closest reachable coordinates. If redundant active coordinates disagree, ModelError is raised.
-        With ``missing="nan"``, the positions of these states are NaN instead. A ball or free joint has 4 or 7 entries
-        in ``q_active``.
+        With ``missing="nan"``, neither error is raised, and the positions of these states are NaN. A ball or free joint
+        has 4 or 7 entries in ``q_active``.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -272,7 +274,7 @@ class Closed(Accessor):
         return self.closure.kernels.call("closure_error", q, out=out)
 
     def jacobian(self, q: ArrayLike, out: Out = None) -> Array:
-        """Return A (..., c, nv), where A v is the time derivative of ``error``, and the slip (m/s) for wheels.
+        """Return A (..., c, nv): A v is the time derivative of ``error`` or, in slip rows of wheels, the slip (m/s).
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -503,7 +505,7 @@ class Closed(Accessor):
 
         Each is the wrench (moment, force) that a parent exerts on its link, at the link's origin in link axes, as in
         ``robot.joint_wrenches``. The wrenches in the cut joints (``loop_wrenches``) act on the tree. The force of a
-        coupling is included in the component along the joint axis.
+        coupling is included in the component along the joint axis. For ``share`` see ``inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})

@@ -260,7 +260,7 @@ class LoopClosure:
         return self._with_scales(choice._replace(between=between))
 
     def independent_near(self, q: Array) -> ClosureChoice:
-        """Return the first choice at q (nq,): the general one, unless there is none or the rank is higher."""
+        """Return the first choice at q (nq,): the general one, unless there is none or the rank is higher at q."""
         try:
             general = self.independent_equations
         except ModelError:

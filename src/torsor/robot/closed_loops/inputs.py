@@ -109,7 +109,7 @@ def _check_rates(closure: LoopClosure, arguments: dict[str, ArrayLike], numbers:
 
 
 def check_agreement(closure: LoopClosure, name: str, possible: Array, rates: ArrayLike) -> None:
-    """Raise ModelError if rates (..., N) of redundant active coordinates differ from consistent ``possible`` ones."""
+    """Raise ModelError if rates (..., N) of redundant active coordinates differ from those ``possible`` (..., N)."""
     given_rates = np.asarray(rates, dtype=float)
     wrong = np.abs(possible - given_rates).max(initial=0.0)
     size = max(1.0, float(np.abs(given_rates).max(initial=0.0)))

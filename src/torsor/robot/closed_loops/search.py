@@ -228,7 +228,7 @@ class Space:
         return q, float(np.abs(phi).max(initial=0.0))
 
     def approach(self, q: Array, missing: Callable[[Array], Array], active: list[int]) -> tuple[Array, float]:
-        """Return the closed positions nearest to the goal, and their distance; ``missing(q)`` returns the offset."""
+        """Return the closed positions nearest to a goal, and their distance from it; ``missing(q)`` is the offset."""
         damping, rest = 1e-3, missing(q)
         motions = null_space(self.jacobian(q))
         if len(motions) and np.linalg.norm(motions[:, active] @ rest) <= DEAD_POINT_OFFSET**2 * np.linalg.norm(rest):

@@ -68,7 +68,10 @@ class Apart:
         return np.concatenate([np.zeros(0, dtype=bool), *(item.any(axis=1) for item in near)])
 
     def judged(self, q: Array, gradient: Array) -> tuple[Array, Mask]:
-        """Return the smallest distance (K,) at q (K, nq), and a mask (K, P) of pairs that are too close or block q."""
+        """Return the smallest distance (K,) at q (K, nq), and a mask (K, P) of pairs that are too close or block q.
+
+        ``gradient`` (K, n) is that of the squared target errors with respect to the free coordinates.
+        """
         least, holding = np.full(len(q), np.inf), np.zeros((len(q), len(self.model.pairs)), dtype=bool)
         for some in self.chunks(len(q)):
             result = self.model(q[some], gradient=True)

@@ -68,8 +68,8 @@ class InverseKinematicsResult:
     ``error`` is the largest error of any target and of loop closure, in m or rad. A posture is solved if its error is
     within the ``tolerance``; otherwise it is the closest one that the search reached. ``misses`` maps target labels to
     errors (``Miss``), and ``closure`` (...) is the closure error of loops, 0 without loops. ``limits`` (..., nq) is
-    True where a joint limit blocks an unsolved posture. ``starts`` (...) counts the
-    starting postures of the search. ``cause(index)`` explains why a posture is unsolved.
+    True where a joint limit blocks an unsolved posture. ``starts`` (...) counts the starting postures of the search.
+    ``cause(index)`` explains why a posture is unsolved.
 
     If a clearance was requested, solved postures keep it. ``clearance`` (...) is then the smallest distance between
     shapes in m, and ``blocking(index)`` returns the pairs of shapes that block an unsolved posture.
@@ -128,7 +128,7 @@ class InverseKinematicsResult:
         return f"{'; '.join(parts)}: {reason}" if parts else reason
 
     def blocking(self, index: int | tuple[int, ...] = ()) -> list[tuple[str, str]]:
-        """Return the names of the shape pairs that block posture ``index`` of the batch, or [] if it is solved."""
+        """Return the names of the shape pairs that block posture ``index`` of the batch, or [] if none does."""
         at = self._at(index)
         if self.shapes is None:
             return []

@@ -47,7 +47,7 @@ def inverse_kinematics(
     - ``limits``: enforce the joint limits.
     - ``tolerance`` (m, rad): the largest error of a solved posture.
     - ``posture`` (..., nq): return a solution near this posture.
-    - ``manipulability``: increase the manipulability of the solution; not together with ``posture``.
+    - ``manipulability``: increase the manipulability of the solution; it cannot be combined with ``posture``.
     - ``clearance`` (m): keep the collision shapes of ``pairs`` (see ``robot.shapes.distances``) at least this far
       apart; the default is all checked pairs.
 

@@ -98,7 +98,7 @@ class Assembly:
 def inverse_dynamics(
     parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX, u_rate: ca.SX, share: ca.SX, external: Given = None
 ) -> ca.SX:
-    """Return the drive forces Gamma (N x 1); with redundant drives they minimise the sum of Gamma^2 / share."""
+    """Return the drive forces Gamma (N x 1); with redundant drives, they minimise the sum of Gamma^2 / share."""
     whole = Assembly(parts, pose, q, u, u_rate)
     if whole.platform.is_free:  # solve in base axes, in which the rows of K are computed
         force = whole.platform.lifted(whole.platform.forces(external)) + whole.wrench()

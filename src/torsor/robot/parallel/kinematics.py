@@ -55,7 +55,7 @@ class LegSearch:
     side: Callable[[Array], Array] | None
 
     def from_guess(self, poses: Array, guess: Array) -> tuple[Array, Flags]:
-        """Return closed positions near a guess (batch, nq), and flags for those in the guess's assembly mode."""
+        """Return leg positions (batch, nq) near a guess, and whether they are closed and in its assembly mode."""
         begin = np.concatenate([poses, guess], axis=-1)
         before = self.closer.side(begin)
         result, error, side = self.closer.close(begin, self._still(begin))

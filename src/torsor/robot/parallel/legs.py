@@ -31,9 +31,9 @@ class Leg(Part):
     """A leg of a parallel robot: an open chain from the base, and the joint that connects its end to the platform.
 
     The base of ``robot`` is at the pose ``base`` (4 x 4, or a point (3,)) relative to the parallel robot's base. A
-    joint of the given ``kind`` connects its link or frame ``tip`` to the pose ``at`` (4 x 4, or a point (3,)) on the
-    platform: weld, revolute, prismatic, cylindrical, universal, spherical, planar, or rod with its ``length`` (m). The
-    joint axes are the z axes of ``tip`` and ``at`` (see ``Loop``). ``driven`` names the coordinates with a drive.
+    joint connects its link or frame ``tip`` to the pose ``at`` (4 x 4, or a point (3,)) on the platform. The ``kind``
+    of this joint is weld, revolute, prismatic, cylindrical, universal, spherical, planar, or rod with its ``length``
+    (m). Its axes are the z axes of ``tip`` and ``at`` (see ``Loop``). ``driven`` names the coordinates with a drive.
     ``home`` (nq,) is the initial guess for the leg positions with the platform at home; the default is neutral.
 
     Example:
@@ -145,7 +145,7 @@ HOME = "set a home (of the leg or the robot) that is far from singular"
 
 
 def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
-    """Return the size (m): the longest distance from a leg's base to its joint, or within a leg, as a power of two."""
+    """Return the size (m), a power of two: the longest distance from a leg's base to its joint, or within a leg."""
     x, last = ca.SX.sym("x", platform.nq), len(platform.bodies) - 1
     there = Platform(platform, x)
     ends = ca.horzcat(*(there.p + there.place(Place(last, leg.at))[0] for leg in legs))

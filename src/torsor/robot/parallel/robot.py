@@ -226,7 +226,7 @@ class ParallelRobot(Assembled):
     def leg_accelerations(
         self, pose: ArrayLike, twist: ArrayLike, acceleration: ArrayLike, q: Maybe = None
     ) -> tuple[Array, Array]:
-        """Return (v, a), each (..., nv), of all leg coordinates.
+        """Return the velocities and accelerations (v, a), each (..., nv), of all leg coordinates.
 
         Example:
             >>> robot = torsor.library.three_rrr()

@@ -63,7 +63,9 @@ def drawing(
 
 
 def ticks(low: float, high: float, steps: int) -> dict[float, str]:
-    """Return round numbers between two numbers, and their texts: multiples of 1, 2 or 5 times a power of ten.
+    """Return round numbers (multiples of 1, 2 or 5 times a power of ten) between two numbers, with their texts.
+
+    They divide the range into about ``steps`` intervals.
 
     Example:
         >>> ticks(-26.3, 0.0, 4)

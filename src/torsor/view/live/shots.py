@@ -127,11 +127,10 @@ MAX_SAMPLES = 4000  # samples of a motion that are shown: about one minute
 
 @dataclass(frozen=True, eq=False)
 class Film:
-    """A motion whose quantities are computed for all shown samples when they are first shown.
+    """A motion whose quantities are computed for all shown samples on first use.
 
-    Charts have the curves of the ``whole`` motion.
-
-    A periodic walk is shown in place, as on a treadmill: the distance travelled at its mean velocity is subtracted.
+    Charts show the curves of the ``whole`` motion. A periodic walk is shown in place, as on a treadmill: the distance
+    travelled at its mean velocity is subtracted.
     """
 
     scene: Scene
@@ -206,7 +205,7 @@ class Film:
         return np.outer(self.motion.times - self.motion.times[0], self.speed)
 
     def within(self, time: float) -> float:
-        """Return a time (s) within the motion: modulo the duration if it is periodic, otherwise limited to it."""
+        """Map a time (s) into the motion: modulo its duration if it is periodic, otherwise at most its duration."""
         if self.motion.ahead is None or time <= self.duration:
             return min(time, self.duration)
         return time % self.duration
@@ -237,7 +236,7 @@ class Frame:
 
     @cached_property
     def placed(self) -> tuple[Array, Array]:
-        """Positions and quaternions of the base and the links."""
+        """Positions (L + 1, 3) and quaternions w x y z (L + 1, 4) of the base and the links, in base axes."""
         positions, turns = (self._of(samples) for samples in self.film.placed)
         return positions, turns / np.linalg.norm(turns, axis=-1, keepdims=True)
 

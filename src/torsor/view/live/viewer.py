@@ -74,7 +74,7 @@ HEIGHT = 600  # pixels, in a notebook
 
 
 class Viewer:
-    """A running viewer at the address ``url``, which ``stop`` ends. It is also a context manager.
+    """A running viewer at the address ``url``, and a context manager; ``stop`` ends the viewer.
 
     ``play``, ``seek``, ``chart``, ``move`` and ``show`` have the same effects as the controls of the page.
     """

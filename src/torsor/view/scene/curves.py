@@ -95,7 +95,7 @@ def driven_joints(robot: Mechanism) -> dict[str, str]:
 
 
 def charts(lines: Sequence[tuple[Timeline, str, bool]]) -> dict[str, Charts]:
-    """Return the charts of each coordinate and of each foot, whose force is the one along the normal of the ground.
+    """Return the charts of each coordinate, and of the ground force normal to the ground at each foot.
 
     Each motion has a colour, and the curves of a reference are dashed.
 
@@ -201,7 +201,7 @@ def stances(line: Timeline, coordinate: str) -> list[tuple[float, float]]:
 
 
 class Span(NamedTuple):
-    """The values at the lower and upper end of a chart, the limits between them, and those outside, of which (N)."""
+    """The values at the lower and upper end of a chart, the ``limits`` between them, and the limits ``far`` outside."""
 
     low: float
     high: float

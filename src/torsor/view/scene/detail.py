@@ -96,9 +96,10 @@ def unit(shape: str, around: int) -> Triangles:
 
 
 def level(scene: Scene, limit: int) -> tuple[int, int]:
-    """Return the largest numbers of corners per circle that give at most ``limit`` triangles, or the smallest numbers.
+    """Return the largest numbers of corners per circle that give at most ``limit`` triangles.
 
-    The first number is for bodies, the second for rods and joints (``CIRCLE_CORNERS``).
+    If there are none, the smallest numbers are returned. The first number is for bodies, the second for rods and joints
+    (``CIRCLE_CORNERS``).
     """
     for corners in CIRCLE_CORNERS:
         solids = ((solid, corners[shown.kind in THIN]) for shown in scene.shown for solid in shown.solids)
