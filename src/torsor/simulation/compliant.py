@@ -15,21 +15,30 @@ Moved to the origin of the link and added to its articulated inertia, Z adds J^T
 one recursion for each acceleration, whatever the number of points, and is stable for any stiffness, friction and slip
 speed, because Z has no negative eigenvalue.
 
-The two accelerations of a step (``free_motion``) have two references. In the first one, c is that of x_r = x_0, and u_r
-is u_t. Damping and friction are those of the depth at the start, because c x_0 may be far too large in an impact. The
-first acceleration gives the reference of the second one. A point acts if x_r > 0 and d n . u_r < 1, where Hunt and
-Crossley's force is positive: in the second acceleration, points that would pull are released, and points that would
-penetrate are added. If a point acts, positions follow the velocities at the end of the step, as stiff coordinates do.
+The two accelerations of a step (``free_motion``) have two references. That of the first one is an estimate: u_r = u_t,
+and x_r is the depth at the start of the step or, if it is larger, the depth
+
+    x_0 / (1 + h^2 c g (1 + d |n . u|))
+
+at which a point of mobility g (1/kg) would end: c x_0 alone may be far too large in an impact. g is that of the
+robot in its default posture. The first acceleration gives u_r and f_r of the second one, and x_r is the depth at which
+the law gives f_r. A point acts if x_r > 0 and d n . u_r < 1, where Hunt and Crossley's force is positive: in the second
+acceleration, points that would pull are released, and points that would penetrate are added. If a point acts, positions
+follow the velocities at the end of the step, as stiff coordinates do.
 """
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import casadi as ca
+import numpy as np
 
+from torsor.dynamics import Tree
+from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.elimination import mirror
+from torsor.mechanism.mechanism import default_posture
 from torsor.robot.robot import Robot
-from torsor.simulation.contact import Contact, ContactPoint, ContactState, elastic_power
+from torsor.simulation.contact import Contact, ContactPoint, ContactState, Touch, elastic_power
 from torsor.simulation.selection import deepest_of_links
 from torsor.spatial import skew
 
@@ -67,16 +76,21 @@ class ImplicitContact:
         most = contact.most_points(len(self._points))
         if most < len(self._points):
             self._points = self._state.moving(deepest_of_links(self._state, most), v)
-        self.links = sorted({link for each in self._points for link in each.weights})
+        self._mobility = _mobilities(robot, contact, touches)
+        self.links = sorted(self._mobility)
 
     def first(self) -> list[Slopes]:
         """Return the slopes for the first acceleration."""
         found = []
         for point in self._points:
-            step = self._h / 2 * ca.dot(point.normal, point.velocity)
-            start = ca.fmax(step - point.distance, 0)
-            c, e = self._normal(point, -step - point.distance, start, point.velocity)
-            found.append(self._slopes(point, c, e, c * start, point.velocity))
+            ((link, _),) = point.weights.items()
+            apart = ca.dot(point.normal, point.velocity)
+            start, ahead = (ca.fmax(sign * self._h / 2 * apart - point.distance, 0) for sign in (1, -1))
+            share = 1 - self._dissipation * apart
+            mass = 1 + self._h**2 * self._stiff(ahead) * self._mobility[link] * ca.fmax(share, 1)
+            depth = ca.fmax(start, ahead / mass)
+            c = ca.if_else(ca.logic_and(ahead > 0, share > 0), self._stiff(ahead), 0)
+            found.append(self._slopes(point, c, depth, c * depth * share, point.velocity))
         return found
 
     def second(self, v: ca.SX, before: Sequence[Slopes]) -> list[Slopes]:
@@ -84,10 +98,13 @@ class ImplicitContact:
         found = []
         for point, end, (c, e, _) in zip(self._points, self._state.moving(self._points, v), before, strict=True):
             u = end.velocity
-            depth = -point.distance - self._h * ca.dot(point.normal, u - point.velocity / 2)
-            force = ca.fmax(c * depth - e * ca.dot(point.normal, u), 0)
-            c, e = self._normal(point, depth, ca.fmax(depth, 0), u)
-            found.append(self._slopes(point, c, e, force, u))
+            apart = ca.dot(point.normal, u)
+            share = 1 - self._dissipation * apart
+            ahead = -point.distance - self._h * ca.dot(point.normal, u - point.velocity / 2)
+            force = c * ahead - e * apart
+            depth = ca.fmax(ca.if_else(c > 0, force / ca.if_else(c > 0, c * share, 1), ahead), 0)
+            c = ca.if_else(ca.logic_and(depth > 0, share > 0), self._stiff(depth), 0)
+            found.append(self._slopes(point, c, depth, force, u))
         return found
 
     def load(self, slopes: Sequence[Slopes], change: ca.SX) -> Load:
@@ -115,18 +132,31 @@ class ImplicitContact:
             impedances.append(mirror(turn @ impedance @ turn.T))
         return Load(wrenches, impedances)
 
-    def _normal(self, point: ContactPoint, depth: ca.SX, damped: ca.SX, u: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return c at a ``depth``, and e at the depth ``damped``."""
-        c = self._stiffness * elastic_power(ca.fmax(depth, 0), self._contact.exponent)
-        is_pressed = ca.logic_and(depth > 0, self._dissipation * ca.dot(point.normal, u) < 1)
-        c = ca.if_else(is_pressed, c, 0)
-        return c, self._dissipation * c * damped
+    def _stiff(self, depth: ca.SX) -> ca.SX:
+        """Return the secant stiffness at a depth."""
+        return ca.SX(self._stiffness * elastic_power(depth, self._contact.exponent))
 
-    def _slopes(self, point: ContactPoint, c: ca.SX, e: ca.SX, force: ca.SX, u: ca.SX) -> Slopes:
-        """Return the slopes c, e and that of friction under a normal ``force``; it acts only where c does."""
+    def _slopes(self, point: ContactPoint, c: ca.SX, depth: ca.SX, force: ca.SX, u: ca.SX) -> Slopes:
+        """Return the slopes c, e at a ``depth`` and b under a normal ``force``; e and b are 0 where c is."""
         mu = point.friction if self._contact.friction is None else self._friction
+        e = self._dissipation * c * depth
         if self._contact.friction == 0:
             return Slopes(c, e, ca.SX(0))
         slip = u - ca.dot(point.normal, u) * point.normal
-        b = mu * ca.if_else(c > 0, force, 0) / ca.sqrt(ca.sumsqr(slip) + self._slip**2)
+        b = mu * ca.if_else(c > 0, ca.fmax(force, 0), 0) / ca.sqrt(ca.sumsqr(slip) + self._slip**2)
         return Slopes(c, e, b)
+
+
+def _mobilities(robot: Robot, contact: Contact, touches: Sequence[Touch]) -> dict[int, float]:
+    """Return the largest mobility (1/kg) of the points of each link along their normals, in the default posture."""
+    q, v, tree = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv), Tree.of(robot)
+    points = ContactState(robot, contact, q, v, touches).points
+    J = ca.jacobian(ca.vertcat(*(ca.dot(each.normal, each.velocity) for each in points)), v)
+    both = ca.Function("mobility", [q], [J, mass_matrix(tree, q)])(default_posture(robot))
+    rows, M = (ca.DM(each).full() for each in both)
+    mobility = np.einsum("kn,nk->k", rows, np.linalg.pinv(M) @ rows.T)
+    found = dict[int, float]()
+    for point, g in zip(points, mobility.tolist(), strict=True):
+        for link in point.weights:
+            found[link] = max(g, found.get(link, 0.0))
+    return found
