@@ -236,14 +236,16 @@ def update(policy: Policy, optimiser: torch.optim.Optimizer, batch: Batch, epoch
 
 
 @torch.no_grad()
-def evaluate(policy: Policy, own: Any) -> tuple[float, float]:
+def evaluate(policy: Policy, own: Any, is_pushed: bool) -> tuple[float, float]:
     """Return the mean velocity error (m/s) and the share of falls in an episode of each environment, without noise."""
+    own.data["external"].zero_()
     own.reset()
     fallen = torch.zeros(own.environments.count, dtype=torch.bool, device=own.observation.device)
     error = torch.zeros((), device=own.observation.device)
     steps = round(EPISODE / PERIOD)
     for _ in range(steps):
-        push(own.data["external"])
+        if is_pushed:
+            push(own.data["external"])
         outcome = own.step(ACTION * policy.actor(own.observation))
         fallen |= outcome.terminated
         error += velocity_error(outcome.final_observation).mean() / steps
@@ -330,8 +332,10 @@ def main() -> None:
 
     train(policy, own, arguments, save)
     save()
-    error, falls = evaluate(policy, own)
-    print(f"{count} episodes of {EPISODE:g} s: velocity error {error:.3f} m/s, {100 * falls:.1f} % end in a fall")
+    for name, is_pushed in (("without pushes", False), ("with pushes", True)):
+        error, falls = evaluate(policy, own, is_pushed)
+        text = f"{count} episodes of {EPISODE:g} s {name}: velocity error {error:.3f} m/s"
+        print(f"{text}, {100 * falls:.2f} % end in a fall")
     print(f"{own.environments.diverged} motions diverged")
     film(policy, arguments.name.with_suffix(".html"), contact)
 

@@ -92,7 +92,7 @@ def main() -> None:
     except KeyboardInterrupt:
         print("stopped")
     torch.save(policy.state_dict(), arguments.name.with_suffix(".pt"))
-    error, falls = evaluate(policy, own.environments.torch())
+    error, falls = evaluate(policy, own.environments.torch(), True)
     print(f"{count} episodes of {EPISODE:g} s: velocity error {error:.3f} m/s, {100 * falls:.1f} % end in a fall")
     film(policy, arguments.name.with_suffix(".html"), contact)
 
