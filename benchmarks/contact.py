@@ -106,20 +106,22 @@ def main() -> None:
     hard = Contact(kind="hard", stiffness=stiffness, friction=FRICTION)
     soft = Contact(stiffness=stiffness, exponent=1.0, dissipation=2.0, friction=FRICTION, slip=0.1)
     stiff = torsor.control.drives(own, start, kp=1e4, kd=20.0)
-    cases = [("hard", hard, STEP, springs), ("hard, drives of 10,000 N m/rad", hard, STEP, stiff)]
-    for name, contact, step, law in (*cases, ("compliant, `rk4`", soft, STEP / 8, springs)):
+    cases: list[tuple[str, Contact, str, float, Any]] = [
+        ("compliant, implicit", soft, "linearly_implicit", STEP, springs),
+        ("hard", hard, "rk4", STEP, springs),
+        ("hard, drives of 10,000 N m/rad", hard, "rk4", STEP, stiff),
+        ("compliant, `rk4`", soft, "rk4", STEP / 8, springs),
+    ]
+    for name, contact, method, step, law in cases:
+        settings: dict[str, Any] = {"controller": law, "contact": contact, "method": method, "step": step}
         for count in (1, 64):
             many = np.tile(start, (count, 1)) if count > 1 else start
 
-            def ours(many: Any = many, contact: Any = contact, step: float = step, law: Any = law) -> torsor.Trajectory:
-                return torsor.simulate(
-                    own, many, None, DURATION, controller=law, contact=contact, step=step, record=1.0
-                )
+            def ours(many: Any = many, settings: dict[str, Any] = settings) -> torsor.Trajectory:
+                return torsor.simulate(own, many, None, DURATION, record=1.0, **settings)
 
-            found, rate = (
-                depth(own, ours().q.reshape(-1, own.nq)[-1]),
-                count * DURATION / step / best(ours, 15 if count == 1 else 3),
-            )
+            found = depth(own, ours().q.reshape(-1, own.nq)[-1])
+            rate = count * DURATION / step / best(ours, 15 if count == 1 else 3)
             share = f"{rate:,.0f} | {rate * seconds / steps:.1f}"
             print(f"| {name} | {1e3 * step:g} ms | {count} | {1e3 * found:.2f} mm | {share} |")
     run = torsor.simulate(own, start, None, DURATION, controller=springs, contact=hard, step=STEP)
