@@ -14,6 +14,7 @@ NAME.html shows a walk. Ctrl-C ends the training, and writes both files. On a GP
 import argparse
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ import torch
 from torch import nn
 
 import torsor
+from torsor.mechanism import Visual
 from torsor.simulation import Contact, Environments, rough_ground
 
 PERIOD, EPISODE = 0.02, 20.0  # s
@@ -32,6 +34,7 @@ ACTION = 0.3  # rad: change of a reference per unit of the policy
 FASTEST = np.array([1.0, 1.0, 1.0])  # m/s, m/s, rad/s: largest commands
 STRIDE, LIFT = 0.5, 0.08  # s, m: duration of a stride, and height to which the feet of a diagonal are lifted in turn
 HEIGHT = 0.31  # m: desired height of the trunk
+BLOCK = 0.3  # m: edge length of blocks on rough ground
 ROWS = 1 << 16  # different starts of episodes
 PUSH, PUSHED = 40.0, 0.2  # N, s: largest force and duration of a push, one in 4 s on average
 GAMMA, LAMBDA, CLIP, ENTROPY, NEAR = 0.99, 0.95, 0.2, 0.003, 0.01  # of PPO; NEAR is the desired divergence of an update
@@ -42,7 +45,7 @@ GAMMA, LAMBDA, CLIP, ENTROPY, NEAR = 0.99, 0.95, 0.2, 0.003, 0.01  # of PPO; NEA
 
 def ground(rough: float) -> Contact:
     """Return the contact of the feet with level ground, or with blocks of heights up to ``rough`` (m)."""
-    terrain = rough_ground(rough) if rough else True
+    terrain = rough_ground(rough, BLOCK) if rough else True
     return Contact(terrain, stiffness=4e4, exponent=1.0, friction=0.8)
 
 
@@ -260,7 +263,7 @@ def film(policy: Policy, path: Path, contact: Contact) -> None:
     policy = policy.to("cpu")
     commands = [(0.5, 0.0, 0.0), (1.0, 0.0, 0.0), (0.5, 0.0, 1.0), (0.0, 0.5, 0.0), (0.0, 0.0, 0.0)]
     alone = environments(1, "cpu", contact, 0, starts={"q": start, "command": np.array(commands[:1])})
-    own, states = alone.torch(), [(alone.q[0], alone.v[0])]
+    own, states = alone.torch(), [(alone.q[0], alone.v[0], alone.action[0])]
     for command in commands:
         for _ in range(round(3.0 / PERIOD)):
             alone.data["command"][...] = command
@@ -268,13 +271,29 @@ def film(policy: Policy, path: Path, contact: Contact) -> None:
             observation[:, -5:-2] = torch.tensor(command)
             if own.step(ACTION * policy.actor(observation)).terminated:
                 break
-            states.append((alone.q[0], alone.v[0]))
-        print(f"command {command}: velocity {np.mean([v[[3, 4, 2]] for _, v in states[-100:]], axis=0).round(2)}")
-    q, v = (np.array(each, dtype=float) for each in zip(*states, strict=True))
-    robot = torsor.library.quadruped()
-    motion = torsor.Trajectory(robot, PERIOD * np.arange(len(q)), q, v, np.zeros_like(v), np.zeros_like(v))
+            states.append((alone.q[0], alone.v[0], alone.action[0]))
+        print(f"command {command}: velocity {np.mean([v[[3, 4, 2]] for _, v, _ in states[-100:]], axis=0).round(2)}")
+    q, v, action = (np.array(each, dtype=float) for each in zip(*states, strict=True))
+    robot, tau = with_blocks(torsor.library.quadruped(), contact, q), np.zeros_like(v)
+    tau[:, 6:] = KP * (robot.postures["home"][7:] + action - q[:, 7:]) - KD * v[:, 6:]
+    tau = np.clip(tau, -robot.effort_limit, robot.effort_limit)
+    motion = torsor.Trajectory(robot, PERIOD * np.arange(len(q)), q, v, np.zeros_like(v), tau)
     torsor.view.page(motion, path, title="A quadruped that follows velocity commands")
     print(f"wrote {path}")
+
+
+def with_blocks(robot: torsor.Robot, contact: Contact, q: np.ndarray) -> torsor.Robot:
+    """Return a robot with the blocks of rough ground near its path, to draw them."""
+    if not isinstance(contact.ground, ca.Function):
+        return robot
+    reach = np.arange(-3, 4)
+    cells = np.floor(q[:, None, None, :2] / BLOCK) + np.stack(np.meshgrid(reach, reach), axis=-1)
+    centers = BLOCK * (np.unique(cells.reshape(-1, 2), axis=0) + 0.45)
+    heights = torsor.compile(contact.ground)(centers[:, 0], centers[:, 1])
+    poses = [torsor.spatial.make_pose(p=[x, y, z / 2]) for (x, y), z in zip(centers, heights, strict=True)]
+    size, grey = 0.95 * BLOCK, (0.62, 0.66, 0.72)
+    blocks = [Visual("box", (size, size, z), pose, grey) for pose, z in zip(poses, heights, strict=True) if z > 0]
+    return replace(robot, base=replace(robot.base, visuals=tuple(blocks)))
 
 
 def train(policy: Policy, own: Any, arguments: argparse.Namespace, save: Callable[[], None]) -> None:
