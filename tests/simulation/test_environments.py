@@ -193,6 +193,8 @@ def test_a_reset_of_some_environments_touches_no_others(robot: torsor.Robot) -> 
             np.testing.assert_array_equal(after[name][[0, 2, 4]], array[[0, 2, 4]])
             assert (after[name][[1, 3]] != array[[1, 3]]).any(axis=-1).all()
     assert (own.action[[1, 3]] == 0).all() and own.action[[0, 2, 4]].all()
+    for none in ([], np.zeros(COUNT, dtype=bool)):
+        np.testing.assert_array_equal(own.reset(none), observation)
 
 
 def test_a_motion_that_diverges_terminates_and_touches_no_other(robot: torsor.Robot) -> None:
@@ -249,6 +251,15 @@ def test_gradients_are_those_of_differences(robot: torsor.Robot, controller: Any
             np.testing.assert_allclose(gradient[:, j], (above - below) / 2e-6, rtol=1e-6, atol=1e-6)
 
 
+def test_gradients_are_those_of_the_given_actions_if_their_array_is_used_again() -> None:
+    own, action = arms(), actions(1)[0]
+    result = own.step(action)
+    expected = result.vjp(reward=np.ones(COUNT))
+    action[...] = 9.0
+    for given, wanted in zip(result.vjp(reward=np.ones(COUNT)), expected, strict=True):
+        np.testing.assert_array_equal(given, wanted)
+
+
 def test_wrong_input_is_refused() -> None:
     with refused(argument="controller", what="'u'", allowed="action"):
         arms(controller=named("torque", lambda u: u, "u", u=2))
@@ -274,6 +285,11 @@ def test_wrong_input_is_refused() -> None:
         arms(starts=STARTS | {"v": np.zeros((3, 2))})
     with refused(argument="actions", what="(2,)", allowed="(5, 2)"):
         arms().step(np.zeros(2))
+    for which in ([0.0, 1.0], [True, False]):
+        with refused(argument="which", allowed="flags (5,)"):
+            arms().reset(which)
+    with refused(argument="seed", value=-1):
+        arms(seed=-1)
     with refused(argument="count", value=0):
         arms(count=0)
     with refused(what="no result 'speed'", allowed="reward"):
@@ -285,14 +301,15 @@ def test_wrong_input_is_refused() -> None:
             call(ARM.parametric(["gravity"]))
 
 
-def test_data_of_shapes_without_one_friction_are_refused() -> None:
+@pytest.mark.parametrize("friction", [None, 0.0])
+def test_data_that_no_step_reads_are_refused(friction: float | None) -> None:
     dog = torsor.library.quadruped()
     height = named("height", lambda q: q[2], "q", q=19)
+    law, contact = drives(dog, dog.postures["home"], kp=1.0, kd=1.0), Contact(kind="hard", friction=friction)
     with refused(argument="starts", value="friction", fix="Contact(friction=...)"):
-        Environments(
-            dog, 1, drives(dog, dog.postures["home"], kp=1.0, kd=1.0), observation=height, reward=height,
-            starts={"friction": np.ones(1)}, contact=Contact(kind="hard"),
-        )  # fmt: skip
+        Environments(dog, 1, law, observation=height, reward=height, starts={"friction": np.ones(1)}, contact=contact)
+    own = Environments(dog, 1, law, observation=height, reward=height, contact=contact)
+    assert "stiffness" in own.data and "friction" not in own.data
 
 
 @pytest.mark.parametrize(("name", "extra"), [("gymnasium", "gym"), ("torch", "torch")])

@@ -210,6 +210,50 @@ def test_linkages_on_the_ground_move_as_with_hard_contact() -> None:
     assert np.abs(robot.closed.error(run.q)).max() < 1e-6
 
 
+@pytest.mark.parametrize("points", [None, 3, 4, 8])
+def test_a_plate_on_many_balls_rests_on_few_of_them_with_its_weight(points: int | None) -> None:
+    row, weight = np.linspace(-0.2, 0.2, 6), [0, 0, G]
+    balls = tuple(Shape("sphere", (0.02,), make_pose(p=[x, y, -0.05])) for x in row for y in row)
+    link = Link("plate", 1.0, np.zeros(3), 0.02 * np.eye(3), shapes=balls)
+    robot, contact = build("plate", [link], [], base="floating"), Contact(stiffness=1e5, points=points)
+    q0 = np.append([0, 0, 0.25], np.array([0.2, 0.1, 0, 1]) / np.sqrt(1.05))
+    rest = simulate(robot, q0, None, 1.5, contact=contact, **STEP)
+    if points == 3:  # too few for the four corners: it rocks
+        assert np.abs(rest.v[-1]).max() < 0.1
+        return
+    assert np.abs(rest.v[-1]).max() < 1e-4
+    force = robot.poses(rest.q[-1])[0, :3, :3] @ rest.external[-1, 0, 3:]
+    np.testing.assert_allclose(force, weight, rtol=0, atol=1e-2)
+
+
+def test_chosen_points_push_shapes_apart_in_either_order_of_a_pair() -> None:
+    left, right = (
+        Shape("box", (0.4, 0.2, 0.1), make_pose(p=[x, 0, 0]), name=n) for x, n in ((-0.3, "left"), (0.3, "right"))
+    )
+    body = Link("body", 1.0, np.zeros(3), 0.05 * np.eye(3), shapes=(left, right))
+    table = Link("base", shapes=(Shape("box", (4.0, 4.0, 1.0), make_pose(p=[0, 0, -0.5]), name="table"),))
+    robot = build("pair", [table, body], [Joint("free", "free", "base", "body")])
+    given: dict[str, Any] = {"shapes": ["left"], "pairs": [("right", "table")], "stiffness": 1e5, "exponent": 1.0}
+    ends = [
+        rollout(robot, at(robot, 0.06), np.zeros(6), 0.5, contact=Contact(False, points=most, **given), **STEP).q[-1]
+        for most in (4, None)
+    ]
+    np.testing.assert_allclose(ends[0], ends[1], rtol=0, atol=1e-6)
+
+
+def test_points_of_links_may_be_chosen_while_links_touch_each_other() -> None:
+    """A box lies on a box; the contact of both is explicit."""
+    box = Shape("box", (0.1, 0.1, 0.1))
+    links = [Link(name, 1.0, np.zeros(3), 4e-3 * np.eye(3), shapes=(box,)) for name in ("low", "high")]
+    robot = build("boxes", [Link("base"), *links], [Joint(each.name, "free", "base", each.name) for each in links])
+    q0 = robot.neutral()
+    q0[[2, 9]] = 0.06, 0.17
+    contact = Contact(pairs="all", points=4, stiffness=1e4, exponent=1.0, slip=0.1)
+    rest = simulate(robot, q0, None, 1.0, contact=contact, method="linearly_implicit", step=5e-4)
+    np.testing.assert_allclose(rest.external[-1, :, 5], [G, G], rtol=1e-2)
+    assert rest.q[-1, 2] == pytest.approx(0.05 - 2 * G / 4e4, abs=1e-5)
+
+
 def test_only_contact_of_two_moving_links_limits_the_step() -> None:
     ball = Shape("sphere", (0.05,))
     links = [Link(name, 1.0, np.zeros(3), 1e-3 * np.eye(3), shapes=(ball,)) for name in ("a", "b")]

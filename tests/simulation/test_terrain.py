@@ -104,6 +104,15 @@ def test_gradients_go_through_terrain() -> None:
     assert run.vjp(bars)[1] == pytest.approx(slopes, abs=1e-8)
 
 
+def test_other_shapes_may_be_called_ground() -> None:
+    table = Shape("box", (1.0, 1.0, 0.5), make_pose(p=[0, 0, 0.25]), name="ground")
+    links = [Link("base", shapes=(table,)), Link("ball", 1.0, inertia=4e-3 * np.eye(3), shapes=(SHAPES[0],))]
+    robot = build("scene", links, [torsor.mechanism.Joint("free", "free", "base", "ball")])
+    contact = Contact(terrain(lambda x, y: 0.1 * x), **KINDS["compliant"])
+    rest = rollout(robot, [0, 0, 0.6, 0, 0, 0, 1], np.zeros(6), 0.3, contact=contact, method="linearly_implicit")
+    assert rest.q[-1, 2] == pytest.approx(0.6 - G / 1e5, abs=1e-6)
+
+
 def test_wrong_terrains_are_refused() -> None:
     x = ca.SX.sym("x")
     with refused(argument="ground", what="takes [(1, 1)]", allowed="x and y"):

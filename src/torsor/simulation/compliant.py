@@ -38,7 +38,16 @@ from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.elimination import mirror
 from torsor.mechanism.mechanism import default_posture
 from torsor.robot.robot import Robot
-from torsor.simulation.contact import Contact, ContactPoint, ContactState, Touch, elastic_power
+from torsor.simulation.contact import (
+    IMPLICIT,
+    Contact,
+    ContactPoint,
+    ContactState,
+    Touch,
+    added_contact,
+    compliant_force,
+    elastic_power,
+)
 from torsor.simulation.selection import deepest_of_links
 from torsor.spatial import skew
 
@@ -68,15 +77,11 @@ class ImplicitContact:
     """
 
     def __init__(self, robot: Robot, contact: Contact, parameters: Sequence[Any], q: ca.SX, v: ca.SX, h: ca.SX):
-        touches = [touch for touch in contact.touches(robot) if not touch.moves_twice]
         self._contact, self._h = contact, h
         self._friction, self._stiffness, self._dissipation, self._slip = parameters
-        self._state = ContactState(robot, contact, q, v, touches)
-        self._points = self._state.points
-        most = contact.most_points(len(self._points))
-        if most < len(self._points):
-            self._points = self._state.moving(deepest_of_links(self._state, most), v)
-        self._mobility = _mobilities(robot, contact, touches)
+        self._state = ContactState(robot, contact, q, v, _on_base(robot, contact))
+        self._points = _chosen(self._state, contact, v)
+        self._mobility = _mobilities(robot, contact)
         self.links = sorted(self._mobility)
 
     def first(self) -> list[Slopes]:
@@ -147,10 +152,42 @@ class ImplicitContact:
         return Slopes(c, e, b)
 
 
-def _mobilities(robot: Robot, contact: Contact, touches: Sequence[Touch]) -> dict[int, float]:
+def contact_of_motion(robot: Robot, contact: Contact | None, method: str) -> ca.Function | None:
+    """Return the function (t, q, v) -> wrenches (L x 6) of compliant contact in a motion by ``method``, or None.
+
+    It is created once per robot. The forces are those of the laws of ``Contact`` at the points that a step chooses.
+    """
+    explicit = added_contact(robot, contact, method)
+    if contact is None or contact.kind == "hard" or method != IMPLICIT:
+        return explicit
+
+    def make() -> ca.Function:
+        t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
+        state = ContactState(robot, contact, q, v, _on_base(robot, contact))
+        points = _chosen(state, contact, v)
+        wrenches = state.wrenches(points, [compliant_force(contact, each) for each in points])
+        total = wrenches if explicit is None else wrenches + explicit(t, q, v)
+        return ca.Function("contact", [t, q, v], [ca.densify(total)], ["t", "q", "v"], ["contact"])
+
+    made: ca.Function = robot.kernels.once(("contact of a motion", contact.key(robot)), make)
+    return made
+
+
+def _on_base(robot: Robot, contact: Contact) -> list[Touch]:
+    """Return the shapes that may touch of which one is on the base."""
+    return [touch for touch in contact.touches(robot) if not touch.moves_twice]
+
+
+def _chosen(state: ContactState, contact: Contact, v: ca.SX) -> list[ContactPoint]:
+    """Return the contact points of a step."""
+    most = contact.most_points(len(state.points))
+    return state.points if most >= len(state.points) else state.moving(deepest_of_links(state, most), v)
+
+
+def _mobilities(robot: Robot, contact: Contact) -> dict[int, float]:
     """Return the largest mobility (1/kg) of the points of each link along their normals, in the default posture."""
     q, v, tree = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv), Tree.of(robot)
-    points = ContactState(robot, contact, q, v, touches).points
+    points = ContactState(robot, contact, q, v, _on_base(robot, contact)).points
     J = ca.jacobian(ca.vertcat(*(ca.dot(each.normal, each.velocity) for each in points)), v)
     both = ca.Function("mobility", [q], [J, mass_matrix(tree, q)])(default_posture(robot))
     rows, M = (ca.DM(each).full() for each in both)

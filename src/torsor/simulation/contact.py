@@ -41,6 +41,8 @@ _WHERE = "contact"
 MANY, CHOSEN = 32, {"hard": 8, "compliant": 4}
 ROUNDED = 1e-9  # m: height difference below which two surfaces are the same
 STEEPEST = 0.1  # vertical component of the normal above which a plane of the base is ground; other planes are walls
+_PLANE = Shape("plane", priority=-ALL_BITS)
+_TERRAIN = replace(_PLANE, name="ground")  # the only shape that stands for a terrain, whatever the names of others
 _PAIRS = 'pairs of names of links, frames or shapes, or "all"'
 
 
@@ -178,7 +180,7 @@ class Contact:
 
     def is_terrain(self, placed: Placed) -> bool:
         """Return whether a shape stands for the terrain, where ``ground`` is a function."""
-        return isinstance(self.ground, ca.Function) and placed.link < 0 and placed.name == "ground"
+        return placed.shape is _TERRAIN
 
     def _ground(self, robot: Robot, fixed: Sequence[Placed]) -> list[Placed]:
         """Return the ground to add: none if there is no ground, or if the base has a plane that faces up."""
@@ -186,12 +188,13 @@ class Contact:
         if not self.ground or (isinstance(self.ground, bool) and floors):
             return []
         # The friction on a ground that is not given is that of the robot's shapes.
-        plane = self.ground if isinstance(self.ground, Shape) else Shape("plane", priority=-ALL_BITS)
+        plane = self.ground if isinstance(self.ground, Shape) else _PLANE
         if floors and plane.shape == "plane":
             found = f"there are two grounds: the given one, and {floors[0].name!r} of the base"
             fix = "use the plane of the base (`ground=True`), or remove it: robot.with_shapes(base, [])"
             raise ModelError(found, where=f"{robot.name}: {_WHERE}", allowed="one", fix=fix)
-        return [Placed(replace(plane, name="ground"), -1, "ground", "ground")]
+        shape = _TERRAIN if isinstance(self.ground, ca.Function) else replace(plane, name="ground")
+        return [Placed(shape, -1, "ground", "ground")]
 
     def _pairs(self, robot: Robot, placed: tuple[Placed, ...]) -> list[tuple[int, int]]:
         if isinstance(self.pairs, str):
@@ -438,12 +441,12 @@ def elastic_power(depth: ca.SX, exponent: float) -> ca.SX:
     return ca.SX(1 if exponent == 1 else (depth + _TINY) ** (exponent - 1))
 
 
-def _force(contact: Contact, point: ContactPoint) -> ca.SX:
-    """Return the force (3 x 1) on the second shape, in base axes."""
+def compliant_force(contact: Contact, point: ContactPoint) -> ca.SX:
+    """Return the compliant force (3 x 1) on the second shape, in base axes."""
     depth, apart = ca.fmax(-point.distance, 0), ca.dot(point.normal, point.velocity)
     elastic = contact.stiffness * depth * elastic_power(depth, contact.exponent)
     normal = elastic * ca.fmax(1 - contact.dissipation * apart, 0)
-    if not point.friction:
+    if ca.SX(point.friction).is_zero():
         return normal * point.normal
     slip = point.velocity - apart * point.normal
     return normal * (point.normal - point.friction / ca.sqrt(ca.sumsqr(slip) + contact.slip**2) * slip)
@@ -468,7 +471,7 @@ def added_contact(robot: Robot, contact: Contact | None, method: str = "rk4") ->
         touches = tuple(touch for touch in touches if touch.moves_twice)
     if contact.kind == "hard" or not touches:
         return None
-    if contact.points is not None:
+    if contact.points is not None and method != IMPLICIT:
         found, fix = "`points` has no effect on explicit contact forces", f'`method="{IMPLICIT}"` or `kind="hard"`'
         raise ModelError(found, where=robot.name, fix=f"omit it, or use {fix}")
     key = "contact", contact.key(robot), len(touches)
@@ -488,7 +491,7 @@ def contact_wrenches(robot: Robot, contact: Contact, touches: Sequence[Touch] | 
     """Return the function (t, q, v) -> contact wrenches (L x 6) on the links, at link origins in link axes."""
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     state = ContactState(robot, contact, q, v, touches)
-    wrenches = state.wrenches(state.points, [_force(contact, each) for each in state.points])
+    wrenches = state.wrenches(state.points, [compliant_force(contact, each) for each in state.points])
     return ca.Function("contact", [t, q, v], [ca.densify(wrenches)], ["t", "q", "v"], ["contact"])
 
 

@@ -110,6 +110,7 @@ class Environments:
         law, self._gains, self._reads_time = law_of(robot, controller, shapes)
         self._held = [EXTERNAL] if EXTERNAL in drawn else []
         self._parameters = [name for name in CONTACT if name in defaults]
+        self._unread = ["friction"] if contact is not None and not contact.friction else []
         wrenches = Source(array=np.zeros(drawn[EXTERNAL])) if self._held else Source()
         self._step = FixedStep.of(robot, method, law, wrenches, contact, choice)
 
@@ -164,7 +165,7 @@ class Environments:
     @property
     def data(self) -> dict[str, Any]:
         """Data (N, ...) by name, which may be changed in place; after a step, read them again."""
-        return {name: array for name, array in self._state.items() if name not in (*STATE, *OWN)}
+        return {name: array for name, array in self._state.items() if name not in (*STATE, *OWN, *self._unread)}
 
     @property
     def observation(self) -> Any:
@@ -198,10 +199,11 @@ class Environments:
             [[True, True], [False, False]]
         """
         ended = self._zeros("ended")
-        ended[... if which is None else self.xp.asarray(which)] = 1.0
+        ended[... if which is None else self._indices(which)] = 1.0
         if which is None:
             first = np.arange(self.count) % len(self._pool)
             if seed is not None:
+                seed = whole_number(seed, self.robot.name, "seed", least=0)
                 first = np.random.default_rng(seed).integers(len(self._pool), size=self.count)
             self._state["row"] = self.xp.asarray(first.astype(self._dtype))
         self._state |= self._restarted(self._state | {"ended": ended})
@@ -212,8 +214,9 @@ class Environments:
 
         ``outcome.vjp`` returns the gradients of a cost with respect to state and actions (``Gradients``) from its
         gradients with respect to results of the step: ``reward`` (N,), ``observation``, ``final_observation`` (N, n),
-        and ``q``, ``v`` and ``action`` after the step, which are zero by default. It repeats the step. There is no
-        gradient through the start of a new episode, and all gradients of motions that diverged are zero.
+        and ``q``, ``v`` and ``action`` after the step, which are zero by default. It repeats the step, with the current
+        numbers of drives and contact. There is no gradient through the start of a new episode, and all gradients of
+        motions that diverged are zero.
 
         Example:
             >>> q, action = ca.SX.sym("q", 2), ca.SX.sym("action", 2)
@@ -225,7 +228,7 @@ class Environments:
             >>> outcome.vjp(reward=np.ones(2)).action.round(5).tolist()
             [[0.00107, -0.00143], [0.00107, -0.00143]]
         """
-        before, action = self._state, self.xp.asarray(actions, self._dtype)
+        before, action = self._state, self.xp.array(actions, self._dtype)  # a copy, which ``vjp`` reads later
         if action.shape != (self.count, *self._shapes["action"]):
             allowed = f"{(self.count, *self._shapes['action'])}"
             raise ModelError(f"has shape {action.shape}", argument="actions", where=self.robot.name, allowed=allowed)
@@ -279,6 +282,15 @@ class Environments:
 
     def _zeros(self, name: str) -> Any:
         return self.xp.zeros((self.count, *self._shapes[name]), self._dtype)
+
+    def _indices(self, which: Any) -> Any:
+        """Return indices or flags of environments."""
+        found = self.xp.asarray(which)
+        found = found if len(found.shape) != 1 or found.shape[0] else found.astype("int64")
+        if found.dtype.kind not in "biu" or (found.dtype.kind == "b" and found.shape != (self.count,)):
+            what, allowed = f"has shape {found.shape} and dtype {found.dtype}", f"indices, or flags {(self.count,)}"
+            raise ModelError(what, argument="which", where=self.robot.name, allowed=allowed)
+        return found
 
     def _restarted(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values after new episodes have started where the last ones ended."""

@@ -273,8 +273,9 @@ def rows_of(
             allowed = f"finite numbers (rows{''.join(f', {n}' for n in core)})"
             raise ModelError(f"has shape {array.shape}", argument=at, where=where, allowed=allowed)
         found[name] = array
-    if contact is not None and contact.friction is None and "friction" in starts:
-        text, fix = "has friction, but that of contact is the one of each shape", "give `Contact(friction=...)`"
+    if contact is not None and not contact.friction and "friction" in starts:
+        text = "has friction, but that of contact is " + ("the one of each shape" if contact.friction is None else "0")
+        fix = "give `Contact(friction=...)` above 0"
         raise ModelError(text, argument="starts", value="friction", where=where, fix=fix)
     lengths = {name: len(array) for name, array in found.items()}
     count = max(lengths.values())

@@ -16,7 +16,8 @@ from torsor.compiler import AnyKernel, Kernel
 from torsor.compiler.repeat import can_repeat, repeat
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.simulation import dynamics
-from torsor.simulation.contact import added_contact, residual_facts
+from torsor.simulation.compliant import contact_of_motion
+from torsor.simulation.contact import residual_facts
 from torsor.simulation.events import EventDetector, Index, State, StateAt
 from torsor.simulation.files import Crossings
 from torsor.simulation.hard import contact_step, hard_wrenches, step_key
@@ -109,7 +110,7 @@ class Recorder:
             tau = still if controller is None else _evaluate(self.setup, self.setup.controller, times, q, v)
         if external is None and environment is not None:
             external = _evaluate(self.setup, self.setup.external, times, q, v)
-        contact = added_contact(robot, self.setup.contact)
+        contact = contact_of_motion(robot, self.setup.contact, self.setup.settings.method)
         if contact is not None:
             wrenches = _evaluate(self.setup, Source(function=contact), times, q, v)
             external = wrenches if external is None else external + wrenches

@@ -8,6 +8,8 @@ hundreds of points of a robot with thirty shapes. They are chosen in two stages,
    face that lies flat, the ends of an edge, or a corner. A point that is found twice counts once.
 2. ``_deepest``: of all these, the points with the smallest distances.
 
+Implicit compliant contact chooses those of each pair in the same stages (``deepest_of_links``).
+
 The number of the candidate at which a chosen point is, and the joints that move it, are known only at run time. Its
 velocity is the sum of the relative twists of all joints, with weights that are 1 for the joints between the base and
 its link, and 0 for others.
@@ -20,7 +22,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from torsor.simulation.contact import ContactPoint, ContactState
+from torsor.simulation.contact import ContactPoint, ContactState, Touch
 from torsor.spatial import cross
 
 # Number of directions, as many as a rectangular foot has corners.
@@ -48,8 +50,7 @@ def chosen_points(state: ContactState, most: int) -> tuple[list[ContactPoint], c
     groups = defaultdict[tuple[str | int, ...], list[_Candidate]](list)
     for each, touch in zip(state.points, state.touches, strict=True):
         links = touch.first.link, touch.second.link
-        bodies = tuple(side.name if side.link < 0 else side.link for side in touch)
-        groups[bodies].append(_Candidate(each.distance, each.normal, each.point, each.friction, links))
+        groups[_bodies(touch)].append(_Candidate(each.distance, each.normal, each.point, each.friction, links))
     candidates = [each for group in groups.values() for each in _supports(group)]
     found = _deepest([each.distance for each in candidates], most + 1)
     if len(found) <= most:
@@ -67,20 +68,29 @@ def chosen_points(state: ContactState, most: int) -> tuple[list[ContactPoint], c
 
 
 def deepest_of_links(state: ContactState, most: int) -> list[ContactPoint]:
-    """Return at most ``most`` points of each link on each shape of the base, the deepest."""
-    groups, result = defaultdict[tuple[int, str], list[ContactPoint]](list), list[ContactPoint]()
+    """Return at most ``most`` points of each link on each shape of the base: the deepest on which it would rest.
+
+    The deepest of all would change from step to step under a face at rest, which would rock on them.
+    """
+    groups, result = defaultdict[tuple[str | int, ...], list[ContactPoint]](list), list[ContactPoint]()
     for each, touch in zip(state.points, state.touches, strict=True):
-        (base,) = (side.name for side in touch if side.link < 0)
-        groups[next(iter(each.weights)), base].append(each)
+        groups[_bodies(touch)].append(each)
     for group in groups.values():
         if len(group) <= most:
             result += group
             continue
-        for distance, index in _deepest([each.distance for each in group], most):
-            is_this = [index == k for k in range(len(group))]
-            normal, point, friction = (_value(is_this, [each[part] for each in group]) for part in (1, 2, 5))
+        own = [_Candidate(each.distance, each.normal, each.point, each.friction, (-1, -1)) for each in group]
+        candidates = own if most == 1 else _supports(own)
+        for distance, index in _deepest([each.distance for each in candidates], most):
+            is_this = [index == k for k in range(len(candidates))]
+            normal, point, friction = (_value(is_this, [each[part] for each in candidates]) for part in (1, 2, 3))
             result.append(group[0]._replace(distance=distance, normal=normal, point=point, friction=friction))
     return result
+
+
+def _bodies(touch: Touch) -> tuple[str | int, ...]:
+    """Return the links of two shapes in their order, which is that of forces; of the base, the name of the shape."""
+    return tuple(side.name if side.link < 0 else side.link for side in touch)
 
 
 def _supports(group: Sequence[_Candidate]) -> Sequence[_Candidate]:
