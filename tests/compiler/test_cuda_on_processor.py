@@ -190,10 +190,20 @@ def test_a_number_that_divides_several_is_inverted_once_and_infinities_stay(devi
     np.testing.assert_array_equal(here[~usual], there[~usual])
 
 
-def test_a_robot_with_loops_is_refused() -> None:
-    robot = torsor.library.four_bar()
-    with refused(allowed="device cpu or"):
-        robot.to(device="cuda")
+def test_closed_loops_are_computed_on_the_host_and_are_not_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = torsor.library.four_bar(gravity=(0, -9.81, 0))
+    gpu = robot.to(device="cuda")
+    q = robot.closed.assemble([[1.0], [1.2]])
+    with monkeypatch.context() as patch:
+        patch.setattr(cuda_kernel, "current", lambda: pytest.fail("robot.closed runs on the GPU"))
+        for closed in (robot.closed, gpu.closed):
+            np.testing.assert_array_equal(closed.assemble([[1.0], [1.2]]), q)
+        found, truth = (each.closed.forward_dynamics(q, [[0.5], [0.1]], [2.0]) for each in (gpu, robot))
+        np.testing.assert_array_equal(found, truth)
+    with refused(what="has the loop 'pin', and inverse_dynamics would cut it open"):
+        gpu.inverse_dynamics(q, 0 * q, 0 * q)
+    with refused(what="simulate does not run on a GPU", allowed="device cpu or"):
+        torsor.simulate(gpu, q[0], duration=0.01)
 
 
 def test_the_code_of_a_layout_is_stored_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -377,6 +377,29 @@ def test_the_gait_cycle_is_drawn_over_given_norms(tmp_path: Path) -> None:
         walk.plot(None, str(table))
 
 
+def test_a_table_with_times_and_shares_of_the_stride_is_one_stride(tmp_path: Path) -> None:
+    table, shares = tmp_path / "stride.csv", np.linspace(0.0, 1.0, 401)
+    times, knee = 3.0 + walks.STRIDE * shares, walks.curve("knee_flexion", walks.STRIDE * (shares + 0.1), "r")
+
+    def save(heading: str, column: np.ndarray) -> None:
+        header = f"time [s],{heading},angle knee_flexion [degrees]"
+        np.savetxt(table, np.stack([times, column, knee], axis=1), delimiter=",", header=header, comments="")
+
+    for heading, column in (("share of the stride [1]", shares), ("percent", 100 * shares)):
+        save(heading, column)
+        walk = recorded_walk(table)
+        assert walk.strides == ((3.0, 3.0 + walks.STRIDE),)
+        np.testing.assert_allclose(walk.curves["knee_flexion"].mean, knee, atol=1e-9)
+    for column, fault in (
+        (0.9 * shares, "percent is from 0 to 0.9"),
+        (80 * shares + 20, "percent is from 20 to 100"),
+        (200 * shares % 100, "percent does not rise"),
+    ):
+        save("percent", column)
+        with refused(what=fault, where="stride.csv"):
+            recorded_walk(table)
+
+
 def test_a_table_of_gait_cycles_has_names_of_variables_and_reads_back(tmp_path: Path) -> None:
     right, left = (
         recorded_walk(walks.angles(T), walks.moments(T), walks.forces(T), side=side) for side in ("right", "left")

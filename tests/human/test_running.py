@@ -16,6 +16,9 @@ from torsor.human.terms.objectives import LINEAR_FORCE, springs, stretch_slope
 from torsor.human.terms.problem import Samples, sampled
 from torsor.motion.transcription.splines import Spline
 
+# Between the nodes, the centre of pressure leaves the sole at touch-down and toe-off (docs/people/running.md).
+pytestmark = pytest.mark.filterwarnings("ignore:.*between the nodes")
+
 POINTS = 13
 
 
@@ -192,7 +195,10 @@ def test_exact_derivatives_of_a_run_agree_with_differences(problem):
 
 @pytest.fixture(scope="module")
 def run():
-    return running(3.0).solve(check=False, tolerance=1e-3, iterations=150)
+    # Flights of an unfinished search are longer and less smooth, so that their residuals between the nodes are larger.
+    run = running(3.0).solve(check=False, tolerance=1e-3)
+    assert run.status.startswith("optimal")
+    return run
 
 
 @pytest.mark.slow

@@ -516,11 +516,8 @@ def _of_csv(path: Path, side: str) -> Signals:
     # Columns that end with x, y and z would be interpreted as markers.
     columns = {head: name for head, name in names.items() if not re.fullmatch(r"(pressure|reaction) .*", name)}
     columns |= dict.fromkeys(bare or shares[:1], "time")
-    if bare:
-        columns = {head: name for head, name in columns.items() if head not in shares}
     recording = read_csv(path, columns)
     table = recording.table
-    ends = (float(table.times[0]), float(table.times[-1]))
     renamed = MotionTable(tuple(_own(column) for column in table.names), table.times, table.values, None, "", path.name)
     known = {_own(names[head]): unit for head, unit in units.items()}
     signals = of_recording(Recording(path.name, None, recording.found_forces, renamed), side, known)
@@ -530,14 +527,22 @@ def _of_csv(path: Path, side: str) -> Signals:
             _check_band(renamed, name, known, path.name)
             signals.bands[curve] = renamed.column(name)
     if shares:
-        whole, step = (100.0 if ends[1] > 1 else 1.0), float(np.diff(table.times).max(initial=0.0))
-        if ends[0] > step or ends[1] < whole - step:
-            found, allowed = f"{shares[0]} is from {ends[0]:g} to {ends[1]:g}", f"the whole stride: 0 to {whole:g}"
-            raise ModelError(found, where=path.name, allowed=allowed)
-        signals.span = ends
+        _check_stride(table.column(names[shares[0]]) if bare else table.times, shares[0], path.name)
+        signals.span = float(table.times[0]), float(table.times[-1])
         if not bare:
             signals.rates = {name: Signal(s.times, np.full(len(s.times), np.nan)) for name, s in signals.angles.items()}
     return signals
+
+
+def _check_stride(share: Array, head: str, where: str) -> None:
+    """Raise ModelError unless shares of the stride (K,), from 0 to 1 or in percent, rise from its start to its end."""
+    first, last, rises = float(share[0]), float(share[-1]), np.diff(share)
+    whole, step = (100.0 if last > 1 else 1.0), float(rises.max(initial=0.0))
+    if not (rises > 0).all():
+        raise ModelError(f"{head} does not rise from row to row", where=where, allowed="one stride")
+    if first > step or last < whole - step:
+        what, allowed = f"{head} is from {first:g} to {last:g}", f"the whole stride: 0 to {whole:g}"
+        raise ModelError(what, where=where, allowed=allowed)
 
 
 def _check_band(table: MotionTable, name: str, units: Mapping[str, str], where: str) -> None:
