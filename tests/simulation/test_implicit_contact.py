@@ -172,20 +172,6 @@ def test_free_flight_is_of_order_2() -> None:
     assert errors[0] / errors[1] == pytest.approx(4, rel=0.1) and errors[1] / errors[2] == pytest.approx(4, rel=0.1)
 
 
-def test_gradients_of_a_rollout_go_through_implicit_contact() -> None:
-    robot, v0 = body(), np.array([0.3, 0.1, 0.2, 0.5, -0.2, -1.0])
-    settings: dict[str, Any] = {"contact": Contact(stiffness=1e6), "method": "linearly_implicit", "step": 5e-3}
-
-    def end(v: Any) -> float:
-        return float(rollout(robot, at(robot, 0.11), v, 0.05, **settings).q[-1, 0])
-
-    run = rollout(robot, at(robot, 0.11), v0, 0.05, **settings)
-    bars = np.zeros_like(run.q)
-    bars[-1, 0] = 1.0
-    slopes = [(end(v0 + 1e-6 * e) - end(v0 - 1e-6 * e)) / 2e-6 for e in np.eye(6)]
-    assert run.vjp(bars)[1] == pytest.approx(slopes, abs=1e-8)
-
-
 def test_stiff_drives_hold_a_robot_on_stiff_ground() -> None:
     robot = torsor.library.quadruped()
     home = robot.postures["home"]

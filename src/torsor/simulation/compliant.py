@@ -92,8 +92,8 @@ class ImplicitContact:
             apart = ca.dot(point.normal, point.velocity)
             start, ahead = (ca.fmax(sign * self._h / 2 * apart - point.distance, 0) for sign in (1, -1))
             share = 1 - self._dissipation * apart
-            mass = 1 + self._h**2 * self._stiff(ahead) * self._mobility[link] * ca.fmax(share, 1)
-            depth = ca.fmax(start, ahead / mass)
+            factor = 1 + self._h**2 * self._stiff(ahead) * self._mobility[link] * ca.fmax(share, 1)
+            depth = ca.fmax(start, ahead / factor)
             c = ca.if_else(ca.logic_and(ahead > 0, share > 0), self._stiff(ahead), 0)
             found.append(self._slopes(point, c, depth, c * depth * share, point.velocity))
         return found
