@@ -69,8 +69,8 @@ def design(length: float, ratio: float) -> dict[str, Any]:
 
 
 # %% [markdown]
-# After an interruption, `resume=True` skips finished cases. `workers=0` solves all cases in this process, on one core; in
-# a notebook, omit it to use all cores.
+# After an interruption, `resume=True` skips finished cases. `workers=0` solves all cases in this process, on one core;
+# in a notebook, omit it to use all cores.
 
 # %%
 lengths = np.linspace(0.25, 0.55, SIZE).tolist()
