@@ -17,7 +17,7 @@ from torsor import motion
 SIZE = int(sys.argv[-1]) if sys.argv[-1].isdigit() else 10  # number of lengths and of gear ratios
 TORQUE, SPEED, ROTOR = 1.0, 500.0, 3e-5  # of a motor: N m, rad/s, kg m^2
 CONSTANT = 0.15  # of a motor, N m / sqrt(W)
-FOREARM, DENSITY, EFFORT = 0.4, 5.0, 1e-5  # m, kg/m, weight of the effort in s per (N m)^2 s
+FOREARM, DENSITY, EFFORT = 0.4, 5.0, 1e-5  # m, kg/m, weight of the effort in s per ((N m)^2 s)
 PICK, PLACE = np.array([0.6, -0.2]), np.array([0.2, 0.45])  # m
 
 arm = torsor.library.planar_chain(2, FOREARM, DENSITY * FOREARM)
@@ -69,8 +69,8 @@ def design(length: float, ratio: float) -> dict[str, Any]:
 
 
 # %% [markdown]
-# After interruptions, `resume=True` skips finished cases. `workers=0` solves all cases in this process, on one core; in
-# a notebook, omit it to use all cores.
+# After an interruption, `resume=True` skips finished cases. `workers=0` solves all cases in this process, on one core;
+# in a notebook, omit it to use all cores.
 
 # %%
 lengths = np.linspace(0.25, 0.55, SIZE).tolist()

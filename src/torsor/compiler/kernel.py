@@ -170,7 +170,10 @@ class Kernel(VirtualMachine):
 
     @property
     def direct(self) -> Callable[..., Any]:
-        """The machine code if arrays need no conversion, which avoids a call; otherwise this kernel."""
+        """The machine-code callable itself, if possible; otherwise this kernel.
+
+        It is possible if arrays need no conversion and the kernel uses one thread, and saves one call.
+        """
         return self._direct if self._one_thread else self
 
     @property

@@ -114,8 +114,8 @@ def reference(robot: Robot, law: JointReference | Reference) -> Reference:
     ``law`` is one of the following:
 
     - an array of constants (rad or m);
-    - a function of a CasADi time t (s) that returns the positions (a list or SX), which are differentiated to obtain
-      v_d, a_d and higher derivatives;
+    - a function of a symbolic (CasADi) time t (s) that returns the positions (a list or SX), which are differentiated
+      to obtain v_d, a_d and higher derivatives;
     - a result with ``at(t)`` and ``times`` (``Motion``): a ``MotionResult``, ``Retimed`` or ``Trajectory``;
     - samples (times, q), for a cubic spline, or (times, q, v, a), for quintics between the samples;
     - a file: a saved result (.npz), or a table (.csv) with the columns "time" and "q NAME", and optionally both

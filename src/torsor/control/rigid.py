@@ -118,8 +118,9 @@ def operational_space(
     """Return an operational-space controller of a link or frame (Khatib 1987), for robots with rigid joints.
 
     Pass either ``position``, the desired position (3) of the frame's origin in base axes, or ``pose``, the desired pose
-    (4 x 4). Either is constant or a function of a CasADi time t. Gains are one number or one per error component (3, or
-    6 with the orientation first): ``kp`` (1/s^2) and ``kd`` (1/s), or ``bandwidth`` (rad/s) and ``damping`` ratio.
+    (4 x 4). Either is constant or a function of a symbolic (CasADi) time t. Gains are one number or one per error
+    component (3, or 6 with the orientation first): ``kp`` (1/s^2) and ``kd`` (1/s), or ``bandwidth`` (rad/s) and
+    ``damping`` ratio.
     ``null_damping`` (N m s/rad), one number or one per coordinate, damps the motion in the null space of the task. If
     it exceeds 2 inertia / period, a controller sampled with that period is unstable.
 

@@ -52,7 +52,7 @@ class Cohort:
 
     @cached_property
     def curves(self) -> dict[str, Reference]:
-        """The mean and standard deviation (101,) of each curve, by name as in ``Stride.likeness``."""
+        """The mean and population standard deviation (101,) of each curve, by name as in ``Stride.likeness``."""
         at, label = np.linspace(0.0, 1.0, PERCENTS), f"{len(self.strides)} walks"
         spreads = dict[str, Reference]()
         for curves in zip(*(stride.as_reference() for stride in self.strides), strict=True):

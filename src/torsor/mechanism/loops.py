@@ -332,7 +332,7 @@ class Coupling(Part):
 
     @property
     def polynomials(self) -> Mapping[str, tuple[float, ...]]:
-        """Factors of q, q^2, ... for each coordinate: ``coefficients`` with single numbers as tuples."""
+        """Coefficients of q, q^2, ... per coordinate: like ``coefficients``, but with single numbers as 1-tuples."""
         return {key: c if isinstance(c, tuple) else (c,) for key, c in self.coefficients.items()}
 
     @property

@@ -57,9 +57,10 @@ class Multistart(Generic[S]):
 def solve_from_starts(
     problem: ProblemStatement, starts: Sequence[Array], seeds: Sequence[int], workers: int, settings: SolveSettings
 ) -> Multistart[Solution]:
-    """Return the solutions from start variables (n,) with seeds; see ``MotionProblem.multistart``.
+    """Return the solutions from the starting points ``starts``, (n,) each, which were generated with ``seeds``.
 
-    After Ctrl-C, the solutions found so far are returned; if there are none, KeyboardInterrupt is raised.
+    See ``MotionProblem.multistart``. After Ctrl-C, the solutions found so far are returned; if there are none,
+    KeyboardInterrupt is raised.
     """
     whole_number(len(starts), problem.name, "count")
     whole_number(workers, problem.name, "workers")

@@ -365,9 +365,9 @@ class ProblemStatement:
             yield other
 
     def share_with(self, other: "ProblemStatement") -> None:
-        """Share the node with a problem of the same structure, and the kernels if their numbers are equal.
+        """Share the node with a problem of the same structure, and the kernels if all terms and numbers are equal.
 
-        If only some terms are equal, the kernels of terms that are the same objects are shared.
+        Otherwise, if the held numbers are equal, the kernels of terms that are the same objects are shared.
         """
         if other.robot is not self.robot or other.path is not self.path or other._form != self._form:
             return

@@ -114,7 +114,7 @@ class Formula:
         return float(f), g.full().ravel()
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
-        """Return the gradient (n,) of f and the entries of the row Jacobian."""
+        """Return the gradient (n,) of f, and the nonzeros of the row Jacobian, in the order of ``structure``."""
         gradient, jacobian = self._jacobian(x)
         return gradient.full().ravel(), np.array(jacobian.nonzeros())
 

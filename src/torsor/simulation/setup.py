@@ -335,7 +335,10 @@ def python_controller(setup: Setup) -> Law | None:
 
 
 def traced_law(robot: Robot, source: Source) -> Callable[[Any, Array, Array], Array]:
-    """Return the compiled function of a source, of (t, q, v) only; it looks up the window of its signal."""
+    """Return a source's compiled function with only (t, q, v) as arguments.
+
+    It looks up the signal window and passes the parameters itself.
+    """
     function, window = source.function, source.window
     assert function is not None
     kernel = compiled(robot, function.name_out(0), (function,), lambda: function)

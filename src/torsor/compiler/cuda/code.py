@@ -101,9 +101,9 @@ _WARP_SHARED = 48 * 1024  # maximum number of bytes per warp, which every GPU ha
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a kernel: flags of the staged arrays (inputs first), and the resources of a thread.
+    """The plan of a kernel: ``staged`` has a flag for each array (inputs first) that states whether it is staged.
 
-    Without a ``budget``, the size of the program determines the resources.
+    ``budget`` contains the resources of a thread; without it, the size of the program determines them.
     """
 
     staged: tuple[bool, ...]

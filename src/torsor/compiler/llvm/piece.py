@@ -80,7 +80,10 @@ class Plan(ABC, Generic[Name]):
 
     @abstractmethod
     def value(self, index: int, is_factor: bool = False) -> Name:
-        """Return a value that is not in a register; a constant may be the factor of a product (``is_factor``)."""
+        """Load a value that is not in a register, and return its name.
+
+        ``is_factor`` states that it is used as a factor of a product, so a constant may be written in a cheaper form.
+        """
 
     @abstractmethod
     def store(self, name: Name, place: Place) -> None:

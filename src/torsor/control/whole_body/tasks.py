@@ -188,8 +188,8 @@ class Task:
     """Base class of tasks: ``weight`` (inf: a hard constraint), ``bandwidth`` w (rad/s), ``damping`` ratio d, ``name``.
 
     Tasks with a lower ``priority`` number have strict precedence; the others use the remaining freedom. The target is
-    constant, a function of a CasADi time (s), or None if it is passed to ``WholeBody.solve`` at each call. ``goal`` is
-    the name of the target's field, and ``target_shape`` is the shape of the target.
+    constant, a function of a symbolic (CasADi) time (s), or None if it is passed to ``WholeBody.solve`` at each call.
+    ``goal`` is the name of the field that holds the target, and ``target_shape`` is the shape of the target.
     """
 
     weight: float = 1.0
@@ -211,7 +211,7 @@ class Task:
 
     @property
     def target(self) -> Law | None:
-        """The target: numbers, a function of a CasADi time, or None if it is passed at each call."""
+        """The target: numbers, a function of a symbolic (CasADi) time, or None if it is passed at each call."""
         target: Law | None = getattr(self, self.goal)
         return target
 

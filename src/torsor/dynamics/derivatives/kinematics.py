@@ -101,7 +101,7 @@ def velocity_derivatives(
 def acceleration_derivatives(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, place: Place, axes: str = "local", point: ca.SX | None = None
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Return the derivatives of ``acceleration`` of a place with respect to q, v and a, each 6 x nv."""
+    """Return the derivatives (6 x nv) of ``acceleration`` with respect to q (along ``integrate``), v and a."""
     J, P1, by_q, by_v = _changes(tree, q, v, a, place, point)
     if axes == "local" or place.link < 0:
         return by_q, by_v, J

@@ -49,15 +49,15 @@ class Move:
         self._kind, self._position, self._pitch = kind, position, pitch
 
     def down(self, x: ca.SX) -> ca.SX:
-        """Return a vector (or the columns of a matrix), given in the parent's axes, in the body's axes."""
+        """Rotate a vector (or the columns of a matrix) from the parent's axes to the body's axes."""
         return self._joint_T @ (self._placement_T @ x)
 
     def up(self, x: ca.SX) -> ca.SX:
-        """Return a vector (or the columns of a matrix), given in the body's axes, in the parent's axes."""
+        """Rotate a vector (or the columns of a matrix) from the body's axes to the parent's axes."""
         return self._placement @ (self._joint @ x)
 
     def up_tensor(self, D: ca.SX) -> ca.SX:
-        """Return the components (3 x 3) in the parent's axes of a tensor given in the body's axes."""
+        """Rotate a tensor (3 x 3) from the body's axes to the parent's axes."""
         return _rotate_tensor(self._placement, _rotate_tensor(self._joint, D))
 
     def down_twist(self, X: ca.SX) -> ca.SX:

@@ -57,7 +57,10 @@ def _friction(passive: Passive, rate: ca.SX) -> ca.SX:
 
 
 def spring_force(tree: Tree, q: ca.SX) -> ca.SX:
-    """Return K(x) x of the springs for each coordinate (nv x 1)."""
+    """Return K(x) x of the springs for each coordinate (nv x 1), with the sign of tau in inverse dynamics.
+
+    x is the deflection, including the offset.
+    """
     springs = (passive for passive in tree.passives if acts(passive.stiffness))
     return _onto_coordinates(tree, ((spring, _spring(spring, _deflection(spring, q))) for spring in springs))
 

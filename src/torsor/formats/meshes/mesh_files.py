@@ -233,9 +233,11 @@ def split_prim(path: Path) -> tuple[Path, str]:
 
 
 def open_stage(pxr: Any, path: Path, search: tuple[str, ...] = ()) -> Any:
-    """Return the stage in a file. References, payloads and sublayers must be files in the robot's folder.
+    """Return the stage in a file.
 
-    Names that do not begin with ``./`` or ``../`` are also searched for in the folders ``search``.
+    References, payloads and sublayers must be files in the robot's folder or package, in the folders ``search``, or in
+    a folder that the user allows (TORSOR_MESHES). Names that do not begin with ``./`` or ``../`` are also searched for
+    in ``search``.
     """
     content = read_limited(path, MAX_USD_BYTES)
     if not content:

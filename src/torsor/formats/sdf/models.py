@@ -168,7 +168,7 @@ class Scope:
         raise ModelError(f"no frame {name!r}", value=name, where=where, allowed=listing(self.names, most=8, like=name))
 
     def canonical(self, model: SdfFrame) -> SdfFrame:
-        """Return the link to which the model frame is attached: the named link, or the first one."""
+        """Return the link of the model frame: the named one, or the first of the model or else of its nested models."""
         if self.canonical_link:
             return self.find(self.canonical_link, model.where)
         waiting = [self]
@@ -226,7 +226,7 @@ _EARTH = np.array([0.0, 0.0, -9.81])
 
 
 class Part(NamedTuple):
-    """A link, joint or frame of a model, with its element, its frame, the scope of names and the finder of files."""
+    """A link, joint or frame of a model: its element, its frame, the scope that resolves its names, the file finder."""
 
     element: Any
     frame: SdfFrame

@@ -151,7 +151,7 @@ closer: outside this range the recommended weight limit is 0
 
 
 def check_work(frequency: float, duration: str, coupling: str = "fair") -> None:
-    """Raise ModelError unless the equation covers the frequency, duration and coupling."""
+    """Raise ModelError unless the frequency (lifts per minute) is positive, and duration and coupling are known."""
     number(frequency, "lifting equation", "frequency", above=0.0)
     one_of(duration, tuple(DURATIONS), "lifting equation", "duration")
     one_of(coupling, tuple(COUPLINGS), "lifting equation", "coupling")

@@ -52,13 +52,13 @@ class Work(NamedTuple):
 
 @dataclass(frozen=True)
 class Energy:
-    """Energy of a walk over a ``distance`` (m) with a ``mass`` (kg, including the load).
+    """Energy of a walk of a person of ``mass`` (kg, including the load) over a ``distance`` (m).
 
-    ``work`` is the work of each joint, summed over its axes. ``ground`` (J) is the work of the ground on the feet,
-    which is zero while they neither slip nor roll. ``change`` (J) is the change in kinetic and potential energy from
-    start to end. ``metabolic`` (J) is the metabolic energy: work of muscles divided by its efficiency, for each axis of
-    each joint, and the power at rest. Powers are not smoothed, unlike in the objective of walks, whose value is
-    lower (3.56 instead of 4.04 J/(kg m) at 1.25 m/s).
+    ``work`` is that of the power of each joint, summed over its axes first. ``ground`` (J) is the work of the ground on
+    the feet, which is zero while they neither slip nor roll. ``change`` (J) is the change in kinetic and potential
+    energy from start to end. ``metabolic`` (J) is the metabolic energy: positive and negative work of muscles at each
+    axis of each joint, each divided by its efficiency, plus the energy consumed at rest. Except for runs with tendons,
+    it is not smoothed, unlike the objective of walks, whose value is lower (3.56 instead of 4.04 J/(kg m) at 1.25 m/s).
     """
 
     distance: float
@@ -464,7 +464,10 @@ def quantities(stride: StrideCurves) -> dict[str, float]:
 
 
 def quantity_spreads(strides: Sequence[StrideCurves]) -> dict[str, QuantitySpread]:
-    """Return the spread of each of the ``quantities``, by name; the first stride is the best."""
+    """Return the spread of each of the ``quantities``, by name.
+
+    The first stride must be the best one; its values are ``best``.
+    """
     rows = [quantities(stride) for stride in strides]
     every = {name: [row[name] for row in rows] for name in rows[0]}
     return {name: QuantitySpread(name, values[0], min(values), max(values)) for name, values in every.items()}

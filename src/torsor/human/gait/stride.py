@@ -303,10 +303,11 @@ def _ends(curve: Any) -> dict[str, float]:
 
 
 def peaks(stride: StrideCurves) -> dict[str, Any]:
-    """Return minima and maxima of angles (degrees), moments (N m/kg), powers (W/kg), and forces (body weights).
+    """Return "least" and "most" of angles (degrees), moments (N m/kg), powers (W/kg), and forces (body weights).
 
-    "reactions" are the maximum norms of joint reactions, and "knee_in_swing" is the maximum knee flexion in swing. The
-    vertical force has two peaks, "first" and "second", with a "valley" between them in a walk, and one "peak" in a run.
+    "reactions" are the maximum norms of joint reactions, and "knee_in_swing" is the maximum knee flexion in swing. In
+    a walk, the vertical force has two peaks, "first" and "second", with a "valley" between them; in a run, it has one
+    "peak".
     """
     swing = stride.s > min(0.6, stride.stance)
     return {

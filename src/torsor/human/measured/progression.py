@@ -35,9 +35,9 @@ class Progression(NamedTuple):
     feet: dict[str, Array]
 
     def angle(self, side: str, name: str) -> Array | None:
-        """Return one of the ``ANGLES`` (K,) in degrees, or None if the body has no such link.
+        """Return one of the ``ANGLES`` (K,) in degrees, or None if the body has no pelvis or foot link for it.
 
-        Forward tilt, a lowered side (obliquity), a side in front (rotation), and inward toes are positive.
+        Forward tilt, a lowered side (obliquity), rotation that moves the side forward, and toe-in are positive.
         """
         sign = ANGLES[name][side == "left"]
         if name == "foot_progression":

@@ -84,7 +84,7 @@ class Segments:
 
     @property
     def masses(self) -> dict[str, tuple[float, float, float]]:
-        """Table mass, identified mass and its standard deviation (kg) of each segment."""
+        """For each segment: the table mass, the identified mass and the standard deviation of the latter (kg)."""
         table_masses = {link.name: float(link.mass) for link in tree_of(self.prior).links}
         return {name: (table_masses[name], *self.mass(name)) for name in self.names}
 

@@ -400,7 +400,7 @@ _NO_ANGLES = ("_tx", "_ty", "_tz", "_vx", "_vy", "_vz", "_px", "_py", "_pz", "_f
 class MotionTable(TimedData):
     """Columns over time: ``values`` (K, N) of N ``names`` at K ``times`` (s), as in a .mot or .sto file.
 
-    ``in_degrees`` is True or False if the file states the angle unit, otherwise None. Values are unconverted, because
+    ``in_degrees`` is True or False if the file states the angle unit, otherwise None. Values are not converted, because
     files do not state which columns are angles; ``to_radians`` converts them. ``title`` is the first line of the file,
     and ``source`` is its name.
 

@@ -136,7 +136,7 @@ class Excitation(Result):
         return ExcitationInstants(self, arrays(t, (), self.robot.name, "t"))
 
     def law(self, t: Any) -> ca.SX:
-        """Return the positions (n x 1) at a CasADi time, as a reference for the controllers of ``torsor.control``.
+        """Return the positions (n x 1) at a symbolic (CasADi) time: a reference for controllers of ``torsor.control``.
 
         Example:
             >>> robot = torsor.library.planar_chain(2)

@@ -294,7 +294,7 @@ class JointPath(NamedTuple):
         return value
 
     def on(self, piece: Any, s: Any) -> Array:
-        """Return q and its derivatives by s (..., 4, n) at s (...) in pieces (...) of the first path."""
+        """Return q and its derivatives with respect to s (..., 4, n) at s (...) in pieces (...) of the first path."""
         return polynomials(self.pieces[0, piece], s - self.breaks[0, piece], 4)
 
     def path(self, b: int) -> "JointPath":

@@ -59,7 +59,7 @@ LIMIT_TOLERANCE = 1e-9  # rad, m; smaller excess over a position limit counts as
 
 
 class RetimedInstants:
-    """A retimed motion at times (...): q and its derivatives by s (..., 4, n), and the rates of s (...)."""
+    """A retimed motion at times (...): q, its derivatives with respect to s (..., 4, n), and the rates of s (...)."""
 
     def __init__(self, robot: Robot, times: Any, on_path: Array, rate: Any, u: Any, jerk: Any):
         self.times, self.q, self._robot, self._on_path = times, on_path[..., 0, :], robot, on_path

@@ -211,7 +211,7 @@ class Jerk(Cost):
     scale: Any = 1.0
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return the sum of squares."""
+        """Return the sum of the squared jerks, divided by ``scale``."""
         if self.frame is not None:
             node.robot.place(self.frame)
             return ca.sumsqr(node.jerk(self.frame)[3:]) * node.given(1 / positive(self.scale, self.title, "scale") ** 2)

@@ -91,7 +91,7 @@ class ScatterSum(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ChainRule:
-    """Nodes at increasing ``s`` (K,) of a phase, with ``orders`` derivatives by s, and ``size`` variables."""
+    """Nodes at increasing ``s`` (K,) of a phase: ``orders`` derivatives with respect to s, and ``size`` variables."""
 
     phase_layout: PhaseLayout
     s: Array

@@ -453,7 +453,7 @@ class Nodes:
         return {name: self.shaped(values[:, at]) for name, values in rows._asdict().items()}
 
     def rates(self, points: Array) -> Array:
-        """Return profiles and their derivatives by s (..., K, orders N) from control points (..., P, N)."""
+        """Return profiles and derivatives with respect to s (..., K, orders N) from control points (..., P, N)."""
         groups, K, lead = self.constants.groups, len(self.batch.s), points.shape[:-2]
         if len(groups) == 1:
             rates: Array = (groups[0][0] @ points).reshape(*lead, K, -1)
@@ -466,7 +466,7 @@ class Nodes:
         return result.reshape(*lead, K, -1)
 
     def _rates_of(self, order: int, points: Array) -> Array:
-        """Return the derivatives (B, K, N) by s of one order from control points (B, P, N)."""
+        """Return the derivatives (B, K, N) with respect to s of one order from control points (B, P, N)."""
         groups, K = self.constants.groups, len(self.batch.s)
         every = [rows.reshape(K, -1, rows.shape[1])[:, order] for rows, _, _ in groups]
         if len(groups) == 1:

@@ -21,8 +21,8 @@ from torsor.motion.transcription.splines import Spline
 #     t = T h(s)      h = s + sum_k (a_k sin 2 pi k s + b_k (1 - cos 2 pi k s)) / (2 pi k)
 #
 # with variables a_k, b_k, so the optimisation determines the durations between events. The rate dh/ds and its
-# derivative are equal at both ends. Profiles with equal derivatives by s at both ends therefore have equal derivatives
-# by t.
+# derivative are equal at both ends. Profiles with equal derivatives with respect to s at both ends therefore have equal
+# derivatives with respect to t.
 
 SLOWEST = 0.25  # smallest rate dh/ds, which keeps time increasing
 MAX_CLOCK_VARIABLE = 0.7  # bound of each variable
@@ -54,12 +54,12 @@ class Clock:
         return basis
 
     def derivative(self, s: ca.SX, values: ca.SX, order: int) -> ca.SX:
-        """Return h (order 0) or its derivative by s, as an expression."""
+        """Return h (order 0) or its derivative with respect to s, as an expression."""
         first = [s, ca.SX(1), ca.SX(0), ca.SX(0)][order]
         return first + sum((values[k] * b for k, b in enumerate(self._basis(s, order, ca))), start=ca.SX(0))
 
     def numeric(self, s: Array, values: Array, order: int = 0) -> Array:
-        """Return h (order 0) or its derivative by s at s (K,), for values of the variables."""
+        """Return h (order 0) or its derivative with respect to s at s (K,), for values of the variables."""
         s = np.asarray(s, dtype=float)
         first = [s, np.ones_like(s), np.zeros_like(s), np.zeros_like(s)][order]
         basis = self._basis(s, order, np)

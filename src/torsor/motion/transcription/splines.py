@@ -68,7 +68,7 @@ class Spline:
         return np.concatenate([np.zeros(self.degree + 1), self.inner, np.ones(self.degree + 1)])
 
     def differences(self, order: int) -> Array:
-        """Return the matrix (count - order, count) that maps control points to those of the derivative by s."""
+        """Return the matrix (count - order, count) from control points to those of the derivative with respect to s."""
         D, knots, p = np.eye(self.count), self.knots, self.degree
         for _ in range(order):
             spans = knots[p + 1 : -1] - knots[1 : -p - 1]
@@ -97,7 +97,7 @@ class Spline:
         return result, first
 
     def local(self, s: ArrayLike, order: int = 0) -> tuple[Array, Indices]:
-        """Return the nonzero basis functions (K, degree + 1) at s (K,), or their derivatives by s.
+        """Return the nonzero basis functions (K, degree + 1) at s (K,), or their derivatives with respect to s.
 
         The second result is the index (K,) of the first function.
         """
@@ -125,7 +125,7 @@ class Spline:
         return {}
 
     def matrix(self, s: ArrayLike, order: int = 0) -> Array:
-        """Return the matrix (K, count) that maps control points to values, or derivatives by s, at s (K,)."""
+        """Return the matrix (K, count) from control points to values, or derivatives with respect to s, at s (K,)."""
         values, first = self.local(s, order)
         result = np.zeros((len(values), self.count))
         np.put_along_axis(result, first[:, None] + np.arange(self.degree + 1), values, axis=1)

@@ -58,7 +58,7 @@ class Letters:
         return symbol
 
     def inputs(self, shapes: Mapping[str, tuple[int, ...]], rates: bool) -> dict[str, list[Any]]:
-        """Return the symbols of an algorithm's inputs; if ``rates``, velocities are written as rates of positions."""
+        """Return the symbols of an algorithm's inputs; if ``rates``, v, a, j are written as time derivatives of q."""
         results = {}
         for name, shape in shapes.items():
             letter = (_MOTION.get(name) if rates or name not in "vaj" else None) or _letter(name)

@@ -43,10 +43,11 @@ class Traced:
 
 
 class Problem:
-    """Targets of a robot without their values, with the robot's loops and, if ``limited``, its joint limits.
+    """An inverse-kinematics problem: targets (without values), the robot's loops and, if ``limited``, its joint limits.
 
-    ``free`` are the indices in v of the coordinates that move a target; all others keep their positions. ``weighted``
-    is True if the weights differ. ``of`` creates one problem per robot and form of targets.
+    ``free`` are the indices in v of the coordinates that move a target or occur in a loop; all others keep their
+    positions. ``weighted`` is True if the weights differ. ``of`` creates each problem only once per robot and form of
+    targets, and then reuses it.
     """
 
     def __init__(self, robot: Robot, targets: tuple[Target, ...], limited: bool, weighted: bool):

@@ -181,10 +181,11 @@ class Found:
 def chased(
     problem: Problem, q: Array, data: Array, enough: float, most: int, patient: bool = False, rivals: Rivals = None
 ) -> Found:
-    """Return the end points of searches from q (K, nq); a search is finished at a cost of ``enough``.
+    """Return the end points of searches from q (K, nq), of at most ``most`` steps.
 
-    Stuck searches end early; if ``patient`` is True, they end only when they no longer move. Searches with the same
-    number in ``rivals`` (K,) end as soon as one of them is finished.
+    A search is finished when its cost is at most ``enough``. Stuck searches end early; if ``patient`` is True,
+    they end only when they no longer move. Searches with the same number in ``rivals`` (K,) end as soon as one of them
+    is finished.
     """
     kernel, best, cost = fast(chase(problem)), np.empty_like(q), np.full(len(q), np.inf)
 
@@ -214,7 +215,7 @@ def chased(
 
 
 class Runner:
-    """Searches for the solution of a problem; a search is finished at a cost of ``enough``."""
+    """Searches for the solution of a problem; a search is finished when its cost is at most ``enough``."""
 
     def __init__(self, problem: Problem, enough: float):
         self.problem, self.enough = problem, enough
@@ -229,7 +230,11 @@ class Runner:
 
 
 def search(run: Runner, q0: Array | None, data: Array, restarts: int) -> Found:
-    """Return the best result for each state, from searches that begin at q0 (K, nq) or chosen starts, and restarts."""
+    """Return the best result for each state.
+
+    It is from searches that begin at q0 (K, nq), or at chosen starts if q0 is None, and from up to ``restarts`` further
+    searches.
+    """
     problem, enough, count = run.problem, run.enough, len(data)
     base = np.repeat(problem.robot.neutral()[None], count, axis=0) if q0 is None else q0
     few = q0 is None and 2 * count <= MAX_PARALLEL_SEARCHES  # several concurrent searches take no longer
