@@ -165,7 +165,15 @@ def test_a_page_allows_its_own_scripts_and_loads_nothing() -> None:
 def test_pages_are_small() -> None:
     assert len(page(torsor.library.two_link()).html) < 200_000
     shown = [path for path in (ROOT / "docs" / "pages").iterdir() if path.suffix == ".html"]
-    assert {path.stem for path in shown} == {"gait", "walking", "platform", "tracking", "elastic", "quadruped"}
+    assert {path.stem for path in shown} == {
+        "gait",
+        "walking",
+        "platform",
+        "tracking",
+        "elastic",
+        "quadruped",
+        "trained",
+    }
     for path in shown:
         assert path.stat().st_size < 2_000_000, path.name
 
