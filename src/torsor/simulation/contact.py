@@ -65,16 +65,18 @@ class Contact:
     ``ground`` is True, False or a ``Shape``. True selects the ground plane of the base (MJCF scenes have one), or the
     plane z = 0 if there is none. False means no ground. A ``Shape`` is fixed to the base, such as a plane with a pose
     for a slope. A ``casadi.Function`` is the height z(x, y) (m) of a terrain, such as ``rough_ground``. Shapes of the
-    base, such as tables and walls, can also be touched. ``shapes`` are the names of shapes,
-    links or frames that touch the ground; None selects all moving shapes. ``pairs`` are pairs of names whose shapes
-    touch each other, or "all" for all pairs that are not allowed collisions. ``friction`` is the coefficient of Coulomb
-    friction of all contacts; None selects those of the shapes (``Shape.friction``, by default 0.8).
+    base, such as tables and walls, can also be touched. ``shapes`` are the names of shapes, links or frames that touch
+    the ground; None selects all moving shapes. ``pairs`` are pairs of names whose shapes touch each other, or "all" for
+    all pairs that are not allowed collisions. ``friction`` is the coefficient of Coulomb friction of all contacts; None
+    selects those of the shapes (``Shape.friction``, by default 0.8).
 
     With ``kind="compliant"``, the normal force at a point with depth x (m) and approach velocity x' (m/s) is k x^n
     max(0, 1 + d x') (Hunt and Crossley 1975), with the ``stiffness`` k (N/m^n), ``exponent`` n and ``dissipation`` d
     (s/m); n = 1.5 corresponds to Hertzian contact of round bodies. Friction is regularised Coulomb friction: -mu times
     the normal force times u / sqrt(|u|^2 + s^2), with the slip velocity u and ``slip`` s (m/s). Forces are continuous
-    functions of the state, and energy never increases.
+    functions of the state, and energy never increases. The method "linearly_implicit", which drives select, treats
+    contact with shapes of the base implicitly. It chooses at most ``points`` points of each link (by default, 4 if the
+    shapes have more than 32).
 
     With ``kind="hard"``, impulses keep shapes apart at the end of each step, with a Coulomb cone of ``friction``. They
     are computed in ``sweeps`` iterations of the projected Gauss-Seidel method. Each point has a spring ``stiffness``
@@ -341,7 +343,8 @@ class ContactState:
         tree = Tree.of(robot)
         moved = moves(tree, q)
         bodies = world_poses(tree, moved)
-        self.tree, self._v, self.links = tree, v, link_poses(tree, bodies)
+        self.tree, self._v, own = tree, v, [sx(body.link) for body in tree.bodies]
+        self.links = [ca.horzcat(R @ T[:3, :3], p + R @ T[:3, 3]) for T, (R, p) in zip(own, bodies, strict=True)]
         # Velocities are those at the origin of the root: coordinates far from the base would cause rounding errors.
         self._roots, self._columns = list[ca.SX](), list[tuple[ca.SX, ca.SX]]()
         for body, move, (R, p) in zip(tree.bodies, moved, bodies, strict=True):
@@ -409,12 +412,6 @@ class ContactState:
         return found
 
 
-def link_poses(tree: Tree, bodies: Sequence[tuple[ca.SX, ca.SX]]) -> list[ca.SX]:
-    """Return the pose [R, p] (3 x 4) of each link in base axes, from those of the bodies."""
-    own = [sx(body.link) for body in tree.bodies]
-    return [ca.horzcat(R @ T[:3, :3], p + R @ T[:3, 3]) for T, (R, p) in zip(own, bodies, strict=True)]
-
-
 # Compliant contact: the Hunt-Crossley model with regularised Coulomb friction, as wrenches on the links.
 #
 # With the depth x of a point, its rate x' and the tangential velocity u (slip),
@@ -458,7 +455,7 @@ def checked_contact(robot: Robot, contact: Any) -> Contact:
     return instance_of(contact, Contact, robot.name, "contact", allowed=allowed)
 
 
-def added_contact(robot: Robot, contact: Contact | None, method: str = "rk4") -> ca.Function | None:
+def added_contact(robot: Robot, contact: Contact | None, method: str) -> ca.Function | None:
     """Return ``contact_wrenches`` of the forces that are explicit in a step of ``method``, created once per robot.
 
     The result is None if there are none: hard contact is part of the step, and so is compliant contact with shapes of
