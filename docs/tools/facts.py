@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 BLOCK = re.compile(r"(<!-- facts: ([\w ]+) -->\n).*?(<!-- end of facts -->)", re.DOTALL)
 Facts = dict[str, Any]
-NOT_MEASURED = "not measured"
+NOT_MEASURED = "–"
 
 
 def table(head: str, rows: Iterable[tuple[str, ...]]) -> str:

@@ -87,7 +87,7 @@ def write_page(cells: list[Cell], name: str) -> None:
             (PAGES / f"{name}_{k}.png").write_bytes(cell.figure)
             picture = f"{name}_{k}.png"
             lines += [f"[![Figure]({picture})]({picture})", ""]  # a click shows it in full size
-    lines += [f"Source code: `examples/{name}.py`. Notebook: [{name}.ipynb]({name}.ipynb).", ""]
+    lines += [f"Source: `examples/{name}.py`, [notebook]({name}.ipynb).", ""]
     (PAGES / f"{name}.md").write_text("\n".join(lines), encoding="utf-8")
 
 
