@@ -2,6 +2,8 @@
 # # 1. A first robot
 #
 # This tutorial loads a robot arm, prints its data, draws a posture and computes joint torques.
+#
+# ![The arm in the viewer](../viewer.png)
 
 # %%
 import numpy as np

@@ -60,7 +60,7 @@ def _ratios(facts: dict[str, Any]) -> None:
     axes.tick_params(left=False)
     axes.text(1.08, len(rows) - 0.4, "Torsor is faster →", color="0.3")
     axes.text(0.93, len(rows) - 0.4, "← slower", color="0.3", ha="right")
-    axes.set_xlabel("relative speed (processors: one core, float64)")
+    axes.set_xlabel("relative speed (processors: one core, float64)\npublished builds, unless flags are stated")
     hatched = Patch(facecolor="0.6", label="batch vs single calls", **UNLIKE)
     plain = [Patch(color=COLORS[machine], label=label) for machine, label in LABELS.items()]
     axes.legend(handles=[*plain, hatched], frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=4)

@@ -102,7 +102,10 @@ def test_stances_are_shaded_for_the_side_of_the_coordinate(gait: MeasuredGait) -
 def test_charts_of_people_show_angles(gait: MeasuredGait) -> None:
     line = timeline(gait)
     found = charts([(Film(Scene.of(line.robot), line), (0.0, 0.0, 1.0, 1.0), False)])
-    assert list(found["right_knee_flexion"]) == ["angle (°)", "velocity (°/s)", "moment (N m/kg)"]
+    titles = ["angle (°)", "velocity (°/s)", "moment (N m/kg; signed as the angle)"]
+    assert list(found["right_knee_flexion"]) == titles
+    (moment,) = found["right_knee_flexion"][titles[-1]]  # tables and CSV files have this sign, too
+    np.testing.assert_allclose(moment.values[[0, -1]], gait.moment("right", "knee_flexion")[[0, -1]])
     assert "position (mm)" in found["ty"]
 
 

@@ -110,7 +110,7 @@ def test_moments_of_people_are_divided_by_the_mass() -> None:
     line = timeline(Trajectory(ARM, np.array([0.0, 1.0]), still, still, still, still + 2 * ARM.mass))
     shown = Film(Scene.of(ARM), replace(line, ground=np.full((2, 1, 6), np.nan)))
     found = charts([(shown, BLUE, False)])["elbow_joint"]
-    (curve,) = found["moment (N m/kg)"]
+    (curve,) = found["moment (N m/kg; signed as the angle)"]
     np.testing.assert_allclose(curve.values, 2.0)
     np.testing.assert_allclose(curve.limits[1], 150.0 / ARM.mass)
     drives = shown.at(0.5).drives

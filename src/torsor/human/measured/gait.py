@@ -79,7 +79,8 @@ NO_STANDING = "there is no standing trial: dorsiflexion may be off by about 10 d
 NO_HEIGHT = f"the height is not given: {HEIGHT:g} m is the prior of the segment lengths; add it with --height"
 SIGNS = (
     "Flexion, adduction, internal rotation and dorsiflexion are positive. Moments are internal: those of muscles and "
-    "ligaments. The tables have the signs of the angles; figures show extension, abduction and plantarflexion moments."
+    "ligaments. Tables, and the charts beside the motion in 3D, have the signs of the angles; figures show extension, "
+    "abduction and plantarflexion moments."
 )
 TILT = (
     "The plane of ASIS and PSIS leans 11 degrees forward at zero pelvic tilt: add 11 degrees to pelvic tilt and hip "

@@ -22,6 +22,7 @@ SHOWN_UNITS = {"rad": ("°", 180 / np.pi), "m": ("mm", 1000.0)}
 KINDS = {"N m": "torque", "N": "force", "N m/kg": "moment", "N/kg": "force"}
 PLACES = ("position", "angle")
 PALE, RESIDUAL = "; pale: motor", "; pale: residual"  # parts of the titles of charts with pale curves
+SIGNED = "; signed as the angle"  # part of the titles of joint moments: figures in reports have other signs
 ORDER = (*PLACES, "error", "deflection", "velocity", "torque", "moment", "force", "vertical")
 
 
@@ -147,7 +148,9 @@ def charts(lines: Sequence[tuple[Timeline, str, bool]]) -> dict[str, Charts]:
         for k in () if known is None else line.drives.tolist():
             name, limit = line.driven[k], scale * float(line.limits[k])
             unit = force_unit.get(name, "") + per
-            title = f"{KINDS.get(unit, 'force')} ({unit}{RESIDUAL if line.residuals is not None else ''})"
+            kind = KINDS.get(unit, "force")
+            note = RESIDUAL if line.residuals is not None else SIGNED if kind == "moment" else ""
+            title = f"{kind} ({unit}{note})"
             if line.residuals is not None:
                 add(name, title, scale * line.residuals[:, k], (-limit, limit), pale=True)
             add(name, title, scale * np.asarray(known)[:, k], (-limit, limit))
