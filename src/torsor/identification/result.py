@@ -331,7 +331,7 @@ class Identified(Result):
         if self.drives is not None and (others := contents.others_note(self.drives)):
             notes.append(others)
         if self.undetermined:
-            text = "of the value: it is zero, or the measurements do not excite it"
+            text = "of the value: the parameter is zero, or the measurements do not excite it"
             notes.append(f"! deviation above {UNDETERMINED_PERCENT:g} % {text}")
         if self.unexplained:
             text = "of the force: the model does not explain it; check units and signs"

@@ -156,7 +156,7 @@ def free_motion(
     dynamics, closed = _dynamics(replace(lean(tree), passives=explicit), acting, first_impedance, touched, choice)
 
     def accelerated(v: ca.SX, force: ca.SX, impedance: Stiffness, slopes: list[Slopes]) -> tuple[ca.SX, list[ca.SX]]:
-        """Return accelerations in the middle, in which free bodies have that of their origin, and the impedances."""
+        """Return accelerations at the midpoint (of free bodies: those of their origins), and the impedances."""
         tau, *external = acted(acting, [t + h / 2, middle, v, *held])
         for k in implicit.rows:
             tau[k] = 0

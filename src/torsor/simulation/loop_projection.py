@@ -126,7 +126,7 @@ class ClosureMonitor:
         self.robot, self.choices, self.choice, self.q = choices.robot, choices, choices.near(q), q
 
     def is_valid(self, t: float, q: Array) -> bool:
-        """Return whether the equations stay independent up to q (nq,) at t; else choose others, or raise an error."""
+        """Return whether the equations stay independent up to q (nq,) at t; if not, choose others or raise an error."""
         if self._good(self.choice, q):
             self.q = q
             return True

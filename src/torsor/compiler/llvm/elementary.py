@@ -72,7 +72,7 @@ class Reduced(NamedTuple):
 
 
 def reduce(x: Number, low: Number | None = None) -> Reduced:
-    """Return exp(x + low), for x within the limits of ``clamp``."""
+    """Return exp(x + low) with a reduced argument, for x within the limits of ``clamp``."""
     n, bits, exact, rest = _multiple_of_log_2(x)
     if low is None:
         r = fma(n, -rest, exact)

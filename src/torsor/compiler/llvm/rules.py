@@ -205,7 +205,7 @@ class Emitter:
         return self.put(f"select {self.bits} {mask}, {self.vector} {a}, {self.vector} {b}")
 
     def mask(self, value: str) -> str:
-        """Return the bits of the lanes that are not 0."""
+        """Return a mask of nonzero lanes."""
         if value not in self.masks:
             self.masks[value] = self.compare("une", value, "zeroinitializer")
         return self.masks[value]

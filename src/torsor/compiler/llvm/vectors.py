@@ -70,7 +70,7 @@ class Whole(_Value):
         return Mask(e, e.put(f"trunc {e.integers} {self.name} to {e.bits}"))
 
     def as_bits(self) -> "Number":
-        """Return the numbers that have these bits."""
+        """Return the floating-point numbers that have these bits."""
         e = self.emitter
         return Number(e, e.put(f"bitcast {e.integers} {self.name} to {e.vector}"))
 

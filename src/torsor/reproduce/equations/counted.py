@@ -52,7 +52,7 @@ class Counted:
 
 
 def count_as_written(equations: Callable[..., Any], *arguments: ArrayLike) -> OperationCount:
-    """Return the operations of a function of arrays, in which zeros and ones are known.
+    """Return the operations of a function of arrays whose zeros and ones (also -1) are known.
 
     Example:
         >>> count_as_written(lambda x: np.sin(x[0]) * x + 1, [0.3, 0.4])
