@@ -225,7 +225,7 @@ def terrain_points(height: ca.Function, shape: Shape, pose: ca.SX) -> list[Close
     """
     own, (x, y) = _moved(pose, shape), (ca.SX.sym("x"), ca.SX.sym("y"))
     z = height(x, y)
-    tangent = ca.Function("tangent", [x, y], [z, ca.jacobian(z, x), ca.jacobian(z, y)])
+    tangent = ca.Function("tangent", [x, y], [z, *ca.vertsplit(ca.gradient(z, ca.vertcat(x, y)))])
 
     def plane(point: ca.SX) -> ca.SX:
         z, by_x, by_y = tangent(point[0], point[1])

@@ -1,8 +1,10 @@
 """Contact in simulations: the shapes that may touch, and the contact model. See docs/simulate/contact.md."""
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -263,8 +265,14 @@ class Contact:
         friction = [friction_of(touch, self) for touch in touches] if self.friction is None else []
         places = [(each.shape.shape, each.shape.pose.tolist(), each.link) for touch in touches for each in touch]
         sizes = [vertices_or_size(each.shape) for touch in touches for each in touch]
-        terrain = self.ground.serialize() if isinstance(self.ground, ca.Function) else ""
-        return repr((about, friction, places, sizes, terrain))
+        return repr((about, friction, places, sizes, self._terrain))
+
+    @cached_property
+    def _terrain(self) -> str:
+        """Text that identifies the terrain."""
+        if not isinstance(self.ground, ca.Function):
+            return ""
+        return hashlib.sha256(self.ground.serialize().encode()).hexdigest()
 
     def depth(self, force: float) -> float:
         """Return the depth (m) at which a single point carries a force (N) at rest.
@@ -285,7 +293,8 @@ def scalar_terrain(height: ca.Function) -> ca.Function:
         raise ModelError(found, argument="ground", where=_WHERE, allowed="numbers x and y (m) -> z (m)")
     scalar = expanded(height, "ground", ("x", "y"))
     if scalar is None:
-        found, fix = f"{height.name()} cannot be expanded into scalar operations", "write z as CasADi operations"
+        found = f"{height.name()} cannot be expanded into scalar operations"
+        fix = "write z as CasADi operations, or as a table of heights: torsor.simulation.height_field"
         raise ModelError(found, argument="ground", where=_WHERE, fix=fix)
     return scalar
 
