@@ -1,5 +1,7 @@
 """Terrains: planes as functions, heights of steps, blocks and tables, rest on curved ground, and rejected input."""
 
+import pickle
+from pathlib import Path
 from typing import Any
 
 import casadi as ca
@@ -9,13 +11,14 @@ from scipy.interpolate import RegularGridInterpolator
 
 import torsor
 from gpu_on_cpu import ProcessorDevice
-from refusals import refused
+from refusals import refused, warned
 from torsor import Shape, simulate
 from torsor.compiler.cuda import kernel as cuda_kernel
 from torsor.mechanism import Link
 from torsor.robot.load import build
 from torsor.simulation import Contact, height_field, rollout, rough_ground, steps
-from torsor.spatial import make_pose
+from torsor.simulation.contact import friction_of
+from torsor.spatial import axis_frame, from_rpy, make_pose
 
 G = 9.81
 SHAPES = (
@@ -190,6 +193,92 @@ def test_gradients_go_through_terrain(ground: str) -> None:
     assert run.vjp(bars)[1] == pytest.approx(slopes, abs=1e-8)
 
 
+SCENE = """<mujoco>
+<asset><hfield name="hills" nrow="5" ncol="7" size="2 1 0.3 0.1" elevation="{elevation}"/></asset>
+<worldbody>
+  <body pos="1 2 0.3" euler="10 20 90">
+    <geom name="hills" type="hfield" hfield="hills" pos="0.1 0 0" friction="0.5"/>
+  </body>
+  <body name="ball" pos="0.8 2.2 0.7"><freejoint/><geom type="sphere" size="0.1" mass="1"/></body>
+</worldbody>
+</mujoco>"""
+
+
+def scene(heights: Any, pose: Any) -> torsor.Robot:
+    """A ball above a height field with edges of 4 m and 2 m on the base."""
+    field = Shape("height field", (4.0, 2.0), pose, name="hills", heights=heights)
+    links = [Link("base", shapes=(field,)), Link("ball", 1.0, inertia=4e-3 * np.eye(3), shapes=(SHAPES[0],))]
+    return build("scene", links, [torsor.mechanism.Joint("free", "free", "base", "ball")])
+
+
+def test_height_fields_of_mjcf_are_ground_at_their_pose(tmp_path: Path) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    rows = np.random.default_rng(5).random((5, 7))
+    text = SCENE.format(elevation=" ".join(map(str, rows.ravel())))
+    (tmp_path / "scene.xml").write_text(text)
+    robot = torsor.load(tmp_path / "scene.xml")
+    (field,) = robot.base.shapes
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    geom = model.geom("hills").id
+    R, p = data.geom_xmat[geom].reshape(3, 3), data.geom_xpos[geom]
+    np.testing.assert_allclose(field.pose[:3], np.column_stack([R, p]), rtol=0, atol=1e-12)
+    x, y = np.linspace(-2, 2, 7), np.linspace(-1, 1, 5)
+    for i, j in ((1, 1), (2, 5), (3, 3)):  # within the field, rays from above meet the vertices
+        above = R @ [x[j] + 1e-9, y[i] + 1e-9, 1.0] + p
+        ray = mujoco.mj_ray(model, data, above, -R[:, 2], None, 1, -1, np.zeros(1, np.int32))
+        assert 1.0 - ray == pytest.approx(field.heights[i, j], abs=1e-6)
+    contact = Contact(**KINDS["compliant"])
+    (touch,) = contact.touches(robot)
+    assert (touch.first.name, friction_of(touch, contact)) == ("hills", 1.0)  # of the ball, which is larger
+    own, contact = scene(field.heights, field.pose), Contact(friction=0.6, **KINDS["compliant"])
+    q0 = robot.postures["default"]
+    found, same = (
+        rollout(each, q0, np.zeros(6), 0.3, contact=contact, method=METHODS["compliant"]) for each in (robot, own)
+    )
+    np.testing.assert_allclose(found.q, same.q, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_field_of_linear_heights_is_a_plane_within_its_borders(kind: str) -> None:
+    rng = np.random.default_rng(6)
+    pose = make_pose(from_rpy([0.2, -0.1, 0.7]), [0.3, -0.2, 0.1])
+    x, y = np.linspace(-2, 2, 21), np.linspace(-1, 1, 11)
+    robot = scene(0.2 * x - 0.1 * y[:, None], pose)
+    normal = np.array([-0.2, 0.1, 1.0]) / np.sqrt(1.05)
+    plane = Shape("plane", pose=pose @ make_pose(axis_frame(normal)))
+    start = pose @ [0.1, 0.2, 0.25, 1.0]
+    motions = [
+        rollout(each, [*start[:3], 0, 0, 0, 1], rng_v, 0.3, contact=Contact(**KINDS[kind]), method=METHODS[kind])
+        for rng_v in [rng.normal(size=6)]
+        for each in (robot, robot.with_shapes("base", [plane]))
+    ]
+    assert np.abs(motions[0].v[-1] - motions[0].v[0]).max() > 1.0
+    np.testing.assert_allclose(motions[0].q, motions[1].q, rtol=0, atol=1e-10)
+    beside = pose @ [2.05, 0.2, 0.25, 1.0]
+    fall = rollout(robot, [*beside[:3], 0, 0, 0, 1], np.zeros(6), 0.3, contact=Contact(**KINDS[kind]))
+    assert fall.q[-1, 2] == pytest.approx(beside[2] - G / 2 * 0.3**2, abs=1e-9)
+
+
+def test_height_fields_are_saved_as_toml_and_have_no_distances(tmp_path: Path) -> None:
+    robot = scene(HEIGHTS, np.eye(4))
+    robot.save(tmp_path / "scene.toml")
+    assert torsor.load(tmp_path / "scene.toml").base == robot.base
+    assert pickle.loads(pickle.dumps(robot)).base == robot.base
+    for suffix in (".urdf", ".sdf", ".xml"):
+        with warned(what="cannot express height fields (hills)"):
+            robot.save(tmp_path / f"scene{suffix}")
+    assert not robot.shapes.distances(robot.neutral()).pairs
+    with refused(what="height field, which has no distances"):
+        robot.shapes.distances(robot.neutral(), [("hills", "ball")])
+    for wrong in ({"heights": None}, {"heights": np.zeros(4)}, {"heights": [[0.0, 1.0], [np.inf, 0.0]]}):
+        with refused(argument="heights"):
+            Shape("height field", (1.0, 1.0), **wrong)
+    with refused(what="a sphere has `heights`"):
+        Shape("sphere", (1.0,), heights=np.zeros((2, 2)))
+
+
 def test_other_shapes_may_be_called_ground() -> None:
     table = Shape("box", (1.0, 1.0, 0.5), make_pose(p=[0, 0, 0.25]), name="ground")
     links = [Link("base", shapes=(table,)), Link("ball", 1.0, inertia=4e-3 * np.eye(3), shapes=(SHAPES[0],))]
@@ -211,7 +300,7 @@ def test_wrong_terrains_are_refused() -> None:
     up = torsor.mechanism.Joint("up", "prismatic", "base", "ball", axis=np.array([0.0, 0, 1]))
     with refused(what="two grounds"):
         simulate(build("scene", floor, [up]), contact=Contact(steps(0.1, 0.3)))
-    for heights, found in ((np.zeros(4), "(4,)"), (np.zeros((1, 5)), "(1, 5)"), ([[0, 1], [2, np.nan]], "at [1, 1]")):
+    for heights, found in ((np.zeros(4), "(4,)"), (np.zeros((1, 5)), "(1, 5)"), ([[0, 1], [2, np.nan]], "nan")):
         with refused(argument="heights", what=found):
             height_field(heights, (1.0, 1.0))
     with refused(argument="size", allowed="positive"):

@@ -18,9 +18,6 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
 
-MAX_ENTRIES = 1 << 24
-"""Maximum number of entries: float32 represents all whole numbers up to this one."""
-
 _BITS = 52  # of whole numbers that float64 represents
 _NAME = re.compile(r"torsor_table_(\d+)_(\d+)_(\d+)")
 
@@ -29,7 +26,8 @@ def table(values: Array) -> ca.Function:
     """Return the function of an index that reads an entry of a matrix in row-major order.
 
     The index is a whole number from 0; the derivative of an entry is zero. The matrix has at least 2 rows and 2 columns
-    and at most ``MAX_ENTRIES`` finite entries, which are rounded to multiples of 2^-52 of their range.
+    and at most 2^24 finite entries, so that float32 represents all indices. They are rounded to multiples of 2^-52 of
+    their range.
 
     Example:
         >>> entry = table(np.array([[1.5, 2.0, 7.0], [3.0, 0.0, -1.0]]))

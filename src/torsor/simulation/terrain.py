@@ -6,10 +6,10 @@ Heights are continuous, because contact points touch tangent planes: the sides o
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from torsor.base.checks import arrays, frozen_array, number, positive, positive_vector, whole_number
+from torsor.base.checks import frozen_array, number, positive, positive_vector, whole_number
 from torsor.base.errors import ModelError
-from torsor.compiler import table
-from torsor.compiler.tables import MAX_ENTRIES
+from torsor.geometry.contacts import bilinear
+from torsor.mechanism.parts import checked_heights
 
 _WHERE = "terrain"
 _PRIME = 1009  # number of heights of blocks; its products are exact in float32
@@ -69,25 +69,8 @@ def height_field(heights: ArrayLike, size: ArrayLike, center: ArrayLike = (0.0, 
         [0.1, 0.3, 0.15, 0.1, 0.3]
     """
     where = f"{_WHERE}: height field"
-    grid, size = arrays(heights, (), where, "heights"), positive_vector(size, 2, where, "size")
-    start = frozen_array(center, (2,), where, "center") - size / 2
-    if grid.ndim != 2 or min(grid.shape) < 2 or grid.size > MAX_ENTRIES:
-        allowed = f"(rows, columns), at least 2 of each, at most {MAX_ENTRIES:,} heights"
-        raise ModelError(f"has shape {grid.shape}", argument="heights", where=where, allowed=allowed)
-    rows, columns = grid.shape
-    x, y, height = ca.SX.sym("x"), ca.SX.sym("y"), table(grid)
-
-    def cell(value: ca.SX, axis: int, count: int) -> tuple[ca.SX, ca.SX]:
-        """Return the number of the cell along an axis, and the position in it from 0 to 1."""
-        place = (value - start[axis]) * ((count - 1) / size[axis])
-        place = ca.fmin(ca.fmax(place, 0), count - 1)
-        first = ca.fmin(ca.floor(place), count - 2)
-        return first, place - first
-
-    (column, across), (row, along) = cell(x, 0, columns), cell(y, 1, rows)
-    corner = row * columns + column
-    low, high = ((1 - across) * height(corner + k) + across * height(corner + k + 1) for k in (0, columns))
-    return ca.Function("height_field", [x, y], [(1 - along) * low + along * high], ["x", "y"], ["z"])
+    edges, middle = positive_vector(size, 2, where, "size"), frozen_array(center, (2,), where, "center")
+    return bilinear(checked_heights(heights, where), edges, middle)
 
 
 def _ramp(ramp: float, length: float) -> float:
