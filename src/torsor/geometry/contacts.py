@@ -204,9 +204,7 @@ def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
     """
     if not has_contact_points(a, b):
         message = f"a {a.shape} and a {b.shape} have no contact points in closed form"
-        allowed = (
-            "planes and height fields with any other shape; spheres, capsules; boxes; spheres with boxes and cylinders"
-        )
+        allowed = "planes and height fields with others; spheres, capsules; boxes; spheres with boxes and cylinders"
         raise ModelError(message, allowed=allowed, fix="use capsules or spheres for one of them")
     if b.shape in ("plane", "height field"):
         return [contact_point.flipped for contact_point in contact_points(b, B, a, A)]
@@ -336,9 +334,12 @@ def vertices_or_size(shape: Shape) -> list[float]:
         >>> vertices_or_size(Shape("sphere", (0.1,)))
         [0.1]
     """
-    heights = b"" if shape.heights is None else shape.heights.tobytes()
-    digest = [float(int.from_bytes(hashlib.sha256(heights).digest()[:6]))] if heights else []
-    return _reduced(shape).vertices.ravel().tolist() if shape.shape == "mesh" else [*shape.size, *digest]
+    if shape.shape == "mesh":
+        return _reduced(shape).vertices.ravel().tolist()
+    if shape.heights is None:
+        return list(shape.size)
+    digest = hashlib.sha256(repr(shape.heights.shape).encode() + shape.heights.tobytes()).digest()
+    return [*shape.size, *map(float, digest)]
 
 
 def contact_error(shape: Shape) -> float:
