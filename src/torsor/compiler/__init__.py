@@ -10,6 +10,7 @@ from torsor.compiler.js import export_js
 from torsor.compiler.kernel import Kernel, VirtualMachine
 from torsor.compiler.machine_code import compiler_fingerprint
 from torsor.compiler.program import Operation, OperationCount, Program, count_operations, read_program
+from torsor.compiler.tables import calls_only_tables, table
 from torsor.compiler.threads import AUTO
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "VirtualMachine",
     "array_module",
     "cache",
+    "calls_only_tables",
     "compile",
     "compiler_fingerprint",
     "count_operations",
@@ -40,4 +42,5 @@ __all__ = [
     "read_program",
     "recall",
     "require_card",
+    "table",
 ]

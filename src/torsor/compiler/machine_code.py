@@ -178,6 +178,8 @@ def program_key(
     for part in (codes, arguments, results):
         digest.update(np.array(part, dtype=np.int64).tobytes())
     digest.update(np.array([operation.number for operation in program.operations]).tobytes())
+    for table in program.tables:
+        digest.update(hashlib.sha256(table).digest())
     return digest.hexdigest()
 
 

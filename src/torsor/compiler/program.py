@@ -4,7 +4,7 @@ import gc
 import math
 import struct
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.base.errors import ModelError
+from torsor.compiler.tables import tables_of
 
 # Operation counts of a CasADi function, a machine-independent measure of cost.
 
@@ -105,7 +106,8 @@ def no_rule(title: str, code: int) -> str:
     )
     fix = "remove printme" if code == ca.OP_PRINTME else "add a rule for it, or rewrite the function without it"
     if code == ca.OP_CALL:
-        fix = "create the called function without never_inline, so that its operations are copied into this one"
+        fix = "create the called function without never_inline, so that its operations are copied into this one; "
+        fix += "tables, such as height fields, run on the devices of torsor.compile"
     return f"{title}: {message}; allowed: {allowed}; fix: {fix}"
 
 
@@ -140,6 +142,7 @@ class Operation(NamedTuple):
 
     ``code`` is CasADi's code (such as ``casadi.OP_MUL``), and ``arguments`` are indices of earlier values. An input
     (``OP_INPUT``) has the arguments (input index, entry index), and a constant (``OP_CONST``) has the value ``number``.
+    The entry of a table (``OP_CALL``) has one argument, its index, and ``number`` is that of the table in the program.
     """
 
     code: int
@@ -157,7 +160,8 @@ class Program:
     """A function as a list of scalar operations in which each value is assigned once.
 
     ``inputs`` and ``outputs`` are the sizes (rows, columns) of the matrices. Entries are numbered in row-major order.
-    For each output, ``results`` contains the value index of each entry, or None for structural zeros.
+    For each output, ``results`` contains the value index of each entry, or None for structural zeros. ``tables`` are
+    the tables that operations read, as bytes of float64 numbers.
     """
 
     name: str
@@ -165,6 +169,7 @@ class Program:
     inputs: tuple[tuple[int, int], ...]
     outputs: tuple[tuple[int, int], ...]
     results: tuple[tuple[int | None, ...], ...]
+    tables: tuple[bytes, ...] = ()
 
     @cached_property
     def targets(self) -> dict[int | None, list[tuple[int, int]]]:
@@ -245,8 +250,24 @@ def read_program(function: ca.Function) -> Program:
     for index, (_, which, entry) in zip(inputs.tolist(), places[made[inputs]].tolist(), strict=True):
         arguments[index] = which, where_in[which][entry]
     everything = zip(code[made].tolist(), arguments, table["number"][made].tolist(), strict=True)
-    operations, sizes_in = tuple(map(Operation._make, everything)), map(function.size_in, range(function.n_in()))
-    return Program(function.name(), operations, tuple(sizes_in), tuple(sizes_out), tuple(map(tuple, results)))
+    operations, sizes_in = list(map(Operation._make, everything)), map(function.size_in, range(function.n_in()))
+    calls = np.flatnonzero(code[made] == ca.OP_CALL).tolist()
+    tables = _read_tables(function, operations, calls) if calls else ()
+    signature = tuple(sizes_in), tuple(sizes_out)
+    return Program(function.name(), tuple(operations), *signature, tuple(map(tuple, results)), tables)
+
+
+def _read_tables(function: ca.Function, operations: list[Operation], calls: Sequence[int]) -> tuple[bytes, ...]:
+    """Return the tables that a function calls, and change the ``calls`` to entries of tables."""
+    tables = tables_of(function)
+    places = {number: place for place, number in enumerate(tables)}
+    for index in calls:
+        _, arguments, count = operations[index]
+        which = operations[arguments[1]] if count == 2 else None
+        if which is None or which.code != ca.OP_CONST or which.number not in places:
+            raise NotImplementedError(no_rule(function.name(), ca.OP_CALL))
+        operations[index] = Operation(ca.OP_CALL, arguments[:1], places[int(which.number)])
+    return tuple(tables.values())
 
 
 _RECORD = np.dtype([("code", "<i4"), ("places", "<i4", 3)])
@@ -256,7 +277,8 @@ _TABLE = np.dtype([("code", np.int64), ("places", np.int64, 3), ("number", np.fl
 def _table(function: ca.Function) -> NDArray[Any]:
     """Return the instructions of a function: code, places of result and arguments, and constant.
 
-    An input has the places (result, input, nonzero), and an output has (output, argument, nonzero).
+    An input has the places (result, input, nonzero), and an output has (output, argument, nonzero). A call has the
+    places of its first two arguments, and their total number as its constant.
     """
     count = function.n_instructions()
     records = _stored(function, count)
@@ -268,6 +290,8 @@ def _table(function: ca.Function) -> NDArray[Any]:
     numbers = np.ascontiguousarray(records["places"][:, 1:]).view("<f8")[:, 0]  # stored in the bytes of the arguments
     table["number"][constants] = numbers[constants]
     table["places"][constants, 1:] = 0
+    for k in np.flatnonzero(records["code"] == ca.OP_CALL).tolist():
+        table[k] = _instruction(function, k)
     return table
 
 
@@ -275,12 +299,13 @@ def _stored(function: ca.Function, count: int) -> NDArray[Any] | None:
     """Return CasADi's table of instructions, or None if this version stores them differently.
 
     Querying each instruction would take four times as long. The table is located by its first entries, and compared
-    with CasADi's results for some instructions.
+    with CasADi's results for some instructions, except calls, whose arguments are stored elsewhere.
     """
     text = np.frombuffer(function.serialize().encode(), np.uint8)
     half = text[: len(text) // 2 * 2] - ord("a")  # each letter is half a byte
     stored = (half[::2] | half[1::2] << 4).tobytes()
     some = sorted({*range(min(count, 4)), *range(0, count, 1 + count // 50), *range(max(count - 4, 0), count)})
+    some = [k for k in some if k < 4 or function.instruction_id(k) != ca.OP_CALL]
     expected = [_record(*_instruction(function, k)) for k in some]
     first = b"".join(item for item, _ in zip(expected, range(min(count, 4)), strict=False))
     at = stored.find(first)
@@ -298,6 +323,9 @@ def _instruction(function: ca.Function, k: int) -> tuple[int, tuple[int, int, in
         return code, (into[0], 0, 0), function.instruction_constant(k)
     if code == ca.OP_OUTPUT:
         return code, (into[0], taken[0], into[1]), 0.0
+    if code == ca.OP_CALL:
+        first, second, *_ = *taken, 0, 0
+        return code, (into[0], first, second), float(len(taken))
     return code, (into[0], taken[0], taken[-1]), 0.0
 
 

@@ -267,12 +267,21 @@ class Omissions:
         self.note(f"{key} that differs between the velocities of a joint", joint.name)
         return math.inf if key.endswith("limit") else 0.0
 
-    def without_wheels(self, mechanism: Mechanism) -> Mechanism:
-        """Return a mechanism without its wheels, and record them: only TOML supports rolling without slipping."""
+    def without_toml_only(self, mechanism: Mechanism) -> Mechanism:
+        """Return a mechanism without its wheels and height fields, and record them: only TOML supports them."""
         wheels = [loop for loop in mechanism.loops if isinstance(loop, Wheel)]
         for wheel in wheels:
             self.note("wheels that roll without slipping", wheel.name)
-        return replace(mechanism, loops=tuple(loop for loop in mechanism.loops if loop not in wheels))
+        base, *links = map(self._without_fields, (mechanism.base, *mechanism.links))
+        loops = tuple(loop for loop in mechanism.loops if loop not in wheels)
+        return replace(mechanism, base=base, links=tuple(links), loops=loops)
+
+    def _without_fields(self, link: Link) -> Link:
+        fields = [shape for shape in link.shapes if shape.shape == "height field"]
+        for shape in fields:
+            self.note("height fields", shape.name or link.name)
+        kept = tuple(shape for shape in link.shapes if shape.shape != "height field")
+        return replace(link, shapes=kept) if fields else link
 
     def report(self, source: str, format: str) -> None:
         """Warn about the properties that are not written, if there are any."""

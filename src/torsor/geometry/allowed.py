@@ -158,6 +158,9 @@ def default_matrix(robot: Mechanism, samples: int = 1000, seed: int = 0) -> Allo
     return matrix_of(robot.name, matrix.parts, [*((*pair, why) for pair, why in matrix.reasons.items()), *result])
 
 
+_GROUND = ("plane", "height field")
+
+
 def shape_pairs(shapes: Sequence[Placed], matrix: AllowedCollisions) -> list[tuple[int, int]]:
     """Return the pairs of shape indices to check: on different links, with matching masks, and not allowed to touch."""
     return [
@@ -166,6 +169,7 @@ def shape_pairs(shapes: Sequence[Placed], matrix: AllowedCollisions) -> list[tup
         for j, b in enumerate(shapes[i + 1 :], start=i + 1)
         if a.link != b.link
         and not a.shape.shape == b.shape.shape == "plane"
+        and "height field" not in (a.shape.shape, b.shape.shape)
         and a.shape.may_touch(b.shape)
         and (a.part == b.part or matrix.reason(a.part, b.part) is None)
     ]
@@ -185,7 +189,7 @@ def _adjacent(robot: Mechanism, shapes: Sequence[Placed]) -> Iterable[Pair]:
         while parent not in solid:
             free, parent = free or robot.joints[parent].type == "free", robot.parents[parent]
         for a in by_link[index] if not free else ():
-            yield from ((a.part, b.part) for b in by_link[parent] if b.shape.shape != "plane" and a.part != b.part)
+            yield from ((a.part, b.part) for b in by_link[parent] if b.shape.shape not in _GROUND and a.part != b.part)
 
 
 def _sampled(

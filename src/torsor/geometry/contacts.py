@@ -6,13 +6,18 @@ points have closed forms that require no search. They move continuously with the
 cylinder that is exactly upright.
 """
 
+import hashlib
+from functools import lru_cache
 from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
+from torsor.base.arrays import Array
 from torsor.base.checks import instance_of
 from torsor.base.errors import ModelError
+from torsor.compiler import table
 from torsor.geometry import closed_forms
 from torsor.geometry.closed_forms import Closest, Size, closest, largest
 from torsor.geometry.convex import Reduced, hull_of
@@ -178,6 +183,8 @@ def has_contact_points(a: Shape, b: Shape) -> bool:
         True
     """
     kinds = {instance_of(item, Shape, "points of contact", "shape").shape for item in (a, b)}
+    if "height field" in kinds:
+        return len(kinds) == 2 and "plane" not in kinds
     return closed_forms.is_closed(a.shape, b.shape) or kinds in ({"plane", "mesh"}, {"box"})
 
 
@@ -186,7 +193,8 @@ def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
 
     ``normal`` points from a to b. On a plane, a sphere or ellipsoid has 1 point, a capsule 2, a cylinder 6, a box 8,
     and a mesh at most 32 vertices of its convex hull (``contact_error``). Two boxes have 12 points (``box_contacts``).
-    Other pairs with a closed form have one point. ModelError is raised for all other pairs.
+    Height fields have the same points as planes, within their borders. Other pairs with a closed form have one point.
+    ModelError is raised for all other pairs.
 
     Example:
         >>> ground, box = Shape("plane"), Shape("box", (1.0, 1.0, 0.4))
@@ -196,10 +204,12 @@ def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
     """
     if not has_contact_points(a, b):
         message = f"a {a.shape} and a {b.shape} have no contact points in closed form"
-        allowed = "planes with any other shape; spheres, capsules; boxes; spheres with boxes and cylinders"
+        allowed = "planes and height fields with others; spheres, capsules; boxes; spheres with boxes and cylinders"
         raise ModelError(message, allowed=allowed, fix="use capsules or spheres for one of them")
-    if b.shape == "plane":
+    if b.shape in ("plane", "height field"):
         return [contact_point.flipped for contact_point in contact_points(b, B, a, A)]
+    if a.shape == "height field":
+        return _field_points(a, _moved(A, a), b, B)
     first, second = _moved(A, a), _moved(B, b)
     if a.shape == b.shape == "box":
         return box_contacts(first, a.size, second, b.size)
@@ -225,7 +235,7 @@ def terrain_points(height: ca.Function, shape: Shape, pose: ca.SX) -> list[Close
     """
     own, (x, y) = _moved(pose, shape), (ca.SX.sym("x"), ca.SX.sym("y"))
     z = height(x, y)
-    tangent = ca.Function("tangent", [x, y], [z, ca.jacobian(z, x), ca.jacobian(z, y)])
+    tangent = ca.Function("tangent", [x, y], [z, *ca.vertsplit(ca.gradient(z, ca.vertcat(x, y)))])
 
     def plane(point: ca.SX) -> ca.SX:
         z, by_x, by_y = tangent(point[0], point[1])
@@ -236,6 +246,44 @@ def terrain_points(height: ca.Function, shape: Shape, pose: ca.SX) -> list[Close
     for center, radius in _feet(shape, own, plane(own[:3, 3])[:, 2]):
         below = plane(center)
         found.append(closed_forms.on_plane(below, center - radius * below[:, 2]))
+    return found
+
+
+def bilinear(heights: Array, size: ArrayLike, center: ArrayLike = (0.0, 0.0)) -> ca.Function:
+    """Return the height z(x, y) of a height field; see ``torsor.simulation.height_field``."""
+    rows, columns = heights.shape
+    x, y, height = ca.SX.sym("x"), ca.SX.sym("y"), table(heights)
+    edges = np.asarray(size, dtype=float)
+    start = np.asarray(center, dtype=float) - edges / 2
+
+    def cell(value: ca.SX, axis: int, count: int) -> tuple[ca.SX, ca.SX]:
+        """Return the number of the cell along an axis, and the position in it from 0 to 1."""
+        place = (value - start[axis]) * ((count - 1) / edges[axis])
+        place = ca.fmin(ca.fmax(place, 0), count - 1)
+        first = ca.fmin(ca.floor(place), count - 2)
+        return first, place - first
+
+    (column, across), (row, along) = cell(x, 0, columns), cell(y, 1, rows)
+    corner = row * columns + column
+    low, high = ((1 - across) * height(corner + k) + across * height(corner + k + 1) for k in (0, columns))
+    return ca.Function("height_field", [x, y], [(1 - along) * low + along * high], ["x", "y"], ["z"])
+
+
+@lru_cache(maxsize=8)
+def _heights_of(field: Shape) -> ca.Function:
+    assert field.heights is not None
+    return bilinear(field.heights, field.size)
+
+
+def _field_points(field: Shape, pose: ca.SX, shape: Shape, other: ca.SX) -> list[Closest]:
+    """Return the contact points of a height field at a pose with a shape; beyond its borders, nothing touches it."""
+    R, p = pose[:3, :3], pose[:3, 3]
+    relative = ca.horzcat(R.T @ other[:3, :3], R.T @ (other[:3, 3] - p))
+    found = []
+    for distance, normal, first, second in terrain_points(_heights_of(field), shape, relative):
+        beyond = ca.fmax(*(ca.fabs(second[k]) - field.size[k] / 2 for k in (0, 1)))
+        distance = ca.if_else(beyond > 0, ca.fmax(distance, beyond), distance)
+        found.append(Closest(distance, R @ normal, R @ first + p, R @ second + p))
     return found
 
 
@@ -280,11 +328,18 @@ def _reduced(shape: Shape) -> Reduced:
 def vertices_or_size(shape: Shape) -> list[float]:
     """Return the numbers on which the contact points of a shape depend: vertices of a mesh, and sizes of others.
 
+    A hash stands for the heights of a height field.
+
     Example:
         >>> vertices_or_size(Shape("sphere", (0.1,)))
         [0.1]
     """
-    return _reduced(shape).vertices.ravel().tolist() if shape.shape == "mesh" else list(shape.size)
+    if shape.shape == "mesh":
+        return _reduced(shape).vertices.ravel().tolist()
+    if shape.heights is None:
+        return list(shape.size)
+    digest = hashlib.sha256(repr(shape.heights.shape).encode() + shape.heights.tobytes()).digest()
+    return [*shape.size, *map(float, digest)]
 
 
 def contact_error(shape: Shape) -> float:

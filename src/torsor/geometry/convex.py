@@ -212,6 +212,8 @@ def _coal() -> Any:
 
 def geometry_of(placed: Placed, where: str) -> Any:
     """Return a shape as a coal geometry in its own axes."""
+    if placed.shape.shape == "height field":
+        raise ModelError(f"{placed.name!r} is a height field, which has no distances", where=where, fix="omit it")
     coal, shape = _coal(), placed.shape
     if shape.shape == "mesh":
         hull = hull_of(shape, f"{where}: shape {placed.name!r}")

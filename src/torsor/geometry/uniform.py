@@ -21,8 +21,11 @@ class Hint(NamedTuple):
 
 
 def uniform_body(shape: Shape, where: str) -> Solid | None:
-    """Return (volume, centre, inertia about the centre for unit density) of a shape in link axes; None for a plane."""
-    if shape.shape == "plane":
+    """Return (volume, centre, inertia about the centre for unit density) of a shape in link axes.
+
+    The result is None for planes and height fields.
+    """
+    if shape.shape in ("plane", "height field"):
         return None
     is_mesh = shape.shape == "mesh"
     solid = _of_hull(hull_of(shape, where)) if is_mesh else primitive_solid(shape.shape, np.array(shape.size))

@@ -22,6 +22,7 @@ from torsor.base.checks import (
     name_of,
     number,
     one_of,
+    real_array,
     whole_number,
 )
 from torsor.base.errors import ModelError
@@ -34,6 +35,8 @@ from torsor.spatial import axis_frame, is_physical, make_pose
 
 # Number of values in the size of each shape.
 SHAPE_SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3, "plane": 0, "mesh": 3}
+SHAPE_SIZES |= {"height field": 2}
+MAX_HEIGHTS = 1 << 24  # of a height field: float32 represents all whole numbers up to this one
 ORIGIN = frozen_array(np.zeros(3), (3,), "", "")  # read-only array shared by most joints
 SHAPE_KINDS = tuple(SHAPE_SIZES)
 ALL_BITS = 2**31 - 1  # all bits of contype and conaffinity, which are signed 32-bit masks
@@ -53,7 +56,9 @@ class Shape(Part):
     | "ellipsoid" | three semi-axes |
     | "plane" (the half-space below z = 0) | none |
     | "mesh" | scale factors of the mesh; the shape is its convex hull |
+    | "height field" | two edges, along x and y, around the origin |
 
+    ``heights`` (rows, columns) (m) are those of a height field along z, as in ``torsor.simulation.height_field``.
     ``mesh`` is the file name as written in the description, ``path`` the path where that file was found. ``folders``
     are the folders from which meshes may be loaded; None (for shapes that are not from a file) allows all folders.
 
@@ -81,6 +86,7 @@ class Shape(Part):
     conaffinity: int = 1
     friction: float = FRICTION
     priority: int = 0
+    heights: Array | None = None
     folders: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -90,6 +96,10 @@ class Shape(Part):
             instance_of(getattr(self, key), str, where, key, allowed="text")
         size = _size(self.size, SHAPE_SIZES[self.shape], where, f"size of a {self.shape}", MAX_NUMBER)
         self._set(size=size, pose=frozen_pose(self.pose, where, "pose", most=MAX_NUMBER))
+        if self.shape == "height field":
+            self._set(heights=checked_heights(self.heights, where))
+        elif self.heights is not None:
+            raise ModelError(f"a {self.shape} has `heights`", where=where, allowed="a height field", fix="omit them")
         for key in ("contype", "conaffinity", "priority"):
             whole_number(getattr(self, key), where, key, least=-ALL_BITS - 1, most=ALL_BITS)
         self._set(friction=number(self.friction, where, "friction", least=0.0, most=MAX_NUMBER))
@@ -116,6 +126,15 @@ class Shape(Part):
         return max((self.priority, self.friction), (other.priority, other.friction))[1]
 
 
+def checked_heights(value: ArrayLike | None, where: str) -> Array:
+    """Return the heights (m) of a height field (rows, columns), read-only."""
+    array = real_array(() if value is None else value, where, "heights")
+    if array.ndim != 2 or min(array.shape) < 2 or array.size > MAX_HEIGHTS:
+        allowed = f"(rows, columns), at least 2 of each, at most {MAX_HEIGHTS:,} heights"
+        raise ModelError(f"has shape {array.shape}", argument="heights", where=where, allowed=allowed)
+    return frozen_array(array, array.shape, where, "heights", most=MAX_NUMBER)
+
+
 def _size(value: ArrayLike, count: int, where: str, what: str, most: float) -> tuple[float, ...]:
     """Return ``count`` numbers as floats; raise ModelError if one is larger than ``most``."""
     if isinstance(value, tuple) and list(map(type, value)) == [float] * count and all(0 <= x <= most for x in value):
@@ -132,6 +151,7 @@ def _wrong_size(shape: str, size: tuple[float, ...]) -> str:
     if all(item > 0 for item in size):
         return ""
     words = {"sphere": "a positive radius", "cylinder": "a positive radius and length", "box": "three positive edges"}
+    words["height field"] = "two positive edges"
     return words.get(shape, "three positive semi-axes")
 
 

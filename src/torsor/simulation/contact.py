@@ -1,8 +1,10 @@
 """Contact in simulations: the shapes that may touch, and the contact model. See docs/simulate/contact.md."""
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -41,6 +43,7 @@ _WHERE = "contact"
 MANY, CHOSEN = 32, {"hard": 8, "compliant": 4}
 ROUNDED = 1e-9  # m: height difference below which two surfaces are the same
 STEEPEST = 0.1  # vertical component of the normal above which a plane of the base is ground; other planes are walls
+_FLOORS = ("plane", "height field")
 _PLANE = Shape("plane", priority=-ALL_BITS)
 _TERRAIN = replace(_PLANE, name="ground")  # the only shape that stands for a terrain, whatever the names of others
 _PAIRS = 'pairs of names of links, frames or shapes, or "all"'
@@ -62,13 +65,13 @@ class Touch(NamedTuple):
 class Contact:
     """Unilateral contact with friction between the shapes of a robot and the ground, and between shapes.
 
-    ``ground`` is True, False or a ``Shape``. True selects the ground plane of the base (MJCF scenes have one), or the
-    plane z = 0 if there is none. False means no ground. A ``Shape`` is fixed to the base, such as a plane with a pose
-    for a slope. A ``casadi.Function`` is the height z(x, y) (m) of a terrain, such as ``rough_ground``. Shapes of the
-    base, such as tables and walls, can also be touched. ``shapes`` are the names of shapes, links or frames that touch
-    the ground; None selects all moving shapes. ``pairs`` are pairs of names whose shapes touch each other, or "all" for
-    all pairs that are not allowed collisions. ``friction`` is the coefficient of Coulomb friction of all contacts; None
-    selects those of the shapes (``Shape.friction``, by default 0.8).
+    ``ground`` is True, False or a ``Shape``. True selects the ground planes and height fields of the base (MJCF scenes
+    have them), or the plane z = 0 if there are none. False means no ground. A ``Shape`` is fixed to the base, such as a
+    plane with a pose for a slope. A ``casadi.Function`` is the height z(x, y) (m) of a terrain, such as
+    ``rough_ground``. Shapes of the base, such as tables and walls, can also be touched. ``shapes`` are the names of
+    shapes, links or frames that touch the ground; None selects all moving shapes. ``pairs`` are pairs of names whose
+    shapes touch each other, or "all" for all pairs that are not allowed collisions. ``friction`` is the coefficient of
+    Coulomb friction of all contacts; None selects those of the shapes (``Shape.friction``, by default 0.8).
 
     With ``kind="compliant"``, the normal force at a point with depth x (m) and approach velocity x' (m/s) is k x^n
     max(0, 1 + d x') (Hunt and Crossley 1975), with the ``stiffness`` k (N/m^n), ``exponent`` n and ``dissipation`` d
@@ -185,15 +188,15 @@ class Contact:
         return placed.shape is _TERRAIN
 
     def _ground(self, robot: Robot, fixed: Sequence[Placed]) -> list[Placed]:
-        """Return the ground to add: none if there is no ground, or if the base has a plane that faces up."""
-        floors = [each for each in fixed if each.shape.shape == "plane" and each.shape.pose[2, 2] > STEEPEST]
+        """Return the ground to add: none if there is no ground, or if the base has a ground that faces up."""
+        floors = [each for each in fixed if each.shape.shape in _FLOORS and each.shape.pose[2, 2] > STEEPEST]
         if not self.ground or (isinstance(self.ground, bool) and floors):
             return []
         # The friction on a ground that is not given is that of the robot's shapes.
         plane = self.ground if isinstance(self.ground, Shape) else _PLANE
         if floors and plane.shape == "plane":
             found = f"there are two grounds: the given one, and {floors[0].name!r} of the base"
-            fix = "use the plane of the base (`ground=True`), or remove it: robot.with_shapes(base, [])"
+            fix = "use the ground of the base (`ground=True`), or remove it: robot.with_shapes(base, [])"
             raise ModelError(found, where=f"{robot.name}: {_WHERE}", allowed="one", fix=fix)
         shape = _TERRAIN if isinstance(self.ground, ca.Function) else replace(plane, name="ground")
         return [Placed(shape, -1, "ground", "ground")]
@@ -263,8 +266,14 @@ class Contact:
         friction = [friction_of(touch, self) for touch in touches] if self.friction is None else []
         places = [(each.shape.shape, each.shape.pose.tolist(), each.link) for touch in touches for each in touch]
         sizes = [vertices_or_size(each.shape) for touch in touches for each in touch]
-        terrain = self.ground.serialize() if isinstance(self.ground, ca.Function) else ""
-        return repr((about, friction, places, sizes, terrain))
+        return repr((about, friction, places, sizes, self._terrain))
+
+    @cached_property
+    def _terrain(self) -> str:
+        """Text that identifies the terrain."""
+        if not isinstance(self.ground, ca.Function):
+            return ""
+        return hashlib.sha256(self.ground.serialize().encode()).hexdigest()
 
     def depth(self, force: float) -> float:
         """Return the depth (m) at which a single point carries a force (N) at rest.
@@ -285,7 +294,8 @@ def scalar_terrain(height: ca.Function) -> ca.Function:
         raise ModelError(found, argument="ground", where=_WHERE, allowed="numbers x and y (m) -> z (m)")
     scalar = expanded(height, "ground", ("x", "y"))
     if scalar is None:
-        found, fix = f"{height.name()} cannot be expanded into scalar operations", "write z as CasADi operations"
+        found = f"{height.name()} cannot be expanded into scalar operations"
+        fix = "write z as CasADi operations, or as a table of heights: torsor.simulation.height_field"
         raise ModelError(found, argument="ground", where=_WHERE, fix=fix)
     return scalar
 
@@ -305,7 +315,7 @@ def friction_of(touch: Touch, contact: Contact) -> float:
 def _is_below(shape: Shape, plane: Shape, same: bool) -> bool:
     """Return whether a shape of the base is below a plane, which is touched first; ``same`` includes the same plane."""
     up, top = plane.pose[:3, 2], shape.pose[:3, 3]
-    if shape.shape == "mesh":
+    if shape.shape in ("mesh", "height field"):
         return False
     if shape.shape == "plane":
         if not np.allclose(shape.pose[:3, 2], up, rtol=0, atol=ROUNDED):

@@ -16,6 +16,7 @@ import numpy as np
 from torsor.base.arrays import Array, Shape, real_numbers
 from torsor.base.checks import arrays, real_array
 from torsor.base.errors import ModelError, SimulationError, listing, warn
+from torsor.compiler import calls_only_tables
 from torsor.robot.robot import Robot
 from torsor.simulation.signals import (
     Signal,
@@ -175,9 +176,8 @@ def expanded(function: ca.Function, what: str, names: Sequence[str]) -> ca.Funct
         value = ca.Function(what, symbols, [ca.densify(scalar(*symbols))], names, [what])
     except RuntimeError:
         return None
-    # Solvers, interpolation tables and external functions remain calls, which cannot be compiled.
-    calls = any(value.instruction_id(k) == ca.OP_CALL for k in range(value.n_instructions()))
-    return None if calls else value
+    # Solvers, CasADi's interpolants and external functions remain calls, which cannot be compiled.
+    return value if calls_only_tables(value) else None
 
 
 def _checked(call: Callable[..., Any], robot: Robot, what: str, core: Shape, active: list[int]) -> Law:

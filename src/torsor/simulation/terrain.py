@@ -4,9 +4,12 @@ Heights are continuous, because contact points touch tangent planes: the sides o
 """
 
 import casadi as ca
+from numpy.typing import ArrayLike
 
-from torsor.base.checks import number, positive, whole_number
+from torsor.base.checks import frozen_array, number, positive, positive_vector, whole_number
 from torsor.base.errors import ModelError
+from torsor.geometry.contacts import bilinear
+from torsor.mechanism.parts import checked_heights
 
 _WHERE = "terrain"
 _PRIME = 1009  # number of heights of blocks; its products are exact in float32
@@ -51,6 +54,23 @@ def rough_ground(height: float, size: float = 0.3, ramp: float = 0.04, seed: int
     corners = [[_pseudorandom(i + a, j + b, seed) for b in (0, 1)] for a in (0, 1)]
     low, high = ((1 - along) * row[0] + along * row[1] for row in corners)
     return ca.Function("rough_ground", [x, y], [height * ((1 - across) * low + across * high)], ["x", "y"], ["z"])
+
+
+def height_field(heights: ArrayLike, size: ArrayLike, center: ArrayLike = (0.0, 0.0)) -> ca.Function:
+    """Return a terrain with given ``heights`` (m) on a regular grid (rows, columns), and bilinear heights between them.
+
+    As in MuJoCo, rows are along y and columns along x, both ascending. The grid extends over the whole edge lengths
+    ``size`` (x, y) (m), which are twice the radii of MuJoCo, around ``center`` (x, y) (m). Outside of it, the height of
+    the nearest point on its border continues.
+
+    Example:
+        >>> ground = torsor.simulation.height_field([[0.0, 0.1], [0.0, 0.3]], size=(2.0, 2.0))
+        >>> [round(float(ground(x, y)), 9) for x, y in ((1, -1), (1, 1), (0, 1), (0, 0), (9, 1))]
+        [0.1, 0.3, 0.15, 0.1, 0.3]
+    """
+    where = f"{_WHERE}: height field"
+    edges, middle = positive_vector(size, 2, where, "size"), frozen_array(center, (2,), where, "center")
+    return bilinear(checked_heights(heights, where), edges, middle)
 
 
 def _ramp(ramp: float, length: float) -> float:

@@ -1,6 +1,7 @@
 """LLVM code of a GPU kernel, in which each thread computes one state, from the rules of the machine code.
 
-A kernel takes the number of states and, for each array, its address and its strides (bytes between states and entries).
+A kernel takes the number of states, for each array its address and its strides (bytes between states and entries), and
+the address of each table.
 Threads beyond the last state recompute it and write the same numbers to the same location, which avoids a branch.
 """
 
@@ -191,6 +192,8 @@ class _Kernel:
                     f"  %array.{k} = getelementptr i8, {form.shared} %tile, i64 %at.{k}",
                 ]
 
+        kind = self.form.memory
+        e.lines += [f"  %table.{k} = inttoptr i64 %t.{k} to {kind}" for k in range(len(self.program.tables))]
         e.lines += [
             f"  %slots.lane = mul i64 %lane, {self.scalar.size}",
             f"  %slots.skip = add i64 %slots.lane, {self.tile_bytes}",
@@ -282,6 +285,10 @@ class _Kernel:
             if argument not in self.pairs:
                 self.pairs[argument] = self.emitter.any_sin_cos(self.value(argument))
             self.names[index] = self.pairs[argument][operation.code == ca.OP_COS]
+        elif operation.code == ca.OP_CALL:
+            number = int(operation.number)
+            count, place = len(self.program.tables[number]) // 8, self.value(operation.arguments[0])
+            self.names[index] = self.emitter.entry(f"{self.form.memory} %table.{number}", count, place)
         elif operation.code in EVERY_RULE:
             arguments = [self.value(argument) for argument in operation.arguments]
             self.names[index] = EVERY_RULE[operation.code](self.emitter, *arguments)
@@ -327,7 +334,7 @@ class _Kernel:
                 e.lines += self.form.wait() if self.staged(False) else []
                 write_copies(e, self.form, self.staged(False), False)
         self.called |= e.functions
-        head = self.form.head(name, len(self.entries), attributes)
+        head = self.form.head(name, len(self.entries), len(self.program.tables), attributes)
         return "\n".join([head, "entry:", *e.lines, "  br label %end", "end:", "  ret void", "}"])
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import casadi as ca
+import numpy as np
 
 from torsor.base.arrays import Shape
 from torsor.base.errors import ModelError
@@ -25,11 +26,12 @@ from torsor.compiler.program import Program, read_program
 
 
 class Loaded(NamedTuple):
-    """A kernel on a GPU, with the number of threads and the shared memory of a block."""
+    """A kernel on a GPU, with the number of threads and the shared memory of a block, and the tables in GPU memory."""
 
     launch: Launch
     threads: int
     shared: int
+    tables: list[Any]
 
 
 def require_card() -> None:
@@ -121,7 +123,8 @@ class CudaKernel(VirtualMachine):
         staged = choose_staged(self._entries, self._size, [self._is_row_major(place) for place in places])
         arguments = [states, *(n for place in places for n in (place.pointer, place.state, place.entry))]
         for kernel in self._kernel(staged):
-            kernel.launch(-(-states // kernel.threads), kernel.threads, kernel.shared, arguments)
+            tables = map(self._device.pointer, kernel.tables)
+            kernel.launch(-(-states // kernel.threads), kernel.threads, kernel.shared, [*arguments, *tables])
         for k, array in enumerate(outputs):
             if array is not None and array is not results[k]:
                 array[...] = results[k]
@@ -186,15 +189,16 @@ class CudaKernel(VirtualMachine):
         device = self._device
         known = self._loaded.get((device.number(), staged))
         if known is None:
-            known = []
-            for shared, code in self._code(Plan(staged)):
+            data, parts = self._code(Plan(staged))
+            known, tables = [], [device.received(np.frombuffer(table), self.dtype) for table in data]
+            for shared, code in parts:
                 threads = threads_of_block(shared)
-                known.append(Loaded(device.load(code), threads, shared * threads // WARP))
+                known.append(Loaded(device.load(code), threads, shared * threads // WARP, tables))
             self._loaded[device.number(), staged] = known
         return known
 
-    def _code(self, plan: Plan) -> list[tuple[int, bytes]]:
-        """Return the shared memory per warp and the code of each part, from disk or newly generated."""
+    def _code(self, plan: Plan) -> tuple[list[bytes], list[tuple[int, bytes]]]:
+        """Return the tables, and the shared memory per warp and the code of each part, from disk or generated."""
         device = self._device
         if self._key is None:
             self._key = program_key(self._program, self.inputs, self.outputs, self.dtype, 1)
@@ -205,9 +209,11 @@ class CudaKernel(VirtualMachine):
             # A part that has only some entries of a result cannot write full lines of it.
             rows_out, program = any(plan.staged[len(self.inputs) :]), with_reciprocals(self._program)
             parts = [whole(ordered(program))] if rows_out else split(program, self._size)
-            stored = []
+            stored = [len(program.tables).to_bytes(8), *program.tables]
             for part in parts:
                 kernel = write_kernel(part, self.dtype, plan, device.form)
                 stored += [kernel.shared.to_bytes(8), device.translated(kernel.module)]
             cache.store(name, stored)
-        return [(int.from_bytes(shared), code) for shared, code in zip(stored[::2], stored[1::2], strict=True)]
+        first = 1 + int.from_bytes(stored[0])
+        pairs = zip(stored[first::2], stored[first + 1 :: 2], strict=True)
+        return stored[1:first], [(int.from_bytes(shared), code) for shared, code in pairs]

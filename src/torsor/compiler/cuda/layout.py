@@ -68,10 +68,10 @@ class Form:
         """Return the instruction that synchronises the threads of a warp."""
         return ["  call void @llvm.nvvm.bar.warp.sync(i32 -1)"] if self.on_gpu else []
 
-    def head(self, name: str, arrays: int, attributes: Sequence[str] = ()) -> str:
+    def head(self, name: str, arrays: int, tables: int = 0, attributes: Sequence[str] = ()) -> str:
         """Return the head of a function, with its name and parameters."""
-        parameters = ", ".join(f"i64 %p.{k}, i64 %b.{k}, i64 %e.{k}" for k in range(arrays))
-        parameters = f"i64 %states, {parameters}" if arrays else "i64 %states"
+        places = [f"i64 %p.{k}, i64 %b.{k}, i64 %e.{k}" for k in range(arrays)]
+        parameters = ", ".join(["i64 %states", *places, *(f"i64 %t.{k}" for k in range(tables))])
         if self.on_gpu:
             return f"define ptx_kernel void @{name}({parameters}) {' '.join(attributes)} {{"
         return f"define void @{name}(i64 %thread, ptr %tile, {parameters}) {{"

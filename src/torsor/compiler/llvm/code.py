@@ -21,7 +21,16 @@ from torsor.compiler.llvm import ir
 from torsor.compiler.llvm.angles import TRIGONOMETRIC, Stage, call_angles, loops_called, passes, stages, write_places
 from torsor.compiler.llvm.fusion import fused
 from torsor.compiler.llvm.loop import write_loop
-from torsor.compiler.llvm.piece import BLOCK, MAX_REACH, NeonPiece, Piece, can_encode, write_encoded, write_piece
+from torsor.compiler.llvm.piece import (
+    BLOCK,
+    MAX_REACH,
+    NeonPiece,
+    Piece,
+    can_encode,
+    write_encoded,
+    write_piece,
+    write_table,
+)
 from torsor.compiler.llvm.rules import Emitter, Scalar
 from torsor.compiler.llvm.target import ENCODED_MARK, Target, host
 from torsor.compiler.program import Program, uncollected
@@ -47,8 +56,8 @@ def write_llvm(
     machine code instead of LLVM code where possible (only on AArch64).
 
     The first module contains the loop and the text ``call``. The second contains all pieces in machine code, if any,
-    and each of the others one piece. All modules are compiled separately. If the program has sines or cosines, the
-    module that ``write_angles`` returns for ``loops_called`` of the first module is also needed.
+    and each of the others one piece or one table. All modules are compiled separately. If the program has sines or
+    cosines, the module that ``write_angles`` returns for ``loops_called`` of the first module is also needed.
     """
     scalar = Scalar(dtype)
     body = write_body(program, scalar, width, target, encode)
@@ -60,7 +69,7 @@ class Body(NamedTuple):
     """The code that computes W states in blocks of memory.
 
     ``calls`` are its instructions, which need ``scratch`` blocks. They call ``number`` pieces, whose modules are
-    ``pieces``, and use ``tables``.
+    ``pieces`` (as are those of the tables of the program), and use ``tables``.
     """
 
     calls: list[str]
@@ -127,6 +136,7 @@ def write_body(program: Program, scalar: Scalar, width: int, target: Target | No
     places = write_places(angles, scalar, width, loops_called("\n".join(calls)))
     if encoded:
         pieces.insert(0, ENCODED_MARK + "".join(encoded))
+    pieces += [write_table(number, table, scalar) for number, table in enumerate(program.tables)]
     return Body(calls, number, scratch, fixed + places, pieces)
 
 

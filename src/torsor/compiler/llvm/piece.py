@@ -10,7 +10,7 @@ import numpy as np
 from torsor.compiler.llvm.angles import Stage
 from torsor.compiler.llvm.fusion import FROM, FUSED_RULES, MINUS, PLUS, PRODUCTS
 from torsor.compiler.llvm.rules import Emitter, Rule, Scalar
-from torsor.compiler.llvm.target import PLANNED_MARK
+from torsor.compiler.llvm.target import ENCODED_MARK, PLANNED_MARK
 from torsor.compiler.program import Program, no_rule
 
 # The register plan of one piece of a program, from which ``Piece`` and ``NeonPiece`` write code.
@@ -301,7 +301,15 @@ class Piece(Plan[str]):
         """Write an operation using its rule."""
         if code == ca.OP_CONST:
             return self.emitter.constant(number)
+        if code == ca.OP_CALL:
+            return self._entry(int(number), *names)
         return (FUSED_RULES.get(code) or self._elementary(code))(self.emitter, *names)
+
+    def _entry(self, number: int, index: str) -> str:
+        """Write the load of an entry of a table."""
+        e, name = self.emitter, f"@table.{number}"
+        e.functions[name] = f"{name} = external constant i8"
+        return e.entry(f"ptr {name}", len(self.program.tables[number]) // 8, index)
 
     def _elementary(self, code: int) -> Rule:
         # Imported on demand, because few functions need this long module.
@@ -349,6 +357,13 @@ def write_piece(name: str, piece: Piece) -> str:
     e = piece.emitter
     body = "\n".join([_declarations(e), e.numbers(), head, "entry:", *e.lines, "  ret void", "}", "!0 = !{}", ""])
     return body if e.functions else PLANNED_MARK + body  # elementary functions benefit from optimisation
+
+
+def write_table(number: int, table: bytes, scalar: Scalar) -> str:
+    """Return the module with the entries of a table (float64) in another type."""
+    data = np.frombuffer(table).astype(scalar.dtype).tobytes()
+    text = f'[{len(data)} x i8] c"\\{data.hex(chr(92))}"'
+    return f"{ENCODED_MARK}@table.{number} = constant {text}, align {BLOCK}\n"
 
 
 def _declarations(e: Emitter) -> str:

@@ -216,6 +216,21 @@ class Emitter:
         self.masks[value] = mask
         return value
 
+    def entry(self, table: str, count: int, index: str) -> str:
+        """Return the entries of a table, a typed pointer to ``count`` numbers; an index outside is replaced by 0."""
+        above = self.compare("oge", index, "zeroinitializer")
+        below = self.compare("olt", index, self.constant(count))
+        inside = self.select(self.put(f"and {self.bits} {above}, {below}"), index, "zeroinitializer")
+        places = self.put(f"fptosi {self.vector} {inside} to <{self.width} x i32>")
+        result, kind = "poison", self.scalar.name
+        for lane in range(self.width):
+            place = self.put(f"extractelement <{self.width} x i32> {places}, i64 {lane}")
+            address = self.put(f"getelementptr {kind}, {table}, i32 {place}")
+            pointer = f"{table.rpartition(' ')[0]} {address}"
+            number = self.put(f"load {kind}, {pointer}, align {self.scalar.size}, !invariant.load !0")
+            result = self.put(f"insertelement {self.vector} {result}, {kind} {number}, i64 {lane}")
+        return result
+
     def polynomial(self, x: str, terms: tuple[float, ...]) -> str:
         """Return a polynomial in x with the coefficients ``terms``, highest power first (Horner's scheme)."""
         value = self.constant(terms[0])

@@ -17,7 +17,7 @@ PLANNED_MARK = "; registers are planned\n"
 """The first line of a module without branches whose instructions and registers are already chosen (``piece.py``)."""
 
 ENCODED_MARK = "; machine code\n"
-"""The first line of a module whose functions are already machine code (``piece.py``)."""
+"""The first line of a module whose content is already machine code or data (``piece.py``)."""
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,8 @@ from torsor.mechanism.names import claim_name
 from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.spatial import from_quaternion, inverse_pose, make_pose
 
-# Values of mjtGeom. Height fields and signed distance functions are neither drawn nor used for collisions.
-_SHAPES = {0: "plane", 2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylinder", 6: "box", 7: "mesh"}
+# Values of mjtGeom. Signed distance functions are neither drawn nor used for collisions, and height fields not drawn.
+_SHAPES = {0: "plane", 1: "height field", 2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylinder", 6: "box", 7: "mesh"}
 # MuJoCo's viewer shows these groups of geoms by default; by convention the others are for collisions.
 _VISIBLE_GROUPS = (0, 1, 2)
 _NO_COLOR = (0.5, 0.5, 0.5, 1.0)  # of geoms with neither rgba nor a material
@@ -474,6 +474,12 @@ class _Reader:
             result |= {"pose": pose @ inverse_pose(moved), "size": tuple(m.mesh_scale[mesh].tolist())}
             result |= {"mesh": file or None, "path": str(path) if file and path.is_file() else None}
             result["folders"] = own_folders(self.path) if file else None
+        elif shape == "height field":
+            field = int(m.geom_dataid[g])
+            rows, columns, first = (int(each[field]) for each in (m.hfield_nrow, m.hfield_ncol, m.hfield_adr))
+            a, b, top, _ = m.hfield_size[field].tolist()
+            data = m.hfield_data[first : first + rows * columns].astype(float)
+            result |= {"size": (2 * a, 2 * b), "heights": top * data.reshape(rows, columns)}
         result["name"] = self._name("geom", g)
         if visible:
             uncolored = material < 0 and rgba == _NO_COLOR

@@ -206,7 +206,7 @@ class _Writer:
 
     def __init__(self, mechanism: Mechanism, path: Path):
         self.omissions, self.path, self.source = Omissions(), path, path.name
-        self.mechanism = self.omissions.without_wheels(mechanism)
+        self.mechanism = self.omissions.without_toml_only(mechanism)
         self.root = ET.Element("mujoco", {"model": mechanism.name})
         add_element(self.root, "compiler", angle="radian", autolimits="true", inertiafromgeom="false")
         add_element(self.root, "option", gravity=mechanism.gravity)

@@ -55,11 +55,11 @@ class _Writer:
     def __init__(self, mechanism: Mechanism, path: Path):
         self.source, self.omissions, self.version = path.name, Omissions(), 7
         self.meshes = MeshNames(path, self.omissions)
-        without_wheels = self.omissions.without_wheels(mechanism)
-        self.loops = [loop for loop in without_wheels.loops if isinstance(loop, Loop)]
-        couplings = tuple(loop for loop in without_wheels.loops if isinstance(loop, Coupling))
+        kept = self.omissions.without_toml_only(mechanism)
+        self.loops = [loop for loop in kept.loops if isinstance(loop, Loop)]
+        couplings = tuple(loop for loop in kept.loops if isinstance(loop, Coupling))
         self.active = mechanism.active
-        self.mechanism = without_couplings(replace(without_wheels, loops=couplings), self.source, "SDF")
+        self.mechanism = without_couplings(replace(kept, loops=couplings), self.source, "SDF")
         shapes = [shape for link in (mechanism.base, *mechanism.links) for shape in link.shapes]
         self.masked = any((shape.contype, shape.conaffinity) != (1, 1) for shape in shapes)
         self.frames = {frame.name: frame.pose for frame in mechanism.frames}

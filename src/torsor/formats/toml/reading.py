@@ -36,7 +36,7 @@ KEYS = {
     "units": "angle* length mass",
     "link": "name* mass com inertia unphysical visuals shapes",
     "visual": "shape* name size position rpy rotation color mesh path",
-    "shape": "shape* name size position rpy rotation mesh path link contype conaffinity friction priority",
+    "shape": "shape* name size position rpy rotation mesh path link contype conaffinity friction priority heights",
     "joint": " ".join([_JOINT_KEYS, *SINGLE_DEFAULTS, *EACH]),
     "spring": "stiffness* damping rest",
     "motor": "carrier* inertia* ratio axis stiffness damping coulomb viscous smooth",
@@ -48,7 +48,7 @@ KEYS = {
     "allowed_collision": "a* b* reason",
 }
 UNITS = {"angle": ("rad", "deg"), "length": ("m",), "mass": ("kg",)}
-# The values of the keys: a description, and a type or the allowed shapes of numbers; (-1,) is a row of any length.
+# The values of the keys: a description, and a type or the allowed shapes of numbers; -1 is any length.
 _TEXTS = "name angle link type parent child follows shape mesh path carrier a b kind frame ground reason"
 _TYPES: dict[str, tuple[Any, str]] = {
     "a string in quotes": (str, _TEXTS),
@@ -68,6 +68,7 @@ _TYPES: dict[str, tuple[Any, str]] = {
     "3 finite numbers": ([(3,)], "gravity com position rpy axis point"),
     "3 or 4 finite numbers": ([(3,), (4,)], "color"),
     "a row of finite numbers": ([(-1,)], "size"),
+    "rows of finite numbers": ([(-1, -1)], "heights"),
     "3 rows of 3 finite numbers": ([(3, 3)], "rotation"),
     "3 rows of 3 finite numbers, or 6: ixx, iyy, izz, ixy, ixz, iyz": ([(3, 3), (6,)], "inertia"),
     "a number or a row of numbers, infinite only in limits": ([(), (-1,)], " ".join(EACH)),
@@ -108,7 +109,7 @@ def _value(kind: str, key: str, value: Any, where: str) -> Any:
     if expected is type(value) and (expected is not list or all(type(entry) is dict for entry in value)):
         return value
     cells = np.array(value, dtype=object)  # rows of different lengths remain lists, which are not numbers
-    fits = isinstance(expected, list) and (cells.shape in expected or (cells.ndim == 1 and (-1,) in expected))
+    fits = isinstance(expected, list) and (cells.shape in expected or (-1,) * cells.ndim in expected)
     largest = np.inf if np.isinf(EACH.get(key, 0.0)) else np.finfo(float).max  # NaN fails this comparison too
     sound = [abs(x) <= largest if type(x) is float else type(x) is int and abs(x) < 2**63 for x in cells.flat]
     if not fits or not all(sound):
@@ -257,7 +258,9 @@ class _Reader:
             mask = int(entry[key]) if entry[key].is_integer() else entry[key]  # writers may print 1.0 or 1
             masks[key] = whole_number(mask, where, key, least=-ALL_BITS - 1, most=ALL_BITS)
         try:
-            return Shape(**self._geometry(where, entry, SHAPE_SIZES), **some(entry, "link", "friction"), **masks)
+            return Shape(
+                **self._geometry(where, entry, SHAPE_SIZES), **some(entry, "link", "friction", "heights"), **masks
+            )
         except ModelError as wrong:
             raise wrong.inside(where) from None
 

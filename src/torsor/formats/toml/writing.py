@@ -67,6 +67,7 @@ def _tables(mechanism: Mechanism) -> Iterator[tuple[str, Table]]:
         for shape in link.shapes:
             table = {"shape": shape.shape, **_unless((), size=shape.size), **_place(shape.pose)}
             table |= _unless("", name=shape.name, link=shape.link) | _unless(None, mesh=shape.mesh, path=shape.path)
+            table |= {} if shape.heights is None else {"heights": shape.heights}
             table |= _unless(1, contype=shape.contype, conaffinity=shape.conaffinity)
             yield (
                 "[[links.shapes]]\n",

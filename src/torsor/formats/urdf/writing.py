@@ -54,7 +54,7 @@ class _Writer:
     def __init__(self, mechanism: Mechanism, path: Path):
         self.omissions = Omissions()
         self.meshes, self.source, self.active = MeshNames(path, self.omissions), path.name, mechanism.active
-        self.mechanism = without_couplings(self.omissions.without_wheels(mechanism), self.source, "URDF")
+        self.mechanism = without_couplings(self.omissions.without_toml_only(mechanism), self.source, "URDF")
         self.carriers = {link.name: link for link in (mechanism.base, *mechanism.links)}
         self.root = ET.Element("robot", {"name": mechanism.name})
 

@@ -193,7 +193,7 @@ class _Writer:
     def __init__(self, mechanism: Mechanism, path: Path):
         self.path, self.source, self.omissions = path, path.name, Omissions()
         self.pxr = import_usd(path.name)
-        whole = self.omissions.without_wheels(mechanism)
+        whole = self.omissions.without_toml_only(mechanism)
         couplings = tuple(loop for loop in whole.loops if isinstance(loop, Coupling))
         self.loops = [loop for loop in whole.loops if isinstance(loop, Loop)]
         self.mechanism = without_couplings(replace(whole, loops=couplings, active=()), self.source, "USD")

@@ -29,11 +29,17 @@ PLANE_SIDE, PLANE_THICKNESS = 2.0, 0.002  # m: an infinite plane is drawn as a p
 
 
 def showing_shapes(robot: Robot) -> Robot:
-    """Return the robot with its collision shapes as visuals. Meshes are drawn instead of their convex hulls."""
+    """Return the robot with its collision shapes as visuals. Meshes are drawn instead of their convex hulls.
+
+    Height fields are not drawn.
+    """
     if not any(link.shapes for link in (robot.base, *robot.links)):
         fix = "load a file with collision geometry, or leave --collision out"
         raise ModelError("no link has a collision shape", where=robot.name, fix=fix)
-    base, *links = (replace(link, visuals=tuple(map(_visual, link.shapes))) for link in (robot.base, *robot.links))
+    base, *links = (
+        replace(link, visuals=tuple(_visual(shape) for shape in link.shapes if shape.shape != "height field"))
+        for link in (robot.base, *robot.links)
+    )
     return replace(robot, base=base, links=tuple(links))
 
 
