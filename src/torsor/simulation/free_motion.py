@@ -55,6 +55,7 @@ from torsor.dynamics.loops.constrained import ClosureChoice, closed_forward_dyna
 from torsor.dynamics.recursions.elimination import LinkImpedance, Stiffness, on_body
 from torsor.dynamics.recursions.hybrid import forward_dynamics
 from torsor.dynamics.recursions.kinematics import moves, twists
+from torsor.dynamics.recursions.newton_euler import bias_force
 from torsor.dynamics.recursions.passive import acts, passive_force, passive_jacobians
 from torsor.dynamics.trees.tree import Passive
 from torsor.mechanism.mechanism import places_in_q
@@ -74,15 +75,15 @@ TINY = 1e-30
 
 
 class FreeMotion(NamedTuple):
-    """A step without contact: ``inputs`` by name, its end (q, v), and the ``change`` of v in the axes at the end.
+    """A step without contact: ``inputs`` by name, and the positions in its ``middle``.
 
-    The positions of coordinates are q + h v, with v at the middle of the step or, if ``stiff`` {coordinate: 0 or 1} is
-    1, at its end: the mean velocity in the step is v + (change + ``followed``) / 2. The ``impedance`` is added to the
-    mass matrix.
+    v is that at the start. It and its ``change`` are in the axes of free bodies in the middle. Positions become
+    q + h v, with v at the middle of the step or, for coordinates whose ``stiff`` is 1 and not 0, at its end: the mean
+    velocity in the step is v + (change + ``followed``) / 2. The ``impedance`` is added to the mass matrix.
     """
 
     inputs: dict[str, ca.SX]
-    q: ca.SX
+    middle: ca.SX
     v: ca.SX
     change: ca.SX
     followed: ca.SX
@@ -145,9 +146,7 @@ def free_motion(
     explicit, passives = _separated(tree, is_contact)
     implicit = implicit_forces(robot, passives, acting, inputs)
     first_force, first_impedance = implicit.saturated()
-    chart = robot.function("chart")
-    half = h / 2 * v
-    middle = chart(q, half)
+    middle = robot.function("chart")(q, h / 2 * v)
     v_start = turned(tree, q, middle, v)
     touch = None
     if contact is not None and not is_contact:
@@ -179,14 +178,19 @@ def free_motion(
     followed = among(stiff, change)
     if closed is not None and stiff:  # so that loops stay closed
         followed = closed(middle, followed, *impedances)
-    change, followed = (turned(tree, middle, q, each) for each in (change, followed))
-    mean = v + (change + followed) / 2
-    end = chart(q, h * robot.function("chart_rate")(half, mean))
+    return FreeMotion(inputs, middle, v_start, change, followed, impedance, stiff)
+
+
+def ended(robot: Robot, free: FreeMotion, change: ca.SX, mean: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return the end (q, v) of a step: v becomes v + ``change``, positions follow v + ``mean``, in middle axes."""
+    tree, (q, v, h) = Tree.of(robot), (free.inputs[name] for name in ("q", "v", "h"))
+    change, mean = (turned(tree, free.middle, q, each) for each in (change, mean))
+    mean += v
+    end = robot.function("chart")(q, h * robot.function("chart_rate")(h / 2 * v, mean))
     for body in free_bodies(tree):
         origin = slice(body.q.start, body.q.start + 3)
         end[origin] = q[origin] + h * (_axes(body, q) @ mean[_linear(body)])
-    v, change, followed = (turned(tree, q, end, each) for each in (v + change, change, followed))
-    return FreeMotion(inputs, end, v, change, followed, impedance, stiff)
+    return end, turned(tree, q, end, v + change)
 
 
 def among(stiff: dict[int, ca.SX], change: ca.SX) -> ca.SX:
@@ -353,6 +357,16 @@ def _in_space(tree: Tree, v: ca.SX, a: ca.SX) -> ca.SX:
     for body in free_bodies(tree):
         a[_linear(body)] += cross(v[body.v.start : body.v.start + 3], v[_linear(body)])
     return a
+
+
+def change_of_products(tree: Tree, q: ca.SX, M: ca.SX, v: ca.SX, e: ca.SX) -> ca.SX:
+    """Return (c(v + e) - c(v - e)) / 2 for the velocity products c, in which free bodies have that of their origin.
+
+    As c is quadratic, this is the change of h c(v) if the velocity is v + e / h.
+    """
+    bare, none = replace(tree, passives=()), ca.SX(tree.nv, 1)
+    ahead, behind = (bias_force(bare, q, each) - M @ _in_space(tree, each, none) for each in (v + e, v - e))
+    return (ahead - behind) / 2
 
 
 def _linear(body: Body) -> slice:

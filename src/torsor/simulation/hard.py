@@ -1,41 +1,45 @@
 """Hard contact: a velocity-impulse step with the Coulomb cone, solved by projected Gauss-Seidel in one kernel.
 
-A step of length h first goes to (q*, v*), its end state without contact (``free_motion``); forces change the velocities
-by w. Impulses p are then added. They are computed at (q*, v*) from the mass matrix M (with the impedance of implicit
+A step of length h without contact (``free_motion``) goes from (q, v) to (q*, v*), with v* = v + w. Impulses p are
+added. They are computed in the middle of the step, at q + h/2 v, from the mass matrix M (with the impedance of implicit
 forces), the distances between shapes, and the velocities u = J v of the contact points (3 each: normal n and two
 tangents):
 
     v+ = v* + M^-1 J^T p
-    0 <= p_n   complementary to   u_n+ + p_n / (h k (h + r)) + d >= 0,          d = x / (h + r), or x / h if x > 0
+    0 <= p_n   complementary to   u_n+ + p_n / (h k (l + r)) + d >= 0,          d = x / (l + r), or x / l if x > 0
     |p_t| <= mu p_n,   p_t opposes u_t+ where they are equal, and u_t+ = 0 inside the cone
 
-(Stewart and Trinkle 1996; Anitescu and Potra 1997), with x = distance - h u_n* + h/2 (J w)_n. The normal constraint is
+(Stewart and Trinkle 1996; Anitescu and Potra 1997). x + l u_n+ is the distance at the end. The normal constraint is
 relaxed as a spring k with damping k r, both evaluated at the end of the step, so that any stiffness is stable: a weight
 F rests at the depth F / k, and penetration decays with the time constant r. There is no restitution. Friction is not
-relaxed, so sticking bodies do not creep. The positions follow the impulses, except that the impulses p_w, which only
-hold touching shapes against w, contribute half:
+relaxed, so sticking bodies do not creep. The positions follow the impulses of impacts, and those of forces by half:
 
-    q+ = q* + h M^-1 J^T (p - p_w / 2)          J w + G p_w = 0 where shapes touch
+    q+ = q* + h M^-1 J^T (p - p_h / 2),    p_h = p_w + s (p - p_w),    J w + G p_w = 0 where shapes touch
+    l = h (1 - s/2),    x = distance - (1 - s) h/2 u_n
 
-(stiff coordinates of ``free_motion`` follow all impulses, and their part of J w is not in x),
-so that impacts cause no penetration, resting bodies do not move, and all other motion is of order 2. Impulses dissipate
-the energy p^T G p / 2, in addition to the energy lost to friction and springs. The rest of the step causes energy
-errors of order h^2 in flight, and of order h if velocity products accelerate touching points;
-docs/simulate/contact.md states their size.
+p_w are the impulses that hold touching shapes against w. s is 1 if no touching point approaches, and 0 from an approach
+velocity on that is as large as the change due to w; with a relaxation r < h/2, s is at most 2 r / h, because the normal
+impulses would oscillate. (Stiff coordinates of ``free_motion`` follow all impulses.) Impacts thus cause no penetration,
+resting bodies do not move, and sliding, rolling and tipping are of order 2.
+
+Velocities that change within a step have other velocity products than v, by M^-1 (c(v + e) - c(v - e)) / 2, where e is
+the part of q+ - q* and c(v) are the velocity products; this is added to v+, so that the energy errors of moving
+contact points are of order h^2. Impulses dissipate the energy p^T G p / 2, in addition to the energy lost to friction
+and springs; docs/simulate/contact.md states the size of the errors.
 
 With closed loops, M^-1 is replaced by the inverse for velocities with A v = 0 (``ClosedMass``), for independent closure
-equations phi(q) = 0 and A = dphi/dq at q*. All impulses then satisfy the loops, and so do v* and w after a projection.
-The positions follow the projections, so that resting bodies with loops do not move either. Two Newton corrections of
-the positions and one of the velocities remove the remaining errors (``projected_end``).
+equations phi(q) = 0 and A = dphi/dq, so that impulses satisfy the loops. Two Newton corrections of the positions and
+one of the velocities remove the remaining errors (``projected_end``).
 
 The impulses are computed in two parts (``impulses``, ``mobility``). The first guess is the impulse with which every
 touching point sticks, which takes one factorisation of G = J M^-1 J^T. The distribution of the tangential load among
 several points of one body is not unique. The guess is therefore repeated with shares in proportion to the normal
 impulses, and without points that pull, so that all points are equally far from their cones. Otherwise, points with
 little weight would slip, sweeps would redistribute their load slowly, and bodies near tipping would creep. Projected
-Gauss-Seidel sweeps over the points follow. At each point, the normal impulse is updated, then the tangential impulse,
-with a step of 1 over the larger eigenvalue of its block of G and a projection onto the disc mu p_n. Every subproblem is
-convex, and the method is a fixed sequence of operations, for batches and for single motions.
+Gauss-Seidel sweeps over the points follow. At each point, the normal impulse is updated, then the tangential impulse:
+to the one with which the point sticks if it is in the disc mu p_n, and otherwise by a step of 1 over the larger
+eigenvalue of its block of G, projected onto the disc. Every subproblem is convex, and the method is a fixed sequence of
+operations, for batches and for single motions.
 """
 
 from collections import Counter
@@ -54,7 +58,7 @@ from torsor.dynamics.recursions.kinematics import symmetric
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import IMPLICIT, Contact, ContactState
 from torsor.simulation.dynamics import step_function
-from torsor.simulation.free_motion import OPEN, FreeMotion, among, free_motion, turned
+from torsor.simulation.free_motion import OPEN, FreeMotion, among, change_of_products, ended, free_motion
 from torsor.simulation.inputs import Prescribed
 from torsor.simulation.methods import STEPS, linearly_implicit
 from torsor.simulation.selection import chosen_points, tangents
@@ -123,38 +127,43 @@ def impulses(
     mu: Frictions,
     parameters: Sequence[Any],
     mobility: Mobility,
-    free: ca.SX,
+    start: ca.SX,
+    change: ca.SX,
     distance: ca.SX,
-    given: ca.SX,
     h: ca.SX,
     rounds: int,
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Return the impulses of a step, impulses that cancel the velocities ``given`` of touching points, and a residual.
+    """Return the impulses p of a step of length h (s), the part p_h that positions follow by half, and a residual.
 
-    Impulses are (3 K x 1), the residual is in m/s, and h is the step length (s). ``free`` (3 K x 1) are the velocities
-    of the points without impulses, normal and two tangents each. The distance at the end of the step is ``distance``
-    (K x 1) plus h times the normal velocity. The first guess is repeated ``rounds`` times. ``parameters`` are
-    the stiffness and the relaxation of ``Contact``, as symbols or numbers.
+    Impulses are (3 K x 1), the residual is in m/s. ``start`` and ``change`` (3 K x 1) are the velocities of the points
+    and their changes without impulses, normal and two tangents each, and ``distance`` (K x 1) the distances in the
+    middle of the step. The first guess is repeated ``rounds`` times. ``parameters`` are the stiffness and the
+    relaxation of ``Contact``, as symbols or numbers.
     """
     stiffness, relaxation = parameters
-    count, spring = distance.numel(), stiffness * h * (h + relaxation)
+    free, count, fall = start + change, distance.numel(), start[::3]
+    near = distance + h * (fall / 2 + change[::3]) < 0
+    fast = ca.mmax(ca.if_else(near, ca.fmax(-fall, 0), 0)) / (ca.mmax(ca.fabs(change[::3])) + _IMMOBILE)
+    steady = ca.fmax(1 - fast, 0) * ca.fmin(2 * relaxation / h, 1)
+    distance, later = distance - (1 - steady) * h / 2 * fall, h * (1 - steady / 2)
+    spring = stiffness * h * (later + relaxation)
     blocks = [mobility.block(3 * k) for k in range(count)]
     wanted, added = ca.SX(free), ca.SX.zeros(3 * count, 1)
-    wanted[::3] += distance / ca.if_else(distance > 0, h, h + relaxation)
-    touching = distance + h * free[::3] < 0
+    wanted[::3] += distance / ca.if_else(distance > 0, later, later + relaxation)
+    touching = distance + later * free[::3] < 0
     stuck = ca.DM([_REGULAR] + 2 * [_AWAY if mu is None else _REGULAR])
     for k in range(count):
         added[3 * k : 3 * k + 3] = ca.if_else(touching[k], stuck, _AWAY) * (ca.diag(blocks[k]) + _IMMOBILE)
     stuck_by = mobility.sticking(added)
-    held = -stuck_by(given)
-    left = mobility.read @ (mobility.write @ held) + given
+    held = -stuck_by(change)
+    left = mobility.read @ (mobility.write @ held) + change
     held -= stuck_by(left)  # regularisation must not move resting points
     added[::3] += 1 / spring
     guess = -mobility.sticking(added)(wanted)
     for _ in range(rounds):
         guess = -mobility.sticking(_loaded(blocks, guess[::3], 1 / spring, mu))(wanted)
     p = _swept(sweeps, mobility, blocks, wanted, ca.vertsplit(guess), 1 / spring, mu)
-    return p, held, _residual(mobility, blocks, wanted, p, 1 / spring, mu)
+    return p, held + steady * (p - held), _residual(mobility, blocks, wanted, p, 1 / spring, mu)
 
 
 def _loaded(blocks: list[ca.SX], normal: ca.SX, soft: ca.SX, mu: Frictions) -> ca.SX:
@@ -199,16 +208,27 @@ def _swept(
     # 1 over the larger eigenvalue of the tangential block.
     roots = (ca.sqrt(((G[1, 1] - G[2, 2]) / 2) ** 2 + G[1, 2] ** 2 + _IMMOBILE**2) for G in blocks)
     slower = [1 / ((G[1, 1] + G[2, 2]) / 2 + root) for G, root in zip(blocks, roots, strict=True)]
+    inverses = [_inverse(G[1:, 1:] + _IMMOBILE * ca.SX.eye(2)) for G in blocks]
     for _ in range(sweeps):
-        for n, rate, slow in zip(points, rates, slower, strict=True):
+        for n, rate, slow, inverse in zip(points, rates, slower, inverses, strict=True):
             a, b = n + 1, n + 2
             pushed = ca.fmax(p[n] - rate * (read[n, :] @ state + wanted[n] + soft * p[n]), 0)
             state, p[n] = state + write[:, n] * (pushed - p[n]), pushed
             if mu is not None:
-                x, y = (p[i] - slow * (read[i, :] @ state + wanted[i]) for i in (a, b))
-                x, y = _on_disc(x, y, mu[n // 3] * p[n])
+                radius, u = mu[n // 3] * p[n], read[[a, b], :] @ state + wanted[[a, b]]
+                sticking = ca.vertcat(p[a], p[b]) - inverse @ u
+                x, y = _on_disc(p[a] - slow * u[0], p[b] - slow * u[1], radius)
+                sticks = ca.sumsqr(sticking) <= radius**2
+                x, y = ca.if_else(sticks, sticking[0], x), ca.if_else(sticks, sticking[1], y)
                 state, p[a], p[b] = state + write[:, a] * (x - p[a]) + write[:, b] * (y - p[b]), x, y
     return ca.vertcat(*p)
+
+
+def _inverse(B: ca.SX) -> ca.SX:
+    """Return the inverse of a matrix (2 x 2)."""
+    return ca.vertcat(ca.horzcat(B[1, 1], -B[0, 1]), ca.horzcat(-B[1, 0], B[0, 0])) / (
+        B[0, 0] * B[1, 1] - B[0, 1] * B[1, 0]
+    )
 
 
 def _on_disc(x: ca.SX, y: ca.SX, radius: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -225,9 +245,8 @@ def hard_step(robot: Robot, acting: ca.Function, contact: Contact, choice: Closu
     With the closure equations ``choice``, the step closes loops and also returns their margin (``runge_kutta``).
     """
     free, kick, shift, _, _ = _solved(robot, acting, contact, choice)
-    q_next = robot.function("chart")(free.q, shift)
-    v_next = turned(Tree.of(robot), free.q, q_next, free.v + kick)
-    return step_function("hard", robot, free.inputs, q_next, v_next, choice, OPEN[robot.target.dtype])
+    end = ended(robot, free, free.change + kick, (free.change + free.followed) / 2 + shift)
+    return step_function("hard", robot, free.inputs, *end, choice, OPEN[robot.target.dtype])
 
 
 def contact_step(
@@ -272,7 +291,7 @@ def _solved(
     """Return a step without contact, changes of v and q due to impulses, wrenches (L x 6), and the residual (m/s)."""
     free = free_motion(robot, acting, contact, choice)
     h, velocity = free.inputs["h"], ca.SX.sym("velocity", robot.nv)
-    state = ContactState(robot, contact, free.q, velocity)
+    state = ContactState(robot, contact, free.middle, velocity)
     points, most = state.points, contact.most_points(len(state.points))
     if most < len(points):
         points, left_out = chosen_points(state, most)
@@ -280,17 +299,13 @@ def _solved(
     velocities = [frame.T @ each.velocity for frame, each in zip(frames, points, strict=True)]
     J = ca.jacobian(ca.vertcat(*velocities), velocity)
     tree, rows = lean(Tree.of(robot)), [] if choice is None else list(choice.rows)
-    A = Closures(tree, free.q).A[rows, :]
-    mass = ClosedMass(mass_matrix(tree, free.q, free.impedance), A)
-    v, change = (mass.project(each, A @ each) if rows else each for each in (free.v, free.change))
+    A = Closures(tree, free.middle).A[rows, :]
+    mass = ClosedMass(mass_matrix(tree, free.middle, free.impedance), A)
 
     def followed(change: ca.SX) -> ca.SX:
         part = among(free.stiff, change)
         return mass.project(part, A @ part) if rows and free.stiff else part
 
-    u, late = J @ v, change - followed(change)  # the positions follow ``late`` by half
-    closing = ca.SX(robot.nv, 1) if not rows else h * (change - late / 2 - (free.change + free.followed) / 2)
-    distance = ca.vertcat(*(each.distance for each in points)) - h * u[::3] + (J @ (h / 2 * late + closing))[::3]
     links = Counter(tuple(side.link for side in touch) for touch in state.touches)
     rounds = ROUNDS if max(links.values()) > 1 else 0  # a single point has no load to share
     parameters = contact.parameters_in(free.inputs)
@@ -298,10 +313,14 @@ def _solved(
     if contact.friction == 0:
         mu = None
     mobility = Mobility(mass, J)
-    p, held, residual = impulses(contact.sweeps, mu, parameters[1:], mobility, u, distance, J @ change, h, rounds)
+    distance = ca.vertcat(*(each.distance for each in points))
+    change = J @ (mass.project(free.change, A @ free.change) if rows else free.change)
+    p, half, residual = impulses(contact.sweeps, mu, parameters[1:], mobility, J @ free.v, change, distance, h, rounds)
     if most < len(state.points):
         residual = ca.fmax(residual, -left_out / (h + parameters[-1]))
-    kick, middle = ca.horzsplit(mobility.kicks(ca.horzcat(p, p - held / 2)))
-    shift = closing + h * (middle + followed(kick - middle))
+    kick, followed_kick = ca.horzsplit(mobility.kicks(ca.horzcat(p, p - half / 2)))
+    shift = followed_kick + followed(kick - followed_kick)
+    mean = free.v + (free.change + kick) / 2
+    kick -= mass.solve(change_of_products(tree, free.middle, mass.M, mean, h * shift))
     forces = [frame @ part / h for frame, part in zip(frames, ca.vertsplit(p, 3), strict=True)]
-    return free, v - free.v + kick, shift, state.wrenches(points, forces), residual
+    return free, kick, shift, state.wrenches(points, forces), residual

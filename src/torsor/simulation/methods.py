@@ -13,7 +13,7 @@ from torsor.mechanism.friction import jumps
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact
 from torsor.simulation.dynamics import acceleration, acted, imposed, step_function, step_inputs, symbols
-from torsor.simulation.free_motion import OPEN, free_motion
+from torsor.simulation.free_motion import OPEN, ended, free_motion
 from torsor.simulation.inputs import Prescribed
 
 # Time of each stage as a fraction of the step, and its weight in the sum.
@@ -113,7 +113,8 @@ def linearly_implicit(
     """
     _check_tree(robot, "linearly_implicit", None, prescribed)
     free = free_motion(robot, acting, contact, choice)
-    return step_function("linearly_implicit", robot, free.inputs, free.q, free.v, choice, OPEN[robot.target.dtype])
+    end = ended(robot, free, free.change, (free.change + free.followed) / 2)
+    return step_function("linearly_implicit", robot, free.inputs, *end, choice, OPEN[robot.target.dtype])
 
 
 def _forces_at(acting: ca.Function, t: ca.SX, held: list[ca.SX]) -> Forces:
