@@ -45,12 +45,13 @@ from typing import Any
 import casadi as ca
 
 from torsor.base.errors import ModelError
-from torsor.dynamics import Tree, lean
+from torsor.dynamics import Tree, tree_of
 from torsor.dynamics.loops.closure import Closures
 from torsor.dynamics.loops.constrained import ClosedMass, ClosureChoice
 from torsor.dynamics.loops.factors import Squares
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.kinematics import symmetric
+from torsor.mechanism.free import Free
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import IMPLICIT, Contact, ContactState
 from torsor.simulation.dynamics import step_function
@@ -219,15 +220,22 @@ def _on_disc(x: ca.SX, y: ca.SX, radius: ca.SX) -> tuple[ca.SX, ca.SX]:
     return scale * x, scale * y
 
 
-def hard_step(robot: Robot, acting: ca.Function, contact: Contact, choice: ClosureChoice | None = None) -> ca.Function:
-    """Return step(t, q, v, [tau], [external], h) -> (q, v), one step of length h (s) with hard contact.
+def hard_step(
+    robot: Robot,
+    acting: ca.Function,
+    contact: Contact,
+    choice: ClosureChoice | None = None,
+    free: tuple[Free, ...] = (),
+) -> ca.Function:
+    """Return step(t, q, v, [tau], [external], [p], h) -> (q, v), one step of length h (s) with hard contact.
 
     With the closure equations ``choice``, the step closes loops and also returns their margin (``runge_kutta``).
     """
-    free, kick, shift, _, _ = _solved(robot, acting, contact, choice)
-    q_next = robot.function("chart")(free.q, shift)
-    v_next = turned(Tree.of(robot), free.q, q_next, free.v + kick)
-    return step_function("hard", robot, free.inputs, q_next, v_next, choice, OPEN[robot.target.dtype])
+    end, kick, shift, _, _ = _solved(robot, acting, contact, choice, free)
+    q_next = robot.function("chart")(end.q, shift)
+    v_next = turned(Tree.of(robot), end.q, q_next, end.v + kick)
+    tree = tree_of(robot, free, end.inputs.get("p"))
+    return step_function("hard", tree, end.inputs, q_next, v_next, choice, OPEN[robot.target.dtype])
 
 
 def contact_step(
@@ -237,6 +245,7 @@ def contact_step(
     contact: Contact | None,
     choice: ClosureChoice | None = None,
     prescribed: Prescribed | None = None,
+    free: tuple[Free, ...] = (),
 ) -> ca.Function:
     """Return the step of a method, or the step of hard contact, which raises ModelError for any other method.
 
@@ -244,12 +253,12 @@ def contact_step(
     """
     if contact is None or contact.kind == "compliant":
         if method == IMPLICIT:
-            return linearly_implicit(robot, acting, choice, prescribed, contact)
-        return STEPS[method](robot, acting, choice, prescribed)
+            return linearly_implicit(robot, acting, choice, prescribed, free, contact)
+        return STEPS[method](robot, acting, choice, prescribed, free)
     if method != "rk4":
         what, fix = f'hard contact does not support method "{method}"', "omit `method`"
         raise ModelError(what, where=robot.name, fix=fix)
-    return hard_step(robot, acting, contact, choice)
+    return hard_step(robot, acting, contact, choice, free)
 
 
 def step_key(robot: Robot, method: str, contact: Contact | None) -> str:
@@ -261,39 +270,39 @@ def hard_wrenches(
     robot: Robot, acting: ca.Function, contact: Contact, choice: ClosureChoice | None = None
 ) -> ca.Function:
     """Return the contact wrenches (L x 6) in the step from (t, q, v, [tau], [external], h), and the residual (m/s)."""
-    free, _, _, wrenches, residual = _solved(robot, acting, contact, choice)
+    end, _, _, wrenches, residual = _solved(robot, acting, contact, choice)
     values, names = ca.cse([ca.densify(wrenches), residual]), ["contact", "residual"]
-    return ca.Function("hard_contact", list(free.inputs.values()), values, list(free.inputs), names)
+    return ca.Function("hard_contact", list(end.inputs.values()), values, list(end.inputs), names)
 
 
 def _solved(
-    robot: Robot, acting: ca.Function, contact: Contact, choice: ClosureChoice | None
+    robot: Robot, acting: ca.Function, contact: Contact, choice: ClosureChoice | None, free: tuple[Free, ...] = ()
 ) -> tuple[FreeMotion, ca.SX, ca.SX, ca.SX, ca.SX]:
     """Return a step without contact, changes of v and q due to impulses, wrenches (L x 6), and the residual (m/s)."""
-    free = free_motion(robot, acting, contact, choice)
-    h, velocity = free.inputs["h"], ca.SX.sym("velocity", robot.nv)
-    state = ContactState(robot, contact, free.q, velocity)
+    end = free_motion(robot, acting, contact, choice, free)
+    h, velocity = end.inputs["h"], ca.SX.sym("velocity", robot.nv)
+    state = ContactState(robot, contact, end.q, velocity)
     points, most = state.points, contact.most_points(len(state.points))
     if most < len(points):
         points, left_out = chosen_points(state, most)
     frames = [ca.horzcat(each.normal, tangents(each.normal)) for each in points]
     velocities = [frame.T @ each.velocity for frame, each in zip(frames, points, strict=True)]
     J = ca.jacobian(ca.vertcat(*velocities), velocity)
-    tree, rows = lean(Tree.of(robot)), [] if choice is None else list(choice.rows)
-    A = Closures(tree, free.q).A[rows, :]
-    mass = ClosedMass(mass_matrix(tree, free.q, free.impedance), A)
-    v, change = (mass.project(each, A @ each) if rows else each for each in (free.v, free.change))
+    tree, rows = tree_of(robot, free, end.inputs.get("p")), [] if choice is None else list(choice.rows)
+    A = Closures(tree, end.q).A[rows, :]
+    mass = ClosedMass(mass_matrix(tree, end.q, end.impedance), A)
+    v, change = (mass.project(each, A @ each) if rows else each for each in (end.v, end.change))
 
     def followed(change: ca.SX) -> ca.SX:
-        part = among(free.stiff, change)
-        return mass.project(part, A @ part) if rows and free.stiff else part
+        part = among(end.stiff, change)
+        return mass.project(part, A @ part) if rows and end.stiff else part
 
     u, late = J @ v, change - followed(change)  # the positions follow ``late`` by half
-    closing = ca.SX(robot.nv, 1) if not rows else h * (change - late / 2 - (free.change + free.followed) / 2)
+    closing = ca.SX(robot.nv, 1) if not rows else h * (change - late / 2 - (end.change + end.followed) / 2)
     distance = ca.vertcat(*(each.distance for each in points)) - h * u[::3] + (J @ (h / 2 * late + closing))[::3]
     links = Counter(tuple(side.link for side in touch) for touch in state.touches)
     rounds = ROUNDS if max(links.values()) > 1 else 0  # a single point has no load to share
-    parameters = contact.parameters_in(free.inputs)
+    parameters = contact.parameters_in(end.inputs)
     mu: Frictions = [each.friction for each in points] if contact.friction is None else len(points) * [parameters[0]]
     if contact.friction == 0:
         mu = None
@@ -304,4 +313,4 @@ def _solved(
     kick, middle = ca.horzsplit(mobility.kicks(ca.horzcat(p, p - held / 2)))
     shift = closing + h * (middle + followed(kick - middle))
     forces = [frame @ part / h for frame, part in zip(frames, ca.vertsplit(p, 3), strict=True)]
-    return free, v - free.v + kick, shift, state.wrenches(points, forces), residual
+    return end, v - end.v + kick, shift, state.wrenches(points, forces), residual

@@ -10,13 +10,14 @@ which also applies to a lean tree if no inertia was regrouped through that pose 
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from torsor.base.errors import ModelError
 from torsor.dynamics.recursions.kinematics import sx
-from torsor.dynamics.trees.lean import SymbolicFrames
+from torsor.dynamics.trees.lean import SymbolicFrames, lean
 from torsor.dynamics.trees.tree import Body, Passive, Tree, spring_along, tidy_pose
 from torsor.mechanism import Mechanism
 from torsor.mechanism.free import PAIRS, Free, Number, read_number
@@ -32,6 +33,20 @@ def touched(mechanism: Mechanism, free: Sequence[Free]) -> SymbolicFrames:
     poses = {number.index for number in numbers if number.field in _POSES}
     poses |= {i for i, parent in enumerate(mechanism.parents) if parent in frames}
     return SymbolicFrames(frozenset(poses), frozenset(frames))
+
+
+def tree_of(
+    mechanism: Mechanism,
+    free: Sequence[Free] = (),
+    p: ca.SX | None = None,
+    is_lean: bool = True,
+    plain: bool = False,
+) -> Tree:
+    """Return the tree of a mechanism, lean or not, with p (k x 1), if given, in place of the free parameters."""
+    tree = Tree.of(mechanism)
+    if is_lean:
+        tree = lean(tree, touched(mechanism, free))
+    return tree if p is None else impose(tree, mechanism, free, p, plain)
 
 
 class _Values:
@@ -132,6 +147,11 @@ def _drives(tree: Tree, values: _Values) -> tuple[ca.SX, tuple[Passive, ...]]:
         elif number.field == "stiffness":
             passives.append(replace(spring_along(values.mechanism, number.index), stiffness=change, damping=0.0))
         else:
-            coulomb, viscous = (change, 0.0) if number.field == "coulomb" else (0.0, change)
-            passives.append(Passive((), (v,), (joint.ratio,), damping=viscous, coulomb=coulomb, smooth=joint.smooth))
+            force: Any = {"coulomb" if number.field == "coulomb" else "damping": value}
+            nominal = (np.asarray(joint.coulomb) + np.asarray(joint.viscous))[number.component]
+            if nominal > 0 or joint.friction_model:  # the first of its coordinate, before that of a motor
+                own = next(k for k, each in enumerate(passives) if (each.q, each.v) == ((), (v,)))
+                passives[own] = replace(passives[own], **force)
+            else:
+                passives.append(Passive((), (v,), (joint.ratio,), smooth=joint.smooth, **force))
     return armature, tuple(passives)
