@@ -296,9 +296,14 @@ def implicit_forces(
 
     for k in {k for each in passives for k in each.v} - coupled:
         group = [each for each in passives if each.v == (k,)]
-        rubbing = [replace(each, stiffness=0.0, damping=0.0, model="") for each in group if acts(each.coulomb)]
+        rubbing = dict[tuple[float, float], Passive]()
+        for each in group:
+            if acts(each.coulomb):  # an input changes the friction of a joint by another one, which may be negative
+                kind = each.c[0], each.smooth
+                coulomb = each.coulomb + (rubbing[kind].coulomb if kind in rubbing else 0.0)
+                rubbing[kind] = replace(each, stiffness=0.0, damping=0.0, model="", coulomb=coulomb)
         parts: list[tuple[Any, Any]] = [(tuple(replace(each, coulomb=0.0) for each in group), np.inf)]
-        for those, limit in parts + [((each,), abs(each.c[0]) * each.coulomb) for each in rubbing]:
+        for those, limit in parts + [((each,), abs(c) * each.coulomb) for (c, _), each in rubbing.items()]:
             alone = replace(tree, passives=those)
             forces = -passive_force(alone, q, v)[k], -passive_force(alone, ahead, v)[k]
             K, D = passive_jacobians(alone, ahead, v, chord=True)[k, k]

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.archive import Archive, as_bytes, reading_archive, register_result
 from torsor.base.arrays import Array
-from torsor.base.checks import one_of, positive, whole_number
+from torsor.base.checks import common_shape, one_of, positive, whole_number
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError, warn
 from torsor.base.figures import checked_what
@@ -213,13 +213,13 @@ def rollout(
     ``external`` defines the wrenches (L, 6). Each is a constant array with the leading axes of the initial state,
     samples (times, values), or a ``casadi.Function`` of (t, q, v), which is compiled into the step. ``controller`` may
     also be ``control.drives``, whose gains may have leading axes too. Masses and other parameters of a parametric robot
-    (``robot.parametric``) are data: ``p`` (..., k), by default their original values. They must not move joints of a
-    robot with loops or contact. ``contact`` (see ``simulate``) is included in the gradients of ``Rollout.vjp``. Shapes
-    that overlap at the start raise ModelError, except on the GPU. ``stop`` is a ``casadi.Function`` of (t, q, v) that
-    returns one number: a rollout stops once that number is negative. ``method`` is a method of ``simulate`` except
-    "adaptive"; steps are no longer than ``step`` (s). Every ``record``-th state and the last state are returned. A
-    warning states how many motions diverged. The closure equations of robots with loops are those that are independent
-    in the first motion.
+    (``robot.parametric``) are data: ``p`` (..., k), which broadcasts too, by default their original values. They must
+    not move joints of a robot with loops or contact. ``contact`` (see ``simulate``) is included in the gradients of
+    ``Rollout.vjp``. Shapes that overlap at the start raise ModelError, except on the GPU. ``stop`` is a
+    ``casadi.Function`` of (t, q, v) that returns one number: a rollout stops once that number is negative. ``method``
+    is a method of ``simulate`` except "adaptive"; "implicit" and "sdirk" do not support ``p``. Steps are no longer than
+    ``step`` (s). Every ``record``-th state and the last state are returned. A warning states how many motions diverged.
+    The closure equations of robots with loops are those that are independent in the first motion.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -261,15 +261,15 @@ def rollout(
     if contact is not None and xp is np:
         check_start(robot, contact, np.asarray(q, dtype=float), None)
     cores = [1, 1, *([1] if tau is not None else []), *([2] if loads is not None else [])]
-    batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
+    given = parameters_of(*sources) | ({"p": p} if free else {})
+    numbers = {name: xp.asarray(each, dtype) for name, each in given.items()}
+    leading = {"q0": q, "v0": v} | ({"p": numbers["p"]} if free else {})
+    batch = common_shape(where, **{name: tuple(each.shape[:-1]) for name, each in leading.items()})
     for name, array, axes in (("controller", tau, 1), ("external", loads, 2)):
         if array is not None:
             check_rollouts(robot, name, tuple(array.shape), axes, batch)
-    given = parameters_of(*sources) | ({"p": p} if free else {})
-    numbers = {name: xp.asarray(each, dtype) for name, each in given.items()}
-    for name, argument in (("gains", "controller"), ("p", "p")):
-        if name in numbers:
-            check_rollouts(robot, argument, tuple(numbers[name].shape), 1, batch)
+    if "gains" in numbers:
+        check_rollouts(robot, "controller", tuple(numbers["gains"].shape), 1, batch)
     parts = [xp.asarray(each, dtype) for each in windows(sources, instants[:-1], instants[1:])]
     samples = [k for k in range(count + 1) if k % record == 0 or k == count]
     states = [xp.empty((len(samples), *batch, size), dtype) for size in (robot.nq, robot.nv)]

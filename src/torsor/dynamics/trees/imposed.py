@@ -10,7 +10,6 @@ which also applies to a lean tree if no inertia was regrouped through that pose 
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -147,11 +146,6 @@ def _drives(tree: Tree, values: _Values) -> tuple[ca.SX, tuple[Passive, ...]]:
         elif number.field == "stiffness":
             passives.append(replace(spring_along(values.mechanism, number.index), stiffness=change, damping=0.0))
         else:
-            force: Any = {"coulomb" if number.field == "coulomb" else "damping": value}
-            nominal = (np.asarray(joint.coulomb) + np.asarray(joint.viscous))[number.component]
-            if nominal > 0 or joint.friction_model:  # the first of its coordinate, before that of a motor
-                own = next(k for k, each in enumerate(passives) if (each.q, each.v) == ((), (v,)))
-                passives[own] = replace(passives[own], **force)
-            else:
-                passives.append(Passive((), (v,), (joint.ratio,), smooth=joint.smooth, **force))
+            coulomb, viscous = (change, 0.0) if number.field == "coulomb" else (0.0, change)
+            passives.append(Passive((), (v,), (joint.ratio,), damping=viscous, coulomb=coulomb, smooth=joint.smooth))
     return armature, tuple(passives)
