@@ -199,7 +199,9 @@ def test_rollouts_and_their_gradients_stay_on_the_card() -> None:
     from torsor.simulation import rollout
 
     arm, start = torsor.library.two_link(), np.random.default_rng(7).normal(size=(2, 100, 2))
-    run, truth = (rollout(robot, *start, 0.1) for robot in (arm.to(device="cuda"), arm))
+    masses, paths = np.linspace(0.5, 2.0, 100)[:, None], ["links.link2.mass"]
+    run = rollout(arm.to(device="cuda").parametric(paths), *start, 0.1, cupy.asarray(masses))
+    truth = rollout(arm.parametric(paths), *start, 0.1, masses)
     assert isinstance(run.q, cupy.ndarray)
     np.testing.assert_allclose(cupy.asnumpy(run.q), truth.q, rtol=0, atol=1e-11)
     weights = np.random.default_rng(8).normal(size=run.q.shape)

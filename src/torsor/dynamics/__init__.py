@@ -5,6 +5,7 @@ from torsor.dynamics.loops.constrained import closed_state
 from torsor.dynamics.recursions.implicit_steps import midpoint_step, sdirk_step
 from torsor.dynamics.recursions.regressor import inertial, parameter_basis, parameter_names, parameters, regroupings
 from torsor.dynamics.requests import Request, fingerprint, trace
+from torsor.dynamics.trees.imposed import tree_of
 from torsor.dynamics.trees.lean import lean
 from torsor.dynamics.trees.tree import Body, Tree
 
@@ -25,4 +26,5 @@ __all__ = [
     "regroupings",
     "sdirk_step",
     "trace",
+    "tree_of",
 ]

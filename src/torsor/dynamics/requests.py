@@ -12,8 +12,7 @@ from torsor.base.arrays import Shape
 from torsor.dynamics.algorithms import ALGORITHMS, WITH_MARGIN, size
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.recursions.configuration import steps as along_steps
-from torsor.dynamics.trees.imposed import impose, touched
-from torsor.dynamics.trees.lean import lean
+from torsor.dynamics.trees.imposed import tree_of
 from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import Coupling, Mechanism, Wheel, ends_of
 from torsor.mechanism.free import Free
@@ -238,11 +237,8 @@ def trace(mechanism: Mechanism, request: Request, plain: bool = False) -> ca.Fun
     arguments |= {name: value for name, value in options.items() if name in algorithm.parameters}
     if algorithm.keeps:
         arguments["in_world"] = request.loads in ("world", "point")
-    tree = Tree.of(mechanism)
-    if (algorithm.lean or (algorithm.lean_afloat and tree.floats)) and not plain:
-        tree = lean(tree, touched(mechanism, request.free)) if request.free else lean(tree)
-    if request.free:
-        tree = impose(tree, mechanism, request.free, symbols["p"], plain)
+    is_lean = algorithm.lean or (algorithm.lean_afloat and Tree.of(mechanism).floats)
+    tree = tree_of(mechanism, request.free, symbols.get("p"), is_lean and not plain, plain)
     result = algorithm.rule(tree, **arguments)
     values = result if isinstance(result, tuple) else (result,)
     results = dict(zip(request.results(mechanism), values, strict=True))

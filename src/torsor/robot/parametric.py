@@ -38,7 +38,7 @@ class Parametric(Generic[R]):
     robot is a method, in the same accessors: ``inverse_dynamics(q, v, a, p)``, ``jacobian(q, p, place="hand")``,
     ``derivatives.inverse_dynamics(q, v, a, p)``. ``external``, ``external_rate``, ``fixed_in``, ``points``, ``share``,
     ``coordinates``, ``higher`` and ``out`` have the same meaning as in the robot's methods. For other options see
-    ``Robot.function``.
+    ``Robot.function``. ``simulation.rollout`` and ``simulation.Environments`` take such robots too.
 
     Example:
         >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])

@@ -11,7 +11,7 @@ from torsor.base.arrays import Array, Shape
 from torsor.compiler import AnyKernel, Signature
 from torsor.compiler.cache import source_hash
 from torsor.compiler.llvm.target import host
-from torsor.dynamics import Tree, lean
+from torsor.dynamics import Tree, tree_of
 from torsor.dynamics.loops.constrained import (
     CLOSURE_TOLERANCE,
     ClosureChoice,
@@ -19,6 +19,7 @@ from torsor.dynamics.loops.constrained import (
     projected_end,
 )
 from torsor.mechanism.drives import saturated_force
+from torsor.mechanism.free import Free
 from torsor.robot.robot import Robot
 from torsor.simulation.inputs import Prescribed, Source
 
@@ -54,8 +55,12 @@ def further(sources: tuple[Source, Source, bool], start: Any, end: Any) -> list[
     return windows(sources, start, end) + [np.broadcast_to(each, (*np.shape(start), each.size)) for each in numbers]
 
 
-def forces(robot: Robot, controller: Source, external: Source, sampled: bool) -> ca.Function:
-    """Return the acting forces: (t, q, v, [tau], [external], [windows], [gains], [parameters]) -> tau, [external], ....
+def forces(
+    robot: Robot, controller: Source, external: Source, sampled: bool, free: tuple[Free, ...] = ()
+) -> ca.Function:
+    """Return the acting forces: (t, q, v, [tau], [external], [windows], [gains], [parameters], [p]) -> tau, ....
+
+    Wrenches follow, if there are any. The forces do not read p, the values of the ``free`` parameters of the robot.
 
     If a traced controller has limits, its forces without limits, the added forces and the limits follow.
     Forces that are traced, or zero, are not inputs. If ``sampled`` is true, the controller is sampled at its own rate,
@@ -71,6 +76,7 @@ def forces(robot: Robot, controller: Source, external: Source, sampled: bool) ->
             parts[name] = [ca.SX.sym(name, *source.function.size_in(3))]
     own = parameters(controller, external, sampled)
     numbers = {name: [ca.SX.sym(name, each.shape[-1])] for name, each in own.items()}
+    numbers |= {"p": [ca.SX.sym("p", len(free))]} if free else {}
     holds_tau, holds_external = held_inputs(controller, external, sampled)
     if holds_tau:
         inputs["tau"] = tau
@@ -109,12 +115,13 @@ def acceleration(
     choice: ClosureChoice | None = None,
     rate: float = 0.0,
     prescribed: Prescribed | None = None,
+    free: tuple[Free, ...] = (),
 ) -> ca.Function:
     """Return a(t, q, v, [tau], [external], [given]) (nv x 1) under the acting forces.
 
     ``choice`` are the equations that keep loops closed, if there are any; ``rate`` (1/s) reduces their errors.
     ``given`` (3 x nv) are the positions, velocities and accelerations of ``prescribed`` coordinates; q and v have the
-    same positions and velocities.
+    same positions and velocities. The ``free`` parameters of the robot are the input "p" of the forces.
     """
     t, q, v, *rest = symbols(acting)
     inputs, arguments = dict(zip(acting.name_in(), [t, q, v, *rest], strict=True)), acted(acting, [t, q, v, *rest])
@@ -123,13 +130,14 @@ def acceleration(
         inputs["given"] = ca.SX.sym("given", 3, robot.nv)
     if choice is not None:
         active = None if prescribed is None else inputs["given"][2, list(choice.active)].T
-        tree = lean(Tree.of(robot))
+        tree = tree_of(robot, free, inputs.get("p"))
         a = closed_forward_dynamics(tree, q, v, arguments[0], choice, external, rate, a_active=active)
     elif prescribed is not None:
         hybrid = robot.function("hybrid_dynamics", external=external is not None, forced=prescribed.forced)
         a = hybrid(q, v, inputs["given"][2, :].T, *arguments)[0]
     else:
-        a = robot.function("forward_dynamics", external=external is not None)(q, v, *arguments)
+        forward = robot.function("forward_dynamics", external=external is not None, free=free)
+        a = forward(q, v, *arguments, *([inputs["p"]] if free else []))
     return ca.Function("acceleration", list(inputs.values()), [a], list(inputs), ["a"])
 
 
@@ -145,7 +153,7 @@ def imposed(prescribed: Prescribed | None, q: ca.SX, v: ca.SX, given: ca.SX | No
 
 def step_function(
     name: str,
-    robot: Robot,
+    tree: Tree,
     inputs: dict[str, ca.SX],
     q_next: ca.SX,
     v_next: ca.SX,
@@ -154,11 +162,12 @@ def step_function(
 ) -> ca.Function:
     """Return the step (t, q, v, ..., h) -> (q_next, v_next).
 
-    With a ``choice``, it closes the loops up to the ``tolerance`` and also returns the margin of the equations.
+    With a ``choice``, it closes the loops of the ``tree`` up to the ``tolerance`` and also returns the margin of the
+    equations.
     """
     ends = {"q_next": q_next, "v_next": v_next}
     if choice is not None:
-        projected = projected_end(lean(Tree.of(robot)), inputs["q"], q_next, v_next, choice, tolerance)
+        projected = projected_end(tree, inputs["q"], q_next, v_next, choice, tolerance)
         ends = dict(zip(("q_next", "v_next", "margin"), projected, strict=True))
     outputs = ca.cse([ca.densify(each) for each in ends.values()])
     return ca.Function(name, list(inputs.values()), outputs, list(inputs), list(ends))
@@ -232,7 +241,7 @@ def compiled(
         known |= {"y": (ny,), "y_rate": (ny,), "y_jacobian": (ny, ny)}
         sizes = dict(zip(signature.names_in, signature.sizes_in, strict=True))
         known |= {name: sizes[name] for name in ("window", "external_window") if name in sizes}
-        known |= {name: sizes[name][:1] for name in ("gains", "parameters") if name in sizes}
+        known |= {name: sizes[name][:1] for name in ("gains", "parameters", "p") if name in sizes}
         known |= shapes or {}
         known |= {f"bar_{name}": shape for name, shape in known.items()}
         inputs, outputs = ([known[each] for each in names] for names in (signature.names_in, signature.names_out))

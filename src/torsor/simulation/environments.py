@@ -17,11 +17,13 @@ from torsor.base.arrays import Shape
 from torsor.base.checks import known_name, one_of, positive, whole_number
 from torsor.base.errors import ModelError
 from torsor.compiler import AnyKernel
-from torsor.robot.robot import Robot, checked_robot
+from torsor.robot.parametric import Parametric
+from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact
 from torsor.simulation.episodes import (
     CONTACT,
     EXTERNAL,
+    NUMBERS,
     OWN,
     PULLED,
     STATE,
@@ -33,7 +35,7 @@ from torsor.simulation.episodes import (
     rows_of,
     traced_by_name,
 )
-from torsor.simulation.fixed_step import FixedStep
+from torsor.simulation.fixed_step import FixedStep, with_inputs
 from torsor.simulation.frameworks import TorchEnvironments, gymnasium_environment
 from torsor.simulation.inputs import Source
 from torsor.simulation.methods import STEPS
@@ -58,7 +60,8 @@ class Environments:
     ``seed``. Each new episode uses another row. The step reads data with these names: ``friction``, ``stiffness``,
     ``relaxation``, ``dissipation`` and ``slip``, if ``contact`` has them and is included in the step (hard contact, or
     compliant contact with drives or ``method="linearly_implicit"``); ``kp``, ``kd`` and ``reference`` of drives
-    (rows, n), whose defaults are those of ``controller``; and wrenches ``external`` (rows, L, 6).
+    (rows, n), whose defaults are those of ``controller``; wrenches ``external`` (rows, L, 6); and the parameters ``p``
+    (rows, k) of a parametric robot, such as masses (``robot.parametric``), whose defaults are their original values.
 
     Actions are ``period`` (s) apart, in which steps are no longer than ``step`` (s). For ``contact`` and ``method`` see
     ``rollout``. Arrays have the device and the dtype of the robot (``robot.to``).
@@ -79,7 +82,7 @@ class Environments:
 
     def __init__(
         self,
-        robot: Robot,
+        robot: Robot | Parametric[Robot],
         count: int,
         controller: Any,
         *,
@@ -94,13 +97,14 @@ class Environments:
         duration: float = 20.0,
         seed: int | None = None,
     ):
-        where = checked_robot(robot).name
+        robot, free = with_inputs(robot)
+        where = robot.name
         self.robot, self.count = robot, whole_number(count, where, "count")
         self.period, self.duration = positive(period, where, "period"), positive(duration, where, "duration")
         self._steps = max(1, math.ceil(self.period / positive(step, where, "step") - WHOLE))
         one_of(method, tuple(STEPS), where, "method")
         method = method_of(robot, method, hasattr(controller, "gains"), contact)
-        defaults = defaults_of(robot, controller, contact, method)
+        defaults = defaults_of(robot, controller, contact, method, free)
         rows, choice = rows_of(robot, {} if starts is None else starts, defaults, contact)
         drawn: dict[str, Shape] = {name: array.shape[1:] for name, array in rows.items()}
         shapes = (
@@ -110,9 +114,10 @@ class Environments:
         law, self._gains, self._reads_time = law_of(robot, controller, shapes)
         self._held = [EXTERNAL] if EXTERNAL in drawn else []
         self._parameters = [name for name in CONTACT if name in defaults]
+        self._numbers = [NUMBERS] if free else []
         self._unread = ["friction"] if contact is not None and not contact.friction else []
         wrenches = Source(array=np.zeros(drawn[EXTERNAL])) if self._held else Source()
-        self._step = FixedStep.of(robot, method, law, wrenches, contact, choice)
+        self._step = FixedStep.of(robot, method, law, wrenches, contact, choice, free=free)
 
         shapes |= dict.fromkeys(("action", "previous_action"), self._gains["action"])
         given = {"observation": (observation, None), "reward": (reward, 1), "stop": (stop, 1)}
@@ -311,9 +316,10 @@ class Environments:
         return [(values["periods"] * self._steps + k) * self._h for k in range(self._steps)]
 
     def _inputs(self, values: Mapping[str, Any]) -> list[Any]:
-        """Return the inputs that are constant in a period: wrenches, gains, and parameters of contact."""
-        both = [[values[name].reshape(self.count, -1) for name in names] for names in (self._gains, self._parameters)]
-        return [values[name] for name in self._held] + [self.xp.concatenate(each, axis=1) for each in both if each]
+        """Return the inputs that are constant in a period: wrenches, gains, and parameters of contact and robot."""
+        groups = self._gains, self._parameters, self._numbers
+        columns = [[values[name].reshape(self.count, -1) for name in names] for names in groups]
+        return [values[name] for name in self._held] + [self.xp.concatenate(each, axis=1) for each in columns if each]
 
     def _pulled(self, path: list[tuple[Any, Any]], values: dict[str, Any], bars: Mapping[str, Any]) -> Gradients:
         """Return the gradients of a step with the states ``path`` from those of its results."""
@@ -327,7 +333,7 @@ class Environments:
         q, v, action, previous = (found[f"bar_{name}"] for name in PULLED)
         inputs, size = self._inputs(values), self._shapes["action"][0]
         for t, state in zip(reversed(self._times(values)), reversed(path[:-1]), strict=True):
-            _, q, v, *of_inputs, _ = self._step.pull(t, *state, *inputs, self._h, q, v)
+            q, v, *of_inputs = self._step.pull(t, *state, *inputs, self._h, q, v)
             action = action + of_inputs[len(self._held)][:, :size]
         kept = values["lost"][:, None] < 0.5
         return Gradients(*(self.xp.where(kept, each, 0.0) for each in (q, v, previous, action)))

@@ -15,6 +15,7 @@ from torsor.base.checks import real_array
 from torsor.base.errors import ModelError, listing
 from torsor.compiler import AnyKernel
 from torsor.dynamics.loops.constrained import ClosureChoice
+from torsor.mechanism.free import Free
 from torsor.mechanism.mechanism import default_posture
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import PARAMETERS, Contact, check_start
@@ -26,7 +27,7 @@ from torsor.simulation.setup import FASTEST, normalised
 STATE = ("t", "q", "v", "action", "previous_action")
 """Inputs of the functions of an environment by name, in addition to data."""
 CONTACT = tuple(dict.fromkeys(name for names in PARAMETERS.values() for name in names))
-DRIVES, EXTERNAL = ("kp", "kd", "reference"), "external"
+DRIVES, EXTERNAL, NUMBERS = ("kp", "kd", "reference"), "external", "p"
 """Data that the step reads."""
 OWN = ("periods", "row", "fresh", "ended", "lost", "diverged", "observation", "reward", "terminated", "truncated")
 """Other inputs and results of the kernels."""
@@ -235,8 +236,10 @@ def law_of(robot: Robot, controller: Any, shapes: Mapping[str, Shape]) -> tuple[
     return Source(function=function, parameters=np.zeros(sum(sizes)), limit=limit), read, "t" in law.name_in()
 
 
-def defaults_of(robot: Robot, controller: Any, contact: Contact | None, method: str) -> dict[str, Array]:
-    """Return the numbers that a step of ``method`` reads: those of drives (..., n) and of contact."""
+def defaults_of(
+    robot: Robot, controller: Any, contact: Contact | None, method: str, free: tuple[Free, ...]
+) -> dict[str, Array]:
+    """Return the numbers that a step of ``method`` reads: those of drives (..., n), contact and ``free`` (k)."""
     numbers: dict[str, Array] = {}
     if hasattr(controller, "gains"):
         if controller.robot.coordinate_names != robot.coordinate_names:
@@ -248,7 +251,7 @@ def defaults_of(robot: Robot, controller: Any, contact: Contact | None, method: 
         numbers = dict(zip(DRIVES, np.split(controller.gains, len(DRIVES), axis=-1), strict=True))
     if contact is not None:
         numbers |= {name: np.array(value) for name, value in contact.parameters(method).items()}
-    return numbers
+    return numbers | ({NUMBERS: np.array([each.value for each in free])} if free else {})
 
 
 def rows_of(
@@ -264,8 +267,9 @@ def rows_of(
     for name, given in starts.items():
         at = f"starts[{name!r}]"
         free = isinstance(name, str) and name not in (*STATE, *OWN) and bool(re.fullmatch(_NAME, name))
-        if name not in known and (not free or name in (*CONTACT, *DRIVES)):
+        if name not in known and (not free or name in (*CONTACT, *DRIVES, NUMBERS)):
             fix = "use drives, or contact of a kind that has this number" if free else "choose another name"
+            fix = "robot.parametric(paths), or choose another name" if name == NUMBERS else fix
             raise ModelError(f"has {name!r}", value=name, argument="starts", where=where, fix=fix)
         array = real_array(given, where, at)
         core = known.get(name, array.shape[1:])

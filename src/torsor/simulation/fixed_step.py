@@ -12,7 +12,9 @@ from torsor.base.errors import ModelError
 from torsor.compiler import AnyKernel, on_host
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.requests import pulled
-from torsor.robot.robot import Robot
+from torsor.mechanism.free import Free, Numbers, free_numbers
+from torsor.robot.parametric import Parametric
+from torsor.robot.robot import Robot, checked_robot
 from torsor.simulation.contact import Contact, with_contact
 from torsor.simulation.dynamics import compiled, forces, held_inputs, symbols
 from torsor.simulation.hard import contact_step, step_key
@@ -20,13 +22,16 @@ from torsor.simulation.inputs import Source
 from torsor.simulation.loop_projection import Choices, project_start
 from torsor.simulation.setup import FASTEST
 
+PULLED = ("q", "v", "tau", "external", "gains", "p")
+"""Inputs of a step with gradients."""
+
 
 @dataclass(frozen=True, eq=False)
 class FixedStep:
-    """The step (t, q, v, [tau], [external], [windows], [gains], [parameters], h) -> (q, v) of a batch of motions.
+    """The step (t, q, v, [tau], [external], [windows], [gains], [parameters], [p], h) -> (q, v) of a batch of motions.
 
     The velocities of a motion that has diverged are NaN. A motion keeps its state where ``stop`` is negative. If the
-    robot has loops, ``choice`` are the equations that keep them closed.
+    robot has loops, ``choice`` are the equations that keep them closed. p are its ``free`` parameters.
     """
 
     robot: Robot
@@ -36,6 +41,7 @@ class FixedStep:
     contact: Contact | None
     choice: ClosureChoice | None
     stop: ca.Function | None = None
+    free: tuple[Free, ...] = ()
 
     @classmethod
     def of(
@@ -47,10 +53,15 @@ class FixedStep:
         contact: Contact | None,
         choice: ClosureChoice | None,
         stop: ca.Function | None = None,
+        free: tuple[Free, ...] = (),
     ) -> "FixedStep":
         """Return the step of a method with contact, which adds its wrenches or replaces the method."""
+        if Numbers(free).move_loops and (contact is not None or choice is not None):
+            found = f"positions of joints are inputs, which {'contact' if contact else 'closed loops'} cannot read"
+            allowed = "masses, centres of mass, inertias, friction, stiffness, gravity"
+            raise ModelError(found, where=robot.name, allowed=allowed, fix="robot.at(p), for each p")
         wrenches = with_contact(robot, wrenches, contact, method)
-        step = cls(robot, method, law, wrenches, contact, choice, stop)
+        step = cls(robot, method, law, wrenches, contact, choice, stop, free)
         closes = choice is None or robot.target.dtype == "float64" or step.is_hard or method == "linearly_implicit"
         if not closes:
             found = f'method "{method}" does not support closed loops in {robot.target.dtype}'
@@ -71,7 +82,8 @@ class FixedStep:
     def function(self) -> ca.Function:
         """Return the step as a CasADi function."""
         robot = self.robot
-        function = contact_step(robot, self.method, forces(robot, *self.sources), self.contact, self.choice)
+        acting = forces(robot, *self.sources, self.free)
+        function = contact_step(robot, self.method, acting, self.contact, self.choice, free=self.free)
         inputs = symbols(function)
         q_next, v_next, *_ = function.call(inputs)
         ends = [q_next, ca.if_else(ca.sumsqr(v_next) < FASTEST**2, v_next, ca.SX.nan(robot.nv, 1))]
@@ -87,8 +99,13 @@ class FixedStep:
 
     @cached_property
     def pull(self) -> AnyKernel:
-        """The compiled gradients: the inputs of the step and weights of its results -> gradients of all inputs."""
-        return compiled(self.robot, f"{self._label} pull", self._traced, lambda: pulled_function(self.function()))
+        """The compiled gradients: the inputs of the step and weights of its results -> gradients of ``PULLED``."""
+
+        def make() -> ca.Function:
+            function = self.function()
+            return pulled_function(function, [name for name in function.name_in() if name in PULLED])
+
+        return compiled(self.robot, f"{self._label} pull", self._traced, make)
 
     @property
     def _traced(self) -> list[ca.Function]:
@@ -100,7 +117,7 @@ class FixedStep:
         """Text that identifies the step, with its traced functions, among those of the robot."""
         given = *held_inputs(*self.sources), self.law.function, self.wrenches.function, self.wrenches.added, self.stop
         limit = None if self.law.limit is None else self.law.limit.tolist()
-        label = f"fixed step {self.method} {self.choice} {[bool(each) for each in given]} {limit}"
+        label = f"fixed step {self.method} {self.choice} {[bool(each) for each in given]} {limit} {self.free}"
         return label + step_key(self.robot, self.method, self.contact)
 
 
@@ -114,6 +131,13 @@ def pulled_function(function: ca.Function, by: Sequence[str] | None = None) -> c
     weights, gradients = pulled({name: inputs[name] for name in by or inputs}, results, {})
     inputs |= weights
     return ca.Function("pull", list(inputs.values()), ca.cse(list(gradients.values())), list(inputs), list(gradients))
+
+
+def with_inputs(robot: Robot | Parametric[Robot]) -> tuple[Robot, tuple[Free, ...]]:
+    """Return a robot and its free parameters: those of a parametric robot, or none."""
+    if isinstance(robot, Parametric):
+        return robot.robot, free_numbers(robot.robot, robot.paths)
+    return checked_robot(robot), ()
 
 
 def closed_start(robot: Robot, q0: Any, v0: Any) -> tuple[Any, Any, ClosureChoice | None]:

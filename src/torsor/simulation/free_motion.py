@@ -50,7 +50,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from torsor.dynamics import Body, Tree, lean
+from torsor.dynamics import Body, Tree, tree_of
 from torsor.dynamics.loops.constrained import ClosureChoice, closed_forward_dynamics, closed_velocities
 from torsor.dynamics.recursions.elimination import LinkImpedance, Stiffness, on_body
 from torsor.dynamics.recursions.hybrid import forward_dynamics
@@ -58,6 +58,7 @@ from torsor.dynamics.recursions.kinematics import moves, twists
 from torsor.dynamics.recursions.newton_euler import bias_force
 from torsor.dynamics.recursions.passive import acts, passive_force, passive_jacobians
 from torsor.dynamics.trees.tree import Passive
+from torsor.mechanism.free import Free
 from torsor.mechanism.mechanism import places_in_q
 from torsor.robot.robot import Robot
 from torsor.simulation.compliant import ImplicitContact, Slopes
@@ -131,18 +132,22 @@ class Implicit(NamedTuple):
 
 
 def free_motion(
-    robot: Robot, acting: ca.Function, contact: Contact | None = None, choice: ClosureChoice | None = None
+    robot: Robot,
+    acting: ca.Function,
+    contact: Contact | None = None,
+    choice: ClosureChoice | None = None,
+    free: tuple[Free, ...] = (),
 ) -> FreeMotion:
-    """Return a step of length h without hard contact, as expressions of t, q, v, [tau], [external] and h.
+    """Return a step of length h without hard contact, as expressions of t, q, v, [tau], [external], [p] and h.
 
     If ``contact`` is hard, impulses follow: the accelerations of this step then do not tell which drives saturate.
     Compliant contact is implicit (``ImplicitContact``). ``choice`` are the equations that keep loops closed, if there
-    are any; the end of the step is not projected.
+    are any; the end of the step is not projected. p are the ``free`` parameters of the robot.
     """
     is_contact = contact is not None and contact.kind == "hard"
     inputs = step_inputs(acting)
     t, q, v, *held, h = inputs.values()
-    tree = Tree.of(robot)
+    tree = tree_of(robot, free, inputs.get("p"), is_lean=False)
     explicit, passives = _separated(tree, is_contact)
     implicit = implicit_forces(robot, passives, acting, inputs)
     first_force, first_impedance = implicit.saturated()
@@ -152,7 +157,8 @@ def free_motion(
     if contact is not None and not is_contact:
         touch = ImplicitContact(robot, contact, contact.parameters_in(inputs), middle, v_start, h)
     touched = [] if touch is None else touch.links
-    dynamics, closed = _dynamics(replace(lean(tree), passives=explicit), acting, first_impedance, touched, choice)
+    own, numbers = tree_of(robot, free, inputs.get("p")), [inputs["p"]] if free else []
+    dynamics, closed = _dynamics(replace(own, passives=explicit), numbers, acting, first_impedance, touched, choice)
 
     def accelerated(v: ca.SX, force: ca.SX, impedance: Stiffness, slopes: list[Slopes]) -> tuple[ca.SX, list[ca.SX]]:
         """Return accelerations at the midpoint (of free bodies: those of their origins), and the impedances."""
@@ -163,7 +169,7 @@ def free_motion(
         if touch is not None:
             load = touch.load(slopes, h * drift)
             external, impedances = [sum(external, start=load.wrenches)], [*impedances, *load.impedances]
-        return drift + dynamics(middle, v, tau + force, *external, *impedances), impedances
+        return drift + dynamics(middle, v, tau + force, *external, *impedances, *numbers), impedances
 
     slopes = [] if touch is None else touch.first()
     a, _ = accelerated(v_start, first_force, first_impedance, slopes)
@@ -177,14 +183,14 @@ def free_motion(
         stiff = {k: ca.fmax(stiff.get(k, ca.SX(0)), touching) for k in range(robot.nv)}
     followed = among(stiff, change)
     if closed is not None and stiff:  # so that loops stay closed
-        followed = closed(middle, followed, *impedances)
+        followed = closed(middle, followed, *impedances, *numbers)
     return FreeMotion(inputs, middle, v_start, change, followed, impedance, stiff)
 
 
-def ended(robot: Robot, free: FreeMotion, change: ca.SX, mean: ca.SX) -> tuple[ca.SX, ca.SX]:
+def ended(robot: Robot, motion: FreeMotion, change: ca.SX, mean: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return the end (q, v) of a step: v becomes v + ``change``, positions follow v + ``mean``, in middle axes."""
-    tree, (q, v, h) = Tree.of(robot), (free.inputs[name] for name in ("q", "v", "h"))
-    change, mean = (turned(tree, free.middle, q, each) for each in (change, mean))
+    tree, (q, v, h) = Tree.of(robot), (motion.inputs[name] for name in ("q", "v", "h"))
+    change, mean = (turned(tree, motion.middle, q, each) for each in (change, mean))
     mean += v
     end = robot.function("chart")(q, h * robot.function("chart_rate")(h / 2 * v, mean))
     for body in free_bodies(tree):
@@ -220,18 +226,23 @@ def _separated(tree: Tree, is_contact: bool) -> tuple[tuple[Passive, ...], tuple
 
 
 def _dynamics(
-    tree: Tree, acting: ca.Function, impedance: Stiffness, touched: Sequence[int], choice: ClosureChoice | None
+    tree: Tree,
+    numbers: list[ca.SX],
+    acting: ca.Function,
+    impedance: Stiffness,
+    touched: Sequence[int],
+    choice: ClosureChoice | None,
 ) -> tuple[ca.Function, ca.Function | None]:
-    """Return the function (q, v, tau, [external], impedance...) -> a; with loops also (q, v, impedance...) -> v.
+    """Return the function (q, v, tau, [external], impedance..., [p]) -> a; with loops (q, v, impedance..., [p]) -> v.
 
-    The impedances are those of coordinates and those of the ``touched`` links.
+    The impedances are those of coordinates and those of the ``touched`` links. ``numbers`` are the symbols p, if any.
     """
     q, v, tau = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("tau", tree.nv)
     has_load = bool(touched) or "acting_external" in acting.name_out()
     external = [ca.SX.sym("external", len(tree.bodies), 6)] if has_load else []
     load, added = external[0] if external else None, {place: ca.SX.sym("impedance") for place in impedance}
     on_links = {link: ca.SX.sym("on_link", 6, 6) for link in touched}
-    impedances = [*added.values(), *on_links.values()]
+    impedances = [*added.values(), *on_links.values(), *numbers]
     inputs = [q, v, tau, *external, *impedances]
     if choice is None:
         return ca.Function("accelerated", inputs, [forward_dynamics(tree, q, v, tau, load, added, on_links)]), None
@@ -289,9 +300,14 @@ def implicit_forces(
 
     for k in {k for each in passives for k in each.v} - coupled:
         group = [each for each in passives if each.v == (k,)]
-        rubbing = [replace(each, stiffness=0.0, damping=0.0, model="") for each in group if acts(each.coulomb)]
+        rubbing = dict[tuple[float, float], Passive]()
+        for each in group:
+            if acts(each.coulomb):  # an input changes the friction of a joint by another one, which may be negative
+                kind = each.c[0], each.smooth
+                coulomb = each.coulomb + (rubbing[kind].coulomb if kind in rubbing else 0.0)
+                rubbing[kind] = replace(each, stiffness=0.0, damping=0.0, model="", coulomb=coulomb)
         parts: list[tuple[Any, Any]] = [(tuple(replace(each, coulomb=0.0) for each in group), np.inf)]
-        for those, limit in parts + [((each,), abs(each.c[0]) * each.coulomb) for each in rubbing]:
+        for those, limit in parts + [((each,), abs(c) * each.coulomb) for (c, _), each in rubbing.items()]:
             alone = replace(tree, passives=those)
             forces = -passive_force(alone, q, v)[k], -passive_force(alone, ahead, v)[k]
             K, D = passive_jacobians(alone, ahead, v, chord=True)[k, k]

@@ -49,12 +49,13 @@ from typing import Any
 import casadi as ca
 
 from torsor.base.errors import ModelError
-from torsor.dynamics import Tree, lean
+from torsor.dynamics import tree_of
 from torsor.dynamics.loops.closure import Closures
 from torsor.dynamics.loops.constrained import ClosedMass, ClosureChoice
 from torsor.dynamics.loops.factors import Squares
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.kinematics import symmetric
+from torsor.mechanism.free import Free
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import IMPLICIT, Contact, ContactState
 from torsor.simulation.dynamics import step_function
@@ -239,14 +240,21 @@ def _on_disc(x: ca.SX, y: ca.SX, radius: ca.SX) -> tuple[ca.SX, ca.SX]:
     return scale * x, scale * y
 
 
-def hard_step(robot: Robot, acting: ca.Function, contact: Contact, choice: ClosureChoice | None = None) -> ca.Function:
-    """Return step(t, q, v, [tau], [external], h) -> (q, v), one step of length h (s) with hard contact.
+def hard_step(
+    robot: Robot,
+    acting: ca.Function,
+    contact: Contact,
+    choice: ClosureChoice | None = None,
+    free: tuple[Free, ...] = (),
+) -> ca.Function:
+    """Return step(t, q, v, [tau], [external], [p], h) -> (q, v), one step of length h (s) with hard contact.
 
     With the closure equations ``choice``, the step closes loops and also returns their margin (``runge_kutta``).
     """
-    free, kick, shift, _, _ = _solved(robot, acting, contact, choice)
-    end = ended(robot, free, free.change + kick, (free.change + free.followed) / 2 + shift)
-    return step_function("hard", robot, free.inputs, *end, choice, OPEN[robot.target.dtype])
+    motion, kick, shift, _, _ = _solved(robot, acting, contact, choice, free)
+    end = ended(robot, motion, motion.change + kick, (motion.change + motion.followed) / 2 + shift)
+    tree = tree_of(robot, free, motion.inputs.get("p"))
+    return step_function("hard", tree, motion.inputs, *end, choice, OPEN[robot.target.dtype])
 
 
 def contact_step(
@@ -256,6 +264,7 @@ def contact_step(
     contact: Contact | None,
     choice: ClosureChoice | None = None,
     prescribed: Prescribed | None = None,
+    free: tuple[Free, ...] = (),
 ) -> ca.Function:
     """Return the step of a method, or the step of hard contact, which raises ModelError for any other method.
 
@@ -263,12 +272,12 @@ def contact_step(
     """
     if contact is None or contact.kind == "compliant":
         if method == IMPLICIT:
-            return linearly_implicit(robot, acting, choice, prescribed, contact)
-        return STEPS[method](robot, acting, choice, prescribed)
+            return linearly_implicit(robot, acting, choice, prescribed, free, contact)
+        return STEPS[method](robot, acting, choice, prescribed, free)
     if method != "rk4":
         what, fix = f'hard contact does not support method "{method}"', "omit `method`"
         raise ModelError(what, where=robot.name, fix=fix)
-    return hard_step(robot, acting, contact, choice)
+    return hard_step(robot, acting, contact, choice, free)
 
 
 def step_key(robot: Robot, method: str, contact: Contact | None) -> str:
@@ -280,47 +289,49 @@ def hard_wrenches(
     robot: Robot, acting: ca.Function, contact: Contact, choice: ClosureChoice | None = None
 ) -> ca.Function:
     """Return the contact wrenches (L x 6) in the step from (t, q, v, [tau], [external], h), and the residual (m/s)."""
-    free, _, _, wrenches, residual = _solved(robot, acting, contact, choice)
+    motion, _, _, wrenches, residual = _solved(robot, acting, contact, choice)
     values, names = ca.cse([ca.densify(wrenches), residual]), ["contact", "residual"]
-    return ca.Function("hard_contact", list(free.inputs.values()), values, list(free.inputs), names)
+    return ca.Function("hard_contact", list(motion.inputs.values()), values, list(motion.inputs), names)
 
 
 def _solved(
-    robot: Robot, acting: ca.Function, contact: Contact, choice: ClosureChoice | None
+    robot: Robot, acting: ca.Function, contact: Contact, choice: ClosureChoice | None, free: tuple[Free, ...] = ()
 ) -> tuple[FreeMotion, ca.SX, ca.SX, ca.SX, ca.SX]:
     """Return a step without contact, changes of v and q due to impulses, wrenches (L x 6), and the residual (m/s)."""
-    free = free_motion(robot, acting, contact, choice)
-    h, velocity = free.inputs["h"], ca.SX.sym("velocity", robot.nv)
-    state = ContactState(robot, contact, free.middle, velocity)
+    motion = free_motion(robot, acting, contact, choice, free)
+    h, velocity = motion.inputs["h"], ca.SX.sym("velocity", robot.nv)
+    state = ContactState(robot, contact, motion.middle, velocity)
     points, most = state.points, contact.most_points(len(state.points))
     if most < len(points):
         points, left_out = chosen_points(state, most)
     frames = [ca.horzcat(each.normal, tangents(each.normal)) for each in points]
     velocities = [frame.T @ each.velocity for frame, each in zip(frames, points, strict=True)]
     J = ca.jacobian(ca.vertcat(*velocities), velocity)
-    tree, rows = lean(Tree.of(robot)), [] if choice is None else list(choice.rows)
-    A = Closures(tree, free.middle).A[rows, :]
-    mass = ClosedMass(mass_matrix(tree, free.middle, free.impedance), A)
+    tree, rows = tree_of(robot, free, motion.inputs.get("p")), [] if choice is None else list(choice.rows)
+    A = Closures(tree, motion.middle).A[rows, :]
+    mass = ClosedMass(mass_matrix(tree, motion.middle, motion.impedance), A)
 
     def followed(change: ca.SX) -> ca.SX:
-        part = among(free.stiff, change)
-        return mass.project(part, A @ part) if rows and free.stiff else part
+        part = among(motion.stiff, change)
+        return mass.project(part, A @ part) if rows and motion.stiff else part
 
     links = Counter(tuple(side.link for side in touch) for touch in state.touches)
     rounds = ROUNDS if max(links.values()) > 1 else 0  # a single point has no load to share
-    parameters = contact.parameters_in(free.inputs)
+    parameters = contact.parameters_in(motion.inputs)
     mu: Frictions = [each.friction for each in points] if contact.friction is None else len(points) * [parameters[0]]
     if contact.friction == 0:
         mu = None
     mobility = Mobility(mass, J)
     distance = ca.vertcat(*(each.distance for each in points))
-    change = J @ (mass.project(free.change, A @ free.change) if rows else free.change)
-    p, half, residual = impulses(contact.sweeps, mu, parameters[1:], mobility, J @ free.v, change, distance, h, rounds)
+    change = J @ (mass.project(motion.change, A @ motion.change) if rows else motion.change)
+    p, half, residual = impulses(
+        contact.sweeps, mu, parameters[1:], mobility, J @ motion.v, change, distance, h, rounds
+    )
     if most < len(state.points):
         residual = ca.fmax(residual, -left_out / (h + parameters[-1]))
     kick, followed_kick = ca.horzsplit(mobility.kicks(ca.horzcat(p, p - half / 2)))
     shift = followed_kick + followed(kick - followed_kick)
-    mean = free.v + (free.change + kick) / 2
-    kick -= mass.solve(change_of_products(tree, free.middle, mass.M, mean, h * shift))
+    mean = motion.v + (motion.change + kick) / 2
+    kick -= mass.solve(change_of_products(tree, motion.middle, mass.M, mean, h * shift))
     forces = [frame @ part / h for frame, part in zip(frames, ca.vertsplit(p, 3), strict=True)]
-    return free, kick, shift, state.wrenches(points, forces), residual
+    return motion, kick, shift, state.wrenches(points, forces), residual

@@ -6,12 +6,13 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.errors import ModelError
-from torsor.dynamics import Tree, lean, midpoint_step, sdirk_step
+from torsor.dynamics import midpoint_step, sdirk_step, tree_of
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.recursions.implicit_steps import GAMMA, Forces
+from torsor.mechanism.free import Free
 from torsor.mechanism.friction import jumps
 from torsor.robot.robot import Robot
-from torsor.simulation.contact import Contact
+from torsor.simulation.contact import IMPLICIT, Contact
 from torsor.simulation.dynamics import acceleration, acted, imposed, step_function, step_inputs, symbols
 from torsor.simulation.free_motion import OPEN, ended, free_motion
 from torsor.simulation.inputs import Prescribed
@@ -21,7 +22,11 @@ STAGES = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))
 
 
 def runge_kutta(
-    robot: Robot, acting: ca.Function, choice: ClosureChoice | None = None, prescribed: Prescribed | None = None
+    robot: Robot,
+    acting: ca.Function,
+    choice: ClosureChoice | None = None,
+    prescribed: Prescribed | None = None,
+    free: tuple[Free, ...] = (),
 ) -> ca.Function:
     """Return step(t, q, v, [tau], [external], [stages], h) -> (q, v), one step of length h (s).
 
@@ -37,7 +42,7 @@ def runge_kutta(
     and the end of the step.
     """
     t, q, v, *held = symbols(acting)
-    h, accelerated = ca.SX.sym("h"), acceleration(robot, acting, choice, prescribed=prescribed)
+    h, accelerated = ca.SX.sym("h"), acceleration(robot, acting, choice, prescribed=prescribed, free=free)
     inputs = dict(zip(acting.name_in(), [t, q, v, *held], strict=True))
     if prescribed is not None:
         inputs["stages"] = ca.SX.sym("stages", 9, robot.nv)
@@ -55,11 +60,15 @@ def runge_kutta(
         u_sum, v_sum = u_sum + weight * u_rate, v_sum + weight * v_rate
     q_next, v_next = imposed(prescribed, chart(q, h * u_sum), v + h * v_sum, *given(1.0))
     inputs["h"] = h
-    return step_function("rk4", robot, inputs, q_next, v_next, choice)
+    return step_function("rk4", tree_of(robot, free, inputs.get("p")), inputs, q_next, v_next, choice)
 
 
 def implicit_midpoint(
-    robot: Robot, acting: ca.Function, choice: ClosureChoice | None = None, prescribed: Prescribed | None = None
+    robot: Robot,
+    acting: ca.Function,
+    choice: ClosureChoice | None = None,
+    prescribed: Prescribed | None = None,
+    free: tuple[Free, ...] = (),
 ) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one symplectic step of length h (s).
 
@@ -73,29 +82,35 @@ def implicit_midpoint(
             # Such rotor inertias are added to the mass matrix, but do not derive from a kinetic energy.
             found = f'method "implicit" with rotor_inertia {inertia.tolist()} on the {joint.type} joint {joint.name!r}'
             raise ModelError(found, value=joint.name, where=robot.name, fix='remove it, or use `method="rk4"`')
-    _check(robot, "implicit", prescribed)
+    _check(robot, "implicit", prescribed, free)
     inputs = step_inputs(acting)
     t, q, v, *held, h = inputs.values()
     at_middle = _forces_at(acting, t + h / 2, held)
-    q_next, v_next = midpoint_step(lean(Tree.of(robot)), q, v, h, at_middle, choice)
-    return step_function("implicit", robot, inputs, q_next, v_next, choice)
+    tree = tree_of(robot)
+    q_next, v_next = midpoint_step(tree, q, v, h, at_middle, choice)
+    return step_function("implicit", tree, inputs, q_next, v_next, choice)
 
 
 def sdirk(
-    robot: Robot, acting: ca.Function, choice: ClosureChoice | None = None, prescribed: Prescribed | None = None
+    robot: Robot,
+    acting: ca.Function,
+    choice: ClosureChoice | None = None,
+    prescribed: Prescribed | None = None,
+    free: tuple[Free, ...] = (),
 ) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one L-stable step of length h (s).
 
     The method has order 2. Stiff springs and dampers do not limit the step and come to rest. Forces are evaluated at
     both stages. See ``dynamics/recursions/implicit_steps.py`` for the equations. Robots with loops raise ModelError.
     """
-    _check(robot, "sdirk", prescribed)
+    _check(robot, "sdirk", prescribed, free)
     _check_tree(robot, "sdirk", choice, prescribed)
     inputs = step_inputs(acting)
     t, q, v, *held, h = inputs.values()
     stages = _forces_at(acting, t + GAMMA * h, held), _forces_at(acting, t + 1.0 * h, held)
-    q_next, v_next = sdirk_step(lean(Tree.of(robot)), q, v, h, stages)
-    return step_function("sdirk", robot, inputs, q_next, v_next, choice)
+    tree = tree_of(robot)
+    q_next, v_next = sdirk_step(tree, q, v, h, stages)
+    return step_function("sdirk", tree, inputs, q_next, v_next, choice)
 
 
 def linearly_implicit(
@@ -103,6 +118,7 @@ def linearly_implicit(
     acting: ca.Function,
     choice: ClosureChoice | None = None,
     prescribed: Prescribed | None = None,
+    free: tuple[Free, ...] = (),
     contact: Contact | None = None,
 ) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one step of length h (s) with implicit drives.
@@ -112,9 +128,10 @@ def linearly_implicit(
     result with loops.
     """
     _check_tree(robot, "linearly_implicit", None, prescribed)
-    free = free_motion(robot, acting, contact, choice)
-    end = ended(robot, free, free.change, (free.change + free.followed) / 2)
-    return step_function("linearly_implicit", robot, free.inputs, *end, choice, OPEN[robot.target.dtype])
+    motion = free_motion(robot, acting, contact, choice, free)
+    end = ended(robot, motion, motion.change, (motion.change + motion.followed) / 2)
+    tree = tree_of(robot, free, motion.inputs.get("p"))
+    return step_function("linearly_implicit", tree, motion.inputs, *end, choice, OPEN[robot.target.dtype])
 
 
 def _forces_at(acting: ca.Function, t: ca.SX, held: list[ca.SX]) -> Forces:
@@ -135,8 +152,14 @@ def _check_tree(robot: Robot, method: str, choice: ClosureChoice | None, prescri
             raise ModelError(found, argument="method", value=method, where=robot.name, fix=fix)
 
 
-def _check(robot: Robot, method: str, prescribed: Prescribed | None) -> None:
-    """Raise ModelError for prescribed motion and for discontinuous friction, for which Newton's method fails."""
+def _check(robot: Robot, method: str, prescribed: Prescribed | None, free: tuple[Free, ...]) -> None:
+    """Raise ModelError for prescribed motion and for discontinuous friction, for which Newton's method fails.
+
+    Parameters p, as inputs, are not supported either.
+    """
+    if free:
+        found, fix = f"is {method!r}, which does not support parameters p", f'use `method="{IMPLICIT}"` or "rk4"'
+        raise ModelError(found, argument="method", value=method, where=robot.name, fix=fix)
     _check_tree(robot, method, None, prescribed)
     for joint in robot.joints:
         motor = joint.motor
@@ -148,14 +171,17 @@ def _check(robot: Robot, method: str, prescribed: Prescribed | None) -> None:
                 raise ModelError(found, argument="method", value=method, where=robot.name, fix=fix)
 
 
-STEPS: dict[str, Callable[[Robot, ca.Function, ClosureChoice | None, Prescribed | None], ca.Function]] = {
+_Step = Callable[[Robot, ca.Function, ClosureChoice | None, Prescribed | None, tuple[Free, ...]], ca.Function]
+
+STEPS: dict[str, _Step] = {
     "rk4": runge_kutta,
     "implicit": implicit_midpoint,
     "sdirk": sdirk,
     "linearly_implicit": linearly_implicit,
 }
 """Fixed-step methods by name. Each takes a robot, the acting forces (t, q, v, ...) -> tau, [external], the equations
-that keep loops closed (None without loops) and prescribed motion (or None), and returns its step.
+that keep loops closed (None without loops), prescribed motion (or None) and the free parameters of the robot, which
+are the input "p" of the forces, and returns its step.
 
 Forces and step are CasADi functions over SX. The inputs of the step are those of the forces, by name and in order, and
 the length "h" (s). Its outputs are "q_next" and "v_next" and, with loops, "margin" (see ``runge_kutta``). The

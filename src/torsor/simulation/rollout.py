@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.archive import Archive, as_bytes, reading_archive, register_result
 from torsor.base.arrays import Array
-from torsor.base.checks import one_of, positive, whole_number
+from torsor.base.checks import common_shape, one_of, positive, whole_number
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError, warn
 from torsor.base.figures import checked_what
@@ -24,12 +24,14 @@ from torsor.base.time_series import Instants, SampledInstants, Series
 from torsor.compiler import on_host
 from torsor.mechanism.mechanism import robot_facts, state_units
 from torsor.robot.archived import archived_robot, robot_text
-from torsor.robot.robot import Robot, checked_robot
+from torsor.robot.derivatives import check_numbers
+from torsor.robot.parametric import Parametric
+from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact, check_start
 from torsor.simulation.dynamics import parameters as parameters_of
 from torsor.simulation.dynamics import windows
 from torsor.simulation.files import Samples, check, columns
-from torsor.simulation.fixed_step import FixedStep, closed_start
+from torsor.simulation.fixed_step import PULLED, FixedStep, closed_start, with_inputs
 from torsor.simulation.inputs import Source, casadi_function, is_sampled, traced, words
 from torsor.simulation.methods import STEPS
 from torsor.simulation.setup import WHOLE, check_rollouts, method_of
@@ -82,7 +84,7 @@ class Rollout(Result):
     def vjp(self, q_bar: Any = None, v_bar: Any = None) -> tuple[Any, ...]:
         """Return the gradients of a cost with respect to q0 (..., nq), v0 (..., nv), and constant forces or wrenches.
 
-        The last gradient is that of the ``gains`` of drives (``control.drives``), if there are any.
+        The gradients of the ``gains`` of drives (``control.drives``) and of parameters p follow, if there are any.
 
         ``q_bar`` (..., T, nq) and ``v_bar`` (..., T, nv) are the derivatives of the cost with respect to all samples,
         zero if they are not given. Gradients of positions are with respect to their components. Each rollout has its
@@ -190,10 +192,11 @@ register_result("rollout", Rollout, "a rollout")
 
 
 def rollout(
-    robot: Robot,
+    robot: Robot | Parametric[Robot],
     q0: Any,
     v0: Any,
     duration: float,
+    p: Any = None,
     *,
     controller: Any = None,
     external: Any = None,
@@ -209,20 +212,32 @@ def rollout(
     stay there, and no step waits for the previous one. ``controller`` defines the generalised forces (nv), and
     ``external`` defines the wrenches (L, 6). Each is a constant array with the leading axes of the initial state,
     samples (times, values), or a ``casadi.Function`` of (t, q, v), which is compiled into the step. ``controller`` may
-    also be ``control.drives``, whose gains may have leading axes too. ``contact`` (see ``simulate``) is included in the
-    gradients of ``Rollout.vjp``. Shapes that overlap at the start raise ModelError, except on the GPU. ``stop`` is a
+    also be ``control.drives``, whose gains may have leading axes too. Masses and other parameters of a parametric robot
+    (``robot.parametric``) are data: ``p`` (..., k), which broadcasts too, by default their original values. They must
+    not move joints of a robot with loops or contact. ``contact`` (see ``simulate``) is included in the gradients of
+    ``Rollout.vjp``. Shapes that overlap at the start raise ModelError, except on the GPU. ``stop`` is a
     ``casadi.Function`` of (t, q, v) that returns one number: a rollout stops once that number is negative. ``method``
-    is a method of ``simulate`` except "adaptive"; steps are no longer than ``step`` (s). Every ``record``-th state and
-    the last state are returned. A warning states how many motions diverged. The closure
-    equations of robots with loops are those that are independent in the first motion.
+    is a method of ``simulate`` except "adaptive"; "implicit" and "sdirk" do not support ``p``. Steps are no longer than
+    ``step`` (s). Every ``record``-th state and the last state are returned. A warning states how many motions diverged.
+    The closure equations of robots with loops are those that are independent in the first motion.
 
     Example:
         >>> arm = torsor.library.two_link()
         >>> run = rollout(arm, np.zeros((100, 2)), np.ones(2), 0.1, record=50)
         >>> run.q.shape, run.times.round(3).tolist()
         ((100, 3, 2), [0.0, 0.05, 0.1])
+        >>> masses = np.array([[2.0], [3.0]])
+        >>> rollout(arm.parametric(["links.link2.mass"]), np.zeros((2, 2)), np.zeros(2), 0.1, masses).q.shape
+        (2, 101, 2)
     """
-    where = checked_robot(robot).name
+    robot, free = with_inputs(robot)
+    where = robot.name
+    if free and p is None:
+        p = [each.value for each in free]
+    if p is not None:
+        if not free:
+            raise ModelError("robot has no parameters", argument="p", where=where, fix="robot.parametric(paths)")
+        check_numbers(robot, free, [p])
     one_of(method, tuple(STEPS), where, "method")
     duration, step = positive(duration, where, "duration"), positive(step, where, "step")
     record = whole_number(record, where, "record")
@@ -232,7 +247,7 @@ def rollout(
     halt = None if stop is None else traced(robot, stop, "stop", (1, 1))
     q0, v0, choice = closed_start(robot, q0, v0)
     compiled_step = FixedStep.of(
-        robot, method_of(robot, method, len(law.parameters) > 0, contact), law, wrenches, contact, choice, halt
+        robot, method_of(robot, method, len(law.parameters) > 0, contact), law, wrenches, contact, choice, halt, free
     )
     kernel, sources = compiled_step.kernel, compiled_step.sources
     xp, dtype = getattr(kernel, "xp", np), robot.target.dtype
@@ -246,11 +261,13 @@ def rollout(
     if contact is not None and xp is np:
         check_start(robot, contact, np.asarray(q, dtype=float), None)
     cores = [1, 1, *([1] if tau is not None else []), *([2] if loads is not None else [])]
-    batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
+    given = parameters_of(*sources) | ({"p": p} if free else {})
+    numbers = {name: xp.asarray(each, dtype) for name, each in given.items()}
+    leading = {"q0": q, "v0": v} | ({"p": numbers["p"]} if free else {})
+    batch = common_shape(where, **{name: tuple(each.shape[:-1]) for name, each in leading.items()})
     for name, array, axes in (("controller", tau, 1), ("external", loads, 2)):
         if array is not None:
             check_rollouts(robot, name, tuple(array.shape), axes, batch)
-    numbers = {name: xp.asarray(each, dtype) for name, each in parameters_of(*sources).items()}
     if "gains" in numbers:
         check_rollouts(robot, "controller", tuple(numbers["gains"].shape), 1, batch)
     parts = [xp.asarray(each, dtype) for each in windows(sources, instants[:-1], instants[1:])]
@@ -275,14 +292,13 @@ def rollout(
         ]
         bars = [each[-1] for each in given]
         own = [each.shape[each.ndim - core :] for each, core in zip(held, cores[2:], strict=True)]
-        own += [each.shape[-1:] for name, each in numbers.items() if name == "gains"]
+        own += [each.shape[-1:] for name, each in numbers.items() if name in PULLED]
         total = [xp.zeros((*batch, *shape), dtype) for shape in own]
         for k in reversed(range(count)):
             inputs = *(whole[k] for whole in states), *held, *(part[k] for part in parts), *numbers.values()
-            _, *found, _ = back(t[k], *inputs, h, *bars)
+            found = back(t[k], *inputs, h, *bars)
             bars = [each + bar[k] for each, bar in zip(found[:2], given, strict=True)]
-            del found[2 + len(held) : 2 + len(held) + len(parts)]  # of windows
-            total = [each + more for each, more in zip(total, found[2:], strict=False)]  # not of contact parameters
+            total = [each + more for each, more in zip(total, found[2:], strict=True)]
         return (*bars, *total)
 
     times: Array = np.array(instants[samples], dtype=float)
@@ -291,6 +307,7 @@ def rollout(
     settings = {"method": own_method, "step": step, "duration": duration, "record": record}
     settings["controller"] = words(controller, "controller", "force")
     settings["external"] = words(external, "wrenches", "wrenches")
+    settings |= {"p": [each.name for each in free]} if free else {}
     run = Rollout(times, q, v, pull, robot, settings)
     lost = int(run.diverged.sum())
     if lost:

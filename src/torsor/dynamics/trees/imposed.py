@@ -16,7 +16,7 @@ import numpy as np
 
 from torsor.base.errors import ModelError
 from torsor.dynamics.recursions.kinematics import sx
-from torsor.dynamics.trees.lean import SymbolicFrames
+from torsor.dynamics.trees.lean import SymbolicFrames, lean
 from torsor.dynamics.trees.tree import Body, Passive, Tree, spring_along, tidy_pose
 from torsor.mechanism import Mechanism
 from torsor.mechanism.free import PAIRS, Free, Number, read_number
@@ -32,6 +32,20 @@ def touched(mechanism: Mechanism, free: Sequence[Free]) -> SymbolicFrames:
     poses = {number.index for number in numbers if number.field in _POSES}
     poses |= {i for i, parent in enumerate(mechanism.parents) if parent in frames}
     return SymbolicFrames(frozenset(poses), frozenset(frames))
+
+
+def tree_of(
+    mechanism: Mechanism,
+    free: Sequence[Free] = (),
+    p: ca.SX | None = None,
+    is_lean: bool = True,
+    plain: bool = False,
+) -> Tree:
+    """Return the tree of a mechanism, lean or not, with p (k x 1), if given, in place of the free parameters."""
+    tree = Tree.of(mechanism)
+    if is_lean:
+        tree = lean(tree, touched(mechanism, free))
+    return tree if p is None else impose(tree, mechanism, free, p, plain)
 
 
 class _Values:
