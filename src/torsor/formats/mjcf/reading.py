@@ -26,6 +26,7 @@ from torsor.formats.meshes.triangles import Triangles
 from torsor.formats.mjcf.equality import CONNECT, JOINT, WELD, read_coupling, read_loop
 from torsor.formats.mjcf.notes import NAME as NOTE
 from torsor.formats.mjcf.notes import Note, read_note
+from torsor.formats.mjcf.pairs import Surfaces
 from torsor.formats.writing import left_out_error
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Shape, Spring, Visual, build
@@ -185,6 +186,7 @@ def read_mjcf(
     | ``qpos`` of hinges and slides | positions; quaternions are (x, y, z, w) here and (w, x, y, z) in MuJoCo |
     | sites, keyframes, qpos0 | frames, postures, the posture "default" unless it is neutral |
     | geoms that can collide, <exclude> | shapes, allowed collisions |
+    | <pair> | unused bits of the masks of its shapes, and their friction |
     | active equality constraints | exact loops (``connect`` spherical, ``weld`` weld) and couplings (``joint``) |
 
     Actuators are not part of a mechanism, but their force limits, position and velocity gains (``kp``, ``kd``),
@@ -260,8 +262,7 @@ class _Reader:
             start, count = (int(numbers[texts.index(NOTE)]) for numbers in (m.text_adr, m.text_size))
             text = bytes(m.text_data)[start : start + count].rstrip(b"\0").decode(errors="replace")
             self.note = read_note(text, path)
-        # The geoms of <pair> collide regardless of their masks.
-        self.paired = {*self.model.pair_geom1.tolist(), *self.model.pair_geom2.tolist()}
+        self.surfaces = Surfaces(m, self._names("pair", m.npair))
         self.base = 0 if floating else self._noted_base(self.note.base)
         self.bodies[0] = self.bodies[self.base]
         self.joints = self._names("joint", self.model.njnt)
@@ -426,6 +427,7 @@ class _Reader:
         for what, (kind, mask) in result.items():
             if mask.any():
                 lines[what] = [name for name, named in zip(self._names(kind, len(mask)), mask, strict=True) if named]
+        lines |= self.surfaces.omitted
         lines |= {"fluid forces": []} if m.opt.density or m.opt.viscosity else {}
         return left_out_error(lines, self.path.name, self.strict) if lines else None
 
@@ -493,9 +495,9 @@ class _Reader:
     def _geom(self, g: int, visuals: list[Visual], shapes: list[Shape]) -> None:
         """Add a geom to the visuals if it is visible, and to the shapes if it can collide."""
         m, shape = self.model, _SHAPES.get(int(self.model.geom_type[g]))
-        material, masks = m.geom_matid[g], (int(m.geom_contype[g]), int(m.geom_conaffinity[g]))
+        material, masks = m.geom_matid[g], self.surfaces.masks[g].tolist()
         rgba = tuple(float(str(item)) for item in (m.geom_rgba[g] if material < 0 else m.mat_rgba[material]))
-        collides = any(masks) or g in self.paired
+        collides = any(masks) or g in self.surfaces.paired
         # A transparent geom that cannot collide is still a visual; otherwise it would be lost.
         visible = shape in VISUAL_SIZES and m.geom_group[g] in _VISIBLE_GROUPS and (rgba[3] != 0 or not collides)
         if shape is None or not (visible or collides):
@@ -510,7 +512,7 @@ class _Reader:
             uncolored = material < 0 and rgba == _NO_COLOR
             visuals.append(Visual(**result, color=None if uncolored else rgba))
         if collides:
-            result |= {"friction": float(m.geom_friction[g, 0]), "priority": int(m.geom_priority[g])}
+            result |= {"friction": float(self.surfaces.friction[g]), "priority": int(self.surfaces.priority[g])}
             shapes.append(Shape(**result, contype=masks[0], conaffinity=masks[1]))
 
     def _mesh(self, mesh: int, pose: Array) -> dict[str, Any]:
