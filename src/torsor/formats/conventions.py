@@ -153,8 +153,9 @@ class Convention:
     joints in moved axes. Newton has velocities of ball joints in the axes before the joint.
 
     ``joints`` are the names of their joints in their order, with or without a free joint of the base, such as
-    ``model.names`` of Pinocchio or ``joint_names`` of Isaac Lab; None selects the order in the table. ``com`` is the
-    centre of mass of the base in link axes; None selects that of the robot, and zeros select ``root_link_lin_vel_w``.
+    ``model.names`` of Pinocchio or ``joint_names`` of Isaac Lab; None selects the order in the table for merged fixed
+    joints. ``com`` is the centre of mass of the base in link axes; None selects that of the robot, and zeros select
+    ``root_link_lin_vel_w``.
 
     Arrays (NumPy, CuPy, or PyTorch tensors) have the same leading axes as q. Quaternions have length 1. Except for
     ``ours``, q is that of Torsor.
@@ -199,7 +200,7 @@ class Convention:
                 arm = (com or tuple(robot.links[k].com.tolist())) if program.at_com else (0.0, 0.0, 0.0)
                 self._parts.append(_Free(q[-4], start, program.world, arm))
                 v = [v[place] for place in _SIX]
-            elif program.at_com:
+            elif program.world[1]:
                 self._parts.append(_Ball(q[0], start))
             q[-4:] = [q[-4:][place] for place in _QUATERNION[program.real_first]]
         elif program.circles and joint.type in ("continuous", "planar"):
@@ -236,12 +237,12 @@ class Convention:
                 found = f"the order of the joints on {unclear!r} depends on fixed joints that are merged"
                 raise ModelError(found, where=robot.name, fix="give the names in their order: joints=model.names")
             below = {link: sorted(each, key=lambda k: robot.joints[k].name) for link, each in below.items()}
-        found, waiting = list[int](), list(below.get(robot.base.name, ()))
+        order, waiting = list[int](), list(below.get(robot.base.name, ()))
         while waiting:
-            found.append(waiting.pop(0))
-            children = below.get(robot.joints[found[-1]].child, [])
+            order.append(waiting.pop(0))
+            children = below.get(robot.joints[order[-1]].child, [])
             waiting = [*waiting, *children] if self._program.order == _BREADTH else [*children, *waiting]
-        return found
+        return order
 
     # States
 
@@ -315,9 +316,10 @@ class Convention:
             >>> float(torsor.formats.Convention(robot, "mujoco").mass_matrix(robot.neutral(), M)[0, 0]) == robot.mass
             True
         """
-        q, M = self._pair(q, M, "M")
-        columns = self._converted(q[..., None, :], M, force=True).swapaxes(-1, -2)
-        return self._converted(q[..., None, :], columns, force=True).swapaxes(-1, -2)
+        at, matrix = self._pair(q, M, "M")
+        for _ in range(2):  # the rows, then the columns
+            matrix = self._converted(at[..., None, :], matrix, force=True).swapaxes(-1, -2)
+        return matrix
 
     def jacobian(self, q: ArrayLike, J: ArrayLike) -> Any:
         """Return a Jacobian J (..., rows, nv) in their coordinates. Six rows become (linear, angular).
@@ -331,9 +333,9 @@ class Convention:
             >>> torsor.formats.Convention(robot, "mujoco").jacobian(robot.neutral(), J)[:3, :3].tolist()
             [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
         """
-        q, J = self._pair(q, J, "J")
-        result = self._converted(q[..., None, :], J, force=True)
-        return result[..., _SIX, :] if result.shape[-2] == 6 else result
+        at, matrix = self._pair(q, J, "J")
+        result = self._converted(at[..., None, :], matrix, force=True)
+        return result[..., list(_SIX), :] if result.shape[-2] == 6 else result
 
     def _checked(self, x: Any, count: int, name: str) -> Any:
         """Return an array; raise ModelError if its last axis is not as long as it should be."""
