@@ -81,8 +81,6 @@ def test_a_file_has_the_coordinates_of_pinocchio_if_the_names_of_its_joints_are_
     path = robot_file("talos_reduced.urdf")
     model = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
     robot = torsor.load(path, base="floating").without_friction().to(device="casadi")
-    robot = torsor.build(robot.name, [robot.base, *robot.links], robot.joints, robot.frames, robot.gravity)
-    robot = robot.to(device="casadi")
     with refused(what="depends on fixed joints", fix="joints=model.names"):
         Convention(torsor.load(path), "pinocchio")
     their, (q, v, a) = Convention(robot, "pinocchio", model.names), states(robot, 1)

@@ -209,7 +209,7 @@ def test_reference_configurations_are_postures() -> None:
 def test_what_a_mechanism_cannot_represent_is_named() -> None:
     model = pin.Model()
     model.addJoint(0, pin.JointModelEllipsoid(1.0, 2.0, 3.0), pin.SE3.Identity(), "shoulder")
-    with refused(what="'shoulder' is a Ellipsoid joint", allowed="Composite"):
+    with refused(what="'shoulder' has the type Ellipsoid", allowed="Composite"):
         torsor.load(model)
     model = pin.buildSampleModelManipulator()
     model.rotorInertia = np.ones(model.nv)

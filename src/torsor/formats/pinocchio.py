@@ -126,7 +126,7 @@ class _Reader:
             return result
         S = self._subspace(joint)
         if S.shape[1] != 1:
-            what = f"joint {name!r} is a {kind} joint, which mechanisms do not support"
+            what = f"joint {name!r} has the type {kind}, which mechanisms do not support"
             allowed = f"joints with one degree of freedom, {', '.join((*_WHOLE, *_CHAINS))}, Universal, Composite"
             raise ModelError(what, value=kind, where=self.source, allowed=allowed)
         linear, angular = np.split(S[:, 0] / (inside.scaling if kind == "Mimic" else 1.0), 2)
