@@ -14,6 +14,7 @@ import mujoco
 import numpy as np
 
 import torsor
+from torsor.formats import Convention
 from torsor.simulation import Contact
 
 STEP, FINER, DURATION, SAMPLE = 2e-3, 64, 1.0, 0.02
@@ -64,27 +65,25 @@ def error(robot: torsor.Robot, q: Any, truth: Any) -> float:
     return float(np.sqrt(squares.mean()))
 
 
-def theirs(model: Any, v: list[float], step: float, order: Any) -> tuple[Any, float]:
-    """Return the motion of MuJoCo (T, nq) in Torsor's order, and the depth at rest (m)."""
+def theirs(model: Any, v: list[float], step: float, peer: Convention) -> tuple[Any, float]:
+    """Return the motion of MuJoCo (T, nq) in Torsor's coordinates, and the depth at rest (m)."""
     model.opt.timestep = step
     data = mujoco.MjData(model)
     data.qvel[: len(v)] = v
     rows = []
     for _ in range(round(DURATION / SAMPLE)):
-        rows.append(data.qpos[order].copy())
+        rows.append(peer.ours(data.qpos))
         mujoco.mj_step(model, data, round(SAMPLE / step))
     mujoco.mj_step(model, data, round(2.0 / step))
     touching = [-contact.dist for contact in data.contact if contact.dist < 0]
     return np.array(rows), float(np.mean(touching))
 
 
-def ours(robot: torsor.Robot, start: Any, v: list[float], contact: Contact, step: float) -> Any:
+def ours(robot: torsor.Robot, start: Any, v: Any, contact: Contact, step: float) -> Any:
     """Return Torsor's motion (T, nq)."""
-    own = np.zeros(robot.nv)
-    own[:6] = [*v[3:], *v[:3]]
     method = "rk4" if contact.kind == "hard" else "linearly_implicit"
     return torsor.simulate(
-        robot, start, own, DURATION - SAMPLE, contact=contact, step=step, record=SAMPLE, method=method
+        robot, start, v, DURATION - SAMPLE, contact=contact, step=step, record=SAMPLE, method=method
     ).q
 
 
@@ -97,8 +96,9 @@ def main() -> None:
             path = Path(folder) / "scene.xml"
             path.write_text(text)
             robot, model = torsor.load(path), mujoco.MjModel.from_xml_path(str(path))
-        order = np.r_[0:3, 4:7, 3, 7 : model.nq]
-        (truth, deep), (coarse, _) = (theirs(model, v, h, order) for h in (STEP / FINER, STEP))
+        peer = Convention(robot, "mujoco")
+        (truth, deep), (coarse, _) = (theirs(model, v, h, peer) for h in (STEP / FINER, STEP))
+        _, own = peer.ours(model.qpos0, np.r_[v, np.zeros(model.nv - len(v))])
         cells = [error(robot, coarse, truth)]
         data = mujoco.MjData(model)
         mujoco.mj_step(model, data, 2000)
@@ -106,7 +106,7 @@ def main() -> None:
         stiffness = float(sum(model.body_mass)) * 9.81 / count / deep
         for settings in ({"kind": "hard"}, {"exponent": 1.0, "dissipation": 5.0}):
             contact = Contact(stiffness=stiffness, friction=0.5, **settings)
-            fine, rough = (ours(robot, truth[0], v, contact, h) for h in (STEP / FINER, STEP))
+            fine, rough = (ours(robot, truth[0], own, contact, h) for h in (STEP / FINER, STEP))
             cells.append(error(robot, rough, fine))
         print(f"| {name} | " + " | ".join(f"{1e3 * each:.2g} mm" for each in cells) + " |", flush=True)
 

@@ -20,6 +20,7 @@ import numpy as np
 
 import torsor
 from contact import FRICTION, KD, KP, STEP, model, posture
+from torsor.formats import Convention
 from torsor.simulation import Contact, rollout
 from torsor.simulation.contact import points_at
 
@@ -48,7 +49,7 @@ class Scene(NamedTuple):
         A robot with loops, which MuJoCo does not close exactly, starts in its posture, with a depth of 1 mm.
         """
         data = mujoco.MjData(self.peer)
-        data.qpos[:] = self.posture[places(self.own)]
+        data.qpos[:] = Convention(self.own, "mujoco").theirs(self.posture)
         data.ctrl[:] = data.qpos[7 : 7 + self.peer.nu] if self.peer.nu and not self.gains else 0
         if self.own.loops:
             return data, 1e-3
@@ -57,7 +58,7 @@ class Scene(NamedTuple):
 
     def own_order(self, qpos: Any) -> Any:
         """Return the positions of MuJoCo (..., nq) in Torsor's order."""
-        return qpos[..., np.argsort(places(self.own))]
+        return Convention(self.own, "mujoco").ours(qpos)
 
     def depth(self, q: Any) -> float:
         """Return the mean depth of the four lowest points (m) at q (N, nq)."""
@@ -93,15 +94,6 @@ def of_file(path: str, shapes: list[str] | None, points: int | None, kp: float) 
         if joint.name in driven:
             joint.stiffness[0], joint.springref = kp, angles[joint.name]
     return Scene(own, spec.compile(), start, {"kp": kp, "kd": 0.0}, contact, (32, 128))
-
-
-def places(own: torsor.Robot) -> list[int]:
-    """Return the index in Torsor's positions of each of MuJoCo's, whose quaternions begin with their real part."""
-    found = list(range(own.nq))
-    for k, name in enumerate(own.position_names):
-        if name.endswith("/qx"):
-            found[k : k + 4] = [k + 3, k, k + 1, k + 2]
-    return found
 
 
 def starts(scene: Scene, data: Any, count: int) -> Any:

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import Array
+from torsor.formats import Convention
 from torsor.mechanism import Joint, Mechanism
 from torsor.robot.robot import Robot
-from torsor.spatial import about_z, from_quaternion
+from torsor.spatial import about_z
 
 _SWAPPED = np.roll(np.eye(6), 3, axis=0)  # (angular, linear) to (linear, angular)
 
@@ -99,32 +100,21 @@ class PinocchioCoordinates(Coordinates):
 
 
 class MujocoCoordinates(Coordinates):
-    """Conversion to the coordinates of MuJoCo's model of the same MJCF file.
+    """Conversion to the coordinates of MuJoCo's model of the same MJCF file, by ``Convention``."""
 
-    The velocity of a free joint is (linear in world axes, angular in body axes) in MuJoCo, and (angular, linear) in
-    body axes here. Quaternions have w first in MuJoCo and last here.
-    """
+    def __init__(self, robot: Robot):
+        super().__init__(robot)
+        self._their = Convention(robot, "mujoco")
 
     def positions(self, q: Array) -> Array:
         """Return Torsor positions as MuJoCo's ``qpos``."""
-        qpos = np.array(q)
-        for quaternion in quaternions(self.robot):
-            qpos[quaternion] = np.roll(q[quaternion], 1)
-        return qpos
+        return np.asarray(self._their.theirs(q))
 
     def velocity_map(self, q: Array) -> Array:
         """Return A: MuJoCo's ``qvel`` is A v."""
-        A = np.eye(self.robot.nv)
-        for joint, at in zip(self.robot.joints, self.robot.coordinates, strict=True):
-            if joint.type == "free":
-                A[at.v, at.v] = _SWAPPED
-                A[at.v, at.v][:3, 3:] = from_quaternion(q[at.q][3:])
-        return A
+        units = np.eye(self.robot.nv)
+        return np.asarray(self._their.theirs(np.tile(q, (len(units), 1)), units)[1]).T
 
     def convective(self, q: Array, v: Array) -> Array:
         """Return the rate of A times v: world axes are fixed, so the origin velocity rotates with omega."""
-        rates = np.zeros(self.robot.nv)
-        for joint, at in zip(self.robot.joints, self.robot.coordinates, strict=True):
-            if joint.type == "free":
-                rates[at.v][:3] = from_quaternion(q[at.q][3:]) @ np.cross(v[at.v][:3], v[at.v][3:])
-        return rates
+        return np.asarray(self._their.theirs(q, v, np.zeros_like(v))[2])

@@ -5,8 +5,10 @@
 | ``dispatch`` | ``read`` and ``write``, which choose the reader or writer of a file; xacro; robots by name |
 | ``toml/``, ``urdf/``, ``sdf/``, ``mjcf/``, ``usd/`` | one format each: ``reading``, ``writing`` and helpers |
 | ``osim/`` | OpenSim, read only: ``file`` (elements), ``model``, ``reading`` |
+| ``pinocchio`` | ``pinocchio.Model`` objects |
 | ``meshes/`` | mesh files, and triangles of simple shapes |
 | ``search_path`` | resolution of ``package://`` and ``model://`` |
+| ``conventions`` | coordinates of other programs |
 | ``dh``, ``screws`` | Denavit-Hartenberg tables and screw axes, given in Python |
 | ``xml`` | safe XML parsing; XML elements with numbers |
 | ``writing``, ``joint_decomposition`` | helpers of writers: files, mesh copies, decomposition of joints |
@@ -31,6 +33,7 @@ To add a format ``abc``:
 
 from typing import TYPE_CHECKING, Any
 
+from torsor.formats.conventions import Convention
 from torsor.formats.dh import DHLink, MDHLink, read_dh, read_mdh
 from torsor.formats.dispatch import named, read, write
 from torsor.formats.screws import read_screws
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from torsor.formats.usd.writing import write_usd
 
 __all__ = [
+    "Convention",
     "DHLink",
     "MDHLink",
     "read",

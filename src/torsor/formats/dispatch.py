@@ -195,7 +195,17 @@ WRITTEN = tuple(_WRITERS)
 _HOMES = {name: f"{name.removeprefix('read_')}.reading" for name in (*_READERS.values(), *_XML_READERS.values())}
 _HOMES |= {name: f"{name.removeprefix('write_')}.writing" for name in _WRITERS.values()}
 _HOMES |= {"read_skeleton": "osim.reading", "read_closures": "urdf.closures"}
+_HOMES |= {"read_live_mujoco": "mjcf.reading", "read_live_pinocchio": "pinocchio"}
 _MODULES = {name: f"torsor.formats.{home}" for name, home in _HOMES.items()}
+# Readers of objects, by their packages and types, so that these packages are not imported for other sources.
+_LIVE = {("mujoco", "MjModel"): "read_live_mujoco", ("mujoco", "MjSpec"): "read_live_mujoco"}
+_LIVE |= {("pinocchio", "Model"): "read_live_pinocchio"}
+
+
+def live_reader(source: object) -> str:
+    """Return the name of the reader of an object, or "" if it is none that can be read."""
+    kinds = ((kind.__module__.partition(".")[0], kind.__name__) for kind in type(source).__mro__)
+    return next((_LIVE[kind] for kind in kinds if kind in _LIVE), "")
 
 
 def named(name: str) -> Any:
@@ -204,17 +214,20 @@ def named(name: str) -> Any:
 
 
 def read(
-    path: str | Path,
+    path: str | Path | Any,
     base: str = "fixed",
     strict: bool | None = None,
     snap: float = 0.0,
     search: Sequence[str | Path] = (),
     xacro: Mapping[str, object] | None = None,
 ) -> Mechanism:
-    """Return the mechanism of a file or ``robot_descriptions`` robot. ``torsor.load`` describes the arguments.
+    """Return the mechanism of a file, object or ``robot_descriptions`` robot. ``torsor.load`` describes the arguments.
 
     Library robots cannot be read by name.
     """
+    live = live_reader(path)
+    if live:
+        return _read_live(path, live, base, strict, snap, {"search": search, "xacro": xacro})
     file, model, arguments = Path(path), "", dict(xacro or {})
     folders = [search] if isinstance(search, (str, Path)) else list(search)
     if is_description(path):
@@ -235,6 +248,18 @@ def read(
                 raise
             # For a part without a file, such as a frame or a posture.
             raise error.inside(name) from None
+
+
+def _read_live(
+    source: Any, reader: str, base: str, strict: bool | None, snap: float, of_files: dict[str, Any]
+) -> Mechanism:
+    where = type(source).__name__
+    for name, value in of_files.items():
+        if value:
+            raise ModelError("is only for files", argument=name, value=value, where=where, fix=f"omit `{name}`")
+    with all_faults(), np.errstate(over="ignore", invalid="ignore"):
+        result: Mechanism = named(reader)(source, base, bool(strict) and flag(strict, where, "strict"), snap)
+        return result
 
 
 def _read(

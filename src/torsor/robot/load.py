@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
@@ -36,14 +36,14 @@ def named_robot(name: str, base: str = "fixed") -> object:
 
 
 def load(
-    path: str | Path,
+    path: str | Path | Any,
     base: str = "fixed",
     strict: bool | None = None,
     snap: float = 0.0,
     search: Sequence[str | Path] = (),
     xacro: Mapping[str, object] | None = None,
 ) -> Robot:
-    """Load a robot from a file, or a library robot by name.
+    """Load a robot from a file or a model of another program, or a library robot by name.
 
     | source | needs |
     |---|---|
@@ -53,6 +53,7 @@ def load(
     | .xacro, with the arguments ``xacro``; it can run code, so load only trusted files | ``torsor[xacro]`` |
     | USD stages (.usda, .usd, .usdc, .usdz) | ``torsor[usd]`` |
     | ``robot_descriptions:NAME``, a robot of that package | ``torsor[robots]`` |
+    | a ``mujoco.MjModel`` or ``mujoco.MjSpec``, or a ``pinocchio.Model`` (without its ``GeometryModel``) | |
     | a name without a suffix, such as "panda": a robot of ``torsor.library``, unless such a file exists | |
 
     ``world.sdf#arm`` selects the model ``arm`` of a file with several models, ``world.sdf#cell/arm`` a nested model,

@@ -3,12 +3,15 @@
 The compiled model, with SI units, radians and body frames relative to their parents, is then converted.
 """
 
+import hashlib
 import os
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -17,10 +20,13 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, missing, warn
 from torsor.base.faults import refuse_or_warn
-from torsor.formats.meshes.mesh_files import own_folders
+from torsor.base.files import replacing
+from torsor.formats.meshes.mesh_files import obj_content, own_folders
+from torsor.formats.meshes.triangles import Triangles
 from torsor.formats.mjcf.equality import CONNECT, JOINT, WELD, read_coupling, read_loop
 from torsor.formats.mjcf.notes import NAME as NOTE
 from torsor.formats.mjcf.notes import Note, read_note
+from torsor.formats.mjcf.pairs import Surfaces
 from torsor.formats.writing import left_out_error
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Shape, Spring, Visual, build
@@ -180,6 +186,7 @@ def read_mjcf(
     | ``qpos`` of hinges and slides | positions; quaternions are (x, y, z, w) here and (w, x, y, z) in MuJoCo |
     | sites, keyframes, qpos0 | frames, postures, the posture "default" unless it is neutral |
     | geoms that can collide, <exclude> | shapes, allowed collisions |
+    | <pair> | unused bits of the masks of its shapes, and their friction |
     | active equality constraints | exact loops (``connect`` spherical, ``weld`` weld) and couplings (``joint``) |
 
     Actuators are not part of a mechanism, but their force limits, position and velocity gains (``kp``, ``kd``),
@@ -196,22 +203,39 @@ def read_mjcf(
         # MuJoCo 4.0 may hang afterwards when it reads another file.
         raise ModelError("<connect>: anchor is empty", where=path.name, allowed="three numbers")
     try:
-        reader = _Reader(path, strict, base == "floating")
+        mujoco, model, unread = compile_mjcf(path)
+        reader = _Reader(path, strict, base == "floating", mujoco, model, unread)
     except ModelError:
         if root.flaw:  # MuJoCo cannot read it either
             raise root.flaw from None
         raise
     if root.flaw:
         refuse_or_warn(root.flaw, strict=False, effect="read by MuJoCo's own parser")
-    links, joints = reader.parts()
-    frames = reader.frames({link.name for link in links})
-    ends, loops, unread = reader.equalities({link.name for link in links}, [frame.name for frame in frames])
-    for fault in filter(None, [*(link.defect for link in links if not strict), reader.omissions(unread)]):
-        refuse_or_warn(fault, strict)
-    name, active = root.get("model") or path.stem, reader.actuated_joints() if loops else ()
-    base, postures = "fixed" if reader.floating else base, reader.postures()
-    parts = links, joints, [*frames, *ends], reader.gravity
-    return build(name, *parts, path.name, base, loops, active, postures, snap, reader.excluded())
+    return reader.mechanism(root.get("model") or path.stem, base, snap)
+
+
+def read_live_mujoco(model: Any, base: str = "fixed", strict: bool = False, snap: float = 0.0) -> Mechanism:
+    """Return the mechanism of a ``mujoco.MjModel``, or of a ``mujoco.MjSpec``, of which a copy is compiled.
+
+    The result is that of ``read_mjcf``. Meshes whose files are not found are saved from the model in a folder that is
+    removed when the process ends.
+    """
+    import mujoco
+
+    if isinstance(model, mujoco.MjSpec):
+        with _warnings_of(mujoco, Path(model.modelname)):
+            try:
+                model = model.copy().compile()
+            except (ValueError, RuntimeError, mujoco.FatalError, mujoco.UnexpectedError) as error:
+                raise ModelError(f"MuJoCo rejects it: {' '.join(str(error).split())}", where="MjSpec") from None
+    name = bytes(model.names).split(b"\0", 1)[0].decode(errors="replace") or "MjModel"
+    return _Reader(Path(name), strict, base == "floating", mujoco, model, None).mechanism(name, base, snap)
+
+
+@cache
+def _saved_meshes() -> "TemporaryDirectory[str]":
+    """Return the folder of meshes of models without files, which is removed when the process ends."""
+    return TemporaryDirectory(prefix="torsor-meshes-")
 
 
 def _single(kinds: Array) -> Any:
@@ -220,11 +244,16 @@ def _single(kinds: Array) -> Any:
 
 
 class _Reader:
-    """Converter of one compiled model, with its arrays and the names of its parts."""
+    """Converter of one compiled model, with its arrays and the names of its parts.
 
-    def __init__(self, path: Path, strict: bool, floating: bool):
+    ``unread`` are the files of meshes by name that are octahedra in the model, or None for a model without a file.
+    """
+
+    def __init__(
+        self, path: Path, strict: bool, floating: bool, mujoco: Any, model: Any, unread: Mapping[str, str] | None
+    ):
         self.path, self.strict, self.floating = path, strict, floating
-        self.mujoco, self.model, self.unread = compile_mjcf(path)
+        self.mujoco, self.model, self.unread = mujoco, model, unread
         self.bodies = self._names("body", self.model.nbody)
         m, texts = self.model, self._names("text", self.model.ntext)
         self.note = Note()
@@ -233,13 +262,23 @@ class _Reader:
             start, count = (int(numbers[texts.index(NOTE)]) for numbers in (m.text_adr, m.text_size))
             text = bytes(m.text_data)[start : start + count].rstrip(b"\0").decode(errors="replace")
             self.note = read_note(text, path)
-        # The geoms of <pair> collide regardless of their masks.
-        self.paired = {*self.model.pair_geom1.tolist(), *self.model.pair_geom2.tolist()}
+        self.surfaces = Surfaces(m, self._names("pair", m.npair))
         self.base = 0 if floating else self._noted_base(self.note.base)
         self.bodies[0] = self.bodies[self.base]
         self.joints = self._names("joint", self.model.njnt)
         self.armature, self.damping = self._per_dof("armature"), self._per_dof("damping")
         self.gravity = np.zeros(3) if self._is_disabled("GRAVITY") else np.array(self.model.opt.gravity)
+
+    def mechanism(self, name: str, base: str, snap: float) -> Mechanism:
+        """Return the mechanism, and issue the warnings about the model."""
+        links, joints = self.parts()
+        frames = self.frames({link.name for link in links})
+        ends, loops, unread = self.equalities({link.name for link in links}, [frame.name for frame in frames])
+        for fault in filter(None, [*(link.defect for link in links if not self.strict), self.omissions(unread)]):
+            refuse_or_warn(fault, self.strict)
+        base, active = "fixed" if self.floating else base, self.actuated_joints() if loops else ()
+        parts = links, joints, [*frames, *ends], self.gravity
+        return build(name, *parts, self.path.name, base, loops, active, self.postures(), snap, self.excluded())
 
     def _names(self, what: str, count: int) -> list[str]:
         """Return the names of all objects of a kind. Unnamed objects are numbered."""
@@ -388,6 +427,7 @@ class _Reader:
         for what, (kind, mask) in result.items():
             if mask.any():
                 lines[what] = [name for name, named in zip(self._names(kind, len(mask)), mask, strict=True) if named]
+        lines |= self.surfaces.omitted
         lines |= {"fluid forces": []} if m.opt.density or m.opt.viscosity else {}
         return left_out_error(lines, self.path.name, self.strict) if lines else None
 
@@ -455,9 +495,9 @@ class _Reader:
     def _geom(self, g: int, visuals: list[Visual], shapes: list[Shape]) -> None:
         """Add a geom to the visuals if it is visible, and to the shapes if it can collide."""
         m, shape = self.model, _SHAPES.get(int(self.model.geom_type[g]))
-        material, masks = m.geom_matid[g], (int(m.geom_contype[g]), int(m.geom_conaffinity[g]))
+        material, masks = m.geom_matid[g], self.surfaces.masks[g].tolist()
         rgba = tuple(float(str(item)) for item in (m.geom_rgba[g] if material < 0 else m.mat_rgba[material]))
-        collides = any(masks) or g in self.paired
+        collides = any(masks) or g in self.surfaces.paired
         # A transparent geom that cannot collide is still a visual; otherwise it would be lost.
         visible = shape in VISUAL_SIZES and m.geom_group[g] in _VISIBLE_GROUPS and (rgba[3] != 0 or not collides)
         if shape is None or not (visible or collides):
@@ -466,14 +506,7 @@ class _Reader:
         sizes = {"sphere": (a,), "box": (2 * a, 2 * b, 2 * c), "ellipsoid": (a, b, c), "plane": ()}
         result: dict[str, Any] = {"shape": shape, "size": sizes.get(shape, (a, 2 * b)), "pose": pose}
         if shape == "mesh":
-            mesh = int(m.geom_dataid[g])
-            start = int(m.mesh_pathadr[mesh])
-            file_name = "" if start < 0 else m.paths[start:].split(b"\0", 1)[0].decode(errors="replace")
-            file = self.unread.get(self._name("mesh", mesh), file_name)
-            moved, path = pose_of(m.mesh_pos[mesh], m.mesh_quat[mesh]), self.path.parent / file  # to its principal axes
-            result |= {"pose": pose @ inverse_pose(moved), "size": tuple(m.mesh_scale[mesh].tolist())}
-            result |= {"mesh": file or None, "path": str(path) if file and path.is_file() else None}
-            result["folders"] = own_folders(self.path) if file else None
+            result |= self._mesh(int(m.geom_dataid[g]), pose)
         elif shape == "height field":
             field = int(m.geom_dataid[g])
             rows, columns, first = (int(each[field]) for each in (m.hfield_nrow, m.hfield_ncol, m.hfield_adr))
@@ -485,8 +518,36 @@ class _Reader:
             uncolored = material < 0 and rgba == _NO_COLOR
             visuals.append(Visual(**result, color=None if uncolored else rgba))
         if collides:
-            result |= {"friction": float(m.geom_friction[g, 0]), "priority": int(m.geom_priority[g])}
+            result |= {"friction": float(self.surfaces.friction[g]), "priority": int(self.surfaces.priority[g])}
             shapes.append(Shape(**result, contype=masks[0], conaffinity=masks[1]))
+
+    def _mesh(self, mesh: int, pose: Array) -> dict[str, Any]:
+        """Return file, pose and scale of a mesh whose principal axes are at ``pose``."""
+        m, start = self.model, int(self.model.mesh_pathadr[mesh])
+        file = "" if start < 0 else m.paths[start:].split(b"\0", 1)[0].decode(errors="replace")
+        file = (self.unread or {}).get(self._name("mesh", mesh), file)
+        path, folders = self.path.parent / file, own_folders(self.path) if file else None
+        found = bool(file) and path.is_file()
+        if self.unread is None:  # the model of a program, which may have any files
+            folders = None
+            if not found:
+                saved = self._saved(mesh)
+                return {"pose": pose, "size": (1.0, 1.0, 1.0), "mesh": file or saved.name, "path": str(saved)}
+        moved, size = pose_of(m.mesh_pos[mesh], m.mesh_quat[mesh]), tuple(m.mesh_scale[mesh].tolist())
+        where = {"mesh": file or None, "path": str(path) if found else None, "folders": folders}
+        return {"pose": pose @ inverse_pose(moved), "size": size} | where
+
+    def _saved(self, mesh: int) -> Path:
+        """Save a mesh of the model, in its principal axes, and return its file."""
+        m = self.model
+        vertices = m.mesh_vert[(start := int(m.mesh_vertadr[mesh])) : start + int(m.mesh_vertnum[mesh])]
+        faces = m.mesh_face[(start := int(m.mesh_faceadr[mesh])) : start + int(m.mesh_facenum[mesh])]
+        content = obj_content(Triangles(vertices.astype(float), faces.astype(np.int64)))
+        path = Path(_saved_meshes().name) / f"{hashlib.sha256(content).hexdigest()[:16]}.obj"
+        if not path.exists():
+            with replacing(path) as part:
+                part.write_bytes(content)
+        return path
 
     def excluded(self) -> list[tuple[str, str, str]]:
         """Return the pairs of bodies in <exclude>, whose signature contains the first body in the high bits."""
