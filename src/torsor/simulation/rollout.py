@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ from torsor.simulation.fixed_step import FixedStep, closed_start
 from torsor.simulation.inputs import Source, casadi_function, is_sampled, traced, words
 from torsor.simulation.methods import STEPS
 from torsor.simulation.setup import WHOLE, check_rollouts, method_of
-from torsor.simulation.trajectory import plot, summary
+from torsor.simulation.trajectory import batch_indices, plot, summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -100,13 +100,18 @@ class Rollout(Result):
             0.01
         """
         if self._pull is None:
-            found = "a rollout from a file or a pickle has no gradients"
+            found = "a rollout from a file, a pickle or another rollout has no gradients"
             fix = "compute it again with simulation.rollout"
             raise ModelError(found, where=self.robot.name, fix=fix)
         return self._pull(q_bar, v_bar)
 
     def __len__(self) -> int:
         return len(self.times)
+
+    def __getitem__(self, index: Any) -> "Rollout":
+        """Return selected motions, without gradients: ``run[3]`` is the fourth, and ``run[:10]`` are the first ten."""
+        indices = batch_indices(self.q, index, "rollout", self.robot.name)
+        return replace(self, q=self.q[indices], v=self.v[indices], _pull=None)
 
     def at(self, t: ArrayLike) -> Instants:
         """Return q and v (..., n) at times t (...), as NumPy arrays; the batch axes come before the axes of t.
@@ -291,6 +296,8 @@ def rollout(
     settings = {"method": own_method, "step": step, "duration": duration, "record": record}
     settings["controller"] = words(controller, "controller", "force")
     settings["external"] = words(external, "wrenches", "wrenches")
+    if contact is not None:
+        settings["contact"] = contact.about | {"floor": contact.floor(robot)}
     run = Rollout(times, q, v, pull, robot, settings)
     lost = int(run.diverged.sum())
     if lost:
