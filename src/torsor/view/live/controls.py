@@ -258,6 +258,5 @@ class Controls:
             html.content = readout(subject.shot)
         several = len(stage.subjects) > 1
         entries = [(subject.title, subject.color) for subject in stage.subjects if several]
-        notes = [subject.posture.note for subject in stage.subjects if subject.posture is not None]
-        notes += [note for subject in stage.subjects if subject.crowd is not None for note in subject.crowd.motions.notes]
+        notes = [note for subject in stage.subjects for note in subject.notes]
         self.head.content = legend(entries, [*notes, *stage.faults])

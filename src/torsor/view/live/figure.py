@@ -124,14 +124,14 @@ class Batch:
         solids: list[tuple[int, Solid, Color]],
         around: int,
         outline: float = 0.0,
-        **looks: Any,
+        **robots: int,
     ) -> "Batch":
         """Return a batch of solids of the same kind and opacity. Their circles have ``around`` corners."""
         shape = solids[0][1].shape
         grow = outline * np.array(AXIS_FACTORS[shape])
         copies = [(link, solid.pose, solid.size + grow, color) for link, solid, color in solids]
-        outlined = {"side": "back", **NO_SHADOWS} if outline else {}
-        return cls(server, path, unit(shape, around), copies, **outlined, **looks)
+        looks: dict[str, Any] = {"side": "back", **NO_SHADOWS} if outline else {}
+        return cls(server, path, unit(shape, around), copies, **robots, **looks)
 
     def place(self, positions: Array, turns: Array) -> None:
         """Move the solids to positions (n, 3) and quaternions (n, 4)."""

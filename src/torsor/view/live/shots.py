@@ -303,11 +303,6 @@ class Crowd:
     motions: Batch
     offsets: Array
 
-    @property
-    def duration(self) -> float:
-        """Duration (s)."""
-        return float(self.motions.times[-1] - self.motions.times[0])
-
     def placed(self, time: float) -> tuple[Array, Array]:
         """Return the positions and quaternions of ``placed`` for all robots, ``time`` (s) after the start."""
         times, robot = self.motions.times - self.motions.times[0], self.scene.tree

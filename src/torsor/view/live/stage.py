@@ -13,14 +13,14 @@ from torsor.base.arrays import Array
 from torsor.base.scenes import Color
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
-from torsor.simulation.timeline import batch
+from torsor.simulation.timeline import Batch, batch
 from torsor.spatial import axis_frame
 from torsor.view.live.figure import Figure, node
 from torsor.view.live.marks import Marks
 from torsor.view.live.postures import Posture
 from torsor.view.live.shots import Crowd, Film, Shot
 from torsor.view.scene import Scene, Timeline, timeline
-from torsor.view.scene.batches import ACCURACY, arrangement, extent, ground_grid, ground_surface
+from torsor.view.scene.batches import ACCURACY, arranged, extent, ground_grid, ground_surface
 
 
 @dataclass
@@ -134,7 +134,7 @@ class Subject:
             self.scene, self.title = self.posture.scene, title or what.name
         elif (motions := batch(what, title)) is not None:
             self.scene, self.title = Scene.of(motions.robot), motions.title
-            self.crowd = Crowd(self.scene, motions, arrangement(motions, self.scene, spacing))
+            self.crowd = Crowd(self.scene, *arranged(motions, self.scene, spacing))
         else:
             motion = timeline(what, title)
             self.scene = Scene.of(motion.robot, things=motion.things, skeleton=motion.is_person)
@@ -176,6 +176,21 @@ class Subject:
         posture = Posture(self._source, self.scene)
         times = np.arange(0.0, posture.period * (1 + START_SHARE), posture.period / SWING_SAMPLES)
         return Film(self.scene, Timeline(posture.robot, self.title, times, *posture.swing(times)))
+
+    @property
+    def motion(self) -> Timeline | Batch | None:
+        """The motion or motions of a result."""
+        return self.crowd.motions if self.crowd is not None else self.film.motion if self.film is not None else None
+
+    @property
+    def duration(self) -> float:
+        """Duration (s) of the motion, 0 without one."""
+        return 0.0 if self.motion is None else float(self.motion.times[-1] - self.motion.times[0])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes for the panel."""
+        return self.crowd.motions.notes if self.crowd is not None else (self.posture.note,) if self.posture else ()
 
     def corners(self) -> tuple[Array, Array]:
         """Return the minimum and maximum coordinates (3,) of the surfaces."""
@@ -221,8 +236,7 @@ class Stage:
         self.shown = [subject for subject in subjects if not subject.ghost]
         self.marked = [subject for subject in self.shown if subject.crowd is None]
         films = [subject.film for subject in subjects if subject.film is not None]
-        crowds = [subject.crowd for subject in subjects if subject.crowd is not None]
-        self.clock = Clock(max((each.duration for each in (*films, *crowds)), default=0.0))
+        self.clock = Clock(max((subject.duration for subject in subjects), default=0.0))
         self.clock.seek(max((film.motion.start for film in films), default=0.0))
         self.lock, self.awake = threading.RLock(), threading.Event()
         self.faults, self._swayed = list[str](), 0.0
@@ -268,11 +282,10 @@ class Stage:
         scene.add_light_hemisphere("/light/sky", sky_color=SKY_COLOR, ground_color=EARTH_COLOR, intensity=SKY_LIGHT)
         sun = scene.add_light_directional("/light/sun", intensity=SUN_LIGHT, cast_shadow=True)
         sun.position = tuple(level @ SUN)
-        films = [subject.film.motion for subject in self.subjects if subject.film is not None]
-        lines = [*films, *(subject.crowd.motions for subject in self.subjects if subject.crowd is not None)]
-        floor = next((line.floor for line in lines if line.floor is not None), None)
-        terrain = next((line.terrain for line in lines if line.terrain is not None), None)
-        if terrain is not None and not any(each.crowd is not None and each.crowd.offsets.any() for each in self.subjects):
+        motions = [subject.motion for subject in self.subjects if subject.motion is not None]
+        floor = next((motion.floor for motion in motions if motion.floor is not None), None)
+        terrain = next((motion.terrain for motion in motions if motion.terrain is not None), None)
+        if terrain is not None:
             self._draw_terrain(terrain)
         if floor is None:
             self.ground = Ground(self.server, middle - self.up * height / 2, level, self.size)

@@ -23,7 +23,7 @@ from torsor.simulation.timeline import Batch, batch
 from torsor.spatial import to_quaternion
 from torsor.view.pages.charts import chart_data
 from torsor.view.scene import Scene, Timeline, Triangles, home, palette, timeline, upwards
-from torsor.view.scene.batches import ACCURACY, arrangement, extent, ground_grid
+from torsor.view.scene.batches import ACCURACY, arranged, extent, ground_grid
 from torsor.view.scene.bodies import Beam, ellipsoid_solid
 from torsor.view.scene.curves import driven_joints
 from torsor.view.scene.detail import detailed, drawn, level, within
@@ -286,8 +286,8 @@ def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], s
         limits = [float(limit) if np.isfinite(limit) else None for limit in strength[held]]
         forces = [FORCES[rates[k]] for k in held]
         content["drives"] = {"names": [names[k] for k in held], "units": forces, "limits": limits, "at": held}
-    names = [*TREE_FUNCTIONS, *(LOOP_FUNCTIONS if robot.loops else ["gravity_force"])]
-    return content, _module(robot, names) if listed else ""
+    functions = [*TREE_FUNCTIONS, *(LOOP_FUNCTIONS if robot.loops else ["gravity_force"])]
+    return content, _module(robot, functions) if listed else ""
 
 
 def _module(robot: Robot, names: Sequence[str]) -> str:
@@ -297,7 +297,7 @@ def _module(robot: Robot, names: Sequence[str]) -> str:
         return export_js(functions, folder)[0].read_text(encoding="utf-8")
 
 
-ALLOWED = "robots, trajectories, rollouts, motions, strides, measured gaits, identifications; or a list or dict {title: item}"
+ALLOWED = "robots, trajectories, rollouts, motions, strides, measured gaits, identifications; a list or dict of these"
 REFERENCE_OPACITY = 0.3
 MAX_TRAILS = 8  # trails that are drawn by default
 BOX_POSTURES = 24  # postures from which the size of the picture is computed
@@ -306,6 +306,8 @@ LEVEL_TOLERANCE = 1e-9  # of the cosine of the angle between a floor and the hor
 FOLLOW_DISTANCE = 0.3  # distance of the centre of mass, in sizes, from which on the camera follows it
 HEIGHT_RATIO = 0.48  # least size of the picture, in heights of what is shown
 ARROW_QUANTILE = 0.95  # quantile of forces that has the arrow length below
+BATCH_SIZE, BATCH_ELEVATION = 0.75, 0.45  # of the picture of a batch, relative to others; angle of its camera (rad)
+NEARLY_LEVEL = 0.25  # heights of a terrain, in sizes, up to which shadows fall on its median
 MAX_ARROW = 0.4  # length of a long arrow, in sizes
 
 
@@ -345,11 +347,10 @@ def content(
             if isinstance(played, Timeline):
                 lines.append((count, played))  # with all samples
             wanted = np.ceil((played.times[-1] - played.times[0]) * rate) + 1
-            most = MAX_SAMPLES if isinstance(played, Timeline) else min(MAX_SAMPLES, MAX_NUMBERS // played.q[:, 0].size)
-            if isinstance(played, Batch):
-                thinned = f"The page contains {most} of {len(played.times)} samples of each motion."
-                notes += [*played.notes, *([thinned] if most < min(wanted, len(played.times)) else [])]
-            played = played.every(int(np.clip(wanted, 2, max(most, 2))))
+            most = MAX_SAMPLES if isinstance(played, Timeline) else max(2, MAX_NUMBERS // played.q[:, 0].size)
+            if isinstance(played, Batch) and most < min(wanted, len(played.times)):
+                notes.append(f"The page contains {most} of {len(played.times):,} samples of each motion.")
+            played = played.every(int(np.clip(wanted, 2, min(most, MAX_SAMPLES))))
         source = subject if played is None else played.robot
         things = played.things if isinstance(played, Timeline) else ()
         copies = len(played.q) if isinstance(played, Batch) else 1
@@ -365,7 +366,8 @@ def content(
             opacity = REFERENCE_OPACITY if is_reference else PERSON_OPACITY if measured else 1.0
             surface, note = surfaces(scene, numbers, triangles, opacity, copies)
             scenes[key] = len(robots)
-            robots.append(_robot(scene, () if isinstance(played, Batch) else trails) | surface | {"beams": beam_data(scene, numbers)})
+            about = _robot(scene, () if isinstance(played, Batch) else trails)
+            robots.append(about | surface | {"beams": beam_data(scene, numbers)})
             notes += [note] if note else []
             kept.append((source, scene))
         number = scenes[key]
@@ -381,13 +383,11 @@ def content(
                 modules[len(actors)] = module
             boxes.append(scene.corners(start))
         elif isinstance(played, Batch):
-            offsets = arrangement(played, scene, spacing)
+            played, offsets = arranged(played, scene, spacing)
+            notes += played.notes
             actor = batch_motion(played, scene, numbers, offsets)
             modules[len(actors)] = _module(scene.robot, ["poses"])
             boxes.append(extent(played, scene, offsets))
-            if played.terrain is not None and offsets.any():
-                notes.append("The terrain is not drawn, because the robots are moved apart.")
-                played = replace(played, terrain=None)
         else:
             actor = motion(played, scene, numbers)
             boxes.append(scene.corners(played.every(BOX_POSTURES).q))
@@ -399,8 +399,10 @@ def content(
     view = _view([scene for _, scene in kept], boxes, actors, numbers)
     if floor is not None and floor[:3] @ view["up"] > 1 - LEVEL_TOLERANCE:  # slopes are not drawn
         view["ground"] = float(floor[3])
+    if any("low" in actor for actor in actors):
+        view |= {"size": BATCH_SIZE * view["size"], "elevation": BATCH_ELEVATION}
     if terrain is not None:
-        view["terrain"] = _terrain(terrain, boxes, kept[0][1].size, numbers)
+        view |= _terrain(terrain, boxes, kept[0][1].size, numbers)
     data = {"robots": robots, "actors": actors, "charts": chart_data(lines, actors, numbers.add), "notes": notes}
     return Content({**data, "start": start_time, **view}, numbers, modules)
 
@@ -408,10 +410,12 @@ def content(
 def _terrain(
     height: ca.Function, boxes: Sequence[tuple[Array, Array]], size: float, numbers: Numbers
 ) -> dict[str, Any]:
-    """Return the lines and heights of a terrain around boxes."""
+    """Return the lines and heights of a terrain around boxes, and a level for its shadows, if it is nearly level."""
     low, high = np.min([box[0] for box in boxes], axis=0), np.max([box[1] for box in boxes], axis=0)
     grid = ground_grid(height, low - size, high + size, ACCURACY * size)
-    return {name: numbers.add(values) for name, values in zip("xyz", grid, strict=True)}
+    lines = {name: numbers.add(values) for name, values in zip("xyz", grid, strict=True)}
+    level, shadows = float(np.median(grid[2])), bool(np.ptp(grid[2]) < NEARLY_LEVEL * size)
+    return {"terrain": lines, "ground": level, "shadows": shadows}
 
 
 def _listed(what: Any) -> list[tuple[str, Any]]:

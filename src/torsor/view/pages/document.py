@@ -81,9 +81,10 @@ def page(
     slider per coordinate, or per active coordinate with closed loops. ``reference`` is a further item, which is drawn
     translucent. ``q`` (nq,) is the initial posture of robots with sliders. ``trails`` contains the links and frames
     whose paths are drawn, by default the ends of the tree. Motions have ``rate`` samples per second, and at most 2000
-    samples. The meshes of a robot are simplified to about ``triangles`` triangles; ``meshes=False`` draws rods instead.
-    Batches have at most 6.5 million positions, rounded to 1/65535 of their range. ``height`` (pixels) is the frame height in a notebook. ``progress`` is True, False, or None to show a progress bar
-    only in a terminal.
+    samples; all motions of a batch have at most 6.5 million positions, which are rounded to 1/65535 of the range of a
+    coordinate. The meshes of a robot are simplified to about ``triangles`` triangles; ``meshes=False`` draws rods
+    instead. ``height`` (pixels) is the frame height in a notebook. ``progress`` is True, False, or None to show a
+    progress bar only in a terminal.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(2), duration=0.5)

@@ -1,5 +1,7 @@
 """Batches of motions in one scene: where each robot stands, what the picture shows, and the terrain below."""
 
+from dataclasses import replace
+
 import casadi as ca
 import numpy as np
 
@@ -17,11 +19,11 @@ INSTANTS = 4  # of each motion, from which the size of the picture is computed
 OUTLYING, MOST = 3.0, 0.9  # motions that leave the middle this many times as far as most motions are ignored for it
 
 
-def arrangement(motions: Batch, scene: Scene, spacing: float | None) -> Array:
-    """Return the displacements (N, 3) at which the robots of a batch are drawn: zero, or a square grid.
+def arranged(motions: Batch, scene: Scene, spacing: float | None) -> tuple[Batch, Array]:
+    """Return a batch and the displacements (N, 3) at which its robots are drawn: zero, or a square grid.
 
     ``spacing`` (m) is that of the grid; 0 leaves the robots where they are. By default, they stand in a grid if they
-    start at the same place on level ground.
+    start at the same place and the ground is level. A batch in a grid has no terrain.
     """
     count = len(motions.q)
     level = axis_frame(upwards(scene.robot))[:, :2]
@@ -31,7 +33,11 @@ def arrangement(motions: Batch, scene: Scene, spacing: float | None) -> Array:
         spacing = SPACING * scene.size if close and count > 1 and motions.terrain is None else 0.0
     width = int(np.ceil(np.sqrt(count)))
     cells = np.stack(np.divmod(np.arange(count), width)[::-1], axis=-1)
-    return np.asarray(number(spacing, "view", "spacing", least=0.0) * (cells - cells.max(axis=0) / 2) @ level.T)
+    offsets = number(spacing, "view", "spacing", least=0.0) * (cells - cells.max(axis=0) / 2) @ level.T
+    if spacing and motions.terrain is not None:
+        notes = *motions.notes, "The terrain is not drawn, because the robots are moved apart."
+        motions = replace(motions, terrain=None, notes=notes)
+    return motions, offsets
 
 
 def extent(motions: Batch, scene: Scene, offsets: Array) -> tuple[Array, Array]:

@@ -4,12 +4,13 @@ const SQUARES = 50; // to each side
 const BOLD = 5; // every fifth line
 const ROUND = 48; // corners of the disc
 
-const EARTH = [158, 168, 184, 255]; // of a terrain
+const LOW_EARTH = [116, 122, 132], HIGH_EARTH = [162, 168, 176]; // colours of a terrain, by height
 
 /** The corners and faces of a terrain: flat pieces between lines x (m) and y (n) with heights z (m x n). */
 function terrainOf({ x, y, z }) {
     const [rows, columns] = z.shape, count = (rows - 1) * (columns - 1), faces = new Uint32Array(6 * count);
     const data = new Float32Array(4 * FLOATS * count), bytes = new Uint8Array(data.buffer);
+    const low = z.reduce((a, b) => Math.min(a, b)), range = z.reduce((a, b) => Math.max(a, b)) - low || 1;
     for (let piece = 0; piece < count; piece++) {
         const i = Math.floor(piece / (columns - 1)), j = piece % (columns - 1);
         const points = [[i, j], [i + 1, j], [i + 1, j + 1], [i, j + 1]].map(([a, b]) => [x[a], y[b], z[a * columns + b]]);
@@ -18,7 +19,8 @@ function terrainOf({ x, y, z }) {
             const at = FLOATS * (4 * piece + k);
             data.set(point, at);
             data.set(normal, at + 3);
-            bytes.set(EARTH, 4 * (at + 6));
+            const part = (point[2] - low) / range;
+            bytes.set([0, 1, 2].map((i) => mix(LOW_EARTH[i], HIGH_EARTH[i], part)).concat(255), 4 * (at + 6));
         });
         faces.set([0, 1, 2, 0, 2, 3].map((k) => 4 * piece + k), 6 * piece);
     }

@@ -15,7 +15,7 @@ class Stage {
     constructor(canvas, labels, data, actors, layers, resized) {
         Object.assign(this, { canvas, labels, data, actors, layers, arrows: 1, quality: 1 });
         this.renderer = new Renderer(canvas);
-        this.camera = new Camera(data.up, data.middle, data.size);
+        this.camera = new Camera(data.up, data.middle, data.size, data.elevation);
         this.follow = data.follow;
         this.meshes = data.robots.map((robot) =>
             surfacesOf(robot).map((each) => ({ ...each, mesh: this.renderer.mesh(each.data, each.faces), data: null })),
@@ -69,11 +69,11 @@ class Stage {
             this.ground.draw(ground, reach, theme, above);
         }
         const bodies = this.bodies();
-        if (this.layers.grid && above && this.quality > (renderer.software ? 1 : LOW)) {
+        if (this.layers.grid && this.terrain) renderer.draw(this.terrain);
+        if (this.layers.grid && above && data.shadows !== false && this.quality > (renderer.software ? 1 : LOW)) {
             const flat = shadowOn(up, data.ground, this.light);
             renderer.shadows(bodies, flat, theme.shadow);
         }
-        if (this.layers.grid && this.terrain) renderer.draw(this.terrain);
         for (const each of bodies.filter((each) => each.opacity === 1)) renderer.draw(each.mesh, each.model, each);
         this.marks();
         const glass = bodies.filter((each) => each.opacity < 1);
