@@ -81,7 +81,7 @@ def simulate() -> None:
 # Scenes of contact_errors.py: times (s), the distance (m) by which instants are moved apart, and what the camera sees.
 SCENES: dict[str, tuple[tuple[float, ...], float, float]] = {
     "box that slides": ((0.0, 0.14, 0.98), 0.03, 0.9),
-    "ball that slides and rolls": ((0.0, 0.25, 0.55, 0.98), 0.0, 1.5),
+    "ball that slides and rolls": ((0.0, 0.24, 0.56, 0.98), 0.0, 1.5),
     "box that falls on a corner": ((0.0, 0.12, 0.24, 0.98), 0.36, 1.5),
     "box that tips over": ((0.0, 0.1, 0.18, 0.98), 0.3, 1.5),
     "capsule that falls and rolls": ((0.0, 0.14, 0.4, 0.98), 0.06, 1.2),

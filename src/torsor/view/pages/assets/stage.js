@@ -113,7 +113,8 @@ class Stage {
         const { strokes, layers, data, renderer } = this, thin = 0.006 * data.size;
         strokes.clear();
         const origin = identity();
-        if (layers.grid) strokes.axes(origin, 0, 0.12 * data.size, 0.004 * data.size);
+        const axis = Math.min(0.12 * data.size, 0.5 * data.robots[0].size);
+        if (layers.grid) strokes.axes(origin, 0, axis, axis / 30);
         for (const actor of this.actors) {
             if (!actor.visible || actor.instances) continue;
             const length = 0.09 * actor.robot.size, width = 0.006 * actor.robot.size;
