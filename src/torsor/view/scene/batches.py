@@ -14,7 +14,7 @@ from torsor.spatial import axis_frame
 from torsor.view.scene.scene import Scene, upwards
 
 CROWDED = 0.5  # mean distance of robots at the start, in sizes, below which they stand in a grid
-SPACING = 1.6  # of the grid, in sizes
+SPACING = 1.3  # of the grid, in sizes
 INSTANTS = 4  # of each motion, from which the size of the picture is computed
 OUTLYING, MOST = 3.0, 0.9  # motions that leave the middle this many times as far as most motions are ignored for it
 
