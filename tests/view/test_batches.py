@@ -13,10 +13,12 @@ from PIL import Image
 
 import torsor
 from chromium import Browser, needs_chromium
+from gpu_on_cpu import StrictDevice
 from node import needs_node, node
 from pages import Scripts, decoded
 from refusals import refused
 from torsor.base.errors import ModelError
+from torsor.compiler.cuda import kernel as cuda_kernel
 from torsor.simulation import Contact, Rollout, rollout, rough_ground, steps
 from torsor.simulation.timeline import batch, timeline
 from torsor.view.pages import page
@@ -182,6 +184,18 @@ def test_a_selected_motion_of_a_rollout_is_played_like_a_trajectory() -> None:
         run[2].vjp()
     with refused("4 rollouts at once"):
         timeline(run)
+
+
+def test_rollouts_on_the_gpu_are_played_like_those_of_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    emulated = StrictDevice()
+    monkeypatch.setattr(cuda_kernel, "current", lambda: emulated)
+    arm, v0 = torsor.library.two_link(), np.linspace(0.0, 1.0, 6).reshape(3, 2)
+    own, other = (rollout(each, np.zeros(2), v0, 0.02) for each in (arm.to(device="cuda"), arm))
+    found, wanted = batch(own), batch(other)
+    assert found is not None and wanted is not None
+    assert np.abs(found.q - wanted.q).max() < 1e-12
+    assert np.abs(timeline(own[1]).q - wanted.q[1]).max() < 1e-12
+    assert decoded(page(own).html)["actors"][0]["q"].shape == (3, 3, 2)
 
 
 def test_the_viewer_draws_batches_with_nodes_that_do_not_grow() -> None:

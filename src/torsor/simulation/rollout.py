@@ -127,7 +127,7 @@ class Rollout(Result):
 
     @cached_property
     def _series(self) -> Series:
-        robot = self.robot.to(device="cpu") if self.robot.target.device == "cuda" else self.robot
+        robot = processor_robot(self.robot)
         group = None if robot.nq == robot.nv else robot
         return Series.of(robot.name, self.times, on_host(self.q), on_host(self.v), group=group)
 
@@ -189,6 +189,11 @@ class Rollout(Result):
         facts = {name: text for name, text in found.facts.items() if name != "status"}
         facts["diverged"] = f"{int(self.diverged.sum())} of {self.diverged.size}"
         return Summary(f"Rollout of {self.robot.name}", facts, found.head[:2], rows)
+
+
+def processor_robot(robot: Robot) -> Robot:
+    """Return a robot that computes on the CPU, which is the given one unless it computes on the GPU."""
+    return robot.to(device="cpu") if robot.target.device == "cuda" else robot
 
 
 register_result("rollout", Rollout, "a rollout")

@@ -15,7 +15,7 @@ from torsor.base.errors import ModelError
 from torsor.base.scenes import Thing
 from torsor.compiler import on_host
 from torsor.robot.robot import Robot
-from torsor.simulation.rollout import Rollout
+from torsor.simulation.rollout import Rollout, processor_robot
 from torsor.simulation.trajectory import Trajectory
 
 ALLOWED = "a trajectory, rollout, motion, retimed path, stride, measured gait, identification; one of a batch: run[3]"
@@ -199,7 +199,7 @@ def _(result: Trajectory) -> Timeline:
 @timeline_of.register
 def _(result: Rollout) -> Timeline:
     _check_single(result)
-    robot, times, q, v = result.robot, result.times, on_host(result.q), on_host(result.v)
+    robot, times, q, v = processor_robot(result.robot), result.times, on_host(result.q), on_host(result.v)
     return Timeline(robot, robot.name, times, q, v, np.gradient(v, times, axis=0), terrain=_ground(result)[1])
 
 
@@ -254,7 +254,7 @@ def batch(result: Any, title: str = "") -> Batch | None:
     """
     if not isinstance(result, Trajectory | Rollout) or result.q.ndim == 2:
         return None
-    robot, count = result.robot, int(np.prod(result.q.shape[:-2]))
+    robot, count = processor_robot(result.robot), int(np.prod(result.q.shape[:-2]))
     finite = (np.isfinite(each).all(axis=(-1, -2)) for each in (result.q, result.v))
     kept = np.flatnonzero(on_host(next(finite) & next(finite)))
     if not len(kept):
@@ -263,7 +263,7 @@ def batch(result: Any, title: str = "") -> Batch | None:
     if len(kept) > MAX_MOTIONS:
         notes.append(f"{MAX_MOTIONS:,} of {len(kept):,} motions are shown.")
         kept = kept[np.linspace(0, len(kept) - 1, MAX_MOTIONS).round().astype(int)]
-    q = np.asarray(on_host(result.q.reshape(count, *result.q.shape[-2:])[kept]), dtype=float)
+    q = np.asarray(on_host(result.q.reshape(count, *result.q.shape[-2:])[kept.tolist()]), dtype=float)
     return Batch(robot, title or robot.name, result.times, q, *_ground(result), notes=tuple(notes))
 
 

@@ -320,8 +320,9 @@ class Stage:
 
     def stretch(self, factor: float) -> None:
         """Scale the arrow lengths."""
-        for subject in self.marked:
-            subject.marks.stretch = factor
+        for subject in self.subjects:
+            if subject.crowd is None:
+                subject.marks.stretch = factor
         self.wake()
 
     def fade(self, opacity: float) -> None:
