@@ -1,7 +1,7 @@
 """The viewer scene: subjects, ground, lights and camera, and the actions of the controls."""
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -133,7 +133,7 @@ class Subject:
             self.posture = Posture(what)
             self.scene, self.title = self.posture.scene, title or what.name
         elif (motions := batch(what, title)) is not None:
-            self.scene, self.title = Scene.of(motions.robot), motions.title
+            self.scene, self.title = replace(Scene.of(motions.robot), compiled=True), motions.title
             self.crowd = Crowd(self.scene, *arranged(motions, self.scene, spacing))
         else:
             motion = timeline(what, title)
