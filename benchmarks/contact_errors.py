@@ -54,6 +54,14 @@ SCENES = {
 }
 
 
+def load(bodies: str, folder: str) -> tuple[torsor.Robot, Path]:
+    """Return the robot of a scene, and its MJCF file in a folder."""
+    path = Path(folder) / "scene.xml"
+    world = f"<worldbody>{FLOOR}{bodies}</worldbody>"
+    path.write_text(f'<mujoco>{OPTION}<compiler angle="degree"/>{world}</mujoco>')
+    return torsor.load(path), path
+
+
 def points(robot: torsor.Robot, q: Any) -> Any:
     """Return the points (T, L, 3, 3) at positions q (T, nq)."""
     return (robot.poses(q) @ POINTS)[..., :3, :]
@@ -91,11 +99,9 @@ def main() -> None:
     """Print the table."""
     print("| scene | MuJoCo | hard | compliant |\n|---|---|---|---|")
     for name, (bodies, v) in SCENES.items():
-        text = f'<mujoco>{OPTION}<compiler angle="degree"/><worldbody>{FLOOR}{bodies}</worldbody></mujoco>'
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "scene.xml"
-            path.write_text(text)
-            robot, model = torsor.load(path), mujoco.MjModel.from_xml_path(str(path))
+            robot, path = load(bodies, folder)
+            model = mujoco.MjModel.from_xml_path(str(path))
         peer = Convention(robot, "mujoco")
         (truth, deep), (coarse, _) = (theirs(model, v, h, peer) for h in (STEP / FINER, STEP))
         _, own = peer.ours(model.qpos0, np.r_[v, np.zeros(model.nv - len(v))])

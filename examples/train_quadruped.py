@@ -14,7 +14,6 @@ NAME.html shows a walk. Ctrl-C ends the training, and writes both files. On a GP
 import argparse
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +24,6 @@ import torch
 from torch import nn
 
 import torsor
-from torsor.mechanism import Visual
 from torsor.simulation import Contact, Environments, rough_ground
 
 PERIOD, EPISODE = 0.02, 20.0  # s
@@ -274,26 +272,13 @@ def film(policy: Policy, path: Path, contact: Contact) -> None:
             states.append((alone.q[0], alone.v[0], alone.action[0]))
         print(f"command {command}: velocity {np.mean([v[[3, 4, 2]] for _, v, _ in states[-100:]], axis=0).round(2)}")
     q, v, action = (np.array(each, dtype=float) for each in zip(*states, strict=True))
-    robot, tau = with_blocks(torsor.library.quadruped(), contact, q), np.zeros_like(v)
+    robot, tau = torsor.library.quadruped(), np.zeros_like(v)
     tau[:, 6:] = KP * (robot.postures["home"][7:] + action - q[:, 7:]) - KD * v[:, 6:]
     tau = np.clip(tau, -robot.effort_limit, robot.effort_limit)
-    motion = torsor.Trajectory(robot, PERIOD * np.arange(len(q)), q, v, np.zeros_like(v), tau)
+    drawn = {"contact": contact.about}  # with the blocks
+    motion = torsor.Trajectory(robot, PERIOD * np.arange(len(q)), q, v, np.zeros_like(v), tau, settings=drawn)
     torsor.view.page(motion, path, title="A quadruped that follows velocity commands")
     print(f"wrote {path}")
-
-
-def with_blocks(robot: torsor.Robot, contact: Contact, q: np.ndarray) -> torsor.Robot:
-    """Return a robot with the blocks of rough ground near its path, to draw them."""
-    if not isinstance(contact.ground, ca.Function):
-        return robot
-    reach = np.arange(-3, 4)
-    cells = np.floor(q[:, None, None, :2] / BLOCK) + np.stack(np.meshgrid(reach, reach), axis=-1)
-    centers = BLOCK * (np.unique(cells.reshape(-1, 2), axis=0) + 0.45)
-    heights = torsor.compile(contact.ground)(centers[:, 0], centers[:, 1])
-    poses = [torsor.spatial.make_pose(p=[x, y, z / 2]) for (x, y), z in zip(centers, heights, strict=True)]
-    size, grey = 0.95 * BLOCK, (0.62, 0.66, 0.72)
-    blocks = [Visual("box", (size, size, z), pose, grey) for pose, z in zip(poses, heights, strict=True) if z > 0]
-    return replace(robot, base=replace(robot.base, visuals=tuple(blocks)))
 
 
 def train(policy: Policy, own: Any, arguments: argparse.Namespace, save: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""Draw the pictures of the cards on the landing page, docs/cards/*.png, and those of four other pages.
+"""Draw the pictures of the cards on the landing page, docs/cards/*.png, and those of five other pages.
 
 python docs/tools/cards.py                    # all of them: two minutes, half of them for the walk
 python docs/tools/cards.py control plan       # a selection
@@ -7,6 +7,7 @@ python docs/tools/cards.py control plan       # a selection
 import re
 import runpy
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,11 +44,14 @@ from torsor.human.recordings.loading import EXAMPLE_MASS
 from torsor.simulation import Contact
 from torsor.simulation.timeline import timeline
 from torsor.spatial import make_pose
+from torsor.view.scene import Scene, home
 from torsor.view.scene.curves import charts, span
+from torsor.view.scene.detail import detailed
 
 WIDTH, HEIGHT = 480, 300  # pixels
 RED = (0.80, 0.25, 0.22)
 SAME_FLAGS = "same compiler flags"
+PAINT = (0.89, 0.52, 0.2)
 LINES = {"own": "#3f51b5", "other": "#f59e0b", "measured": "0.7"}
 
 
@@ -73,6 +77,47 @@ def simulate() -> None:
     axes.set(xlabel="time (s)", ylabel="vertical contact force (N)", xlim=(0.0, stand.times[-1]), ylim=(0.0, None))
     axes.legend(frameon=False)
     figure.savefig(DOCS / "simulate" / "contact.png", dpi=130)
+
+
+# Scenes of contact_errors.py: times (s), the distance (m) by which instants are moved apart, and what the camera sees.
+SCENES: dict[str, tuple[tuple[float, ...], float, float]] = {
+    "box that slides": ((0.0, 0.14, 0.98), 0.03, 0.9),
+    "ball that slides and rolls": ((0.0, 0.24, 0.56, 0.98), 0.0, 1.5),
+    "box that falls on a corner": ((0.0, 0.12, 0.24, 0.98), 0.36, 1.5),
+    "box that tips over": ((0.0, 0.1, 0.18, 0.98), 0.3, 1.5),
+    "capsule that falls and rolls": ((0.0, 0.14, 0.4, 0.98), 0.06, 1.2),
+    "legged robot that lands": ((0.0, 0.2, 0.98), 0.75, 2.3),
+}
+
+
+def scenes() -> None:
+    """Draw the scenes of the errors of contact, for contact.md."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    import contact_errors
+
+    plt.rcParams |= {"font.size": 9}
+    figure, every = plt.subplots(2, 3, figsize=(9.0, 3.3), layout="constrained")
+    contact = Contact(kind="hard", stiffness=4e4, friction=0.5)
+    for axes, (name, (times, apart, width)) in zip(every.ravel(), SCENES.items(), strict=True):
+        bodies, v = contact_errors.SCENES[name]
+        with tempfile.TemporaryDirectory() as folder:
+            robot = contact_errors.load(bodies, folder)[0]
+        q = contact_errors.ours(robot, home(robot), v, contact, contact_errors.STEP)
+        scene, shown = Scene.of(robot), list[Body]()
+        for k, time in enumerate(times):
+            poses = make_pose(p=[k * apart, 0.0, 0.0]) @ scene.poses(q[round(time / contact_errors.SAMPLE)])
+            fade = 0.6 * (1 - k / (len(times) - 1))
+            for part in scene.shown:
+                colour = np.array(PAINT if part.link == 0 else part.color[:3])
+                colour = colour + fade * (1 - colour)
+                shown += [body(detailed(part, (24, 24)), poses[part.link + 1], colour)] * (part.link >= 0)
+        across = np.concatenate([each.corners[..., 0].ravel() for each in shown])
+        middle = np.array([(across.min() + across.max()) / 2, 0.0, 0.1 * width])
+        view = View(600, 270, middle + width * np.array([0.35, -3.0, 1.0]), middle, 0.15)
+        axes.imshow(_image(shown, view))
+        axes.set_axis_off()
+        axes.set_title(f"{name}\n{', '.join(f'{time:g}' for time in times)} s", fontsize=9)
+    figure.savefig(DOCS / "simulate" / "contact_scenes.png", dpi=130)
 
 
 def whole_body() -> None:
@@ -262,7 +307,7 @@ def _save_chart(name: str, axes: Any) -> None:
 
 
 PICTURES: tuple[Callable[[], None], ...] = (
-    *(compute, simulate, whole_body, control, elastic, plan),
+    *(compute, simulate, scenes, whole_body, control, elastic, plan),
     *(identify, people, capture, deploy),
 )
 

@@ -221,9 +221,10 @@ class Contact:
 
     @property
     def about(self) -> dict[str, Any]:
-        """Parameters for the settings of a trajectory."""
+        """Parameters for the settings of a trajectory, with the ``terrain`` if there is one."""
         names = ("kind", "stiffness", "dissipation", "friction", "exponent", "slip", "relaxation", "sweeps", "points")
-        return {name: getattr(self, name) for name in names}
+        terrain = {"terrain": self.ground} if isinstance(self.ground, ca.Function) else {}
+        return {name: getattr(self, name) for name in names} | terrain
 
     def parameters(self, method: str) -> dict[str, float]:
         """Numbers by name that are inputs of a step of ``method`` which includes contact; none for other steps."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,7 @@ from torsor.simulation.fixed_step import PULLED, FixedStep, closed_start, with_i
 from torsor.simulation.inputs import Source, casadi_function, is_sampled, traced, words
 from torsor.simulation.methods import STEPS
 from torsor.simulation.setup import WHOLE, check_rollouts, method_of
-from torsor.simulation.trajectory import plot, summary
+from torsor.simulation.trajectory import batch_indices, plot, summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -102,13 +102,18 @@ class Rollout(Result):
             0.01
         """
         if self._pull is None:
-            found = "a rollout from a file or a pickle has no gradients"
+            found = "a rollout from a file, a pickle or another rollout has no gradients"
             fix = "compute it again with simulation.rollout"
             raise ModelError(found, where=self.robot.name, fix=fix)
         return self._pull(q_bar, v_bar)
 
     def __len__(self) -> int:
         return len(self.times)
+
+    def __getitem__(self, index: Any) -> "Rollout":
+        """Return selected motions, without gradients: ``run[3]`` is the fourth, and ``run[:10]`` are the first ten."""
+        indices = batch_indices(self.q, index, "rollout", self.robot.name)
+        return replace(self, q=self.q[indices], v=self.v[indices], _pull=None)
 
     def at(self, t: ArrayLike) -> Instants:
         """Return q and v (..., n) at times t (...), as NumPy arrays; the batch axes come before the axes of t.
@@ -124,7 +129,7 @@ class Rollout(Result):
 
     @cached_property
     def _series(self) -> Series:
-        robot = self.robot.to(device="cpu") if self.robot.target.device == "cuda" else self.robot
+        robot = processor_robot(self.robot)
         group = None if robot.nq == robot.nv else robot
         return Series.of(robot.name, self.times, on_host(self.q), on_host(self.v), group=group)
 
@@ -186,6 +191,11 @@ class Rollout(Result):
         facts = {name: text for name, text in found.facts.items() if name != "status"}
         facts["diverged"] = f"{int(self.diverged.sum())} of {self.diverged.size}"
         return Summary(f"Rollout of {self.robot.name}", facts, found.head[:2], rows)
+
+
+def processor_robot(robot: Robot) -> Robot:
+    """Return a robot that computes on the CPU, which is the given one unless it computes on the GPU."""
+    return robot.to(device="cpu") if robot.target.device == "cuda" else robot
 
 
 register_result("rollout", Rollout, "a rollout")
@@ -308,6 +318,8 @@ def rollout(
     settings["controller"] = words(controller, "controller", "force")
     settings["external"] = words(external, "wrenches", "wrenches")
     settings |= {"p": [each.name for each in free]} if free else {}
+    if contact is not None:
+        settings["contact"] = contact.about | {"floor": contact.floor(robot)}
     run = Rollout(times, q, v, pull, robot, settings)
     lost = int(run.diverged.sum())
     if lost:

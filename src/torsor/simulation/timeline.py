@@ -6,16 +6,19 @@ from functools import cached_property, singledispatch
 from pathlib import Path
 from typing import Any
 
+import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.errors import ModelError
 from torsor.base.scenes import Thing
+from torsor.compiler import on_host
 from torsor.robot.robot import Robot
+from torsor.simulation.rollout import Rollout, processor_robot
 from torsor.simulation.trajectory import Trajectory
 
-ALLOWED = "a trajectory, motion, retimed path, stride, measured gait, identification; one rollout of a batch: run[3]"
+ALLOWED = "a trajectory, rollout, motion, retimed path, stride, measured gait, identification; one of a batch: run[3]"
 
 FREE_COORDINATES = 6  # number of coordinates of a free body
 PARTS = slice(0, 3), slice(3, 6)  # moment and force of a wrench
@@ -30,7 +33,8 @@ class Timeline:
     wrenches on links, as for ``Robot.inverse_dynamics``. ``ground`` (T, G, 6) are ground reaction forces: the point of
     application (m), then the force (N), in base axes, or NaN without contact. ``feet`` (G) are the names of the feet on
     which they act, if known. For a robot in contact with a plane, ``floor`` (4,) is the normal of the plane and its
-    distance (m) from the origin of the base; a person has none. ``residuals`` (T, k) are the measured minus the
+    distance (m) from the origin of the base; a person has none. ``terrain`` is the height z(x, y) of the ground, if it
+    is a function. ``residuals`` (T, k) are the measured minus the
     predicted forces of an identification. ``valid`` (T,) is False where forces are unknown. ``markers`` (T, M, 3) are
     measured points (m) in base axes, NaN where not visible. ``things`` are objects drawn with the robot. In a periodic
     motion, the last sample is the first one displaced by ``ahead`` (3,), in m. ``movie`` writes an animation in its own
@@ -51,6 +55,7 @@ class Timeline:
     ground: Array | None = None
     feet: tuple[str, ...] = ()
     floor: Array | None = None
+    terrain: ca.Function | None = None
     residuals: Array | None = None
     valid: Flags | None = None
     markers: Array | None = None
@@ -180,17 +185,86 @@ def _(result: Timeline) -> Timeline:
 
 @timeline_of.register
 def _(result: Trajectory) -> Timeline:
-    if result.q.ndim != 2:
-        batch = " x ".join(map(str, result.q.shape[:-2]))
-        raise ModelError(f"{batch} rollouts at once", where="view", allowed=ALLOWED)
+    _check_single(result)
     tau = None if result.tau.size and np.isnan(result.tau).all() else result.tau
     robot, states = result.robot, (result.times, result.q, result.v, result.a, tau)
-    floor = (result.settings.get("contact") or {}).get("floor")
-    line = Timeline(robot, robot.name, *states, robot.coordinate_names, result.external)
+    floor, terrain = _ground(result)
+    line = Timeline(robot, robot.name, *states, robot.coordinate_names, result.external, terrain=terrain)
     if floor is None or result.external is None:
         return line
     feet = tuple(robot.link_names[k] for k in pushed_links(line))
-    return replace(line, ground=contact_forces(line, np.array(floor)), feet=feet, floor=np.array(floor))
+    return replace(line, ground=contact_forces(line, floor), feet=feet, floor=floor)
+
+
+@timeline_of.register
+def _(result: Rollout) -> Timeline:
+    _check_single(result)
+    robot, times, q, v = processor_robot(result.robot), result.times, on_host(result.q), on_host(result.v)
+    return Timeline(robot, robot.name, times, q, v, np.gradient(v, times, axis=0), terrain=_ground(result)[1])
+
+
+def _check_single(result: Trajectory | Rollout) -> None:
+    """Raise ModelError if a result contains several motions."""
+    if result.q.ndim != 2:
+        batch = " x ".join(map(str, result.q.shape[:-2]))
+        raise ModelError(f"{batch} rollouts at once", where="view", allowed=ALLOWED)
+
+
+def _ground(result: Trajectory | Rollout) -> tuple[Array | None, ca.Function | None]:
+    """Return the plane and the terrain of a simulation with contact, if they are known; files contain no terrain."""
+    contact = result.settings.get("contact") or {}
+    floor, terrain = contact.get("floor"), contact.get("terrain")
+    return None if floor is None else np.array(floor), terrain if isinstance(terrain, ca.Function) else None
+
+
+MAX_MOTIONS = 5000  # motions of a batch
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Motions of a ``robot`` at the same ``times`` (T,), in s: positions ``q`` (N, T, nq). ``batch`` creates it.
+
+    ``floor`` and ``terrain`` are those of a timeline. ``notes`` state which motions are left out.
+    """
+
+    robot: Robot
+    title: str
+    times: Array
+    q: Array
+    floor: Array | None = None
+    terrain: ca.Function | None = None
+    notes: tuple[str, ...] = ()
+
+    def every(self, count: int) -> "Batch":
+        """Return at most ``count`` evenly spaced samples, including the first and the last."""
+        kept = np.unique(np.linspace(0, len(self.times) - 1, min(count, len(self.times))).round().astype(int))
+        return replace(self, times=self.times[kept], q=self.q[:, kept])
+
+
+def batch(result: Any, title: str = "") -> Batch | None:
+    """Return the motions of a rollout or trajectory with leading axes, or None for other results.
+
+    Motions that diverged are left out. If more than 5000 remain, evenly spaced ones are returned.
+
+    Example:
+        >>> from torsor.simulation import rollout
+        >>> run = rollout(torsor.library.two_link(), np.zeros((10, 20, 2)), np.ones(2), 0.01)
+        >>> batch(run).q.shape, batch(run[0, 0])
+        ((200, 11, 2), None)
+    """
+    if not isinstance(result, Trajectory | Rollout) or result.q.ndim == 2:
+        return None
+    robot, count = processor_robot(result.robot), int(np.prod(result.q.shape[:-2]))
+    finite = (np.isfinite(each).all(axis=(-1, -2)) for each in (result.q, result.v))
+    kept = np.flatnonzero(on_host(next(finite) & next(finite)))
+    if not len(kept):
+        raise ModelError(f"all {count} motions diverged", where=robot.name, fix="use a smaller step")
+    notes = [f"{count - len(kept):,} of {count:,} motions diverged and are not shown."] if len(kept) < count else []
+    if len(kept) > MAX_MOTIONS:
+        notes.append(f"{MAX_MOTIONS:,} of {len(kept):,} motions are shown.")
+        kept = kept[np.linspace(0, len(kept) - 1, MAX_MOTIONS).round().astype(int)]
+    q = np.asarray(on_host(result.q.reshape(count, *result.q.shape[-2:])[kept.tolist()]), dtype=float)
+    return Batch(robot, title or robot.name, result.times, q, *_ground(result), notes=tuple(notes))
 
 
 MIN_CONTACT_FORCE = 1e-6  # of the weight: a smaller normal force is rounding error

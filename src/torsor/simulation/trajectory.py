@@ -132,6 +132,16 @@ def warn_of_overloads(samples: Samples, found: tuple[Overload, ...]) -> None:
     warn(text, where=samples.robot.name, fix=fix)
 
 
+def batch_indices(q: Any, index: Any, what: str, where: str) -> tuple[Any, ...]:
+    """Return indices of the leading axes of positions ``q`` (..., T, nq); raise IndexError for others."""
+    axes = q.ndim - 2
+    indices = index if isinstance(index, tuple) else (index,)
+    if len(indices) > axes or any(each is None or each is Ellipsis for each in indices):
+        allowed = f"{axes} indices at most" if axes else "none, since this is a single rollout"
+        raise IndexError(describe(f"{what}[{index!r}]", where=where, allowed=allowed))
+    return indices
+
+
 @dataclass(frozen=True, eq=False)
 class Trajectory(Samples):
     """A motion of a robot, or a batch of them (rollouts): samples at ``times`` (T,), in s.
@@ -157,11 +167,7 @@ class Trajectory(Samples):
 
     def __getitem__(self, index: Any) -> Trajectory:
         """Return selected rollouts: ``trajectory[3]`` is the fourth, and ``trajectory[:10]`` are the first ten."""
-        axes = self.q.ndim - 2
-        indices = index if isinstance(index, tuple) else (index,)
-        if len(indices) > axes or any(each is None or each is Ellipsis for each in indices):
-            allowed = f"{axes} indices at most" if axes else "none, since this is a single rollout"
-            raise IndexError(describe(f"trajectory[{index!r}]", where=self.robot.name, allowed=allowed))
+        indices = batch_indices(self.q, index, "trajectory", self.robot.name)
         numbers = np.arange(int(np.prod(self.q.shape[:-2]))).reshape(self.q.shape[:-2])
         picked = np.asarray(numbers[indices])
         arrays = {name: getattr(self, name)[indices] for name in ("q", "v", "a", "tau")}

@@ -102,6 +102,7 @@ class Controls:
         self.gui, self.stage = server.gui, stage
         self.head = self.gui.add_html("")
         self.time: Any = None
+        self.charted: Any = None
         self.sliders, self.boxes = dict[int, list[tuple[Any, float]]](), dict[str, Any]()
         ordered = sorted(stage.subjects, key=lambda each: not each.ghost)  # errors are relative to the first
         films = [(each.film, each.color, each.ghost) for each in ordered if each.film is not None]
@@ -111,13 +112,14 @@ class Controls:
         self.stride = sides.pop() if len(sides) == 1 else ""
         if stage.clock.duration > 0:
             self._add_playback()
-            self._add_chart()
+            if self.films:
+                self._add_chart()
             self._add_marks()
             self._add_trails()
         for number, subject in enumerate(stage.subjects):
             if subject.posture is not None:
                 self._add_sliders(number, subject, subject.posture)
-        self.readouts = [self._add_readout(subject) for subject in stage.shown]
+        self.readouts = [self._add_readout(subject) for subject in stage.marked]
         if self.time is None:  # sliders first
             self._add_marks()
             self._add_trails()
@@ -157,14 +159,15 @@ class Controls:
     def _add_marks(self) -> None:
         stage = self.stage
         with self.gui.add_folder("Show", expand_by_default=len(stage.shown) > 1):
-            for name, words in MARK_LABELS.items():
+            for name, words in MARK_LABELS.items() if stage.marked else ():
                 if name in ("ground", "external", "markers") and not stage.has(name):
                     continue
                 box = self.boxes[name] = self.gui.add_checkbox(words, name in ("ground", "markers"))
                 stage.show(name, bool(box.value))
                 box.on_update(lambda event, name=name: show(name, bool(event.target.value)))
-            stretch = self.gui.add_slider("arrow length", 0.1, 5.0, 0.1, 1.0)
-            stretch.on_update(lambda event: stage.stretch(within(event.target)))
+            if stage.marked:
+                stretch = self.gui.add_slider("arrow length", 0.1, 5.0, 0.1, 1.0)
+                stretch.on_update(lambda event: stage.stretch(within(event.target)))
             usual = PERSON_OPACITY if stage.has("markers") else 1.0
             opacity = self.gui.add_slider("opacity", 0.1, 1.0, 0.05, usual)
             stage.fade(usual)
@@ -183,8 +186,11 @@ class Controls:
                 apart.on_update(lambda event: stage.spread(within(event.target)))
 
     def _add_trails(self) -> None:
+        subjects = [subject for subject in self.stage.subjects if subject.crowd is None]
+        if not subjects:
+            return
         with self.gui.add_folder("Trails", expand_by_default=False):
-            for subject in self.stage.subjects:
+            for subject in subjects:
                 names = {label(name): name for name in subject.marks.places}
                 chosen = self.gui.add_dropdown(label(subject.title, 20), (NO_TRAIL, *names))
 
@@ -237,7 +243,7 @@ class Controls:
         if self.time is not None:
             self.time.value = min(round(stage.clock.time, 3), self.time.max)
             self.button.label = "Pause" if stage.clock.playing else "Play"
-            if self.charted.value in self.charts:
+            if self.charted is not None and self.charted.value in self.charts:
                 shown, clock = self.charts[self.charted.value], stage.clock
                 stances = self.films[0].stances(self.charted.value)
                 self.chart.content = drawing(shown, clock.time, clock.duration, self.gaps, stances, self.stride)
@@ -248,9 +254,9 @@ class Controls:
                 for (handle, factor), value in zip(handles, subject.posture.values, strict=True):
                     nearest = round(factor * value / handle.step) * handle.step
                     handle.value = float(np.clip(nearest, handle.min, handle.max))
-        for subject, html in zip(stage.shown, self.readouts, strict=True):
+        for subject, html in zip(stage.marked, self.readouts, strict=True):
             html.content = readout(subject.shot)
         several = len(stage.subjects) > 1
         entries = [(subject.title, subject.color) for subject in stage.subjects if several]
-        notes = [subject.posture.note for subject in stage.subjects if subject.posture is not None]
+        notes = [note for subject in stage.subjects for note in subject.notes]
         self.head.content = legend(entries, [*notes, *stage.faults])

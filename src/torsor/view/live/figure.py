@@ -20,7 +20,7 @@ from torsor.formats.meshes.triangles import Triangles, joined
 from torsor.spatial import quaternion_product
 from torsor.view.live.shots import placed
 from torsor.view.scene import Scene
-from torsor.view.scene.detail import THIN, level, unit
+from torsor.view.scene.detail import THIN, level, unit, within
 
 # Names from files become parts of node paths and of HTML. They are escaped, because they can contain any characters.
 
@@ -56,6 +56,7 @@ def short(value: float) -> str:
 
 
 MAX_TRIANGLES = 24_000  # triangles of solids: browsers without a GPU draw some 200,000 in a second
+BATCH_TRIANGLES = 1_500_000  # triangles of all robots of a batch
 GAMMA = 2.2  # exponent from sRGB to light intensity
 MIN_BODY_OPACITY = 0.8  # opacity of inertia ellipsoids
 SHADOWS = {"cast_shadow": True, "receive_shadow": False}  # on the floor alone: shadow maps are too coarse for bodies
@@ -90,7 +91,10 @@ def linear(color: tuple[float, ...]) -> tuple[float, ...]:
 
 
 class Batch:
-    """Copies of a surface with the same opacity, each fixed to a link with a pose, scale factors (3,) and a colour."""
+    """Copies of a surface with the same opacity, each fixed to a link with a pose, scale factors (3,) and a colour.
+
+    They are repeated for each of ``robots``, whose links have ``places`` numbers each.
+    """
 
     def __init__(
         self,
@@ -98,26 +102,36 @@ class Batch:
         path: str,
         surface: Triangles,
         copies: Sequence[tuple[int, Array, Array, Color]],
+        robots: int = 1,
+        places: int = 0,
         **looks: Any,
     ):
         links, poses, sizes, colors = zip(*copies, strict=True)
-        self.links, (self.at, self.turns) = np.array(links), placed(np.stack(poses))
+        self.links = np.add.outer(places * np.arange(robots), links).ravel()
+        self.at, self.turns = (np.tile(each, (robots, 1)) for each in placed(np.stack(poses)))
         opacity = colors[0][3]
         looks = {"opacity": None if opacity >= 1 else opacity, "lod": "off", **SHADOWS, **looks}
-        looks |= {"batched_scales": np.stack(sizes), "batched_colors": np.array([linear(color) for color in colors])}
+        painted = np.array([linear(color) for color in colors])
+        looks |= {"batched_scales": np.tile(sizes, (robots, 1)), "batched_colors": np.tile(painted, (robots, 1))}
         mesh = surface.vertices.astype(np.float32), surface.faces
         self.node = server.scene.add_batched_meshes_simple(path, *mesh, self.turns, self.at, **looks)
 
     @classmethod
     def of(
-        cls, server: Any, path: str, solids: list[tuple[int, Solid, Color]], around: int, outline: float = 0.0
+        cls,
+        server: Any,
+        path: str,
+        solids: list[tuple[int, Solid, Color]],
+        around: int,
+        outline: float = 0.0,
+        **robots: int,
     ) -> "Batch":
         """Return a batch of solids of the same kind and opacity. Their circles have ``around`` corners."""
         shape = solids[0][1].shape
         grow = outline * np.array(AXIS_FACTORS[shape])
         copies = [(link, solid.pose, solid.size + grow, color) for link, solid, color in solids]
-        looks = {"side": "back", **NO_SHADOWS} if outline else {}
-        return cls(server, path, unit(shape, around), copies, **looks)
+        looks: dict[str, Any] = {"side": "back", **NO_SHADOWS} if outline else {}
+        return cls(server, path, unit(shape, around), copies, **robots, **looks)
 
     def place(self, positions: Array, turns: Array) -> None:
         """Move the solids to positions (n, 3) and quaternions (n, 4)."""
@@ -138,16 +152,28 @@ def rotated(turns: Array, vectors: Array) -> Array:
 
 
 class Figure:
-    """The surfaces of a robot under the node ``path``. A ``tint`` replaces all colours.
+    """The surfaces of ``count`` robots of one kind under the node ``path``. A ``tint`` replaces all colours.
 
     An outline consists of the back faces of slightly enlarged surfaces. A robot in the same posture hides these faces
     except for their edges, and no two surfaces coincide.
     """
 
-    def __init__(self, server: Any, path: str, scene: Scene, tint: Color | None = None, outline: bool = False):
+    def __init__(
+        self,
+        server: Any,
+        path: str,
+        scene: Scene,
+        tint: Color | None = None,
+        outline: bool = False,
+        count: int = 1,
+    ):
         self.server, self.path, self.outline = server, path, outline * OUTLINE * scene.size
+        self.robots = {"robots": count, "places": scene.places + 1}
         kinds = defaultdict[tuple[bool, bool, str, float, int], list[tuple[int, Solid, Color]]](list)
-        fine, coarse = level(scene, MAX_TRIANGLES)
+        most = min(MAX_TRIANGLES, BATCH_TRIANGLES // count)
+        fine, coarse = level(scene, most)
+        surfaces = [part.surface for part in scene.shown if not part.solids]
+        reduced = iter(within(surfaces, most) if count > 1 else surfaces)
         meshes = defaultdict[tuple[bool, int, Color], list[Triangles]](list)
         for part in scene.shown:
             red, green, blue, opacity = part.color if tint is None else (*tint[:3], part.color[3] * tint[3])
@@ -157,13 +183,13 @@ class Figure:
                 around = coarse if part.kind in THIN else fine
                 kinds[inner, fades, solid.shape, color[3], around].append((part.link, solid, color))
             if not part.solids:
-                meshes[fades, part.link, color].append(part.surface)
+                meshes[fades, part.link, color].append(next(reduced))
         self.batches, self.fading, self.inner = list[Batch](), list[Batch](), list[Batch]()
         for key, solids in sorted(kinds.items()):
             at, ordered = path + node("solids", *key), sorted(solids, key=lambda entry: entry[0])
-            self._add(Batch.of(server, at, ordered, key[-1], self.outline), *key[:2])
-        for number, ((fades, link, color), surfaces) in enumerate(meshes.items()):
-            self._add(self._mesh(number, link, color, joined(surfaces)), False, fades)
+            self._add(Batch.of(server, at, ordered, key[-1], self.outline, **self.robots), *key[:2])
+        for number, ((fades, link, color), parts) in enumerate(meshes.items()):
+            self._add(self._mesh(number, link, color, joined(parts)), False, fades)
         # The poses of all parts relative to their links, so that they are moved together.
         self._on = np.concatenate([np.zeros(0, int), *(batch.links + 1 for batch in self.batches)])
         self._at = np.concatenate([np.zeros((0, 3)), *(batch.at for batch in self.batches)])
@@ -181,10 +207,10 @@ class Figure:
         looks: dict[str, Any] = {"side": "back", **NO_SHADOWS} if self.outline else {"side": "double"}
         surface = grown(surface, self.outline) if self.outline else surface
         copies = [(link, np.eye(4), np.ones(3), color)]
-        return Batch(self.server, self.path + node("meshes", number), surface, copies, **looks)
+        return Batch(self.server, self.path + node("meshes", number), surface, copies, **self.robots, **looks)
 
     def place(self, positions: Array, turns: Array) -> None:
-        """Move the surfaces to the link positions (L + 1, 3) and quaternions (L + 1, 4)."""
+        """Move the surfaces to the link positions (L + 1, 3) and quaternions (L + 1, 4), robot by robot."""
         where, turned = positions[self._on], turns[self._on]
         at, how = where + rotated(turned, self._at), product(turned, self._turns)
         for batch, part in zip(self.batches, self._parts, strict=True):

@@ -11,6 +11,7 @@ from torsor.base.errors import ModelError
 from torsor.mechanism import Wheel
 from torsor.mechanism.mechanism import force_units
 from torsor.robot.robot import Robot
+from torsor.simulation.timeline import Batch
 from torsor.spatial import to_quaternion
 from torsor.view.scene import Scene, Timeline
 from torsor.view.scene.curves import stances
@@ -292,6 +293,25 @@ class Frame:
     def closing(self) -> float | None:
         """The largest loop-closure error."""
         return None if self.film.closing is None else float(self._of(self.film.closing))
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """A batch of motions, each displaced by ``offsets`` (N, 3), in m."""
+
+    scene: Scene
+    motions: Batch
+    offsets: Array
+
+    def placed(self, time: float) -> tuple[Array, Array]:
+        """Return the positions and quaternions of ``placed`` for all robots, ``time`` (s) after the start."""
+        times, robot = self.motions.times - self.motions.times[0], self.scene.tree
+        after = int(np.clip(np.searchsorted(times, time, side="right"), 1, len(times) - 1))
+        a, b = (self.motions.q[:, k] for k in (after - 1, after))
+        part = float(np.clip((time - times[after - 1]) / (times[after] - times[after - 1]), 0.0, 1.0))
+        q = a + part * (b - a) if robot.nq == robot.nv else robot.integrate(a, part * robot.difference(a, b))
+        positions, turns = placed(self.scene.poses(q))
+        return (positions + self.offsets[:, None]).reshape(-1, 3), turns.reshape(-1, 4)
 
 
 Shot = Still | Frame

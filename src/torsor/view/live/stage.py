@@ -1,23 +1,26 @@
 """The viewer scene: subjects, ground, lights and camera, and the actions of the controls."""
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.scenes import Color
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
+from torsor.simulation.timeline import Batch, batch
 from torsor.spatial import axis_frame
 from torsor.view.live.figure import Figure, node
 from torsor.view.live.marks import Marks
 from torsor.view.live.postures import Posture
-from torsor.view.live.shots import Film, Shot
+from torsor.view.live.shots import Crowd, Film, Shot
 from torsor.view.scene import Scene, Timeline, timeline
+from torsor.view.scene.batches import ACCURACY, arranged, extent, ground_grid, ground_surface
 
 
 @dataclass
@@ -116,15 +119,22 @@ GHOST_COLOR: Color = (0.95, 0.5, 0.1, 1.0)  # of the reference of other motions
 
 
 class Subject:
-    """A robot with sliders (``posture``) or a motion (``film``). A ``ghost`` is the reference of other motions."""
+    """A robot with sliders (``posture``), a motion (``film``), or a batch of motions (``crowd``).
 
-    def __init__(self, what: Any, title: str, ghost: bool = False):
+    A ``ghost`` is the reference of other motions.
+    """
+
+    def __init__(self, what: Any, title: str, ghost: bool = False, spacing: float | None = None):
         self.ghost = ghost
         self.posture: Posture | None = None
         self.film: Film | None = None
+        self.crowd: Crowd | None = None
         if isinstance(what, (Robot, ParallelRobot)):
             self.posture = Posture(what)
             self.scene, self.title = self.posture.scene, title or what.name
+        elif (motions := batch(what, title)) is not None:
+            self.scene, self.title = replace(Scene.of(motions.robot), compiled=True), motions.title
+            self.crowd = Crowd(self.scene, *arranged(motions, self.scene, spacing))
         else:
             motion = timeline(what, title)
             self.scene = Scene.of(motion.robot, things=motion.things, skeleton=motion.is_person)
@@ -140,12 +150,14 @@ class Subject:
         self.path = node(f"{number + 1} {self.title}")
         self.root = server.scene.add_frame(self.path, show_axes=False)
         tint = self.color if tinted or self.ghost else None
-        self.figure = Figure(server, self.path, self.scene, tint, outline=self.ghost)
-        self.marks = Marks(server, self.path, self.scene, self.color)
+        count = 1 if self.crowd is None else len(self.crowd.offsets)
+        self.figure = Figure(server, self.path, self.scene, tint, self.ghost, count)
+        if self.crowd is None:
+            self.marks = Marks(server, self.path, self.scene, self.color)
 
     @property
     def shot(self) -> Shot:
-        """The instant to show now."""
+        """The instant to show now; a batch has none."""
         if self.posture is not None:
             return self.posture.shot
         assert self.film is not None
@@ -165,10 +177,27 @@ class Subject:
         times = np.arange(0.0, posture.period * (1 + START_SHARE), posture.period / SWING_SAMPLES)
         return Film(self.scene, Timeline(posture.robot, self.title, times, *posture.swing(times)))
 
+    @property
+    def motion(self) -> Timeline | Batch | None:
+        """The motion or motions of a result."""
+        return self.crowd.motions if self.crowd is not None else self.film.motion if self.film is not None else None
+
+    @property
+    def duration(self) -> float:
+        """Duration (s) of the motion, 0 without one."""
+        return 0.0 if self.motion is None else float(self.motion.times[-1] - self.motion.times[0])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes for the panel."""
+        return self.crowd.motions.notes if self.crowd is not None else (self.posture.note,) if self.posture else ()
+
     def corners(self) -> tuple[Array, Array]:
         """Return the minimum and maximum coordinates (3,) of the surfaces."""
         if self.posture is not None:
             return self.scene.corners(np.stack([self.posture.home, *self.posture.swings()]))
+        if self.crowd is not None:
+            return extent(self.crowd.motions, self.scene, self.crowd.offsets)
         assert self.film is not None
         few = Film(self.scene, self.film.motion.every(50))
         if few.motion.ahead is None:
@@ -183,6 +212,9 @@ class Subject:
 
     def place(self) -> None:
         """Draw the current instant."""
+        if self.crowd is not None:
+            self.figure.place(*self.crowd.placed(self.time))
+            return
         shot = self.shot
         self.figure.place(*shot.placed)
         self.marks.place(shot)
@@ -190,6 +222,7 @@ class Subject:
 
 SUN = np.array([0.35, 0.3, 0.9])  # direction of the light as on the offline page: two horizontal axes, up
 SKY_COLOR, EARTH_COLOR = (250, 252, 255), (150, 145, 140)
+TERRAIN_COLOR = (158, 168, 184)
 SKY_LIGHT, SUN_LIGHT = 2.2, 1.8
 MIN_CAMERA_HEIGHTS = 1.8  # least distance of the camera, in heights of what is shown
 CAMERA_HEIGHT, CAMERA_DISTANCE, CAMERA_SHIFT = 0.4, 1.35, 0.15  # above, before and beside the robot, in sizes of it
@@ -201,8 +234,9 @@ class Stage:
     def __init__(self, server: Any, subjects: list[Subject]):
         self.server, self.subjects = server, subjects
         self.shown = [subject for subject in subjects if not subject.ghost]
+        self.marked = [subject for subject in self.shown if subject.crowd is None]
         films = [subject.film for subject in subjects if subject.film is not None]
-        self.clock = Clock(max((film.duration for film in films), default=0.0))
+        self.clock = Clock(max((subject.duration for subject in subjects), default=0.0))
         self.clock.seek(max((film.motion.start for film in films), default=0.0))
         self.lock, self.awake = threading.RLock(), threading.Event()
         self.faults, self._swayed = list[str](), 0.0
@@ -248,13 +282,23 @@ class Stage:
         scene.add_light_hemisphere("/light/sky", sky_color=SKY_COLOR, ground_color=EARTH_COLOR, intensity=SKY_LIGHT)
         sun = scene.add_light_directional("/light/sun", intensity=SUN_LIGHT, cast_shadow=True)
         sun.position = tuple(level @ SUN)
-        floors = (subject.film.motion.floor for subject in self.subjects if subject.film is not None)
-        floor = next((each for each in floors if each is not None), None)
+        motions = [subject.motion for subject in self.subjects if subject.motion is not None]
+        floor = next((motion.floor for motion in motions if motion.floor is not None), None)
+        terrain = next((motion.terrain for motion in motions if motion.terrain is not None), None)
+        if terrain is not None:
+            self._draw_terrain(terrain)
         if floor is None:
             self.ground = Ground(self.server, middle - self.up * height / 2, level, self.size)
         else:
             below = middle - (floor[:3] @ middle - floor[3]) * floor[:3]
             self.ground = Ground(self.server, below, axis_frame(floor[:3]), self.size)
+
+    def _draw_terrain(self, height: ca.Function) -> None:
+        margin = self.subjects[0].scene.size
+        surface = ground_surface(*ground_grid(height, self.low - margin, self.high + margin, ACCURACY * margin))
+        mesh = surface.vertices.astype(np.float32), surface.faces
+        looks = {"color": TERRAIN_COLOR, "flat_shading": True, "cast_shadow": False}
+        self.server.scene.add_mesh_simple("/ground/terrain", *mesh, **looks)
 
     # Actions of the controls
 
@@ -270,14 +314,15 @@ class Stage:
     def show(self, name: str, shown: bool) -> None:
         """Show or hide a mark of all subjects."""
         with self.lock:
-            for subject in self.shown:
+            for subject in self.marked:
                 subject.marks.show(name, shown)
         self.wake()
 
     def stretch(self, factor: float) -> None:
         """Scale the arrow lengths."""
         for subject in self.subjects:
-            subject.marks.stretch = factor
+            if subject.crowd is None:
+                subject.marks.stretch = factor
         self.wake()
 
     def fade(self, opacity: float) -> None:
@@ -302,7 +347,8 @@ class Stage:
         """Remove all trails."""
         with self.lock:
             for subject in self.subjects:
-                subject.marks.forget()
+                if subject.crowd is None:
+                    subject.marks.forget()
 
     def move(self, number: int, values: list[float], led: bool = True) -> None:
         """Set the sliders of a robot. If several requests are pending, the last one applies.

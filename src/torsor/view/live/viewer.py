@@ -106,7 +106,7 @@ class Viewer:
     def chart(self, name: str) -> None:
         """Select the coordinate of the charts, such as "elbow_joint"."""
         controls = self.player.controls
-        if controls.time is None:
+        if controls.charted is None:
             raise ModelError("there is no motion to chart", where="view", fix="show a result, such as a trajectory")
         controls.charted.value = one_of(name, tuple(controls.charts), "view", "coordinate")
 
@@ -153,11 +153,13 @@ def show(
     play: bool = True,
     swing: bool = False,
     reference: Any = None,
+    spacing: float | None = None,
 ) -> Viewer:
     """Show robots and results in the browser and return the viewer. This requires the extra ``view``.
 
-    ``what`` contains robots, which are shown with sliders, and results (trajectories, motions, strides, measured gaits,
-    identifications), which are played. Several are shown together with a common clock and the titles ``names``. The
+    ``what`` contains robots, which are shown with sliders, and results (trajectories, rollouts, motions, strides,
+    measured gaits, identifications), which are played. The motions of a batch are played together, as on a ``page``,
+    which describes their ``spacing`` (m). Several are shown together with a common clock and the titles ``names``. The
     page is served on ``host`` (by default, only this machine) and on ``port`` or the next free one. ``open`` opens it
     in the browser, or below the cell in Jupyter. With ``block``, ``show`` returns only after Ctrl-C; the default is
     True in scripts and False in interactive sessions. ``play`` starts motions immediately. ``swing`` moves the
@@ -176,7 +178,7 @@ def show(
     if len(titles) != len(what):
         raise ModelError(f"show got {len(titles)} names", where="view", allowed=f"{len(what)}, one for each subject")
     whole_number(port, "view", "port", least=0, most=65535)
-    subjects = [Subject(subject, title) for subject, title in zip(what, titles, strict=True)]
+    subjects = [Subject(subject, title, spacing=spacing) for subject, title in zip(what, titles, strict=True)]
     if isinstance(reference, (Robot, ParallelRobot)):
         raise ModelError("a robot has no motion", argument="reference", where="view", allowed="a motion or trajectory")
     if reference is not None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -18,9 +19,11 @@ from torsor.mechanism.loops import Loop
 from torsor.mechanism.mechanism import FORCES, force_units, units
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
+from torsor.simulation.timeline import Batch, batch
 from torsor.spatial import to_quaternion
 from torsor.view.pages.charts import chart_data
 from torsor.view.scene import Scene, Timeline, Triangles, home, palette, timeline, upwards
+from torsor.view.scene.batches import ACCURACY, arranged, extent, ground_grid
 from torsor.view.scene.bodies import Beam, ellipsoid_solid
 from torsor.view.scene.curves import driven_joints
 from torsor.view.scene.detail import detailed, drawn, level, within
@@ -100,6 +103,38 @@ def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
     return content
 
 
+MAX_NUMBERS = 6_500_000  # positions of a batch: 13 MB
+LEVELS = 2**16 - 1  # of positions of two bytes
+
+
+def batch_motion(motions: Batch, scene: Scene, numbers: Numbers, offsets: Array) -> dict[str, Any]:
+    """Return the data of a batch; ``motions`` contains the samples to store, and ``offsets`` (N, 3) where they are.
+
+    Positions are rounded to steps of 1/65535 of the range of a coordinate in a motion: ``q`` (T, N, nq) contains the
+    numbers of steps above ``low`` (N, nq). Quaternions, which begin at ``turns``, do not change their sign.
+    """
+    q, robot = motions.q.copy(), scene.robot
+    pairs = zip(robot.joints, robot.coordinates, strict=True)
+    turns = [slot.q.stop - 4 for joint, slot in pairs if joint.nq != joint.nv and not joint.follows]
+    for k in turns:
+        flips = (q[:, 1:, k : k + 4] * q[:, :-1, k : k + 4]).sum(axis=-1) < 0
+        q[:, 1:, k : k + 4] *= np.cumprod(np.where(flips, -1.0, 1.0), axis=1)[..., None]
+    low, high = (ends.astype("f4").astype(float) for ends in (q.min(axis=1), q.max(axis=1)))
+    step = ((high - low) / LEVELS).astype("f4").astype(float)
+    codes = np.clip(((q - low[:, None]) / np.where(step > 0, step, 1.0)[:, None]).round(), 0, LEVELS)
+    com = scene.center_of_mass(motions.q).mean(axis=0)
+    return {
+        "title": motions.title,
+        "times": numbers.add(motions.times),
+        "q": numbers.add(codes.transpose(1, 0, 2), "u2"),
+        "low": numbers.add(low),
+        "step": numbers.add(step),
+        "turns": turns,
+        "offsets": numbers.add(offsets),
+        "com": numbers.add(com),
+    }
+
+
 def _drives(line: Timeline, numbers: Numbers) -> dict[str, Any]:
     units, (scale, per) = force_units(line.robot), line.force_scale
     tau, limits = scale * np.asarray(line.known_tau), scale * line.limits
@@ -128,6 +163,7 @@ def _in_base_axes(wrenches: Array, poses: Array, places: list[dict[str, Any]]) -
 SHAPE_TOLERANCE = 1e-6  # largest distance between a surface and the mapped shape, in sizes of it
 INERTIA_COLOR: tuple[float, float, float, float] = (0.86, 0.55, 0.2, 0.5)  # of inertia ellipsoids
 MAX_SOLID_TRIANGLES = 8000  # without a GPU a browser draws some 300,000 triangles per second
+MAX_TRIANGLES = 1_500_000  # of all copies of a robot
 MAX_SHORT_VERTICES = 2**16  # largest number of vertices with indices of two bytes
 
 
@@ -162,18 +198,22 @@ def _affine(source: Array, vertices: Array) -> Array | None:
     return np.asarray(map_) if np.abs(source @ map_ - vertices).max() <= SHAPE_TOLERANCE * size else None
 
 
-def surfaces(scene: Scene, numbers: Numbers, triangles: int, opacity: float = 1.0) -> tuple[dict[str, Any], str]:
+def surfaces(
+    scene: Scene, numbers: Numbers, triangles: int, opacity: float = 1.0, copies: int = 1
+) -> tuple[dict[str, Any], str]:
     """Return the shapes and surfaces of a robot, and a note if its meshes were simplified.
 
-    Meshes have at most about ``triangles`` triangles in total. ``opacity`` applies to the shapes of links.
+    Meshes have at most about ``triangles`` triangles in total, and fewer if there are many ``copies`` of the robot.
+    ``opacity`` applies to the shapes of links.
     """
+    triangles, solids = (min(limit, MAX_TRIANGLES // copies) for limit in (triangles, MAX_SOLID_TRIANGLES))
     visuals = [part for part in scene.shown if not part.solids]
     before = sum(len(part.surface.faces) for part in visuals)
     reduced = within([part.surface for part in visuals], triangles)
     after = sum(len(surface.faces) for surface in reduced)
     new = {id(part): surface for part, surface in zip(visuals, reduced, strict=True)}
     shapes, shown = Shapes(numbers), []
-    corners = level(scene, MAX_SOLID_TRIANGLES)
+    corners = level(scene, solids)
     for part in scene.shown:
         surface = detailed(part, corners) if part.solids else new[id(part)]
         if len(surface.faces):
@@ -246,18 +286,18 @@ def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], s
         limits = [float(limit) if np.isfinite(limit) else None for limit in strength[held]]
         forces = [FORCES[rates[k]] for k in held]
         content["drives"] = {"names": [names[k] for k in held], "units": forces, "limits": limits, "at": held}
-    return content, _module(robot) if listed else ""
+    functions = [*TREE_FUNCTIONS, *(LOOP_FUNCTIONS if robot.loops else ["gravity_force"])]
+    return content, _module(robot, functions) if listed else ""
 
 
-def _module(robot: Robot) -> str:
+def _module(robot: Robot, names: Sequence[str]) -> str:
     """Return the robot functions as an ES module."""
-    names = [*TREE_FUNCTIONS, *(LOOP_FUNCTIONS if robot.loops else ["gravity_force"])]
     with tempfile.TemporaryDirectory() as folder:
         functions = {name: robot.function(name, loops="open" if robot.loops else None) for name in names}
         return export_js(functions, folder)[0].read_text(encoding="utf-8")
 
 
-ALLOWED = "robots, trajectories, motions, strides, measured gaits, identifications; or a list or dict {title: item}"
+ALLOWED = "robots, trajectories, rollouts, motions, strides, measured gaits, identifications; a list or dict of these"
 REFERENCE_OPACITY = 0.3
 MAX_TRAILS = 8  # trails that are drawn by default
 BOX_POSTURES = 24  # postures from which the size of the picture is computed
@@ -266,6 +306,8 @@ LEVEL_TOLERANCE = 1e-9  # of the cosine of the angle between a floor and the hor
 FOLLOW_DISTANCE = 0.3  # distance of the centre of mass, in sizes, from which on the camera follows it
 HEIGHT_RATIO = 0.48  # least size of the picture, in heights of what is shown
 ARROW_QUANTILE = 0.95  # quantile of forces that has the arrow length below
+BATCH_SIZE, BATCH_ELEVATION = 0.75, 0.45  # of the picture of a batch, relative to others; angle of its camera (rad)
+NEARLY_LEVEL = 0.25  # heights of a terrain, in sizes, up to which shadows fall on its median
 MAX_ARROW = 0.4  # length of a long arrow, in sizes
 
 
@@ -286,27 +328,35 @@ def content(
     meshes: bool,
     bar: Bar,
     reference: Any = None,
+    spacing: float | None = None,
 ) -> Content:
     """Return the data of a page. ``torsor.view.page`` describes the arguments, and ``bar`` shows the progress."""
     numbers, modules, notes = Numbers(), dict[int, str](), list[str]()
     robots, actors = list[dict[str, Any]](), list[dict[str, Any]]()
-    scenes = dict[tuple[int, tuple[Thing, ...], bool], int]()
+    scenes = dict[tuple[int, tuple[Thing, ...], bool, int], int]()
     kept, boxes, start_time = list[tuple[Robot, Scene]](), list[tuple[Array, Array]](), 0.0
     floor: Array | None = None
+    terrain: ca.Function | None = None
     lines = list[tuple[int, Timeline]]()
     subjects = _listed(what)
     for count, (title, subject) in enumerate([*subjects, *([] if reference is None else [("reference", reference)])]):
         is_reference = count == len(subjects)
-        played = None
+        played: Timeline | Batch | None = None
         if not isinstance(subject, Robot | ParallelRobot):
-            played = timeline(subject, title)
-            lines.append((count, played))  # with all samples
+            played = batch(subject, title) or timeline(subject, title)
+            if isinstance(played, Timeline):
+                lines.append((count, played))  # with all samples
             wanted = np.ceil((played.times[-1] - played.times[0]) * rate) + 1
-            played = played.every(int(np.clip(wanted, 2, MAX_SAMPLES)))
-        source, things = (subject, ()) if played is None else (played.robot, played.things)
-        key = id(source), things, is_reference
+            most = MAX_SAMPLES if isinstance(played, Timeline) else max(2, MAX_NUMBERS // played.q[:, 0].size)
+            if isinstance(played, Batch) and most < min(wanted, len(played.times)):
+                notes.append(f"The page contains {most} of {len(played.times):,} samples of each motion.")
+            played = played.every(int(np.clip(wanted, 2, min(most, MAX_SAMPLES))))
+        source = subject if played is None else played.robot
+        things = played.things if isinstance(played, Timeline) else ()
+        copies = len(played.q) if isinstance(played, Batch) else 1
+        key = id(source), things, is_reference, copies
         if key not in scenes:
-            measured = played is not None and played.markers is not None
+            measured = isinstance(played, Timeline) and played.markers is not None
 
             def progress(part: float, start: int = count) -> None:  # while the surfaces are read
                 bar.at(start + 0.5 * part)
@@ -314,9 +364,10 @@ def content(
             scene = Scene.of(source, meshes, things, progress, skeleton=measured)
             bar.at(count + 0.5)
             opacity = REFERENCE_OPACITY if is_reference else PERSON_OPACITY if measured else 1.0
-            surface, note = surfaces(scene, numbers, triangles, opacity)
+            surface, note = surfaces(scene, numbers, triangles, opacity, copies)
             scenes[key] = len(robots)
-            robots.append(_robot(scene, trails) | surface | {"beams": beam_data(scene, numbers)})
+            about = _robot(scene, () if isinstance(played, Batch) else trails)
+            robots.append(about | surface | {"beams": beam_data(scene, numbers)})
             notes += [note] if note else []
             kept.append((source, scene))
         number = scenes[key]
@@ -331,17 +382,40 @@ def content(
             if module:
                 modules[len(actors)] = module
             boxes.append(scene.corners(start))
+        elif isinstance(played, Batch):
+            played, offsets = arranged(played, scene, spacing)
+            notes += played.notes
+            actor = batch_motion(played, scene, numbers, offsets)
+            modules[len(actors)] = _module(scene.robot, ["poses"])
+            boxes.append(extent(played, scene, offsets))
         else:
             actor = motion(played, scene, numbers)
             boxes.append(scene.corners(played.every(BOX_POSTURES).q))
-            floor = played.floor if floor is None else floor
             start_time = max(start_time, played.start)
+        if played is not None:
+            floor = played.floor if floor is None else floor
+            terrain = played.terrain if terrain is None else terrain
         actors.append(actor | {"robot": number} | ({"reference": True} if is_reference else {}))
     view = _view([scene for _, scene in kept], boxes, actors, numbers)
     if floor is not None and floor[:3] @ view["up"] > 1 - LEVEL_TOLERANCE:  # slopes are not drawn
         view["ground"] = float(floor[3])
+    if any("low" in actor for actor in actors):
+        view |= {"size": BATCH_SIZE * view["size"], "elevation": BATCH_ELEVATION}
+    if terrain is not None:
+        view |= _terrain(terrain, boxes, kept[0][1].size, numbers)
     data = {"robots": robots, "actors": actors, "charts": chart_data(lines, actors, numbers.add), "notes": notes}
     return Content({**data, "start": start_time, **view}, numbers, modules)
+
+
+def _terrain(
+    height: ca.Function, boxes: Sequence[tuple[Array, Array]], size: float, numbers: Numbers
+) -> dict[str, Any]:
+    """Return the lines and heights of a terrain around boxes, and a level for its shadows, if it is nearly level."""
+    low, high = np.min([box[0] for box in boxes], axis=0), np.max([box[1] for box in boxes], axis=0)
+    grid = ground_grid(height, low - size, high + size, ACCURACY * size)
+    lines = {name: numbers.add(values) for name, values in zip("xyz", grid, strict=True)}
+    level, shadows = float(np.median(grid[2])), bool(np.ptp(grid[2]) < NEARLY_LEVEL * size)
+    return {"terrain": lines, "ground": level, "shadows": shadows}
 
 
 def _listed(what: Any) -> list[tuple[str, Any]]:
@@ -433,7 +507,7 @@ def _largest(vectors: Sequence[Array]) -> float:
 
 def _way(actors: Sequence[dict[str, Any]], numbers: Numbers, scenes: Sequence[Scene], up: Array) -> Array:
     """Return the horizontal path (T, 3) of the first motion's centre of mass, if all bodies follow it."""
-    played = next((actor for actor in actors if "times" in actor), None)
+    played = next((actor for actor in actors if "times" in actor and "poses" in actor), None)
     if played is None:
         return np.zeros((0, 3))
     com, links = (numbers.read(played[name])[..., :3].astype(float) for name in ("com", "poses"))

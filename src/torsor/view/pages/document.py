@@ -68,19 +68,23 @@ def page(
     rate: float = RATE,
     triangles: int = TRIANGLES,
     meshes: bool = True,
+    spacing: float | None = None,
     height: int = 600,
     progress: bool | None = None,
 ) -> Page:
     """Return a page that shows robots and motions in a browser, and write it to ``path`` if that is given.
 
-    The page is one HTML file that needs no network and no server. ``what`` is a robot, a trajectory, a motion, a
-    stride, a measured gait, an identification, a list of these, or a dict with their titles as keys. Robots have a
+    The page is one HTML file that needs no network and no server. ``what`` is a robot, a trajectory, a rollout, a
+    motion, a stride, a measured gait, an identification, a list of these, or a dict with their titles as keys. All
+    motions of a rollout or trajectory with leading axes are played at once. They keep their places, or are drawn in a
+    grid if they start at the same place; ``spacing`` (m) is that of the grid, and 0 means no grid. Robots have a
     slider per coordinate, or per active coordinate with closed loops. ``reference`` is a further item, which is drawn
     translucent. ``q`` (nq,) is the initial posture of robots with sliders. ``trails`` contains the links and frames
     whose paths are drawn, by default the ends of the tree. Motions have ``rate`` samples per second, and at most 2000
-    samples. The meshes of a robot are simplified to about ``triangles`` triangles; ``meshes=False`` draws rods instead.
-    ``height`` (pixels) is the frame height in a notebook. ``progress`` is True, False, or None to show a progress bar
-    only in a terminal.
+    samples; all motions of a batch have at most 6.5 million positions, which are rounded to 1/65535 of the range of a
+    coordinate. The meshes of a robot are simplified to about ``triangles`` triangles; ``meshes=False`` draws rods
+    instead. ``height`` (pixels) is the frame height in a notebook. ``progress`` is True, False, or None to show a
+    progress bar only in a terminal.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(2), duration=0.5)
@@ -92,7 +96,7 @@ def page(
     whole_number(height, "page", "height", least=100)
     count = (len(what) if isinstance(what, Mapping | list | tuple) else 1) + (reference is not None)
     with Bar(count, progress, "writing the page") as bar:
-        filled = content(what, q, float(rate), triangles, trails, meshes, bar, reference)
+        filled = content(what, q, float(rate), triangles, trails, meshes, bar, reference, spacing)
     names = list(dict.fromkeys(robot["name"] for robot in filled.data["robots"]))
     heading = title or (filled.data["actors"][0]["title"] if len(filled.data["actors"]) == 1 else ", ".join(names))
     script = "(() => {\n'use strict';\n" + "".join(asset(f"{name}.js", __package__) for name in SCRIPTS) + "})();\n"
@@ -131,7 +135,7 @@ def _inert(data: dict[str, Any]) -> str:
 def _connection(actor: int, module: str) -> str:
     """Return the statement that passes the functions of a module to the page."""
     names = re.findall(r"^export function (\w+)\(", module, flags=re.MULTILINE)
-    return CONNECT.format(actor=actor, names=", ".join(name for name in names if not name.endswith("Rows")))
+    return CONNECT.format(actor=actor, names=", ".join(names))
 
 
 def _subtitle(data: dict[str, Any]) -> str:
@@ -139,6 +143,6 @@ def _subtitle(data: dict[str, Any]) -> str:
     # Joints with several axes have massless links between the axes, which are no bodies.
     counts = dict.fromkeys(len(robot["labels"]) for robot in robots[:2])
     bodies = " and ".join(f"{count} bod{'y' if count == 1 else 'ies'}" for count in counts)
-    moving = sum("times" in actor for actor in actors)
-    motions = f", {moving} motion{'s' if moving > 1 else ''}" if moving else ""
+    moving = sum(actor.get("low", {"shape": [1]})["shape"][0] for actor in actors if "times" in actor)
+    motions = f", {moving:,} motion{'s' if moving > 1 else ''}" if moving else ""
     return f"{bodies}{motions}. Drag to turn, right drag to move, wheel to zoom."

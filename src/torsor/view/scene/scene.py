@@ -139,7 +139,7 @@ class Scene:
 
     Links are drawn with the shapes of their description. A link without shapes is drawn as rods between its joints,
     or as its inertia ellipsoid if these coincide. Flexible links are drawn bent. ``movers`` (rods of flexible links,
-    carried objects) have places after those of the links.
+    carried objects) have places after those of the links. A ``compiled`` scene is faster for many robots.
 
     Example:
         >>> scene = Scene.of(torsor.library.planar_chain(2))
@@ -150,6 +150,7 @@ class Scene:
     robot: Robot
     shown: tuple[Shown, ...]
     movers: tuple[Beam | Carried, ...] = ()
+    compiled: bool = False
 
     @classmethod
     def of(
@@ -194,7 +195,7 @@ class Scene:
     @cached_property
     def tree(self) -> Robot:
         """The robot with its loops cut, in CasADi's virtual machine, which is faster than compiling for few states."""
-        return self.robot.open_tree().to(device="casadi")
+        return self.robot.open_tree().to(device="cpu" if self.compiled else "casadi")
 
     def poses(self, q: ArrayLike) -> Array:
         """Return the poses (..., places + 1, 4, 4) of the base, links and movers in base axes, for q (..., nq)."""

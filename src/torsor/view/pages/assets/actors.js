@@ -22,8 +22,20 @@ class Actor {
         return add(this.offset, this.shift);
     }
 
-    place() {
-        for (let k = 0; k < 3; k++) this.matrices[12 + k] = this.offset[k];
+    place(at = this.offset) {
+        for (let k = 0; k < 3; k++) this.matrices[12 + k] = at[k];
+    }
+
+    /** Place base, links and flexible links at positions q, with the poses of the links (4 x 4, row by row) from ``start``. */
+    stand(poses, start, q, at) {
+        const { links, beams } = this.robot;
+        this.place(at);
+        for (let link = 0; link < links.length; link++) {
+            const own = Actor.at(link), first = start + 16 * link;
+            for (let k = 0; k < 16; k++) this.matrices[own + k] = poses[first + 4 * (k % 4) + (k >> 2)];
+            for (let k = 0; k < 3; k++) this.matrices[own + 12 + k] += at[k];
+        }
+        for (const beam of beams) placeBeam(beam, q, this.matrices);
     }
 
     /** Measured markers: none without a recording. */
@@ -132,6 +144,49 @@ class Motion extends Actor {
     }
 }
 
+/** Motions of many robots of one kind, played together; ``instances`` are the matrices of each place of all robots. */
+class Batch extends Motion {
+    constructor(content, robot) {
+        super(content, robot);
+        [this.count, this.size] = content.low.shape;
+        this.q = new Float64Array(this.count * this.size);
+        this.instances = { data: new Float32Array(16 * (robot.places + 1) * this.count), fresh: true };
+    }
+
+    connect(own) {
+        this.own = own;
+        this.update();
+    }
+
+    update() {
+        if (!this.own) return; // before the functions of the robot are loaded
+        const { content, matrices, count, size, q, part, instances } = this, { low, step, turns, offsets } = content;
+        const total = count * size, [before, after] = [this.index, this.next].map((each) => each * total);
+        for (let k = 0; k < total; k++) q[k] = low[k] + step[k] * mix(content.q[before + k], content.q[after + k], part);
+        for (let n = 0; n < count; n++) {
+            for (const turn of turns) {
+                const at = n * size + turn, length = Math.hypot(q[at], q[at + 1], q[at + 2], q[at + 3]);
+                for (let k = 0; k < 4; k++) q[at + k] /= length;
+            }
+        }
+        this.poses = this.own.posesRows(q, this.poses);
+        const { origin } = this, width = this.poses.length / count;
+        for (let n = 0; n < count; n++) {
+            const at = [0, 1, 2].map((k) => origin[k] + offsets[3 * n + k]);
+            this.stand(this.poses, n * width, q.subarray(n * size, (n + 1) * size), at);
+            for (let k = 0; k < matrices.length; k += 16) {
+                const own = k * count + 16 * n;
+                for (let i = 0; i < 16; i++) instances.data[own + i] = matrices[k + i];
+            }
+        }
+        instances.fresh = true;
+    }
+
+    get energies() {
+        return {};
+    }
+}
+
 class Posed extends Actor {
     constructor(content, robot) {
         super(content, robot);
@@ -192,15 +247,16 @@ class Posed extends Actor {
     }
 
     update() {
+        if (this.own) {
+            this.stand(this.own.poses(this.q), 0, this.q, this.offset);
+            return;
+        }
         this.place();
-        const { links, places, beams } = this.robot, found = this.own ? this.own.poses(this.q) : null;
-        for (let link = 0; link < (found ? links.length : places); link++) {
+        for (let link = 0; link < this.robot.places; link++) {
             const at = Actor.at(link);
-            if (found) for (let k = 0; k < 16; k++) this.matrices[at + k] = found[16 * link + 4 * (k % 4) + (k >> 2)];
-            else fromPose(this.content.poses, 7 * link, this.matrices, at);
+            fromPose(this.content.poses, 7 * link, this.matrices, at);
             for (let k = 0; k < 3; k++) this.matrices[at + 12 + k] += this.offset[k];
         }
-        if (found) for (const beam of beams) placeBeam(beam, this.q, this.matrices);
     }
 
     get com() {

@@ -26,16 +26,18 @@ const READ = 100; // milliseconds between two updates of the numbers: what chang
 class App {
     constructor(data) {
         this.data = data;
-        this.actors = data.actors.map((each) => new (each.times ? Motion : Posed)(each, data.robots[each.robot]));
+        const kind = (each) => (each.low ? Batch : each.times ? Motion : Posed);
+        this.actors = data.actors.map((each) => new (kind(each))(each, data.robots[each.robot]));
         const several = data.actors.filter((each) => !each.reference).length > 1;
         this.actors.forEach((actor, k) => {
             actor.color = COLORS[k % COLORS.length];
             actor.tint = [...actor.color, several || actor.content.reference ? 0.6 : 0];
         });
         const any = (test) => this.actors.some(test), moves = any((each) => each instanceof Motion);
+        const alone = (test) => any((each) => !each.instances && test(each)), one = alone(() => true);
         this.has = {
-            bodies: true, grid: true, links: true, com: any((each) => each.robot.mass > 0), names: true,
-            frames: any((each) => each.robot.frames.length),
+            bodies: true, grid: true, links: one, com: alone((each) => each.robot.mass > 0), names: one,
+            frames: alone((each) => each.robot.frames.length),
             inertia: data.robots.some((each) => each.shown.some((one) => one.kind === "inertia")),
             trails: moves && any((each) => each.robot.trails.length), reactions: any((each) => each.content.reactions),
             moments: any((each) => each.content.reactions || each.content.external),
@@ -209,8 +211,8 @@ class App {
 
     /** What is shown now, for scripts: the numbers behind the picture. */
     state() {
-        const actors = this.actors.map(({ matrices, com, drives, q }) => {
-            return { poses: Array.from(matrices), com, drives, q: q ? Array.from(q) : null };
+        const actors = this.actors.map(({ matrices, instances, com, drives, q }) => {
+            return { poses: Array.from(instances ? instances.data : matrices), com, drives, q: q ? Array.from(q) : null };
         });
         return { time: this.time, playing: this.playing, frames: this.frames, actors };
     }

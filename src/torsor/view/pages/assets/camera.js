@@ -3,20 +3,20 @@
 const WIDE = (32 * Math.PI) / 180; // angle of view, upwards
 
 class Camera {
-    /** ``up`` is a unit vector; ``middle`` and ``size`` say what to see. */
-    constructor(up, middle, size) {
+    /** ``up`` is a unit vector; ``middle`` and ``size`` say what to see, and ``elevation`` (rad) from where. */
+    constructor(up, middle, size, elevation = 0.3) {
         const axis = up.findIndex((each) => Math.abs(each) > 0.99);
         // Axes in the order x, y, z also if y is up, so that pictures of planar robots show their plane.
         this.basis = axis < 0 ? [...across(up), up] : [unitAxis((axis + 1) % 3), unitAxis((axis + 2) % 3), up];
         if (axis >= 0 && up[axis] < 0) this.basis[0] = scaled(this.basis[0], -1);
         this.up = up;
-        this.home = { middle, size };
+        this.home = { middle, size, elevation };
         this.reset();
     }
 
     reset() {
-        const { middle, size } = this.home;
-        Object.assign(this, { target: [...middle], distance: 1.35 * size / Math.tan(WIDE / 2), azimuth: -0.9, elevation: 0.3 });
+        const { middle, size, elevation } = this.home;
+        Object.assign(this, { target: [...middle], distance: 1.35 * size / Math.tan(WIDE / 2), azimuth: -0.9, elevation });
     }
 
     get eye() {

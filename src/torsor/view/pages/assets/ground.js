@@ -4,6 +4,29 @@ const SQUARES = 50; // to each side
 const BOLD = 5; // every fifth line
 const ROUND = 48; // corners of the disc
 
+const LOW_EARTH = [116, 122, 132], HIGH_EARTH = [162, 168, 176]; // colours of a terrain, by height
+
+/** The corners and faces of a terrain: flat pieces between lines x (m) and y (n) with heights z (m x n). */
+function terrainOf({ x, y, z }) {
+    const [rows, columns] = z.shape, count = (rows - 1) * (columns - 1), faces = new Uint32Array(6 * count);
+    const data = new Float32Array(4 * FLOATS * count), bytes = new Uint8Array(data.buffer);
+    const low = z.reduce((a, b) => Math.min(a, b)), range = z.reduce((a, b) => Math.max(a, b)) - low || 1;
+    for (let piece = 0; piece < count; piece++) {
+        const i = Math.floor(piece / (columns - 1)), j = piece % (columns - 1);
+        const points = [[i, j], [i + 1, j], [i + 1, j + 1], [i, j + 1]].map(([a, b]) => [x[a], y[b], z[a * columns + b]]);
+        const normal = unit(cross(subtract(points[2], points[0]), subtract(points[3], points[1])));
+        points.forEach((point, k) => {
+            const at = FLOATS * (4 * piece + k);
+            data.set(point, at);
+            data.set(normal, at + 3);
+            const part = (point[2] - low) / range;
+            bytes.set([0, 1, 2].map((i) => mix(LOW_EARTH[i], HIGH_EARTH[i], part)).concat(255), 4 * (at + 6));
+        });
+        faces.set([0, 1, 2, 0, 2, 3].map((k) => 4 * piece + k), 6 * piece);
+    }
+    return [data, faces];
+}
+
 class Ground {
     /** ``basis`` are two level axes and the direction up; ``height`` (m) is that of the ground along it. */
     constructor(renderer, basis, height) {

@@ -70,8 +70,8 @@ class Panel {
             parts.push((this.driveSection = section(title, true, this.drives)));
         }
         this.energy = element("dl", { className: "values" });
-        parts.push(section("Energies", true, this.energy));
-        if (app.data.notes.length) parts.push(section("About", false, ...app.data.notes.map((each) => element("p", {}, each))));
+        if (app.actors.some((each) => !each.instances)) parts.push(section("Energies", true, this.energy));
+        if (app.data.notes.length) parts.push(section("About", app.actors.some((each) => each.instances), ...app.data.notes.map((each) => element("p", {}, each))));
         root.append(...parts);
         this.choose(app.chosen);
     }
@@ -235,7 +235,7 @@ class Panel {
         if (actor.content.ground) rows.push(["Ground reaction force", `${short(norm(ground))} N`]);
         const digits = clamp(3 - Math.trunc(Math.log10(actor.robot.size)), 0, 9); // of a robot of some metres, to a millimetre
         const com = subtract(actor.com, actor.offset).map((each) => (each + 0).toFixed(digits).replace(/^-(0\.?0*)$/, "$1"));
-        if (actor.robot.mass > 0) rows.push(["Centre of mass", `${com.join("  ").replaceAll("-", "\u2212")} m`]);
+        if (actor.robot.mass > 0 && !actor.instances) rows.push(["Centre of mass", `${com.join("  ").replaceAll("-", "\u2212")} m`]);
         if (this.energy.children.length !== 2 * rows.length) {
             this.energy.replaceChildren(...rows.flatMap(([name]) => [element("dt", {}, name), element("dd")]));
         }

@@ -5,7 +5,8 @@ const LIT = {
     vertex: `
         attribute vec3 place, normal;
         attribute vec4 color;
-        uniform mat4 model, camera;
+        attribute mat4 model;
+        uniform mat4 camera;
         uniform vec4 tint;
         varying vec3 vAt, vNormal, vBase;
         void main() {
@@ -43,10 +44,11 @@ const LIT = {
 const PLAIN = {
     vertex: `
         attribute vec3 place;
-        uniform mat4 model, camera;
+        attribute mat4 model;
+        uniform mat4 onGround, camera;
         varying vec3 vAt;
         void main() {
-            vec4 at = model * vec4(place, 1.0);
+            vec4 at = onGround * (model * vec4(place, 1.0));
             vAt = at.xyz;
             gl_Position = camera * at;
         }`,
@@ -62,6 +64,7 @@ const PLAIN = {
         }`,
 };
 const MISSING = "WebGL is missing";
+const ATTRIBUTES = ["place", "normal", "color", "model"]; // by their place; a matrix takes four places
 
 class Program {
     constructor(gl, { vertex, fragment }) {
@@ -73,12 +76,12 @@ class Program {
             gl.compileShader(shader);
             gl.attachShader(this.program, shader);
         }
+        ATTRIBUTES.forEach((name, at) => gl.bindAttribLocation(this.program, at, name));
         gl.linkProgram(this.program);
         if (!gl.getProgramParameter(this.program, gl.LINK_STATUS) && !gl.isContextLost()) {
             throw new Error(`a shader does not compile: ${gl.getProgramInfoLog(this.program)}`);
         }
         this.places = new Map();
-        this.slots = new Map();
     }
 
     use() {
@@ -102,8 +105,7 @@ class Program {
     read(attributes, stride) {
         const { gl } = this;
         for (const [name, size, type, offset] of attributes) {
-            if (!this.slots.has(name)) this.slots.set(name, gl.getAttribLocation(this.program, name));
-            const at = this.slots.get(name);
+            const at = ATTRIBUTES.indexOf(name);
             gl.enableVertexAttribArray(at);
             gl.vertexAttribPointer(at, size, type, type === gl.UNSIGNED_BYTE, stride, offset);
         }
@@ -129,11 +131,17 @@ class Renderer {
         const gl = contextOf(canvas, { antialias: !this.software, alpha: true, stencil: true, premultipliedAlpha: true });
         if (!gl) throw new Error(MISSING);
         gl.getExtension("OES_element_index_uint"); // part of WebGL 2, and of all known WebGL 1
+        const old = gl.getExtension("ANGLE_instanced_arrays"); // of WebGL 1
+        if (old) {
+            gl.vertexAttribDivisor = old.vertexAttribDivisorANGLE.bind(old);
+            gl.drawElementsInstanced = old.drawElementsInstancedANGLE.bind(old);
+        }
         this.canvas = canvas;
         this.gl = gl;
         this.lit = new Program(gl, LIT);
         this.plain = new Program(gl, PLAIN);
         this.identity = identity();
+        this.calls = 0;
         gl.enable(gl.DEPTH_TEST);
         gl.depthFunc(gl.LEQUAL);
         gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
@@ -153,14 +161,42 @@ class Renderer {
         return mesh;
     }
 
-    triangles(mesh, first = 0, count = mesh.count) {
+    /** Draw triangles at one matrix, or once for each of the ``instances`` {buffer, at, count}. */
+    triangles(mesh, model, instances = null, first = 0, count = mesh.count) {
         const { gl } = this;
+        this.calls++;
+        this.place(model, instances);
         if (!mesh.faces) {
             gl.drawArrays(gl.TRIANGLES, first, count);
             return;
         }
         gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, mesh.faces);
-        gl.drawElements(gl.TRIANGLES, count, gl.UNSIGNED_INT, 4 * first);
+        if (instances) gl.drawElementsInstanced(gl.TRIANGLES, count, gl.UNSIGNED_INT, 4 * first, instances.count);
+        else gl.drawElements(gl.TRIANGLES, count, gl.UNSIGNED_INT, 4 * first);
+    }
+
+    /** Set the matrix of what is drawn next, or those of its instances, which begin at a byte of a buffer. */
+    place(model, instances = null) {
+        const { gl } = this, start = ATTRIBUTES.indexOf("model");
+        if (instances) gl.bindBuffer(gl.ARRAY_BUFFER, instances.buffer);
+        for (let k = 0; k < 4; k++) {
+            if (instances) {
+                gl.enableVertexAttribArray(start + k);
+                gl.vertexAttribPointer(start + k, 4, gl.FLOAT, false, 64, instances.at + 16 * k);
+                gl.vertexAttribDivisor(start + k, 1);
+            } else {
+                gl.disableVertexAttribArray(start + k);
+                gl.vertexAttrib4fv(start + k, model.subarray(4 * k, 4 * k + 4));
+            }
+        }
+    }
+
+    /** Copy matrices to the GPU, to the buffer of the last picture if there is one. */
+    matrices(data, buffer) {
+        const { gl } = this, made = buffer || gl.createBuffer();
+        gl.bindBuffer(gl.ARRAY_BUFFER, made);
+        gl.bufferData(gl.ARRAY_BUFFER, data, gl.DYNAMIC_DRAW);
+        return made;
     }
 
     rewrite(mesh, data) {
@@ -174,6 +210,7 @@ class Renderer {
     begin(view) {
         const { gl } = this;
         this.view = view;
+        this.calls = 0; // of what is drawn, in this picture
         gl.viewport(0, 0, this.canvas.width, this.canvas.height);
         gl.disable(gl.STENCIL_TEST);
         gl.depthMask(true);
@@ -199,10 +236,10 @@ class Renderer {
      */
     draw(mesh, model = this.identity, look = {}) {
         const { tint = [0, 0, 0, 0], opacity = 1, bright = 0, first = 0, count = mesh.count, hidden = false } = look;
+        const { instances = null } = look;
         if (!count) return;
         const { gl, lit } = this, glass = opacity < 1;
         lit.use();
-        lit.set("model", model);
         lit.set("tint", tint);
         lit.set("opacity", opacity);
         lit.set("flat_", bright);
@@ -211,27 +248,27 @@ class Renderer {
         this.blends(glass);
         if (glass) gl.enable(gl.CULL_FACE);
         if (hidden) gl.depthFunc(gl.GREATER);
-        this.triangles(mesh, first, count);
+        this.triangles(mesh, model, instances, first, count);
         gl.depthFunc(gl.LEQUAL);
         gl.disable(gl.CULL_FACE);
     }
 
-    /** Draw the shadows of [mesh, model] on the ground, each point once. */
+    /** Draw the shadows of {mesh, model, instances} on the ground, each point once. */
     shadows(list, onGround, color) {
         const { gl, plain } = this;
         plain.use();
         plain.set("color", color);
         plain.set("reach", this.view.reach);
+        plain.set("onGround", onGround);
         gl.enable(gl.STENCIL_TEST);
         gl.stencilFunc(gl.EQUAL, 0, 255);
         gl.stencilOp(gl.KEEP, gl.KEEP, gl.INCR);
         this.blends(true);
         gl.disable(gl.DEPTH_TEST);
-        for (const [mesh, model] of list) {
-            plain.set("model", product(onGround, model));
+        for (const { mesh, model, instances } of list) {
             gl.bindBuffer(gl.ARRAY_BUFFER, mesh.buffer);
             plain.read([["place", 3, gl.FLOAT, 0]], 4 * FLOATS);
-            this.triangles(mesh);
+            this.triangles(mesh, model, instances);
         }
         gl.enable(gl.DEPTH_TEST);
         gl.disable(gl.STENCIL_TEST);
@@ -241,13 +278,15 @@ class Renderer {
     flat(mesh, model, color, reach, lines = false) {
         const { gl, plain } = this;
         plain.use();
-        plain.set("model", model);
+        plain.set("onGround", this.identity);
         plain.set("color", color);
         plain.set("reach", reach);
         gl.bindBuffer(gl.ARRAY_BUFFER, mesh.buffer);
         plain.read([["place", 3, gl.FLOAT, 0]], 12);
         this.blends(true);
         gl.disable(gl.DEPTH_TEST);
+        this.calls++;
+        this.place(model);
         gl.drawArrays(lines ? gl.LINES : gl.TRIANGLES, 0, mesh.length / 3);
         gl.enable(gl.DEPTH_TEST);
     }

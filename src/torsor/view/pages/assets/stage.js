@@ -15,7 +15,7 @@ class Stage {
     constructor(canvas, labels, data, actors, layers, resized) {
         Object.assign(this, { canvas, labels, data, actors, layers, arrows: 1, quality: 1 });
         this.renderer = new Renderer(canvas);
-        this.camera = new Camera(data.up, data.middle, data.size);
+        this.camera = new Camera(data.up, data.middle, data.size, data.elevation);
         this.follow = data.follow;
         this.meshes = data.robots.map((robot) =>
             surfacesOf(robot).map((each) => ({ ...each, mesh: this.renderer.mesh(each.data, each.faces), data: null })),
@@ -25,6 +25,7 @@ class Stage {
         this.light = unit(this.camera.basis.reduce((sum, axis, k) => add(sum, scaled(axis, SUN[k])), [0, 0, 0]));
         this.trails = new Map();
         this.ground = new Ground(this.renderer, this.camera.basis, data.ground);
+        if (data.terrain) this.terrain = this.renderer.mesh(...terrainOf(data.terrain));
         this.fit();
         new ResizeObserver(() => {
             this.fit();
@@ -68,9 +69,10 @@ class Stage {
             this.ground.draw(ground, reach, theme, above);
         }
         const bodies = this.bodies();
-        if (this.layers.grid && above && this.quality > (renderer.software ? 1 : LOW)) {
+        if (this.layers.grid && this.terrain) renderer.draw(this.terrain);
+        if (this.layers.grid && above && data.shadows !== false && this.quality > (renderer.software ? 1 : LOW)) {
             const flat = shadowOn(up, data.ground, this.light);
-            renderer.shadows(bodies.map((each) => [each.mesh, each.model]), flat, theme.shadow);
+            renderer.shadows(bodies, flat, theme.shadow);
         }
         for (const each of bodies.filter((each) => each.opacity === 1)) renderer.draw(each.mesh, each.model, each);
         this.marks();
@@ -82,11 +84,16 @@ class Stage {
         camera.target = home;
     }
 
-    /** Surfaces to draw: [{mesh, model, tint, opacity, middle}]. */
+    /** Surfaces to draw: [{mesh, model, tint, opacity, instances, middle}]. */
     bodies() {
         const { layers } = this, found = [];
         this.actors.forEach((actor) => {
             if (!actor.visible) return;
+            const { instances } = actor, copies = (link) => ({ ...instances, count: actor.count, at: 4 * actor.count * Actor.at(link) });
+            if (instances && instances.fresh) {
+                instances.buffer = this.renderer.matrices(instances.data, instances.buffer);
+                instances.fresh = false;
+            }
             const bare = new Set(); // links that are drawn as the ellipsoid of their inertia anyway
             for (const each of this.meshes[actor.content.robot]) {
                 if (each.kind === "body") bare.add(each.link);
@@ -94,7 +101,8 @@ class Stage {
                 if (!on) continue;
                 const start = Actor.at(each.link), model = actor.matrices.subarray(start, start + 16);
                 const inside = layers.inertia && each.kind === "visual" ? 0.35 : each.opacity;
-                found.push({ mesh: each.mesh, model, tint: actor.tint, opacity: inside, middle: each.middle });
+                const look = { tint: actor.tint, opacity: inside, instances: instances && copies(each.link) };
+                found.push({ mesh: each.mesh, model, middle: each.middle, ...look });
             }
         });
         return found;
@@ -105,9 +113,10 @@ class Stage {
         const { strokes, layers, data, renderer } = this, thin = 0.006 * data.size;
         strokes.clear();
         const origin = identity();
-        if (layers.grid) strokes.axes(origin, 0, 0.12 * data.size, 0.004 * data.size);
+        const axis = Math.min(0.12 * data.size, 0.5 * data.robots[0].size);
+        if (layers.grid) strokes.axes(origin, 0, axis, axis / 30);
         for (const actor of this.actors) {
-            if (!actor.visible) continue;
+            if (!actor.visible || actor.instances) continue;
             const length = 0.09 * actor.robot.size, width = 0.006 * actor.robot.size;
             if (layers.links) actor.robot.links.forEach((_, k) => strokes.axes(actor.matrices, Actor.at(k), length, width));
             if (layers.frames) {
@@ -199,7 +208,7 @@ class Stage {
         pen.textBaseline = "middle";
         pen.lineWidth = 3 * this.ratio;
         const taken = [];
-        for (const actor of this.actors.filter((each) => each.visible)) {
+        for (const actor of this.actors.filter((each) => each.visible && !each.instances)) {
             for (const { link, place, name } of actor.robot.labels) {
                 const at = this.onScreen(actor.point(link, place));
                 const near = ([x, y]) => Math.abs(x - at[0]) < 90 * this.ratio && Math.abs(y - at[1]) < 13 * this.ratio;
