@@ -102,7 +102,9 @@ def scenes() -> None:
         bodies, v = contact_errors.SCENES[name]
         with tempfile.TemporaryDirectory() as folder:
             robot = contact_errors.load(bodies, folder)[0]
-        q = contact_errors.ours(robot, home(robot), v, contact, contact_errors.STEP)
+        peer = torsor.formats.Convention(robot, "mujoco")
+        start = peer.ours(peer.theirs(home(robot)), [*v, *np.zeros(robot.nv - len(v))])
+        q = contact_errors.ours(robot, *start, contact, contact_errors.STEP)
         scene, shown = Scene.of(robot), list[Body]()
         for k, time in enumerate(times):
             poses = make_pose(p=[k * apart, 0.0, 0.0]) @ scene.poses(q[round(time / contact_errors.SAMPLE)])
