@@ -29,11 +29,11 @@ from torsor.spatial import cross, skew
 KINDS = ("compliant", "hard")
 IMPLICIT = "linearly_implicit"  # the method whose steps include compliant contact
 # Parameters that belong to only one kind of contact.
-OWN = {"compliant": ("dissipation", "exponent", "slip"), "hard": ("relaxation", "sweeps")}
+OWN = {"compliant": ("dissipation", "exponent", "slip"), "hard": ("relaxation", "restitution", "sweeps")}
 # Parameters that are inputs of the steps that include contact.
 PARAMETERS = {
     "compliant": ("friction", "stiffness", "dissipation", "slip"),
-    "hard": ("friction", "stiffness", "relaxation"),
+    "hard": ("friction", "stiffness", "relaxation", "restitution"),
 }
 _WHERE = "contact"
 # Number of points above which those of a step are chosen; how many are chosen in hard contact, and how many of each
@@ -80,12 +80,14 @@ class Contact:
 
     With ``kind="hard"``, impulses keep shapes apart at the end of each step, with a Coulomb cone of ``friction``. They
     are computed in ``sweeps`` iterations of the projected Gauss-Seidel method. Each point has a spring ``stiffness``
-    (N/m), and penetration decays with the time constant ``relaxation`` (s); all values are stable. There is no
-    restitution, and sticking contacts do not creep. ``trajectory.settings["contact"]`` contains the ``residual``, which
-    is the largest velocity error (m/s) of a point after the sweeps, and the ``mean_residual``; ``simulate`` warns if
-    the latter exceeds 1 mm/s. If the shapes have more than ``points`` contact points (by default, more than 32), the
-    deepest ``points`` of them (by default 8) are chosen in each step, at most five between two links; points that are
-    left out count in the residual. Steps have a fixed length and order 2 without contact, order 1 with contact.
+    (N/m), and penetration decays with the time constant ``relaxation`` (s); all values are stable. Sticking contacts do
+    not creep. ``restitution`` (0 to 1) is the ratio of the impulse that separates shapes to the impulse that stops them
+    (Poisson's hypothesis), and of their normal velocities if balls collide. Impacts do not increase the energy.
+    ``trajectory.settings["contact"]`` contains the ``residual``, which is the largest velocity error (m/s) of a point
+    after the sweeps, and the ``mean_residual``; ``simulate`` warns if the latter exceeds 1 mm/s. If the shapes have
+    more than ``points`` contact points (by default, more than 32), the deepest ``points`` of them (by default 8) are
+    chosen in each step, at most five between two links; points that are left out count in the residual. Steps have a
+    fixed length and order 2 without contact, order 1 with contact.
 
     Parameters of the other kind raise ModelError.
 
@@ -109,6 +111,7 @@ class Contact:
     relaxation: float = 0.02
     sweeps: int = 10
     points: int | None = None
+    restitution: float = 0.0
 
     def __post_init__(self) -> None:
         one_of(self.kind, KINDS, _WHERE, "kind")
@@ -120,6 +123,7 @@ class Contact:
         checked = {name: positive(getattr(self, name), _WHERE, name) for name in ("stiffness", "slip")}
         for name in ("dissipation", "relaxation", *(("friction",) if self.friction is not None else ())):
             checked[name] = number(getattr(self, name), _WHERE, name, least=0.0)
+        checked["restitution"] = number(self.restitution, _WHERE, "restitution", least=0.0, most=1.0)
         checked["exponent"] = number(self.exponent, _WHERE, "exponent", least=1.0, most=3.0)
         if not isinstance(self.pairs, (str, Sequence)):
             raise ModelError(argument="pairs", value=self.pairs, where=_WHERE, allowed=_PAIRS)
@@ -219,7 +223,7 @@ class Contact:
     @property
     def about(self) -> dict[str, Any]:
         """Parameters for the settings of a trajectory."""
-        names = ("kind", "stiffness", "dissipation", "friction", "exponent", "slip", "relaxation", "sweeps", "points")
+        names = ("kind", "stiffness", "dissipation", "friction", "exponent", "slip", *OWN["hard"], "points")
         return {name: getattr(self, name) for name in names}
 
     def parameters(self, method: str) -> dict[str, float]:
@@ -259,7 +263,8 @@ class Contact:
     def key(self, robot: Robot, inputs: bool = False) -> str:
         """Return text that identifies the contact wrenches of a robot, whose ``parameters`` may be ``inputs``."""
         touches = self.touches(robot)
-        about = (self.kind, self.sweeps, self.points, self.exponent, self.friction != 0) if inputs else self.about
+        traced = self.friction != 0, self.restitution != 0
+        about = (self.kind, self.sweeps, self.points, self.exponent, *traced) if inputs else self.about
         friction = [friction_of(touch, self) for touch in touches] if self.friction is None else []
         places = [(each.shape.shape, each.shape.pose.tolist(), each.link) for touch in touches for each in touch]
         sizes = [vertices_or_size(each.shape) for touch in touches for each in touch]

@@ -25,6 +25,7 @@ from torsor.simulation.episodes import (
     OWN,
     PULLED,
     STATE,
+    UNREAD_AT_ZERO,
     Episodes,
     Gradients,
     Outcome,
@@ -56,9 +57,9 @@ class Environments:
     ``starts`` {name: array (rows, ...)} are initial ``q`` and ``v`` (by default the robot's posture, at rest) and data
     with any name, such as commands. Environment i begins with row i modulo rows, or with a random row if there is a
     ``seed``. Each new episode uses another row. The step reads data with these names: ``friction``, ``stiffness``,
-    ``relaxation``, ``dissipation`` and ``slip``, if ``contact`` has them and is included in the step (hard contact, or
-    compliant contact with drives or ``method="linearly_implicit"``); ``kp``, ``kd`` and ``reference`` of drives
-    (rows, n), whose defaults are those of ``controller``; and wrenches ``external`` (rows, L, 6).
+    ``relaxation``, ``restitution``, ``dissipation`` and ``slip``, if ``contact`` has them and is included in the step
+    (hard contact, or compliant contact with drives or ``method="linearly_implicit"``); ``kp``, ``kd`` and ``reference``
+    of drives (rows, n), whose defaults are those of ``controller``; and wrenches ``external`` (rows, L, 6).
 
     Actions are ``period`` (s) apart, in which steps are no longer than ``step`` (s). For ``contact`` and ``method`` see
     ``rollout``. Arrays have the device and the dtype of the robot (``robot.to``).
@@ -110,7 +111,7 @@ class Environments:
         law, self._gains, self._reads_time = law_of(robot, controller, shapes)
         self._held = [EXTERNAL] if EXTERNAL in drawn else []
         self._parameters = [name for name in CONTACT if name in defaults]
-        self._unread = ["friction"] if contact is not None and not contact.friction else []
+        self._unread = [name for name in UNREAD_AT_ZERO if contact is not None and not getattr(contact, name)]
         wrenches = Source(array=np.zeros(drawn[EXTERNAL])) if self._held else Source()
         self._step = FixedStep.of(robot, method, law, wrenches, contact, choice)
 

@@ -9,11 +9,10 @@ tangents):
     0 <= p_n   complementary to   u_n+ + p_n / (h k (h + r)) + d >= 0,          d = x / (h + r), or x / h if x > 0
     |p_t| <= mu p_n,   p_t opposes u_t+ where they are equal, and u_t+ = 0 inside the cone
 
-(Stewart and Trinkle 1996; Anitescu and Potra 1997), with x = distance - h u_n* + h/2 (J w)_n. The normal constraint is
-relaxed as a spring k with damping k r, both evaluated at the end of the step, so that any stiffness is stable: a weight
-F rests at the depth F / k, and penetration decays with the time constant r. There is no restitution. Friction is not
-relaxed, so sticking bodies do not creep. The positions follow the impulses, except that the impulses p_w, which only
-hold touching shapes against w, contribute half:
+(Stewart and Trinkle 1996), with x = distance - h u_n* + h/2 (J w)_n. The normal constraint is relaxed as a spring k
+with damping k r, both evaluated at the end of the step, so that any stiffness is stable: a weight F rests at the depth
+F / k, and penetration decays with the time constant r. Friction is not relaxed, so sticking bodies do not creep. The
+positions follow the impulses, except that the impulses p_w, which only hold touching shapes against w, contribute half:
 
     q+ = q* + h M^-1 J^T (p - p_w / 2)          J w + G p_w = 0 where shapes touch
 
@@ -22,6 +21,16 @@ so that impacts cause no penetration, resting bodies do not move, and all other 
 the energy p^T G p / 2, in addition to the energy lost to friction and springs. The rest of the step causes energy
 errors of order h^2 in flight, and of order h if velocity products accelerate touching points;
 docs/simulate/contact.md states their size.
+
+With the restitution e, points rebound by Poisson's hypothesis (Anitescu and Potra 1997). A point touches after the part
+1 - s of the step, if its distance of x_0 > 0 at the start becomes x_0 (1 - 1/s) < 0 at q*; s is 1 if it already touches
+at the start. Its velocity is then u_c = u* - s J w. A first solution, with u_c in the place of u* and without springs,
+gives the impulses p_0 that stop the points. A second one has the condition (1 + e) p_0n <= p_n in the place of
+0 <= p_n. The impulses (1 + e) p_0 dissipate the energy (1 - e^2) p_0^T G p_0 / 2 or more, and friction under the normal
+impulses (1 + e) p_0n minimises the energy, so that impacts of any number of points do not increase it. Points whose
+rebound -e u_cn would be slower than 2 |J w|_n have u_cn >= 0 in the first solution, so that bodies come to rest. The
+positions follow the part s of the impulses at points that rebound, so that heights have errors of order 2, or more of
+them if a point would penetrate.
 
 With closed loops, M^-1 is replaced by the inverse for velocities with A v = 0 (``ClosedMass``), for independent closure
 equations phi(q) = 0 and A = dphi/dq at q*. All impulses then satisfy the loops, and so do v* and w after a projection.
@@ -40,7 +49,7 @@ convex, and the method is a fixed sequence of operations, for batches and for si
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 
@@ -110,12 +119,23 @@ _AWAY = 1e9
 ROUNDS = 3
 # Smallest share of a point in the normal impulse, relative to the largest; smaller shares are raised to it.
 _LEAST_SHARE = 1e-4
+# Points do not rebound at a speed below this multiple of the change of their velocity in the step, so that they rest.
+_SLOW = 2.0
+# m: points may be this much nearer at the end of a step than without the time of impacts, because of rounding.
+_NEARER = 1e-9
 # 1/kg: the mobility of a point in a direction in which it cannot move. It also keeps derivatives of square roots finite
 # at zero.
 _IMMOBILE = 1e-12
 
 
 Frictions = Sequence[Any] | None  # friction coefficients of the points, or None without friction
+
+
+class Rebound(NamedTuple):
+    """The coefficient of restitution, and the changes ``late`` (3 K x 1) of u that positions follow by half."""
+
+    restitution: Any
+    late: ca.SX
 
 
 def impulses(
@@ -128,19 +148,29 @@ def impulses(
     given: ca.SX,
     h: ca.SX,
     rounds: int,
-) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Return the impulses of a step, impulses that cancel the velocities ``given`` of touching points, and a residual.
+    rebound: Rebound | None,
+) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+    """Return the impulses of a step, those that hold touching shapes, those that positions leave out, and a residual.
 
     Impulses are (3 K x 1), the residual is in m/s, and h is the step length (s). ``free`` (3 K x 1) are the velocities
-    of the points without impulses, normal and two tangents each. The distance at the end of the step is ``distance``
-    (K x 1) plus h times the normal velocity. The first guess is repeated ``rounds`` times. ``parameters`` are
-    the stiffness and the relaxation of ``Contact``, as symbols or numbers.
+    of the points without impulses, normal and two tangents each, to which forces contribute ``given``. The distance at
+    the end of the step is ``distance`` (K x 1) plus h times the normal velocity. The first guess is repeated ``rounds``
+    times. ``parameters`` are the stiffness and the relaxation of ``Contact``, as symbols or numbers.
     """
     stiffness, relaxation = parameters
     count, spring = distance.numel(), stiffness * h * (h + relaxation)
     blocks = [mobility.block(3 * k) for k in range(count)]
     wanted, added = ca.SX(free), ca.SX.zeros(3 * count, 1)
     wanted[::3] += distance / ca.if_else(distance > 0, h, h + relaxation)
+
+    def solved(guess: ca.SX, wanted: ca.SX, soft: ca.SX, least: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return the impulses, of which normal ones are at least those of ``least`` (3 K x 1), and the residual."""
+        right = wanted + mobility.read @ (mobility.write @ least)
+        for _ in range(max(rounds, 1) if least.nnz() else rounds):
+            guess = -mobility.sticking(_loaded(blocks, guess[::3], soft, mu, least[::3]))(right)
+        p = _swept(sweeps, mobility, blocks, wanted, ca.vertsplit(least + guess), soft, mu, least[::3])
+        return p, _residual(mobility, blocks, wanted, p, soft, mu, least[::3])
+
     touching = distance + h * free[::3] < 0
     stuck = ca.DM([_REGULAR] + 2 * [_AWAY if mu is None else _REGULAR])
     for k in range(count):
@@ -149,34 +179,58 @@ def impulses(
     held = -stuck_by(given)
     left = mobility.read @ (mobility.write @ held) + given
     held -= stuck_by(left)  # regularisation must not move resting points
+    impact, after, error = ca.SX(3 * count, 1), ca.SX.ones(count, 1), ca.SX(0)
+    if rebound is not None:
+        below = ca.fmax(h / 2 * rebound.late[::3] - h * free[::3] - distance, 0)
+        after = ca.if_else(distance > 0, below / (ca.fmax(distance, _IMMOBILE) + below), 1)
+        hitting = free - _thrice(after) * rebound.late
+        slow = -rebound.restitution * hitting[::3] < _SLOW * ca.fabs(given[::3])
+        hitting[::3] = ca.if_else(slow, ca.fmax(hitting[::3], 0), hitting[::3]) + ca.if_else(touching, 0, distance / h)
+        impact, error = solved(-stuck_by(hitting), hitting, ca.SX(_IMMOBILE), impact)
+        impact[::3] *= 1 + rebound.restitution
     added[::3] += 1 / spring
-    guess = -mobility.sticking(added)(wanted)
-    for _ in range(rounds):
-        guess = -mobility.sticking(_loaded(blocks, guess[::3], 1 / spring, mu))(wanted)
-    p = _swept(sweeps, mobility, blocks, wanted, ca.vertsplit(guess), 1 / spring, mu)
-    return p, held, _residual(mobility, blocks, wanted, p, 1 / spring, mu)
+    guess = -mobility.sticking(added)(wanted + mobility.read @ (mobility.write @ impact))
+    p, residual = solved(guess, wanted, 1 / spring, impact)
+    if rebound is None:
+        return p, held, ca.SX(3 * count, 1), residual
+    normal, least = p[::3], impact[::3]
+    part = ca.if_else(normal > 0, least / ca.if_else(normal > 0, normal, 1), 0)
+    held *= _thrice(ca.if_else(normal > least, 1, 0))
+    return p, held, _thrice((1 - after) * part) * p, ca.fmax(residual, error)
 
 
-def _loaded(blocks: list[ca.SX], normal: ca.SX, soft: ca.SX, mu: Frictions) -> ca.SX:
-    """Return a diagonal that regularises G and distributes tangential impulses in proportion to ``normal`` (K x 1)."""
+def _thrice(numbers: ca.SX) -> ca.SX:
+    """Return each number (K x 1) for the three directions of its point (3 K x 1)."""
+    return ca.SX(ca.kron(numbers, ca.SX.ones(3, 1)))
+
+
+def _loaded(blocks: list[ca.SX], more: ca.SX, soft: ca.SX, mu: Frictions, least: ca.SX) -> ca.SX:
+    """Return a diagonal that regularises G and distributes tangential impulses in proportion to normal impulses.
+
+    Normal impulses (K x 1) are ``least``, and ``more`` where this is positive.
+    """
+    normal = least + ca.fmax(more, 0)
     largest, added = ca.mmax(ca.vertcat(normal, _IMMOBILE)), []
-    for G, p in zip(blocks, ca.vertsplit(normal), strict=True):
+    for G, p, above in zip(blocks, ca.vertsplit(normal), ca.vertsplit(more), strict=True):
         side = (G[1, 1] + G[2, 2]) / 2  # equal in both directions, so that shares have the direction of the load
         diagonal = ca.vertcat(G[0, 0], side, side) + _IMMOBILE
         share = ca.fmax(p / largest, _LEAST_SHARE)
         tangential = _AWAY if mu is None else _REGULAR / share
-        stuck = ca.vertcat(_REGULAR, tangential, tangential)
-        added.append(ca.if_else(p > 0, stuck, _AWAY) * diagonal + ca.vertcat(soft, 0, 0))
+        tangential = ca.if_else(p > 0, tangential, _AWAY)
+        stuck = ca.vertcat(ca.if_else(above > 0, _REGULAR, _AWAY), tangential, tangential)
+        added.append(stuck * diagonal + ca.vertcat(soft, 0, 0))
     return ca.vertcat(*added)
 
 
-def _residual(mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: ca.SX, soft: ca.SX, mu: Frictions) -> ca.SX:
+def _residual(
+    mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: ca.SX, soft: ca.SX, mu: Frictions, least: ca.SX
+) -> ca.SX:
     """Return the largest velocity error (m/s) of a point, which is the change that another sweep would cause."""
     u, left = mobility.read @ (mobility.write @ p) + wanted, []
     for k, G in enumerate(blocks):
         n = 3 * k
         rate = 1 / (G[0, 0] + soft)
-        pushed = ca.fmax(p[n] - rate * (u[n] + soft * p[n]), 0)
+        pushed = ca.fmax(p[n] - rate * (u[n] + soft * p[n]), least[k])
         left.append(ca.fabs(pushed - p[n]) / rate)
         if mu is not None:
             slow = 1 / (G[1, 1] + G[2, 2] + _IMMOBILE)
@@ -186,12 +240,19 @@ def _residual(mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: ca.SX, 
 
 
 def _swept(
-    sweeps: int, mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: list[ca.SX], soft: ca.SX, mu: Frictions
+    sweeps: int,
+    mobility: Mobility,
+    blocks: list[ca.SX],
+    wanted: ca.SX,
+    p: list[ca.SX],
+    soft: ca.SX,
+    mu: Frictions,
+    least: ca.SX,
 ) -> ca.SX:
     """Return the impulses after projected Gauss-Seidel sweeps from p; each impulse updates the points' state."""
     points = range(0, len(p), 3)
     for n in points:
-        p[n] = ca.fmax(p[n], 0)
+        p[n] = ca.fmax(p[n], least[n // 3])
         p[n + 1 : n + 3] = _on_disc(p[n + 1], p[n + 2], ca.SX(0) if mu is None else mu[n // 3] * p[n])
     read, write = mobility.read, mobility.write
     state = write @ ca.vertcat(*p)
@@ -202,7 +263,7 @@ def _swept(
     for _ in range(sweeps):
         for n, rate, slow in zip(points, rates, slower, strict=True):
             a, b = n + 1, n + 2
-            pushed = ca.fmax(p[n] - rate * (read[n, :] @ state + wanted[n] + soft * p[n]), 0)
+            pushed = ca.fmax(p[n] - rate * (read[n, :] @ state + wanted[n] + soft * p[n]), least[n // 3])
             state, p[n] = state + write[:, n] * (pushed - p[n]), pushed
             if mu is not None:
                 x, y = (p[i] - slow * (read[i, :] @ state + wanted[i]) for i in (a, b))
@@ -290,18 +351,26 @@ def _solved(
 
     u, late = J @ v, change - followed(change)  # the positions follow ``late`` by half
     closing = ca.SX(robot.nv, 1) if not rows else h * (change - late / 2 - (free.change + free.followed) / 2)
-    distance = ca.vertcat(*(each.distance for each in points)) - h * u[::3] + (J @ (h / 2 * late + closing))[::3]
+    gap = ca.vertcat(*(each.distance for each in points))
+    distance = gap - h * u[::3] + (J @ (h / 2 * late + closing))[::3]
     links = Counter(tuple(side.link for side in touch) for touch in state.touches)
     rounds = ROUNDS if max(links.values()) > 1 else 0  # a single point has no load to share
     parameters = contact.parameters_in(free.inputs)
     mu: Frictions = [each.friction for each in points] if contact.friction is None else len(points) * [parameters[0]]
     if contact.friction == 0:
         mu = None
-    mobility = Mobility(mass, J)
-    p, held, residual = impulses(contact.sweeps, mu, parameters[1:], mobility, u, distance, J @ change, h, rounds)
+    mobility, (*soft, restitution) = Mobility(mass, J), parameters[1:]
+    rebound = Rebound(restitution, J @ late) if contact.restitution else None
+    p, held, early, residual = impulses(contact.sweeps, mu, soft, mobility, u, distance, J @ change, h, rounds, rebound)
     if most < len(state.points):
-        residual = ca.fmax(residual, -left_out / (h + parameters[-1]))
+        residual = ca.fmax(residual, -left_out / (h + soft[-1]))
     kick, middle = ca.horzsplit(mobility.kicks(ca.horzcat(p, p - held / 2)))
     shift = closing + h * (middle + followed(kick - middle))
+    if contact.restitution:
+        before = mobility.kicks(early)
+        back = h * (before - followed(before))
+        end, nearer = gap + (J @ shift)[::3], (J @ back)[::3]
+        room = (ca.fmax(end, 0) + _NEARER) / ca.fmax(nearer, _NEARER)
+        shift -= ca.fmin(1, ca.mmin(room)) * back
     forces = [frame @ part / h for frame, part in zip(frames, ca.vertsplit(p, 3), strict=True)]
     return free, v - free.v + kick, shift, state.wrenches(points, forces), residual
