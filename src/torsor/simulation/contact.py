@@ -52,11 +52,6 @@ class Touch(NamedTuple):
     first: Placed
     second: Placed
 
-    @property
-    def moves_twice(self) -> bool:
-        """Whether both shapes are on moving links."""
-        return min(each.link for each in self) >= 0
-
 
 @dataclass(frozen=True, eq=False)
 class Contact:
@@ -75,8 +70,8 @@ class Contact:
     (s/m); n = 1.5 corresponds to Hertzian contact of round bodies. Friction is regularised Coulomb friction: -mu times
     the normal force times u / sqrt(|u|^2 + s^2), with the slip velocity u and ``slip`` s (m/s). Forces are continuous
     functions of the state, and energy never increases. The method "linearly_implicit", which drives select, treats
-    contact with shapes of the base implicitly. It chooses at most ``points`` points of each link (by default, 4 if the
-    shapes have more than 32).
+    contact implicitly. It chooses at most ``points`` points of each link on a shape of the base and of each pair of
+    links (by default, 4 if the shapes have more than 32).
 
     With ``kind="hard"``, impulses keep shapes apart at the end of each step, with a Coulomb cone of ``friction``. They
     are computed in ``sweeps`` iterations of the projected Gauss-Seidel method. Each point has a spring ``stiffness``
@@ -342,9 +337,9 @@ class ContactPoint(NamedTuple):
 
 
 class ContactState:
-    """The contact points of ``touches`` of a robot at (q, v), and the wrenches of their forces on its links."""
+    """The contact points of a robot at (q, v), and the wrenches of their forces on its links."""
 
-    def __init__(self, robot: Robot, contact: Contact, q: ca.SX, v: ca.SX, touches: Sequence[Touch] | None = None):
+    def __init__(self, robot: Robot, contact: Contact, q: ca.SX, v: ca.SX):
         tree = Tree.of(robot)
         moved = moves(tree, q)
         bodies = world_poses(tree, moved)
@@ -357,7 +352,7 @@ class ContactState:
             A = R @ move.S[:3, :]
             self._columns.append((A, R @ move.S[3:, :] + skew(p - self._roots[-1]) @ A))
         self.points, self.touches = list[ContactPoint](), list[Touch]()
-        for touch in contact.touches(robot) if touches is None else touches:
+        for touch in contact.touches(robot):
             poses = [self.links[each.link] if each.link >= 0 else sx(ca.DM.eye(4)[:3, :]) for each in touch]
             friction = friction_of(touch, contact)
             weights = {each.link: sign for each, sign in zip(touch, (-1, 1), strict=True) if each.link >= 0}
@@ -463,21 +458,18 @@ def checked_contact(robot: Robot, contact: Any) -> Contact:
 def added_contact(robot: Robot, contact: Contact | None, method: str) -> ca.Function | None:
     """Return ``contact_wrenches`` of the forces that are explicit in a step of ``method``, created once per robot.
 
-    The result is None if there are none: hard contact is part of the step, and so is compliant contact with shapes of
-    the base in the method "linearly_implicit".
+    The result is None if there are none: hard contact is part of the step, and so is compliant contact in the method
+    "linearly_implicit".
     """
     if contact is None:
         return None
-    touches = checked_contact(robot, contact).touches(robot)
-    if method == IMPLICIT:
-        touches = tuple(touch for touch in touches if touch.moves_twice)
-    if contact.kind == "hard" or not touches:
+    checked_contact(robot, contact).touches(robot)
+    if contact.kind == "hard" or method == IMPLICIT:
         return None
-    if contact.points is not None and method != IMPLICIT:
+    if contact.points is not None:
         found, fix = "`points` has no effect on explicit contact forces", f'`method="{IMPLICIT}"` or `kind="hard"`'
         raise ModelError(found, where=robot.name, fix=f"omit it, or use {fix}")
-    key = "contact", contact.key(robot), len(touches)
-    made: ca.Function = robot.kernels.once(key, lambda: contact_wrenches(robot, contact, touches))
+    made: ca.Function = robot.kernels.once(("contact", contact.key(robot)), lambda: contact_wrenches(robot, contact))
     return made
 
 
@@ -489,10 +481,10 @@ def with_contact(robot: Robot, wrenches: Source, contact: Contact | None, method
     return wrenches._replace(added=added, parameters=parameters)
 
 
-def contact_wrenches(robot: Robot, contact: Contact, touches: Sequence[Touch] | None = None) -> ca.Function:
+def contact_wrenches(robot: Robot, contact: Contact) -> ca.Function:
     """Return the function (t, q, v) -> contact wrenches (L x 6) on the links, at link origins in link axes."""
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
-    state = ContactState(robot, contact, q, v, touches)
+    state = ContactState(robot, contact, q, v)
     wrenches = state.wrenches(state.points, [compliant_force(contact, each) for each in state.points])
     return ca.Function("contact", [t, q, v], [ca.densify(wrenches)], ["t", "q", "v"], ["contact"])
 
