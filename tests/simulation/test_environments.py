@@ -96,18 +96,25 @@ def test_no_array_leaves_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(np.allclose(array.get(), wanted, rtol=0, atol=1e-12) for array, wanted in gradients)
 
 
-def test_a_legged_robot_with_pushes_frictions_and_payloads_steps_as_in_rollouts() -> None:
+@pytest.mark.parametrize("rebounds", [(0.0, 0.0), (0.2, 0.7)])
+def test_a_legged_robot_with_pushes_its_own_ground_and_payloads_steps_as_in_rollouts(
+    rebounds: tuple[float, float],
+) -> None:
     dog, home = torsor.library.quadruped(), torsor.library.quadruped().postures["home"]
-    contact, frictions = Contact(kind="hard", friction=0.8, stiffness=4e4), np.array([0.8, 0.1])
+    frictions, start = np.array([0.8, 0.1]), home + 0.005 * np.eye(19)[2] * (rebounds[0] > 0)
+    contact = Contact(kind="hard", friction=0.8, stiffness=4e4, restitution=rebounds[0])
     law = drives(dog, home, kp=40.0, kd=1.0).saturated()
     push, payload = np.zeros((2, len(dog.links), 6)), np.array([[0.5], [3.0]])
     push[1, 0, 3:5] = 30.0, 60.0
     loaded = dog.parametric({"payload": {"links.trunk.mass": 1.0}})
+    starts = {"q": start[None], "friction": frictions, "external": push, "p": payload}
+    if rebounds[0]:
+        starts["restitution"] = np.array(rebounds)
     sizes: dict[str, Any] = {"q": 19, "v": 18}
     height = named("height", lambda q: q[2], "q", **sizes)
     own = Environments(
         loaded, 2, law, observation=named("observation", ca.vertcat, "q v", **sizes), reward=height,
-        starts={"friction": frictions, "external": push, "p": payload}, contact=contact, step=2e-3, period=0.02,
+        starts=starts, contact=contact, step=2e-3, period=0.02,
     )  # fmt: skip
     gain = own.data["kp"].copy()
     gain[1] = 20.0
@@ -116,9 +123,9 @@ def test_a_legged_robot_with_pushes_frictions_and_payloads_steps_as_in_rollouts(
         own.step(np.zeros((2, 12)))
     for i in range(2):
         alone = drives(dog, home, kp=(40.0, 20.0)[i], kd=1.0).saturated()
-        ground = Contact(kind="hard", friction=float(frictions[i]), stiffness=4e4)
+        ground = Contact(kind="hard", friction=float(frictions[i]), stiffness=4e4, restitution=rebounds[i])
         settings: dict[str, Any] = {"controller": alone, "external": push[i], "contact": ground, "step": 2e-3}
-        run = rollout(loaded, home, np.zeros(18), 0.06, payload[i], **settings)
+        run = rollout(loaded, start, np.zeros(18), 0.06, payload[i], **settings)
         np.testing.assert_array_equal(own.q[i], run.q[-1])
     assert abs(own.q[1] - own.q[0]).max() > 0.01
 
@@ -307,8 +314,11 @@ def test_data_that_no_step_reads_are_refused(friction: float | None) -> None:
     law, contact = drives(dog, dog.postures["home"], kp=1.0, kd=1.0), Contact(kind="hard", friction=friction)
     with refused(argument="starts", value="friction", fix="Contact(friction=...)"):
         Environments(dog, 1, law, observation=height, reward=height, starts={"friction": np.ones(1)}, contact=contact)
+    with refused(argument="starts", value="restitution", fix="Contact(restitution=...)"):
+        starts = {"restitution": np.ones(1)}
+        Environments(dog, 1, law, observation=height, reward=height, starts=starts, contact=contact)
     own = Environments(dog, 1, law, observation=height, reward=height, contact=contact)
-    assert "stiffness" in own.data and "friction" not in own.data
+    assert "stiffness" in own.data and not {"friction", "restitution"} & set(own.data)
 
 
 @pytest.mark.parametrize(("name", "extra"), [("gymnasium", "gym"), ("torch", "torch")])

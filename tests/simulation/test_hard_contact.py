@@ -1,4 +1,4 @@
-"""Hard contact: rest, slope, rolling, plastic impact, energy, batches, gradients, MuJoCo, and rejected input."""
+"""Hard contact: rest, slope, rolling, impacts, energy, batches, gradients, MuJoCo, and rejected input."""
 
 from pathlib import Path
 from typing import Any
@@ -178,6 +178,87 @@ def test_balls_that_meet_on_a_rail_go_on_together_since_nothing_rebounds() -> No
     assert np.abs(run.v.sum(axis=1) - 1).max() < 1e-12
 
 
+def bounced(drop: float, restitution: float, times: Any) -> Any:
+    """Return the heights of a ball that falls from the height ``drop`` and bounces."""
+    heights, start, speed = [], np.sqrt(2 * drop / G), restitution * np.sqrt(2 * drop * G)
+    for t in times:
+        while t > start + 2 * speed / G:
+            start, speed = start + 2 * speed / G, restitution * speed
+        since = t - start
+        heights.append(drop - G * t**2 / 2 if since < 0 else speed * since - G * since**2 / 2)
+    return np.array(heights)
+
+
+def test_a_ball_bounces_as_in_the_closed_form_with_errors_of_order_2() -> None:
+    robot, kernels = body(), []
+    for restitution in (0.6, 0.8, 1.0):
+        contact = Contact(kind="hard", restitution=restitution)
+        for step in (4e-3, 2e-3, 1e-3):
+            run = simulate(robot, at(robot, 1.1), None, 1.5, contact=contact, step=step)
+            truth = bounced(1.0, restitution, run.times)
+            np.testing.assert_allclose(run.q[:, 2] - 0.1, truth, rtol=0, atol=20 * step**2)  # 0.08 mm for 2 ms
+            assert np.diff(run.energy).max() < 1e-13
+        assert run.energy[-1] == pytest.approx(run.energy[0], abs=1e-10) or restitution < 1
+        kernels.append(len(robot.kernels._kernels))
+    assert kernels[0] == kernels[1] == kernels[2]
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_bounces_of_a_batch_are_single_motions_on_any_device(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    emulated = ProcessorDevice()
+    monkeypatch.setattr(cuda_kernel, "current", lambda: emulated)
+    robot, contact = body(), Contact(kind="hard", restitution=0.7, friction=0.4)
+    v0 = np.random.default_rng(3).normal(size=(3, 6))
+    run = rollout(robot.to(device=device), at(robot, 0.3), v0, 0.6, contact=contact)
+    for k, start in enumerate(v0):
+        one = simulate(robot, at(robot, 0.3), start, 0.6, contact=contact)
+        np.testing.assert_allclose(run.q[k], one.q, rtol=0, atol=1e-12)
+
+
+def test_boxes_that_bounce_on_many_corners_gain_no_energy() -> None:
+    """Energy rises by at most 1e-4 of the initial energy, as without restitution, and corners do not penetrate."""
+    size, rng = np.array([0.1, 0.2, 0.3]), np.random.default_rng(0)
+    robot = body(Shape("box", tuple(size))).to(device="casadi")
+    starts = np.tile(robot.neutral(), (12, 1))
+    starts[:, 2], starts[:, 3:] = 0.4, rng.normal(size=(12, 4))
+    starts[:, 3:] /= np.linalg.norm(starts[:, 3:], axis=1, keepdims=True)
+    contact = Contact(kind="hard", restitution=0.7, friction=0.5)
+    run = simulate(robot, starts, rng.normal(size=(12, 6)), 0.6, contact=contact, step=2e-3)
+    rise = run.energy - np.minimum.accumulate(run.energy, axis=-1)
+    assert (rise < 1e-4 * run.energy[:, :1]).all()
+    corners = np.array([[x, y, z, 1.0] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+    corners[:, :3] *= size
+    assert (robot.pose(run.q, "body") @ corners.T)[..., 2, :].min() > -1e-4
+    assert (np.abs(run.external).max(axis=(-2, -1)) > 0).any(axis=-1).all()  # all of them hit the ground
+
+
+def test_a_box_with_restitution_stays_at_rest() -> None:
+    robot = body(Shape("box", (0.3, 0.2, 0.1))).to(device="casadi")
+    contact = Contact(kind="hard", restitution=0.8, stiffness=1e4)
+    rest = simulate(robot, at(robot, 0.05 - G / 4e4), None, 0.5, contact=contact, step=2e-3)
+    assert np.abs(rest.v).max() < 1e-9
+    falls = simulate(robot, at(robot, 0.06), None, 1.5, contact=contact, step=2e-3)
+    assert np.abs(falls.v[-1]).max() < 1e-9
+    assert falls.q[-1, 2] == pytest.approx(0.05 - G / 4e4, abs=1e-9)
+
+
+@pytest.mark.parametrize("restitution", [0.5, 1.0])
+def test_balls_on_a_rail_exchange_the_velocities_of_newton(restitution: float) -> None:
+    """The second of three balls is hit by the first, and hits the third."""
+    ball, axis = Shape("sphere", (0.05,)), np.array([1.0, 0.0, 0.0])
+    links = [Link(f"ball{k}", 1.0, np.zeros(3), 1e-3 * np.eye(3), shapes=(ball,)) for k in range(3)]
+    joints = [Joint(f"rail{k}", "prismatic", "base", f"ball{k}", axis=axis) for k in range(3)]
+    robot = build("carts", [Link("base"), *links], joints, gravity=(0.0, 0.0, 0.0)).to(device="casadi")
+    contact = Contact(False, pairs=[("ball0", "ball1"), ("ball1", "ball2")], kind="hard", restitution=restitution)
+    run = simulate(robot, [0.0, 0.15, 0.26], [1.0, 0.0, 0.0], 0.15, contact=contact)
+    keeps, gives = (1 - restitution) / 2, (1 + restitution) / 2
+    assert run.v[-1] == pytest.approx([keeps, gives * keeps, gives**2], abs=1e-11)
+    first, second = 0.05, 0.05 + 0.01 / gives  # s
+    after = 0.15 - second
+    ends = [0.05 + keeps * (0.15 - first), 0.16 + gives * keeps * after, 0.26 + gives**2 * after]
+    assert run.q[-1] == pytest.approx(ends, abs=1e-9)
+
+
 def test_energy_never_grows_and_a_batch_is_its_rollouts() -> None:
     robot = body()
     rng = np.random.default_rng(0)
@@ -243,6 +324,24 @@ def test_gradients_go_through_contact_in_the_step(kind: str) -> None:
     assert run.vjp(bars)[1] == pytest.approx(slopes, abs=1e-8)
 
 
+def test_gradients_go_through_bounces_as_in_the_closed_form() -> None:
+    """A ball that starts higher hits later and is lower afterwards."""
+    robot, v0, H, e = body(), np.zeros(6), 0.3, 0.8
+    settings: dict[str, Any] = {"contact": Contact(kind="hard", restitution=e, friction=0.3), "step": 2e-3}
+
+    def end(height: float) -> float:
+        return float(rollout(robot, at(robot, 0.1 + height), v0, 0.3, **settings).q[-1, 2])
+
+    run = rollout(robot, at(robot, 0.1 + H), v0, 0.3, **settings)
+    bars = np.zeros_like(run.q)
+    bars[-1, 2] = 1.0
+    slope = run.vjp(bars)[0][2]
+    assert slope == pytest.approx((end(H + 1e-6) - end(H - 1e-6)) / 2e-6, rel=1e-6)
+    speed = np.sqrt(2 * G * H)
+    since = 0.3 - speed / G
+    assert slope == pytest.approx(e * G / speed * since - (e * speed - G * since) / speed, rel=5e-3)
+
+
 def test_a_ball_slides_and_rolls_as_in_mujoco() -> None:
     mujoco = pytest.importorskip("mujoco")
     ground = '<geom type="plane" size="0 0 1" friction="0.3 0 0"/>'
@@ -261,7 +360,8 @@ def test_a_ball_slides_and_rolls_as_in_mujoco() -> None:
 
 def test_other_methods_prescribed_motion_and_bad_numbers_are_refused() -> None:
     robot = body()
-    for name, value in (("sweeps", -1), ("sweeps", 2.5), ("relaxation", -1.0), ("relaxation", np.nan)):
+    bad = ("sweeps", -1), ("sweeps", 2.5), ("relaxation", -1.0), ("relaxation", np.nan), ("restitution", 1.1)
+    for name, value in bad:
         with refused(argument=name):
             Contact(kind="hard", **{name: value})  # type: ignore[arg-type]
     for kind, other, name in (("hard", "compliant", "slip"), ("compliant", "hard", "sweeps")):

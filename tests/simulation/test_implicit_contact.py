@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 
 import torsor
-from refusals import warned
+from gpu_on_cpu import ProcessorDevice
 from torsor import Shape, simulate
+from torsor.compiler.cuda import kernel as cuda_kernel
 from torsor.dynamics import Tree, lean
 from torsor.dynamics.recursions.hybrid import forward_dynamics
 from torsor.mechanism import Joint, Link
 from torsor.robot.load import build
 from torsor.simulation import Contact, rollout
+from torsor.simulation.free_motion import _dynamics
 from torsor.spatial import make_pose
 
 G = 9.81
@@ -60,6 +62,33 @@ def test_impedances_on_links_add_their_projections_to_the_mass_matrix() -> None:
             M = M + J.T @ root @ root.T @ J
         expected = np.linalg.solve(M, tau - robot.bias_force(q, v))
         np.testing.assert_allclose(ca.DM(a).full().ravel(), expected, rtol=0, atol=1e-10 * np.abs(expected).max())
+
+
+def test_impedances_between_links_add_their_projections_to_the_mass_matrix() -> None:
+    """M + J^T Z J for the relative twist of two links, in the axes of the second one, by dense linear algebra."""
+    for seed in range(4):
+        robot = torsor.library.random_tree(7, seed).to(device="casadi")
+        rng, count = np.random.default_rng(seed), len(robot.links)
+        bodies = [(1,), (1, count - 1), (count - 2, 2)]
+        q = robot.integrate(robot.neutral(), rng.normal(size=robot.nv))
+        v, tau = rng.normal(size=robot.nv), rng.normal(size=robot.nv)
+        roots = rng.normal(size=(len(bodies), 6, 3))
+        inputs = [ca.SX.sym(*each) for each in (("t",), ("q", robot.nq), ("v", robot.nv))]
+        acting = ca.Function("acting", inputs, [ca.SX(robot.nv, 1)], ["t", "q", "v"], ["acting_tau"])
+        dynamics, _ = _dynamics(lean(Tree.of(robot)), [], acting, {}, bodies, None)
+        a = dynamics(q, v, tau, np.zeros((count, 6)), *(root @ root.T for root in roots)).full().ravel()
+        M = robot.mass_matrix(q)
+        for (*others, link), root in zip(bodies, roots, strict=True):
+            J, pose = robot.jacobian(q, robot.links[link].name), robot.pose(q, robot.links[link].name)
+            for other in others:
+                seen = np.linalg.inv(pose) @ robot.pose(q, robot.links[other].name)
+                by_first = robot.jacobian(q, robot.links[other].name)
+                omega, linear = seen[:3, :3] @ by_first[:3], seen[:3, :3] @ by_first[3:]
+                lever = -seen[:3, 3]  # from the first origin to the second one
+                J = J - np.vstack([omega, linear + np.cross(omega, lever, axisa=0, axisb=0, axisc=0)])
+            M = M + J.T @ root @ root.T @ J
+        expected = np.linalg.solve(M, tau - robot.bias_force(q, v))
+        np.testing.assert_allclose(a, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("exponent", [1.0, 1.5])
@@ -227,23 +256,69 @@ def test_chosen_points_push_shapes_apart_in_either_order_of_a_pair() -> None:
     np.testing.assert_allclose(ends[0], ends[1], rtol=0, atol=1e-6)
 
 
-def test_points_of_links_may_be_chosen_while_links_touch_each_other() -> None:
-    """A box lies on a box; the contact of both is explicit."""
-    box = Shape("box", (0.1, 0.1, 0.1))
-    links = [Link(name, 1.0, np.zeros(3), 4e-3 * np.eye(3), shapes=(box,)) for name in ("low", "high")]
-    robot = build("boxes", [Link("base"), *links], [Joint(each.name, "free", "base", each.name) for each in links])
-    q0 = robot.neutral()
-    q0[[2, 9]] = 0.06, 0.17
-    contact = Contact(pairs="all", points=4, stiffness=1e4, exponent=1.0, slip=0.1)
-    rest = simulate(robot, q0, None, 1.0, contact=contact, method="linearly_implicit", step=5e-4)
-    np.testing.assert_allclose(rest.external[-1, :, 5], [G, G], rtol=1e-2)
-    assert rest.q[-1, 2] == pytest.approx(0.05 - 2 * G / 4e4, abs=1e-5)
+# Contact of two moving links.
+
+SMALL, CUBE = Shape("sphere", (0.05,)), Shape("box", (0.1, 0.1, 0.1))
 
 
-def test_only_contact_of_two_moving_links_limits_the_step() -> None:
-    ball = Shape("sphere", (0.05,))
-    links = [Link(name, 1.0, np.zeros(3), 1e-3 * np.eye(3), shapes=(ball,)) for name in ("a", "b")]
-    rails = [Joint(f"rail_{each.name}", "prismatic", "base", each.name, axis=np.array([0, 0, 1.0])) for each in links]
-    robot = build("rails", [Link("base"), *links], rails)
-    with warned(what="too long for the contact stiffness"):
-        simulate(robot, [0.05, 0.16], None, 0.01, contact=Contact(pairs=[("a", "b")]), **STEP)
+def bodies(shape: Shape, count: int = 2, gravity: float = G) -> torsor.Robot:
+    """Return free bodies of 1 kg; two of them touch if they are 0.1 m apart along an axis."""
+    links = [Link(f"body{k}", 1.0, np.zeros(3), 4e-3 * np.eye(3), shapes=(shape,)) for k in range(count)]
+    joints = [Joint(each.name, "free", "base", each.name) for each in links]
+    return build("bodies", [Link("base"), *links], joints, gravity=(0, 0, -gravity))
+
+
+def stacked(robot: torsor.Robot) -> Any:
+    """Return a stack of bodies with gaps of 2 mm."""
+    q = robot.neutral()
+    q[2::7] = 0.05 + 0.102 * np.arange(len(q) // 7)
+    return q
+
+
+@pytest.mark.parametrize("stiffness", [1e6, 1e9])
+@pytest.mark.parametrize(("shape", "count", "points"), [(SMALL, 3, None), (CUBE, 2, None), (CUBE, 2, 4)])
+def test_stacked_bodies_rest_at_the_depths_of_their_weights(
+    stiffness: float, shape: Shape, count: int, points: int | None
+) -> None:
+    robot, each = bodies(shape, count).to(device="casadi"), 4 if shape is CUBE else 1
+    contact = Contact(pairs="all", points=points, stiffness=stiffness, exponent=1.0)
+    rest = simulate(robot, stacked(robot), None, 0.5, contact=contact, **STEP)
+    depths = np.cumsum(np.arange(count, 0, -1) * G / each / stiffness)
+    heights = 0.05 + 0.1 * np.arange(count) - depths
+    np.testing.assert_allclose(rest.q[-1, 2::7], heights, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(rest.external[-1, :, 5], G, rtol=1e-6)
+    assert np.abs(rest.v[-1]).max() < 1e-9
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_colliding_bodies_keep_their_momentum_and_gain_no_energy(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    emulated = ProcessorDevice()
+    monkeypatch.setattr(cuda_kernel, "current", lambda: emulated)
+    robot, rng, k = bodies(SMALL, gravity=0.0), np.random.default_rng(0), 1e6
+    q0, v0 = robot.neutral(), rng.normal(size=(3, 12))
+    q0[7:9], v0[:, 3], v0[:, 9] = (0.13, 0.02), 3.0, -1.0
+    contact = Contact(False, pairs="all", stiffness=k, exponent=1.0, friction=0.5)
+    run = rollout(robot.to(device=device), q0, v0, 0.1, contact=contact, **STEP)
+    turns = robot.poses(run.q)[..., :3, :3]
+    linear = np.einsum("...kij,...kj->...ki", turns, run.v.reshape(*run.v.shape[:-1], 2, 6)[..., 3:])
+    assert (np.abs(np.diff(linear, axis=1)).max(axis=(1, 2, 3)) > 0.1).all()  # they do collide
+    assert np.ptp(linear.sum(axis=2), axis=1).max() < 1e-12
+    apart = np.linalg.norm(run.q[..., 7:10] - run.q[..., :3], axis=-1)
+    total = robot.kinetic_energy(run.q, run.v) + 0.5 * k * np.maximum(0.1 - apart, 0) ** 2
+    assert (np.diff(total, axis=-1) < 1e-12 * total[:, :1]).all()
+    one = simulate(robot, q0, v0[1], 0.1, contact=contact, **STEP)
+    np.testing.assert_allclose(run.q[1], one.q, rtol=0, atol=1e-12)
+
+
+def test_small_steps_of_colliding_bodies_approach_hunt_and_crossley() -> None:
+    robot, v0 = bodies(CUBE), np.zeros(12)
+    q0 = robot.integrate(stacked(robot), np.array([0.1, 0.05, 0.2, 0, 0, 0.01, -0.1, 0.1, 0.3, 0.01, 0.02, 0.028]))
+    v0[[0, 6, 9]] = 0.5, -0.4, 0.3
+    contact = Contact(pairs="all", stiffness=2e3, friction=0.5, slip=0.1)
+    truth = rollout(robot, q0, v0, 0.3, contact=contact, step=2e-5, record=10**6).q[-1]
+    errors = []
+    for step in (4e-4, 2e-4, 1e-4):
+        end = rollout(robot, q0, v0, 0.3, contact=contact, method="linearly_implicit", step=step, record=10**6)
+        errors.append(np.abs(end.q[-1] - truth).max())
+    assert errors[0] < 5e-3
+    assert errors[0] / errors[1] == pytest.approx(2, rel=0.2) and errors[1] / errors[2] == pytest.approx(2, rel=0.2)

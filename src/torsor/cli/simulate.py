@@ -124,6 +124,7 @@ _TEXTS = {
     "exponent": "compliant contact: exponent of the penetration depth, 1 to 3 (default: 1.5)",
     "slip": "compliant contact: slip speed in m/s below which friction is smoothed (default: 0.01)",
     "relaxation": "hard contact: time constant in s for the decay of penetration (default: 0.02)",
+    "restitution": "hard contact: coefficient of restitution, 0 to 1 (default: 0)",
     "sweeps": "hard contact: number of projected Gauss-Seidel sweeps (default: 10)",
 }
 

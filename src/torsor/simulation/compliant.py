@@ -11,9 +11,11 @@ reference r is the end of the step, that is, if x_r = x+, u_r = u_t+ and f_r = f
     F(end) = f - Z J a,       f = (c x_0 - e n . u) n - b u_t,   x_0 = x_m - h/2 n . u
                               Z = h (h c + e) n n^T + h b (1 - n n^T)
 
-Moved to the origin of the link and added to its articulated inertia, Z adds J^T Z J to the mass matrix. A step takes
-one recursion for each acceleration, whatever the number of points, and is stable for any stiffness, friction and slip
-speed, because Z has no negative eigenvalue.
+Moved to the origin of the link and added to its articulated inertia, Z adds J^T Z J to the mass matrix. Between two
+links, u and J are those of the second link relative to the first. The Z of all their points is then moved to the origin
+of the second one, and J^T Z J is added as an impedance of the coordinates that move one link relative to the other,
+which are eliminated where their branches meet. A step takes one recursion for each acceleration, whatever the number of
+points, and is stable for any stiffness, friction and slip speed, because Z has no negative eigenvalue.
 
 The two accelerations of a step (``free_motion``) have two references. That of the first one is an estimate: u_r = u_t,
 and x_r is the depth at the start of the step or, if it is larger, the depth
@@ -26,6 +28,9 @@ estimate. The first acceleration gives u_r and f_r of the second one, and x_r is
 point acts if x_r > 0 and d n . u_r < 1, where Hunt and Crossley's force is positive: in the second acceleration, points
 that would pull are released, and points that would penetrate are added. If a point acts, positions follow the
 velocities at the end of the step, as stiff coordinates do.
+
+Stacked bodies would not come to rest, because the contact of an upper body follows only from that of the lower one. If
+links may touch each other, points that are apart by less than |g| h^2 therefore act in the first acceleration.
 """
 
 from collections.abc import Sequence
@@ -44,13 +49,12 @@ from torsor.simulation.contact import (
     Contact,
     ContactPoint,
     ContactState,
-    Touch,
     added_contact,
     compliant_force,
     elastic_power,
 )
 from torsor.simulation.selection import deepest_of_links
-from torsor.spatial import skew
+from torsor.spatial import cross, skew
 
 
 class Slopes(NamedTuple):
@@ -62,7 +66,7 @@ class Slopes(NamedTuple):
 
 
 class Load(NamedTuple):
-    """The wrenches (L x 6) f on all links, and the impedances Z (6 x 6) of those that may touch.
+    """The wrenches (L x 6) f on all links, and the impedances Z (6 x 6) of ``ImplicitContact.bodies``.
 
     Both are about the origins of the links, in their axes.
     """
@@ -72,28 +76,33 @@ class Load(NamedTuple):
 
 
 class ImplicitContact:
-    """The contact of a robot with shapes of its base in a step of length h; q and v are those in its middle.
+    """The contact of a robot in a step of length h; q and v are those in its middle.
 
-    ``parameters`` are those of ``contact``, as numbers or symbols. ``links`` are the links that may touch.
+    ``parameters`` are those of ``contact``, as numbers or symbols. ``bodies`` are the links that may touch the base,
+    (link,), and the pairs of links that may touch each other, (first, second).
     """
 
     def __init__(self, robot: Robot, contact: Contact, parameters: Sequence[Any], q: ca.SX, v: ca.SX, h: ca.SX):
         self._contact, self._h = contact, h
         self._friction, self._stiffness, self._dissipation, self._slip = parameters
-        self._state = ContactState(robot, contact, q, v, _on_base(robot, contact))
+        self._state = ContactState(robot, contact, q, v)
         self._points = _chosen(self._state, contact, v)
         self._mobility = _mobilities(robot, contact)
-        self.links = sorted(self._mobility)
+        self.bodies = sorted(self._mobility)
+        is_paired = any(len(each) > 1 for each in self.bodies)
+        self._near = h**2 * float(np.linalg.norm(robot.gravity)) if is_paired else None
 
     def first(self) -> list[Slopes]:
         """Return the slopes for the first acceleration."""
         found = []
         for point in self._points:
-            ((link, _),) = point.weights.items()
             apart = ca.dot(point.normal, point.velocity)
-            start, ahead = (ca.fmax(sign * self._h / 2 * apart - point.distance, 0) for sign in (1, -1))
+            start, ahead = (sign * self._h / 2 * apart - point.distance for sign in (1, -1))
+            if self._near is not None:
+                ahead = ca.if_else(ahead > 0, ahead, ahead + self._near)
+            start, ahead = ca.fmax(start, 0), ca.fmax(ahead, 0)
             share = 1 - self._dissipation * apart
-            factor = 1 + self._h**2 * self._stiff(ahead) * self._mobility[link] * ca.fmax(share, 1)
+            factor = 1 + self._h**2 * self._stiff(ahead) * self._mobility[tuple(point.weights)] * ca.fmax(share, 1)
             depth = ca.fmax(start, ahead / factor)
             c = ca.if_else(ca.logic_and(ahead > 0, share > 0), self._stiff(ahead), 0)
             found.append(self._slopes(point, c, depth, c * depth * share, point.velocity))
@@ -118,12 +127,14 @@ class ImplicitContact:
         h, poses = self._h, self._state.links
         wrenches, impedances = ca.SX.zeros(len(poses), 6), []
         drifts = [each.velocity for each in self._state.moving(self._points, change)]
-        for link in self.links:
-            own = [k for k, point in enumerate(self._points) if link in point.weights]
+        for bodies in self.bodies:
+            own = [k for k, point in enumerate(self._points) if tuple(point.weights) == bodies]
+            *others, link = bodies
             R, origin = poses[link][:, :3], poses[link][:, 3]
             # A single point is added in the axes of its link, several in base axes, where normals have zeros.
             axes, late = (R.T, ca.SX.eye(3)) if len(own) == 1 else (ca.SX.eye(3), R.T)
             wrench, impedance = ca.SX.zeros(6, 1), ca.SX.zeros(6, 6)
+            first = ca.SX.zeros(6, 1)  # the wrench on the first link of a pair, in the same axes
             for k in own:
                 point, (c, e, b) = self._points[k], slopes[k]
                 n, u, drift = (axes @ each for each in (point.normal, point.velocity + drifts[k], drifts[k]))
@@ -133,9 +144,14 @@ class ImplicitContact:
                 Z = h * (b * ca.SX.eye(3) + (h * c + e - b) * n @ n.T)
                 wrench += point.weights[link] * (arm @ f)
                 impedance += mirror(arm @ Z @ arm.T)
+                for other in others:
+                    first -= ca.vertcat(cross(axes @ (point.point - poses[other][:, 3]), f), f)
             turn = ca.diagcat(late, late)
-            wrenches[link, :] = (turn @ wrench).T
+            wrenches[link, :] += (turn @ wrench).T
             impedances.append(mirror(turn @ impedance @ turn.T))
+            for other in others:
+                back = poses[other][:, :3].T @ axes.T
+                wrenches[other, :] += (ca.diagcat(back, back) @ first).T
         return Load(wrenches, impedances)
 
     def _stiff(self, depth: ca.SX) -> ca.SX:
@@ -158,25 +174,18 @@ def contact_of_motion(robot: Robot, contact: Contact | None, method: str) -> ca.
 
     It is created once per robot. The forces are those of the laws of ``Contact`` at the points that a step chooses.
     """
-    explicit = added_contact(robot, contact, method)
     if contact is None or contact.kind == "hard" or method != IMPLICIT:
-        return explicit
+        return added_contact(robot, contact, method)
 
     def make() -> ca.Function:
         t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
-        state = ContactState(robot, contact, q, v, _on_base(robot, contact))
+        state = ContactState(robot, contact, q, v)
         points = _chosen(state, contact, v)
         wrenches = state.wrenches(points, [compliant_force(contact, each) for each in points])
-        total = wrenches if explicit is None else wrenches + explicit(t, q, v)
-        return ca.Function("contact", [t, q, v], [ca.densify(total)], ["t", "q", "v"], ["contact"])
+        return ca.Function("contact", [t, q, v], [ca.densify(wrenches)], ["t", "q", "v"], ["contact"])
 
     made: ca.Function = robot.kernels.once(("contact of a motion", contact.key(robot)), make)
     return made
-
-
-def _on_base(robot: Robot, contact: Contact) -> list[Touch]:
-    """Return the shapes that may touch of which one is on the base."""
-    return [touch for touch in contact.touches(robot) if not touch.moves_twice]
 
 
 def _chosen(state: ContactState, contact: Contact, v: ca.SX) -> list[ContactPoint]:
@@ -185,16 +194,16 @@ def _chosen(state: ContactState, contact: Contact, v: ca.SX) -> list[ContactPoin
     return state.points if most >= len(state.points) else state.moving(deepest_of_links(state, most), v)
 
 
-def _mobilities(robot: Robot, contact: Contact) -> dict[int, float]:
-    """Return the largest mobility (1/kg) of the points of each link along their normals, in the default posture."""
+def _mobilities(robot: Robot, contact: Contact) -> dict[tuple[int, ...], float]:
+    """Return the largest mobility (1/kg) of the points of each link or pair along normals, in the default posture."""
     q, v, tree = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv), Tree.of(robot)
-    points = ContactState(robot, contact, q, v, _on_base(robot, contact)).points
+    points = ContactState(robot, contact, q, v).points
     J = ca.jacobian(ca.vertcat(*(ca.dot(each.normal, each.velocity) for each in points)), v)
     both = ca.Function("mobility", [q], [J, mass_matrix(tree, q)])(default_posture(robot))
     rows, M = (ca.DM(each).full() for each in both)
     mobility = np.einsum("kn,nk->k", rows, np.linalg.pinv(M) @ rows.T)
-    found = dict[int, float]()
+    found = dict[tuple[int, ...], float]()
     for point, g in zip(points, mobility.tolist(), strict=True):
-        for link in point.weights:
-            found[link] = max(g, found.get(link, 0.0))
+        bodies = tuple(point.weights)
+        found[bodies] = max(g, found.get(bodies, 0.0))
     return found

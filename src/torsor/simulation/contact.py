@@ -31,11 +31,11 @@ from torsor.spatial import cross, skew
 KINDS = ("compliant", "hard")
 IMPLICIT = "linearly_implicit"  # the method whose steps include compliant contact
 # Parameters that belong to only one kind of contact.
-OWN = {"compliant": ("dissipation", "exponent", "slip"), "hard": ("relaxation", "sweeps")}
+OWN = {"compliant": ("dissipation", "exponent", "slip"), "hard": ("relaxation", "restitution", "sweeps")}
 # Parameters that are inputs of the steps that include contact.
 PARAMETERS = {
     "compliant": ("friction", "stiffness", "dissipation", "slip"),
-    "hard": ("friction", "stiffness", "relaxation"),
+    "hard": ("friction", "stiffness", "relaxation", "restitution"),
 }
 _WHERE = "contact"
 # Number of points above which those of a step are chosen; how many are chosen in hard contact, and how many of each
@@ -55,11 +55,6 @@ class Touch(NamedTuple):
     first: Placed
     second: Placed
 
-    @property
-    def moves_twice(self) -> bool:
-        """Whether both shapes are on moving links."""
-        return min(each.link for each in self) >= 0
-
 
 @dataclass(frozen=True, eq=False)
 class Contact:
@@ -78,17 +73,19 @@ class Contact:
     (s/m); n = 1.5 corresponds to Hertzian contact of round bodies. Friction is regularised Coulomb friction: -mu times
     the normal force times u / sqrt(|u|^2 + s^2), with the slip velocity u and ``slip`` s (m/s). Forces are continuous
     functions of the state, and energy never increases. The method "linearly_implicit", which drives select, treats
-    contact with shapes of the base implicitly. It chooses at most ``points`` points of each link (by default, 4 if the
-    shapes have more than 32).
+    contact implicitly. It chooses at most ``points`` points of each link on a shape of the base and of each pair of
+    links (by default, 4 if the shapes have more than 32).
 
     With ``kind="hard"``, impulses keep shapes apart at the end of each step, with a Coulomb cone of ``friction``. They
     are computed in ``sweeps`` iterations of the projected Gauss-Seidel method. Each point has a spring ``stiffness``
-    (N/m), and penetration decays with the time constant ``relaxation`` (s); all values are stable. There is no
-    restitution, and sticking contacts do not creep. ``trajectory.settings["contact"]`` contains the ``residual``, which
-    is the largest velocity error (m/s) of a point after the sweeps, and the ``mean_residual``; ``simulate`` warns if
-    the latter exceeds 1 mm/s. If the shapes have more than ``points`` contact points (by default, more than 32), the
-    deepest ``points`` of them (by default 8) are chosen in each step, at most five between two links; points that are
-    left out count in the residual. Steps have a fixed length and order 2 without contact, order 1 with contact.
+    (N/m), and penetration decays with the time constant ``relaxation`` (s); all values are stable. Sticking contacts do
+    not creep. ``restitution`` (0 to 1) is the ratio of the impulse that separates shapes to the impulse that stops them
+    (Poisson's hypothesis), and of their normal velocities if balls collide. Impacts do not increase the energy.
+    ``trajectory.settings["contact"]`` contains the ``residual``, which is the largest velocity error (m/s) of a point
+    after the sweeps, and the ``mean_residual``; ``simulate`` warns if the latter exceeds 1 mm/s. If the shapes have
+    more than ``points`` contact points (by default, more than 32), the deepest ``points`` of them (by default 8) are
+    chosen in each step, at most five between two links; points that are left out count in the residual. Steps have a
+    fixed length and order 2 without contact, order 1 with contact.
 
     Parameters of the other kind raise ModelError.
 
@@ -112,6 +109,7 @@ class Contact:
     relaxation: float = 0.02
     sweeps: int = 10
     points: int | None = None
+    restitution: float = 0.0
 
     def __post_init__(self) -> None:
         one_of(self.kind, KINDS, _WHERE, "kind")
@@ -123,6 +121,7 @@ class Contact:
         checked = {name: positive(getattr(self, name), _WHERE, name) for name in ("stiffness", "slip")}
         for name in ("dissipation", "relaxation", *(("friction",) if self.friction is not None else ())):
             checked[name] = number(getattr(self, name), _WHERE, name, least=0.0)
+        checked["restitution"] = number(self.restitution, _WHERE, "restitution", least=0.0, most=1.0)
         checked["exponent"] = number(self.exponent, _WHERE, "exponent", least=1.0, most=3.0)
         if not isinstance(self.pairs, (str, Sequence)):
             raise ModelError(argument="pairs", value=self.pairs, where=_WHERE, allowed=_PAIRS)
@@ -222,7 +221,7 @@ class Contact:
     @property
     def about(self) -> dict[str, Any]:
         """Parameters for the settings of a trajectory, with the ``terrain`` if there is one."""
-        names = ("kind", "stiffness", "dissipation", "friction", "exponent", "slip", "relaxation", "sweeps", "points")
+        names = ("kind", "stiffness", "dissipation", "friction", "exponent", "slip", *OWN["hard"], "points")
         terrain = {"terrain": self.ground} if isinstance(self.ground, ca.Function) else {}
         return {name: getattr(self, name) for name in names} | terrain
 
@@ -263,7 +262,8 @@ class Contact:
     def key(self, robot: Robot, inputs: bool = False) -> str:
         """Return text that identifies the contact wrenches of a robot, whose ``parameters`` may be ``inputs``."""
         touches = self.touches(robot)
-        about = (self.kind, self.sweeps, self.points, self.exponent, self.friction != 0) if inputs else self.about
+        traced = self.friction != 0, self.restitution != 0
+        about = (self.kind, self.sweeps, self.points, self.exponent, *traced) if inputs else self.about
         friction = [friction_of(touch, self) for touch in touches] if self.friction is None else []
         places = [(each.shape.shape, each.shape.pose.tolist(), each.link) for touch in touches for each in touch]
         sizes = [vertices_or_size(each.shape) for touch in touches for each in touch]
@@ -348,9 +348,9 @@ class ContactPoint(NamedTuple):
 
 
 class ContactState:
-    """The contact points of ``touches`` of a robot at (q, v), and the wrenches of their forces on its links."""
+    """The contact points of a robot at (q, v), and the wrenches of their forces on its links."""
 
-    def __init__(self, robot: Robot, contact: Contact, q: ca.SX, v: ca.SX, touches: Sequence[Touch] | None = None):
+    def __init__(self, robot: Robot, contact: Contact, q: ca.SX, v: ca.SX):
         tree = Tree.of(robot)
         moved = moves(tree, q)
         bodies = world_poses(tree, moved)
@@ -363,7 +363,7 @@ class ContactState:
             A = R @ move.S[:3, :]
             self._columns.append((A, R @ move.S[3:, :] + skew(p - self._roots[-1]) @ A))
         self.points, self.touches = list[ContactPoint](), list[Touch]()
-        for touch in contact.touches(robot) if touches is None else touches:
+        for touch in contact.touches(robot):
             poses = [self.links[each.link] if each.link >= 0 else sx(ca.DM.eye(4)[:3, :]) for each in touch]
             friction = friction_of(touch, contact)
             weights = {each.link: sign for each, sign in zip(touch, (-1, 1), strict=True) if each.link >= 0}
@@ -469,21 +469,18 @@ def checked_contact(robot: Robot, contact: Any) -> Contact:
 def added_contact(robot: Robot, contact: Contact | None, method: str) -> ca.Function | None:
     """Return ``contact_wrenches`` of the forces that are explicit in a step of ``method``, created once per robot.
 
-    The result is None if there are none: hard contact is part of the step, and so is compliant contact with shapes of
-    the base in the method "linearly_implicit".
+    The result is None if there are none: hard contact is part of the step, and so is compliant contact in the method
+    "linearly_implicit".
     """
     if contact is None:
         return None
-    touches = checked_contact(robot, contact).touches(robot)
-    if method == IMPLICIT:
-        touches = tuple(touch for touch in touches if touch.moves_twice)
-    if contact.kind == "hard" or not touches:
+    checked_contact(robot, contact).touches(robot)
+    if contact.kind == "hard" or method == IMPLICIT:
         return None
-    if contact.points is not None and method != IMPLICIT:
+    if contact.points is not None:
         found, fix = "`points` has no effect on explicit contact forces", f'`method="{IMPLICIT}"` or `kind="hard"`'
         raise ModelError(found, where=robot.name, fix=f"omit it, or use {fix}")
-    key = "contact", contact.key(robot), len(touches)
-    made: ca.Function = robot.kernels.once(key, lambda: contact_wrenches(robot, contact, touches))
+    made: ca.Function = robot.kernels.once(("contact", contact.key(robot)), lambda: contact_wrenches(robot, contact))
     return made
 
 
@@ -495,10 +492,10 @@ def with_contact(robot: Robot, wrenches: Source, contact: Contact | None, method
     return wrenches._replace(added=added, parameters=parameters)
 
 
-def contact_wrenches(robot: Robot, contact: Contact, touches: Sequence[Touch] | None = None) -> ca.Function:
+def contact_wrenches(robot: Robot, contact: Contact) -> ca.Function:
     """Return the function (t, q, v) -> contact wrenches (L x 6) on the links, at link origins in link axes."""
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
-    state = ContactState(robot, contact, q, v, touches)
+    state = ContactState(robot, contact, q, v)
     wrenches = state.wrenches(state.points, [compliant_force(contact, each) for each in state.points])
     return ca.Function("contact", [t, q, v], [ca.densify(wrenches)], ["t", "q", "v"], ["contact"])
 

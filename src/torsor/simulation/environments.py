@@ -27,6 +27,7 @@ from torsor.simulation.episodes import (
     OWN,
     PULLED,
     STATE,
+    UNREAD_AT_ZERO,
     Episodes,
     Gradients,
     Outcome,
@@ -58,10 +59,11 @@ class Environments:
     ``starts`` {name: array (rows, ...)} are initial ``q`` and ``v`` (by default the robot's posture, at rest) and data
     with any name, such as commands. Environment i begins with row i modulo rows, or with a random row if there is a
     ``seed``. Each new episode uses another row. The step reads data with these names: ``friction``, ``stiffness``,
-    ``relaxation``, ``dissipation`` and ``slip``, if ``contact`` has them and is included in the step (hard contact, or
-    compliant contact with drives or ``method="linearly_implicit"``); ``kp``, ``kd`` and ``reference`` of drives
-    (rows, n), whose defaults are those of ``controller``; wrenches ``external`` (rows, L, 6); and the parameters ``p``
-    (rows, k) of a parametric robot, such as masses (``robot.parametric``), whose defaults are their original values.
+    ``relaxation``, ``restitution``, ``dissipation`` and ``slip``, if ``contact`` has them and is included in the step
+    (hard contact, or compliant contact with drives or ``method="linearly_implicit"``); ``kp``, ``kd`` and ``reference``
+    of drives (rows, n), whose defaults are those of ``controller``; wrenches ``external`` (rows, L, 6); and the
+    parameters ``p`` (rows, k) of a parametric robot, such as masses (``robot.parametric``), whose defaults are their
+    original values.
 
     Actions are ``period`` (s) apart, in which steps are no longer than ``step`` (s). For ``contact`` and ``method`` see
     ``rollout``. Arrays have the device and the dtype of the robot (``robot.to``).
@@ -115,7 +117,7 @@ class Environments:
         self._held = [EXTERNAL] if EXTERNAL in drawn else []
         self._parameters = [name for name in CONTACT if name in defaults]
         self._numbers = [NUMBERS] if free else []
-        self._unread = ["friction"] if contact is not None and not contact.friction else []
+        self._unread = [name for name in UNREAD_AT_ZERO if contact is not None and not getattr(contact, name)]
         wrenches = Source(array=np.zeros(drawn[EXTERNAL])) if self._held else Source()
         self._step = FixedStep.of(robot, method, law, wrenches, contact, choice, free=free)
 

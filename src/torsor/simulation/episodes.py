@@ -27,6 +27,7 @@ from torsor.simulation.setup import FASTEST, normalised
 STATE = ("t", "q", "v", "action", "previous_action")
 """Inputs of the functions of an environment by name, in addition to data."""
 CONTACT = tuple(dict.fromkeys(name for names in PARAMETERS.values() for name in names))
+UNREAD_AT_ZERO = ("friction", "restitution")  # contact that is 0, or has no friction of its own, does not read them
 DRIVES, EXTERNAL, NUMBERS = ("kp", "kd", "reference"), "external", "p"
 """Data that the step reads."""
 OWN = ("periods", "row", "fresh", "ended", "lost", "diverged", "observation", "reward", "terminated", "truncated")
@@ -277,10 +278,11 @@ def rows_of(
             allowed = f"finite numbers (rows{''.join(f', {n}' for n in core)})"
             raise ModelError(f"has shape {array.shape}", argument=at, where=where, allowed=allowed)
         found[name] = array
-    if contact is not None and not contact.friction and "friction" in starts:
-        text = "has friction, but that of contact is " + ("the one of each shape" if contact.friction is None else "0")
-        fix = "give `Contact(friction=...)` above 0"
-        raise ModelError(text, argument="starts", value="friction", where=where, fix=fix)
+    for name in UNREAD_AT_ZERO:
+        if contact is not None and name in starts and not getattr(contact, name):
+            text = "0" if getattr(contact, name) == 0 else "the one of each shape"
+            text, fix = f"has {name}, but that of contact is {text}", f"give `Contact({name}=...)` above 0"
+            raise ModelError(text, argument="starts", value=name, where=where, fix=fix)
     lengths = {name: len(array) for name, array in found.items()}
     count = max(lengths.values())
     if set(lengths.values()) - {1, count} or count > _MAX_ROWS:

@@ -52,9 +52,9 @@ import numpy as np
 
 from torsor.dynamics import Body, Tree, tree_of
 from torsor.dynamics.loops.constrained import ClosureChoice, closed_forward_dynamics, closed_velocities
-from torsor.dynamics.recursions.elimination import LinkImpedance, Stiffness, on_body
+from torsor.dynamics.recursions.elimination import Stiffness, on_body
 from torsor.dynamics.recursions.hybrid import forward_dynamics
-from torsor.dynamics.recursions.kinematics import moves, twists
+from torsor.dynamics.recursions.kinematics import Move, moves, world_poses
 from torsor.dynamics.recursions.newton_euler import bias_force
 from torsor.dynamics.recursions.passive import acts, passive_force, passive_jacobians
 from torsor.dynamics.trees.tree import Passive
@@ -156,7 +156,7 @@ def free_motion(
     touch = None
     if contact is not None and not is_contact:
         touch = ImplicitContact(robot, contact, contact.parameters_in(inputs), middle, v_start, h)
-    touched = [] if touch is None else touch.links
+    touched = [] if touch is None else touch.bodies
     own, numbers = tree_of(robot, free, inputs.get("p")), [inputs["p"]] if free else []
     dynamics, closed = _dynamics(replace(own, passives=explicit), numbers, acting, first_impedance, touched, choice)
 
@@ -230,38 +230,70 @@ def _dynamics(
     numbers: list[ca.SX],
     acting: ca.Function,
     impedance: Stiffness,
-    touched: Sequence[int],
+    touched: Sequence[tuple[int, ...]],
     choice: ClosureChoice | None,
 ) -> tuple[ca.Function, ca.Function | None]:
     """Return the function (q, v, tau, [external], impedance..., [p]) -> a; with loops (q, v, impedance..., [p]) -> v.
 
-    The impedances are those of coordinates and those of the ``touched`` links. ``numbers`` are the symbols p, if any.
+    The impedances are those of coordinates and those of the ``touched`` links and pairs of links. ``numbers`` are the
+    symbols p, if any.
     """
     q, v, tau = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("tau", tree.nv)
     has_load = bool(touched) or "acting_external" in acting.name_out()
     external = [ca.SX.sym("external", len(tree.bodies), 6)] if has_load else []
     load, added = external[0] if external else None, {place: ca.SX.sym("impedance") for place in impedance}
-    on_links = {link: ca.SX.sym("on_link", 6, 6) for link in touched}
-    impedances = [*added.values(), *on_links.values(), *numbers]
+    on_bodies = {bodies: ca.SX.sym("on_bodies", 6, 6) for bodies in touched}
+    impedances = [*added.values(), *on_bodies.values(), *numbers]
     inputs = [q, v, tau, *external, *impedances]
+    # The recursion has a place for the impedances of links, but not for those that couple two links.
+    alone = {} if choice is not None else {bodies: Z for bodies, Z in on_bodies.items() if len(bodies) == 1}
+    on_links = {link: Z for (link,), Z in alone.items()}
+    added = _spread(tree, q, {bodies: Z for bodies, Z in on_bodies.items() if bodies not in alone}, added)
     if choice is None:
         return ca.Function("accelerated", inputs, [forward_dynamics(tree, q, v, tau, load, added, on_links)]), None
-    added = _spread(tree, q, on_links, added)
     a = closed_forward_dynamics(tree, q, v, tau, choice, load, added=added)
     nearest = closed_velocities(tree, q, v, choice, added=added)
     return ca.Function("accelerated", inputs, [a]), ca.Function("closed", [q, v, *impedances], [nearest])
 
 
-def _spread(tree: Tree, q: ca.SX, on_links: LinkImpedance, added: Stiffness) -> Stiffness:
-    """Return the impedance of coordinates, including the sum of J^T Z J of the links."""
-    v = ca.SX.sym("v", tree.nv)
-    twist, total = twists(tree, moves(tree, q), v), dict(added)
-    for link, Z in on_links.items():
-        J = ca.jacobian(twist[link], v)
-        whole = J.T @ on_body(tree.bodies[link], Z) @ J
+def _spread(tree: Tree, q: ca.SX, on_bodies: dict[tuple[int, ...], ca.SX], added: Stiffness) -> Stiffness:
+    """Return the impedance of coordinates, including the sum of J^T Z J of links and pairs of links."""
+    moved, v, total = moves(tree, q), ca.SX.sym("v", tree.nv), dict(added)
+    poses = world_poses(tree, moved)
+    for bodies, Z in on_bodies.items():
+        J = ca.jacobian(_relative_twist(tree, moved, poses, bodies, v), v)
+        whole = J.T @ on_body(tree.bodies[bodies[-1]], Z) @ J
         for i, j in zip(*ca.triu(whole).sparsity().get_triplet(), strict=True):
             total[i, j] = total.get((i, j), ca.SX(0)) + whole[i, j]
     return total
+
+
+def _relative_twist(
+    tree: Tree, moved: list[Move], poses: list[tuple[ca.SX, ca.SX]], bodies: Sequence[int], v: ca.SX
+) -> ca.SX:
+    """Return the twist of the last of ``bodies`` in its axes, relative to the first if there are two.
+
+    Joints that move both do not appear in it.
+    """
+    chains = list[list[int]]()
+    for j in bodies:
+        chains.append([])
+        while j >= 0:
+            chains[-1].insert(0, j)
+            j = tree.bodies[j].parent
+    common = set(chains[0]).intersection(*chains[1:]) if len(chains) > 1 else set[int]()
+    found = []
+    for chain in chains:
+        twist = ca.SX.zeros(6, 1)
+        for j in chain:
+            if j not in common:
+                twist = moved[j].down_twist(twist) + moved[j].S @ tree.bodies[j].rate(v)
+        found.append(twist)
+    if len(found) == 1:
+        return found[0]
+    (R_first, p_first), (R, p) = (poses[j] for j in bodies)
+    omega, linear = R_first @ found[0][:3], R_first @ found[0][3:]
+    return found[1] - ca.vertcat(R.T @ omega, R.T @ (linear + cross(omega, p - p_first)))
 
 
 def implicit_forces(

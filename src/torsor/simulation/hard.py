@@ -9,10 +9,10 @@ tangents):
     0 <= p_n   complementary to   u_n+ + p_n / (h k (l + r)) + d >= 0,          d = x / (l + r), or x / l if x > 0
     |p_t| <= mu p_n,   p_t opposes u_t+ where they are equal, and u_t+ = 0 inside the cone
 
-(Stewart and Trinkle 1996; Anitescu and Potra 1997). x + l u_n+ is the distance at the end. The normal constraint is
-relaxed as a spring k with damping k r, both evaluated at the end of the step, so that any stiffness is stable: a weight
-F rests at the depth F / k, and penetration decays with the time constant r. There is no restitution. Friction is not
-relaxed, so sticking bodies do not creep. The positions follow the impulses of impacts, and those of forces by half:
+(Stewart and Trinkle 1996). x + l u_n+ is the distance at the end. The normal constraint is relaxed as a spring k with
+damping k r, both evaluated at the end of the step, so that any stiffness is stable: a weight F rests at the depth
+F / k, and penetration decays with the time constant r. Friction is not relaxed, so sticking bodies do not creep. The
+positions follow the impulses of impacts, and those of forces by half:
 
     q+ = q* + h M^-1 J^T (p - p_h / 2),    p_h = p_w + s (p - p_w),    J w + G p_w = 0 where shapes touch
     l = h (1 - s/2),    x = distance - (1 - s) h/2 u_n
@@ -26,6 +26,16 @@ Velocities that change within a step have other velocity products than v, by M^-
 the part of q+ - q* and c(v) are the velocity products; this is added to v+, so that the energy errors of moving
 contact points are of order h^2. Impulses dissipate the energy p^T G p / 2, in addition to the energy lost to friction
 and springs; docs/simulate/contact.md states the size of the errors.
+
+With the restitution e, points rebound by Poisson's hypothesis (Anitescu and Potra 1997). A point touches after the part
+1 - b of the step, if its distance of x_0 > 0 at the start becomes x_0 (1 - 1/b) < 0 at q*; b is 1 if it already touches
+at the start. Its velocity is then u_c = u* - b J w. A first solution, with u_c in the place of u* and without springs,
+gives the impulses p_0 that stop the points. A second one has the condition (1 + e) p_0n <= p_n in the place of
+0 <= p_n. The impulses (1 + e) p_0 dissipate the energy (1 - e^2) p_0^T G p_0 / 2 or more, and friction under the normal
+impulses (1 + e) p_0n minimises the energy, so that impacts of any number of points do not increase it. Points whose
+rebound -e u_cn would be slower than 2 |J w|_n have u_cn >= 0 in the first solution, so that bodies come to rest. The
+positions follow the part b of the impulses at points that rebound, so that heights have errors of order 2, or more of
+them if a point would penetrate.
 
 With closed loops, M^-1 is replaced by the inverse for velocities with A v = 0 (``ClosedMass``), for independent closure
 equations phi(q) = 0 and A = dphi/dq, so that impulses satisfy the loops. Two Newton corrections of the positions and
@@ -44,7 +54,7 @@ operations, for batches and for single motions.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 
@@ -115,12 +125,23 @@ _AWAY = 1e9
 ROUNDS = 3
 # Smallest share of a point in the normal impulse, relative to the largest; smaller shares are raised to it.
 _LEAST_SHARE = 1e-4
+# Points do not rebound at a speed below this multiple of the change of their velocity in the step, so that they rest.
+_SLOW = 2.0
+# m: points may be this much nearer at the end of a step than without the time of impacts, because of rounding.
+_NEARER = 1e-9
 # 1/kg: the mobility of a point in a direction in which it cannot move. It also keeps derivatives of square roots finite
 # at zero.
 _IMMOBILE = 1e-12
 
 
 Frictions = Sequence[Any] | None  # friction coefficients of the points, or None without friction
+
+
+class Rebound(NamedTuple):
+    """The coefficient of restitution, and the changes ``late`` (3 K x 1) of u that positions follow by half."""
+
+    restitution: Any
+    late: ca.SX
 
 
 def impulses(
@@ -133,24 +154,37 @@ def impulses(
     distance: ca.SX,
     h: ca.SX,
     rounds: int,
-) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Return the impulses p of a step of length h (s), the part p_h that positions follow by half, and a residual.
+    rebound: Rebound | None,
+) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+    """Return the impulses p of a step, the part p_h that positions follow by half, the one not followed, a residual.
 
-    Impulses are (3 K x 1), the residual is in m/s. ``start`` and ``change`` (3 K x 1) are the velocities of the points
-    and their changes without impulses, normal and two tangents each, and ``distance`` (K x 1) the distances in the
-    middle of the step. The first guess is repeated ``rounds`` times. ``parameters`` are the stiffness and the
-    relaxation of ``Contact``, as symbols or numbers.
+    Impulses are (3 K x 1), the residual is in m/s, and h is the step length (s). ``start`` and ``change`` (3 K x 1) are
+    the velocities of the points and their changes without impulses, normal and two tangents each, and ``distance``
+    (K x 1) the distances in the middle of the step. The first guess is repeated ``rounds`` times. ``parameters`` are
+    the stiffness and the relaxation of ``Contact``, as symbols or numbers.
     """
     stiffness, relaxation = parameters
     free, count, fall = start + change, distance.numel(), start[::3]
     near = distance + h * (fall / 2 + change[::3]) < 0
     fast = ca.mmax(ca.if_else(near, ca.fmax(-fall, 0), 0)) / (ca.mmax(ca.fabs(change[::3])) + _IMMOBILE)
     steady = ca.fmax(1 - fast, 0) * ca.fmin(2 * relaxation / h, 1)
+    if rebound is not None:  # distances at the start, and depths at the end without impulses
+        apart = distance - h / 2 * fall
+        below = ca.fmax(h / 2 * (rebound.late[::3] - fall) - h * change[::3] - distance, 0)
     distance, later = distance - (1 - steady) * h / 2 * fall, h * (1 - steady / 2)
     spring = stiffness * h * (later + relaxation)
     blocks = [mobility.block(3 * k) for k in range(count)]
     wanted, added = ca.SX(free), ca.SX.zeros(3 * count, 1)
     wanted[::3] += distance / ca.if_else(distance > 0, later, later + relaxation)
+
+    def solved(guess: ca.SX, wanted: ca.SX, soft: ca.SX, least: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return the impulses, of which normal ones are at least those of ``least`` (3 K x 1), and the residual."""
+        right = wanted + mobility.read @ (mobility.write @ least)
+        for _ in range(max(rounds, 1) if least.nnz() else rounds):
+            guess = -mobility.sticking(_loaded(blocks, guess[::3], soft, mu, least[::3]))(right)
+        p = _swept(sweeps, mobility, blocks, wanted, ca.vertsplit(least + guess), soft, mu, least[::3])
+        return p, _residual(mobility, blocks, wanted, p, soft, mu, least[::3])
+
     touching = distance + later * free[::3] < 0
     stuck = ca.DM([_REGULAR] + 2 * [_AWAY if mu is None else _REGULAR])
     for k in range(count):
@@ -159,34 +193,57 @@ def impulses(
     held = -stuck_by(change)
     left = mobility.read @ (mobility.write @ held) + change
     held -= stuck_by(left)  # regularisation must not move resting points
+    impact, after, error = ca.SX(3 * count, 1), ca.SX.ones(count, 1), ca.SX(0)
+    if rebound is not None:
+        after = ca.if_else(apart > 0, below / (ca.fmax(apart, _IMMOBILE) + below), 1)
+        hitting = free - _thrice(after) * rebound.late
+        slow = -rebound.restitution * hitting[::3] < _SLOW * ca.fabs(change[::3])
+        hitting[::3] = ca.if_else(slow, ca.fmax(hitting[::3], 0), hitting[::3]) + ca.if_else(touching, 0, apart / h)
+        impact, error = solved(-stuck_by(hitting), hitting, ca.SX(_IMMOBILE), impact)
+        impact[::3] *= 1 + rebound.restitution
     added[::3] += 1 / spring
-    guess = -mobility.sticking(added)(wanted)
-    for _ in range(rounds):
-        guess = -mobility.sticking(_loaded(blocks, guess[::3], 1 / spring, mu))(wanted)
-    p = _swept(sweeps, mobility, blocks, wanted, ca.vertsplit(guess), 1 / spring, mu)
-    return p, held + steady * (p - held), _residual(mobility, blocks, wanted, p, 1 / spring, mu)
+    guess = -mobility.sticking(added)(wanted + mobility.read @ (mobility.write @ impact))
+    p, residual = solved(guess, wanted, 1 / spring, impact)
+    if rebound is None:
+        return p, held + steady * (p - held), ca.SX(3 * count, 1), residual
+    normal, least = p[::3], impact[::3]
+    part = ca.if_else(normal > 0, least / ca.if_else(normal > 0, normal, 1), 0)
+    held *= _thrice(ca.if_else(normal > least, 1, 0))
+    return p, held + steady * (p - held), _thrice((1 - after) * part) * p, ca.fmax(residual, error)
 
 
-def _loaded(blocks: list[ca.SX], normal: ca.SX, soft: ca.SX, mu: Frictions) -> ca.SX:
-    """Return a diagonal that regularises G and distributes tangential impulses in proportion to ``normal`` (K x 1)."""
+def _thrice(numbers: ca.SX) -> ca.SX:
+    """Return each number (K x 1) for the three directions of its point (3 K x 1)."""
+    return ca.SX(ca.kron(numbers, ca.SX.ones(3, 1)))
+
+
+def _loaded(blocks: list[ca.SX], more: ca.SX, soft: ca.SX, mu: Frictions, least: ca.SX) -> ca.SX:
+    """Return a diagonal that regularises G and distributes tangential impulses in proportion to normal impulses.
+
+    Normal impulses (K x 1) are ``least``, and ``more`` where this is positive.
+    """
+    normal = least + ca.fmax(more, 0)
     largest, added = ca.mmax(ca.vertcat(normal, _IMMOBILE)), []
-    for G, p in zip(blocks, ca.vertsplit(normal), strict=True):
+    for G, p, above in zip(blocks, ca.vertsplit(normal), ca.vertsplit(more), strict=True):
         side = (G[1, 1] + G[2, 2]) / 2  # equal in both directions, so that shares have the direction of the load
         diagonal = ca.vertcat(G[0, 0], side, side) + _IMMOBILE
         share = ca.fmax(p / largest, _LEAST_SHARE)
         tangential = _AWAY if mu is None else _REGULAR / share
-        stuck = ca.vertcat(_REGULAR, tangential, tangential)
-        added.append(ca.if_else(p > 0, stuck, _AWAY) * diagonal + ca.vertcat(soft, 0, 0))
+        tangential = ca.if_else(p > 0, tangential, _AWAY)
+        stuck = ca.vertcat(ca.if_else(above > 0, _REGULAR, _AWAY), tangential, tangential)
+        added.append(stuck * diagonal + ca.vertcat(soft, 0, 0))
     return ca.vertcat(*added)
 
 
-def _residual(mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: ca.SX, soft: ca.SX, mu: Frictions) -> ca.SX:
+def _residual(
+    mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: ca.SX, soft: ca.SX, mu: Frictions, least: ca.SX
+) -> ca.SX:
     """Return the largest velocity error (m/s) of a point, which is the change that another sweep would cause."""
     u, left = mobility.read @ (mobility.write @ p) + wanted, []
     for k, G in enumerate(blocks):
         n = 3 * k
         rate = 1 / (G[0, 0] + soft)
-        pushed = ca.fmax(p[n] - rate * (u[n] + soft * p[n]), 0)
+        pushed = ca.fmax(p[n] - rate * (u[n] + soft * p[n]), least[k])
         left.append(ca.fabs(pushed - p[n]) / rate)
         if mu is not None:
             slow = 1 / (G[1, 1] + G[2, 2] + _IMMOBILE)
@@ -196,12 +253,19 @@ def _residual(mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: ca.SX, 
 
 
 def _swept(
-    sweeps: int, mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: list[ca.SX], soft: ca.SX, mu: Frictions
+    sweeps: int,
+    mobility: Mobility,
+    blocks: list[ca.SX],
+    wanted: ca.SX,
+    p: list[ca.SX],
+    soft: ca.SX,
+    mu: Frictions,
+    least: ca.SX,
 ) -> ca.SX:
     """Return the impulses after projected Gauss-Seidel sweeps from p; each impulse updates the points' state."""
     points = range(0, len(p), 3)
     for n in points:
-        p[n] = ca.fmax(p[n], 0)
+        p[n] = ca.fmax(p[n], least[n // 3])
         p[n + 1 : n + 3] = _on_disc(p[n + 1], p[n + 2], ca.SX(0) if mu is None else mu[n // 3] * p[n])
     read, write = mobility.read, mobility.write
     state = write @ ca.vertcat(*p)
@@ -213,7 +277,7 @@ def _swept(
     for _ in range(sweeps):
         for n, rate, slow, inverse in zip(points, rates, slower, inverses, strict=True):
             a, b = n + 1, n + 2
-            pushed = ca.fmax(p[n] - rate * (read[n, :] @ state + wanted[n] + soft * p[n]), 0)
+            pushed = ca.fmax(p[n] - rate * (read[n, :] @ state + wanted[n] + soft * p[n]), least[n // 3])
             state, p[n] = state + write[:, n] * (pushed - p[n]), pushed
             if mu is not None:
                 radius, u = mu[n // 3] * p[n], read[[a, b], :] @ state + wanted[[a, b]]
@@ -321,16 +385,23 @@ def _solved(
     mu: Frictions = [each.friction for each in points] if contact.friction is None else len(points) * [parameters[0]]
     if contact.friction == 0:
         mu = None
-    mobility = Mobility(mass, J)
+    mobility, (*soft, restitution) = Mobility(mass, J), parameters[1:]
     distance = ca.vertcat(*(each.distance for each in points))
     change = J @ (mass.project(motion.change, A @ motion.change) if rows else motion.change)
-    p, half, residual = impulses(
-        contact.sweeps, mu, parameters[1:], mobility, J @ motion.v, change, distance, h, rounds
+    rebound = Rebound(restitution, J @ (motion.change - motion.followed)) if contact.restitution else None
+    p, half, early, residual = impulses(
+        contact.sweeps, mu, soft, mobility, J @ motion.v, change, distance, h, rounds, rebound
     )
     if most < len(state.points):
-        residual = ca.fmax(residual, -left_out / (h + parameters[-1]))
+        residual = ca.fmax(residual, -left_out / (h + soft[-1]))
     kick, followed_kick = ca.horzsplit(mobility.kicks(ca.horzcat(p, p - half / 2)))
     shift = followed_kick + followed(kick - followed_kick)
+    if rebound is not None:
+        before = mobility.kicks(early)
+        back = before - followed(before)
+        end = distance + h * (J @ (motion.v / 2 + (motion.change + motion.followed) / 2 + shift))[::3]
+        room = (ca.fmax(end, 0) + _NEARER) / ca.fmax(h * (J @ back)[::3], _NEARER)
+        shift -= ca.fmin(1, ca.mmin(room)) * back
     mean = motion.v + (motion.change + kick) / 2
     kick -= mass.solve(change_of_products(tree, motion.middle, mass.M, mean, h * shift))
     forces = [frame @ part / h for frame, part in zip(frames, ca.vertsplit(p, 3), strict=True)]

@@ -205,7 +205,7 @@ class Setup:
         }
         if contact is not None:
             compliant = contact.kind == "compliant"
-            explicit = wrenches.added is not None and settings.method in ("rk4", "linearly_implicit")
+            explicit = wrenches.added is not None and settings.method == "rk4"
             about["contact"] = contact.about | check_start(robot, contact, q, settings.step if explicit else None)
             if external is None:  # then all wrenches of the result are those of contact
                 about["contact"] |= {"floor": contact.floor(robot)}
