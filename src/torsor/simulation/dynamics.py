@@ -159,15 +159,16 @@ def step_function(
     v_next: ca.SX,
     choice: ClosureChoice | None,
     tolerance: float = CLOSURE_TOLERANCE,
+    M: ca.SX | None = None,
 ) -> ca.Function:
     """Return the step (t, q, v, ..., h) -> (q_next, v_next).
 
     With a ``choice``, it closes the loops of the ``tree`` up to the ``tolerance`` and also returns the margin of the
-    equations.
+    equations. ``M`` is that of ``closed_state``.
     """
     ends = {"q_next": q_next, "v_next": v_next}
     if choice is not None:
-        projected = projected_end(tree, inputs["q"], q_next, v_next, choice, tolerance)
+        projected = projected_end(tree, inputs["q"], q_next, v_next, choice, tolerance, M)
         ends = dict(zip(("q_next", "v_next", "margin"), projected, strict=True))
     outputs = ca.cse([ca.densify(each) for each in ends.values()])
     return ca.Function(name, list(inputs.values()), outputs, list(inputs), list(ends))

@@ -52,6 +52,7 @@ import numpy as np
 
 from torsor.dynamics import Body, Tree, tree_of
 from torsor.dynamics.loops.constrained import ClosureChoice, closed_forward_dynamics, closed_velocities
+from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.elimination import Stiffness, on_body
 from torsor.dynamics.recursions.hybrid import forward_dynamics
 from torsor.dynamics.recursions.kinematics import Move, moves, world_poses
@@ -80,7 +81,8 @@ class FreeMotion(NamedTuple):
 
     v is that at the start. It and its ``change`` are in the axes of free bodies in the middle. Positions become
     q + h v, with v at the middle of the step or, for coordinates whose ``stiff`` is 1 and not 0, at its end: the mean
-    velocity in the step is v + (change + ``followed``) / 2. The ``impedance`` is added to the mass matrix.
+    velocity in the step is v + (change + ``followed``) / 2. The ``impedance`` is added to the mass matrix; with loops,
+    the sum, with implicit contact, is M.
     """
 
     inputs: dict[str, ca.SX]
@@ -90,6 +92,7 @@ class FreeMotion(NamedTuple):
     followed: ca.SX
     impedance: Stiffness
     stiff: dict[int, ca.SX]
+    M: ca.SX | None
 
 
 class Limited(NamedTuple):
@@ -181,10 +184,11 @@ def free_motion(
     if slopes:
         touching = ca.if_else(ca.mmax(ca.vertcat(*(each.c for each in slopes))) > 0, 1, 0)
         stiff = {k: ca.fmax(stiff.get(k, ca.SX(0)), touching) for k in range(robot.nv)}
-    followed = among(stiff, change)
-    if closed is not None and stiff:  # so that loops stay closed
-        followed = closed(middle, followed, *impedances, *numbers)
-    return FreeMotion(inputs, middle, v_start, change, followed, impedance, stiff)
+    followed, M = among(stiff, change), None
+    if closed is not None:  # so that loops stay closed
+        nearest, M = closed(middle, followed, *impedances, *numbers)
+        followed = nearest if stiff else followed
+    return FreeMotion(inputs, middle, v_start, change, followed, impedance, stiff, M)
 
 
 def ended(robot: Robot, motion: FreeMotion, change: ca.SX, mean: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -235,8 +239,8 @@ def _dynamics(
 ) -> tuple[ca.Function, ca.Function | None]:
     """Return the function (q, v, tau, [external], impedance..., [p]) -> a; with loops (q, v, impedance..., [p]) -> v.
 
-    The impedances are those of coordinates and those of the ``touched`` links and pairs of links. ``numbers`` are the
-    symbols p, if any.
+    The latter also returns the mass matrix with the impedances. These are the impedances of coordinates, and those of
+    the ``touched`` links and pairs of links. ``numbers`` are the symbols p, if any.
     """
     q, v, tau = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("tau", tree.nv)
     has_load = bool(touched) or "acting_external" in acting.name_out()
@@ -252,8 +256,8 @@ def _dynamics(
     if choice is None:
         return ca.Function("accelerated", inputs, [forward_dynamics(tree, q, v, tau, load, added, on_links)]), None
     a = closed_forward_dynamics(tree, q, v, tau, choice, load, added=added)
-    nearest = closed_velocities(tree, q, v, choice, added=added)
-    return ca.Function("accelerated", inputs, [a]), ca.Function("closed", [q, v, *impedances], [nearest])
+    nearest, M = closed_velocities(tree, q, v, choice, added=added), mass_matrix(tree, q, added)
+    return ca.Function("accelerated", inputs, [a]), ca.Function("closed", [q, v, *impedances], [nearest, M])
 
 
 def _spread(tree: Tree, q: ca.SX, on_bodies: dict[tuple[int, ...], ca.SX], added: Stiffness) -> Stiffness:

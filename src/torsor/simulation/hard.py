@@ -318,7 +318,7 @@ def hard_step(
     motion, kick, shift, _, _ = _solved(robot, acting, contact, choice, free)
     end = ended(robot, motion, motion.change + kick, (motion.change + motion.followed) / 2 + shift)
     tree = tree_of(robot, free, motion.inputs.get("p"))
-    return step_function("hard", tree, motion.inputs, *end, choice, OPEN[robot.target.dtype])
+    return step_function("hard", tree, motion.inputs, *end, choice, OPEN[robot.target.dtype], motion.M)
 
 
 def contact_step(

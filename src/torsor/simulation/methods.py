@@ -131,7 +131,7 @@ def linearly_implicit(
     motion = free_motion(robot, acting, contact, choice, free)
     end = ended(robot, motion, motion.change, (motion.change + motion.followed) / 2)
     tree = tree_of(robot, free, motion.inputs.get("p"))
-    return step_function("linearly_implicit", tree, motion.inputs, *end, choice, OPEN[robot.target.dtype])
+    return step_function("linearly_implicit", tree, motion.inputs, *end, choice, OPEN[robot.target.dtype], motion.M)
 
 
 def _forces_at(acting: ca.Function, t: ca.SX, held: list[ca.SX]) -> Forces:

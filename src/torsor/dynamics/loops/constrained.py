@@ -501,32 +501,47 @@ def closure_margin(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
 
 
 def closed_state(
-    tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice, tolerance: float = CLOSURE_TOLERANCE
+    tree: Tree,
+    q: ca.SX,
+    v: ca.SX,
+    choice: ClosureChoice,
+    tolerance: float = CLOSURE_TOLERANCE,
+    M: ca.SX | None = None,
 ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return the nearest (q, v) with closed loops (v is NaN on failure), its margin, and the residual closure rate."""
+    """Return the nearest (q, v) with closed loops (v is NaN on failure), its margin, and the residual closure rate.
+
+    Distances are in the norm of the mass matrix, or of ``M``, such as that of the step, which is factorised already.
+    """
     system = _WithMultipliers(tree, q, choice)
-    still = ca.SX.zeros(tree.nv, 1)
+    rows, margin, still = system.rows, system.margin, ca.SX.zeros(tree.nv, 1)
+    nearest = system if M is None else ClosedMass(M, system.closures.A[rows, :])
     for _ in range(CORRECTIONS):
-        q = chart(tree, q, system.project(still, closure_error(tree, q)[system.rows]))
-    A = Closures(tree, q).A[system.rows, :]
+        q = chart(tree, q, nearest.project(still, closure_error(tree, q)[rows]))
+    A = Closures(tree, q).A[rows, :]
     for _ in range(CORRECTIONS):
-        v = system.project(v, A @ v)
+        v = nearest.project(v, A @ v)
     gap = ca.norm_2(ca.vertcat(ca.SX.zeros(1, 1), closure_error(tree, q) / ca.SX(choice.units)))
-    units = ca.SX([choice.units[k] for k in system.rows])
+    units = ca.SX([choice.units[k] for k in rows])
     rate = ca.norm_2(ca.vertcat(ca.SX.zeros(1, 1), A @ v / units)) / ca.fmax(1, ca.norm_2(v))
-    return q, ca.if_else(gap <= tolerance, v, ca.SX.nan(tree.nv, 1)), system.margin, rate
+    return q, ca.if_else(gap <= tolerance, v, ca.SX.nan(tree.nv, 1)), margin, rate
 
 
 def projected_end(
-    tree: Tree, q: ca.SX, q_next: ca.SX, v_next: ca.SX, choice: ClosureChoice, tolerance: float = CLOSURE_TOLERANCE
+    tree: Tree,
+    q: ca.SX,
+    q_next: ca.SX,
+    v_next: ca.SX,
+    choice: ClosureChoice,
+    tolerance: float = CLOSURE_TOLERANCE,
+    M: ca.SX | None = None,
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Return the state (q, v) at the end of a step from q, projected onto closed loops, and its margin.
+    """Return the state (q, v) at the end of a step from q, projected onto closed loops (``closed_state``), its margin.
 
     The margin is negative if it would vanish within the next step at the current rate. After a step that is too long,
     positions are NaN if the loops cannot be closed, and velocities are NaN if they open loops or make wheels slip.
     """
     before = closure_margin(tree, q, choice)
-    q_next, v_next, after, rate = closed_state(tree, q_next, v_next, choice, tolerance)
+    q_next, v_next, after, rate = closed_state(tree, q_next, v_next, choice, tolerance, M)
     v_next = ca.if_else(rate <= tolerance, v_next, ca.SX.nan(tree.nv, 1))
     vanishes = ca.logic_and(2 * after <= before, after < SAFE_MARGIN)
     return q_next, v_next, ca.if_else(vanishes, -after, after)
