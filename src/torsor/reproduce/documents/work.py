@@ -119,7 +119,7 @@ class Customised(NamedTuple):
         kernels = [compile(function, device=device) for function in self]
         calls = [partial(kernel, *state) for kernel in kernels]
         rounds = [[timeit.timeit(call, number=1) for call in calls] for _ in range(20)]  # other work slows both
-        return np.array(rounds).min(axis=0) / batch
+        return np.array([min(each) for each in zip(*rounds, strict=True)]) / batch
 
 
 @cache
