@@ -51,12 +51,12 @@ import casadi as ca
 import numpy as np
 
 from torsor.dynamics import Body, Tree, tree_of
-from torsor.dynamics.loops.constrained import ClosureChoice, closed_forward_dynamics, closed_velocities
+from torsor.dynamics.loops.constrained import ClosedMass, ClosureChoice, closed_forward_dynamics, closed_velocities
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.elimination import Stiffness, on_body
 from torsor.dynamics.recursions.hybrid import forward_dynamics
 from torsor.dynamics.recursions.kinematics import Move, moves, world_poses
-from torsor.dynamics.recursions.newton_euler import bias_force
+from torsor.dynamics.recursions.newton_euler import bias_force, inverse_dynamics
 from torsor.dynamics.recursions.passive import acts, passive_force, passive_jacobians
 from torsor.dynamics.trees.tree import Passive
 from torsor.mechanism.free import Free
@@ -161,7 +161,8 @@ def free_motion(
         touch = ImplicitContact(robot, contact, contact.parameters_in(inputs), middle, v_start, h)
     touched = [] if touch is None else touch.bodies
     own, numbers = tree_of(robot, free, inputs.get("p")), [inputs["p"]] if free else []
-    dynamics, closed = _dynamics(replace(own, passives=explicit), numbers, acting, first_impedance, touched, choice)
+    own = replace(own, passives=explicit)
+    dynamics, closed = _dynamics(own, numbers, acting, first_impedance, touched, choice, is_contact)
 
     def accelerated(v: ca.SX, force: ca.SX, impedance: Stiffness, slopes: list[Slopes]) -> tuple[ca.SX, list[ca.SX]]:
         """Return accelerations at the midpoint (of free bodies: those of their origins), and the impedances."""
@@ -236,6 +237,7 @@ def _dynamics(
     impedance: Stiffness,
     touched: Sequence[tuple[int, ...]],
     choice: ClosureChoice | None,
+    is_contact: bool = False,
 ) -> tuple[ca.Function, ca.Function | None]:
     """Return the function (q, v, tau, [external], impedance..., [p]) -> a; with loops (q, v, impedance..., [p]) -> v.
 
@@ -253,6 +255,10 @@ def _dynamics(
     alone = {} if choice is not None else {bodies: Z for bodies, Z in on_bodies.items() if len(bodies) == 1}
     on_links = {link: Z for (link,), Z in alone.items()}
     added = _spread(tree, q, {bodies: Z for bodies, Z in on_bodies.items() if bodies not in alone}, added)
+    if choice is None and is_contact:
+        mass = ClosedMass(mass_matrix(tree, q, added), ca.SX(0, tree.nv))  # whose factors contact takes again
+        force = tau - inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), load)
+        return ca.Function("accelerated", inputs, [mass.solve(force)]), None
     if choice is None:
         return ca.Function("accelerated", inputs, [forward_dynamics(tree, q, v, tau, load, added, on_links)]), None
     a = closed_forward_dynamics(tree, q, v, tau, choice, load, added=added)
@@ -412,13 +418,14 @@ def _in_space(tree: Tree, v: ca.SX, a: ca.SX) -> ca.SX:
 
 
 def change_of_products(tree: Tree, q: ca.SX, M: ca.SX, v: ca.SX, e: ca.SX) -> ca.SX:
-    """Return (c(v + e) - c(v - e)) / 2 for the velocity products c, in which free bodies have that of their origin.
+    """Return the derivative along e of the velocity products c(v), in which free bodies have that of their origin.
 
     As c is quadratic, this is the change of h c(v) if the velocity is v + e / h.
     """
-    bare, none = replace(tree, passives=()), ca.SX(tree.nv, 1)
-    ahead, behind = (bias_force(bare, q, each) - M @ _in_space(tree, each, none) for each in (v + e, v - e))
-    return (ahead - behind) / 2
+    rates = ca.SX.sym("v", tree.nv)
+    products = bias_force(replace(tree, passives=(), gravity=np.zeros(3)), q, rates)
+    products -= M @ _in_space(tree, rates, ca.SX(tree.nv, 1))
+    return ca.substitute(ca.jtimes(products, rates, e), rates, v)
 
 
 def _linear(body: Body) -> slice:

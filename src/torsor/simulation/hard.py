@@ -22,10 +22,9 @@ velocity on that is as large as the change due to w; with a relaxation r < h/2, 
 impulses would oscillate. (Stiff coordinates of ``free_motion`` follow all impulses.) Impacts thus cause no penetration,
 resting bodies do not move, and sliding, rolling and tipping are of order 2.
 
-Velocities that change within a step have other velocity products than v, by M^-1 (c(v + e) - c(v - e)) / 2, where e is
-the part of q+ - q* and c(v) are the velocity products; this is added to v+, so that the energy errors of moving
-contact points are of order h^2. Impulses dissipate the energy p^T G p / 2, in addition to the energy lost to friction
-and springs; docs/simulate/contact.md states the size of the errors.
+The velocity products c(v) change if impulses displace the positions by e = q+ - q*: v+ also changes by -M^-1 c'(v) e,
+so that the energy errors of moving contact points are of order h^2. Impulses dissipate the energy p^T G p / 2, in
+addition to the energy lost to friction and springs; docs/simulate/contact.md states the size of the errors.
 
 With the restitution e, points rebound by Poisson's hypothesis (Anitescu and Potra 1997). A point touches after the part
 1 - b of the step, if its distance of x_0 > 0 at the start becomes x_0 (1 - 1/b) < 0 at q*; b is 1 if it already touches
