@@ -1,9 +1,10 @@
 """Compare the errors of steps of 2 ms with contact to those of MuJoCo, in six scenes; print the table of contact.md.
 
 The error of each program is the distance from its own motion with steps of 2 ms / 64: the root mean square over 1 s of
-three points of each link, 0.1 m from its origin. Both programs load the same MJCF file. Contact has the same depth at
-rest and friction 0.5. MuJoCo uses elliptic cones, its implicitfast integrator, and otherwise its defaults, which do not
-rebound. Torsor's compliant contact has the dissipation 5 s/m.
+three points of each link, 0.1 m from its origin. The largest penetration of the motion follows. Both programs load the
+same MJCF file, with friction 0.5. MuJoCo uses elliptic cones, its implicitfast integrator, and otherwise its defaults,
+which do not rebound; Torsor's hard contact has its defaults. Compliant contact has MuJoCo's depth at rest and the
+dissipation 5 s/m.
 """
 
 import tempfile
@@ -16,6 +17,7 @@ import numpy as np
 import torsor
 from torsor.formats import Convention
 from torsor.simulation import Contact
+from torsor.simulation.contact import points_at
 
 STEP, FINER, DURATION, SAMPLE = 2e-3, 64, 1.0, 0.02
 POINTS = np.vstack([0.1 * np.eye(3), np.ones(3)])  # columns, in link axes
@@ -73,25 +75,27 @@ def error(robot: torsor.Robot, q: Any, truth: Any) -> float:
     return float(np.sqrt(squares.mean()))
 
 
-def theirs(model: Any, v: list[float], step: float, peer: Convention) -> tuple[Any, float]:
-    """Return the motion of MuJoCo (T, nq) in Torsor's coordinates, and the depth at rest (m)."""
+def theirs(model: Any, v: list[float], step: float, peer: Convention) -> tuple[Any, float, float]:
+    """Return the motion of MuJoCo (T, nq) in Torsor's coordinates, the largest depth, and the depth at rest (m)."""
     model.opt.timestep = step
     data = mujoco.MjData(model)
     data.qvel[: len(v)] = v
-    rows = []
+    rows, deepest = [], 0.0
     for _ in range(round(DURATION / SAMPLE)):
         rows.append(peer.ours(data.qpos))
-        mujoco.mj_step(model, data, round(SAMPLE / step))
+        for _ in range(round(SAMPLE / step)):
+            mujoco.mj_step(model, data)
+            deepest = max([deepest, *(-data.contact.dist)])
     mujoco.mj_step(model, data, round(2.0 / step))
     touching = [-contact.dist for contact in data.contact if contact.dist < 0]
-    return np.array(rows), float(np.mean(touching))
+    return np.array(rows), deepest, float(np.mean(touching))
 
 
 def ours(robot: torsor.Robot, start: Any, v: Any, contact: Contact, step: float) -> Any:
-    """Return Torsor's motion (T, nq)."""
+    """Return Torsor's motion (T, nq) after each step of 2 ms."""
     method = "rk4" if contact.kind == "hard" else "linearly_implicit"
     return torsor.simulate(
-        robot, start, v, DURATION - SAMPLE, contact=contact, step=step, record=SAMPLE, method=method
+        robot, start, v, DURATION - SAMPLE, contact=contact, step=step, record=STEP, method=method
     ).q
 
 
@@ -103,18 +107,20 @@ def main() -> None:
             robot, path = load(bodies, folder)
             model = mujoco.MjModel.from_xml_path(str(path))
         peer = Convention(robot, "mujoco")
-        (truth, deep), (coarse, _) = (theirs(model, v, h, peer) for h in (STEP / FINER, STEP))
+        (truth, _, deep), (coarse, depth, _) = (theirs(model, v, h, peer) for h in (STEP / FINER, STEP))
         _, own = peer.ours(model.qpos0, np.r_[v, np.zeros(model.nv - len(v))])
-        cells = [error(robot, coarse, truth)]
+        cells = [(error(robot, coarse, truth), depth)]
         data = mujoco.MjData(model)
         mujoco.mj_step(model, data, 2000)
-        count = max(1, data.ncon)
-        stiffness = float(sum(model.body_mass)) * 9.81 / count / deep
-        for settings in ({"kind": "hard"}, {"exponent": 1.0, "dissipation": 5.0}):
-            contact = Contact(stiffness=stiffness, friction=0.5, **settings)
+        stiffness = float(sum(model.body_mass)) * 9.81 / max(1, data.ncon) / deep
+        for settings in ({"kind": "hard"}, {"stiffness": stiffness, "exponent": 1.0, "dissipation": 5.0}):
+            contact = Contact(friction=0.5, **settings)
             fine, rough = (ours(robot, truth[0], own, contact, h) for h in (STEP / FINER, STEP))
-            cells.append(error(robot, rough, fine))
-        print(f"| {name} | " + " | ".join(f"{1e3 * each:.2g} mm" for each in cells) + " |", flush=True)
+            every = round(SAMPLE / STEP)
+            depth = -float(points_at(robot, contact, rough).distance.min())
+            cells.append((error(robot, rough[::every], fine[::every]), depth))
+        words = (f"{1e3 * off:.2g} mm, {1e3 * depth:.2g} mm" for off, depth in cells)
+        print(f"| {name} | " + " | ".join(words) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ def scenes() -> None:
 
     plt.rcParams |= {"font.size": 9}
     figure, every = plt.subplots(2, 3, figsize=(9.0, 3.3), layout="constrained")
-    contact = Contact(kind="hard", stiffness=4e4, friction=0.5)
+    contact = Contact(kind="hard", friction=0.5)
     for axes, (name, (times, apart, width)) in zip(every.ravel(), SCENES.items(), strict=True):
         bodies, v = contact_errors.SCENES[name]
         with tempfile.TemporaryDirectory() as folder:
@@ -107,7 +107,7 @@ def scenes() -> None:
         q = contact_errors.ours(robot, *start, contact, contact_errors.STEP)
         scene, shown = Scene.of(robot), list[Body]()
         for k, time in enumerate(times):
-            poses = make_pose(p=[k * apart, 0.0, 0.0]) @ scene.poses(q[round(time / contact_errors.SAMPLE)])
+            poses = make_pose(p=[k * apart, 0.0, 0.0]) @ scene.poses(q[round(time / contact_errors.STEP)])
             fade = 0.6 * (1 - k / (len(times) - 1))
             for part in scene.shown:
                 colour = np.array(PAINT if part.link == 0 else part.color[:3])
