@@ -53,7 +53,7 @@ def camel(text: str) -> str:
 
 
 def with_names(functions: Sequence[ca.Function] | Mapping[str, ca.Function]) -> list[tuple[str, ca.Function]]:
-    """Return functions with their names; raise ModelError for invalid ones."""
+    """Return functions with their names; raise ModelError for invalid functions or names."""
     if not isinstance(functions, Iterable):
         raise ModelError(argument="functions", value=functions, allowed="a list, or a mapping from names")
     items = list(functions.items()) if isinstance(functions, Mapping) else [(None, item) for item in functions]

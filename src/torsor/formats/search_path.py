@@ -77,7 +77,7 @@ class Finder:
         return self._paths[name]
 
     def package(self, package: str) -> Path | None:
-        """Return the folder of a package or model: on the search path, or in or above the folder of the file.
+        """Return the folder of a package or model from the search path, or from the folder of the file and its parents.
 
         The folder has the name of the package, or contains a package.xml with that <name>. A folder that is not on
         the search path must contain the file itself or be marked as a package.

@@ -220,11 +220,11 @@ def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
 
 
 def terrain_points(height: ca.Function, shape: Shape, pose: ca.SX) -> list[Closest]:
-    """Return the contact points of a terrain with a shape whose link has a pose (4 x 4 or 3 x 4) in base axes.
+    """Return the contact points between a terrain and a shape whose link has a pose (4 x 4 or 3 x 4) in base axes.
 
     The terrain has the height z(x, y). Each point touches the plane that is tangent to the terrain above or below it,
-    whose normal follows from the derivatives of z. Rims and ellipsoids have the points that would touch the plane at
-    their centre first.
+    whose normal follows from the derivatives of z. For rims and ellipsoids, the points are those that would first touch
+    the tangent plane at their centre.
 
     Example:
         >>> x, y = ca.SX.sym("x"), ca.SX.sym("y")

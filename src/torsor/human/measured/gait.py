@@ -152,7 +152,7 @@ class MeasuredGait(Result):
         return name if name in self.motion.body.coordinate_names else f"{OSIM_NAMES[joint]}_{side[0]}"
 
     def angle(self, side: str, joint: str) -> Array:
-        """Return an angle (K,), in degrees, of a joint, or of pelvis or foot relative to the direction of progression.
+        """Return a joint angle (K,) in degrees, or that of the pelvis or foot relative to the direction of progression.
 
         The latter are "pelvis_tilt" (positive if forward), "pelvis_obliquity" (if this side is low), "pelvis_rotation"
         (if this side is in front) and "foot_progression" (if the toes point inward). The direction of progression is

@@ -49,7 +49,8 @@ class Curve(NamedTuple):
     def thinned(self) -> "Curve":
         """Return the curve through at most 500 samples, from which all others deviate by at most 0.2 % of its range.
 
-        The sample farthest from the curve is added until all are near it. If there are too many, peaks are kept.
+        The sample farthest from the curve is added repeatedly until all are near it. If there are too many, peaks are
+        kept.
 
         Example:
             >>> impact = np.where(np.arange(1001) == 700, 9.0, 1.0)
