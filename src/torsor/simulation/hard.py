@@ -28,10 +28,10 @@ order h^2. Impulses dissipate the energy p^T G p / 2, in addition to the energy 
 docs/simulate/contact.md states the size of the errors.
 
 With the restitution e, points rebound by Poisson's hypothesis (Anitescu and Potra 1997). A point that starts at the
-distance x_0 > 0 and would be at the depth x_1 > 0 at q* touches after the part 1 - b of the step: b = x_1 / (x_0 + x_1),
-and b is 1 if it already touches at the start. Its velocity is then u_c = u* - b J w (of stiff coordinates: u*). A first
-solution, with u_c in place of u* and without springs, gives the impulses p_0 that stop the points. A second one has the
-condition (1 + e) p_0n <= p_n in place of 0 <= p_n. The impulses (1 + e) p_0 dissipate the energy
+distance x_0 > 0 and would be at the depth x_1 > 0 at q* touches after the part 1 - b of the step; b is
+x_1 / (x_0 + x_1), or 1 if it already touches at the start. Its velocity is then u_c = u* - b J w (of stiff coordinates:
+u*). A first solution, with u_c in place of u* and no springs, gives the impulses p_0 that stop the points. A second one
+has the condition (1 + e) p_0n <= p_n in place of 0 <= p_n. The impulses (1 + e) p_0 dissipate the energy
 (1 - e^2) p_0^T G p_0 / 2 or more, and friction under the normal impulses (1 + e) p_0n minimises the energy, so that
 impacts of any number of points do not increase it. Points whose rebound -e u_cn would be slower than 2 |J w|_n have
 u_cn >= 0 in the first solution, so that bodies come to rest. The positions follow only the part b of the impulses of a
