@@ -33,7 +33,7 @@ _PATHS = ("URDF_PATH", "MJCF_PATH", "XACRO_PATH")
 _FOLDERS = ("PACKAGE_PATH", "REPOSITORY_PATH")
 
 
-def is_description(path: str | Path) -> bool:
+def is_description(path: str | PathLike[str]) -> bool:
     """Return whether a name refers to a ``robot_descriptions`` module instead of a file."""
     return str(path).startswith(SCHEME)
 
