@@ -94,9 +94,7 @@ def theirs(model: Any, v: list[float], step: float, peer: Convention) -> tuple[A
 def ours(robot: torsor.Robot, start: Any, v: Any, contact: Contact, step: float) -> Any:
     """Return Torsor's motion (T, nq) after each step of 2 ms."""
     method = "rk4" if contact.kind == "hard" else "linearly_implicit"
-    return torsor.simulate(
-        robot, start, v, DURATION - SAMPLE, contact=contact, step=step, record=STEP, method=method
-    ).q
+    return torsor.simulate(robot, start, v, DURATION - SAMPLE, contact=contact, step=step, record=STEP, method=method).q
 
 
 def main() -> None:

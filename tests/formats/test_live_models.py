@@ -96,6 +96,12 @@ def test_files_have_arguments_that_models_have_not() -> None:
         torsor.load(model, search=["/"])
 
 
+def test_other_objects_are_refused() -> None:
+    model = mujoco.MjModel.from_xml_path(str(MENAGERIE / "pendulum.xml"))
+    with refused("path", what="is a MjData", allowed="mujoco.MjModel"):
+        torsor.load(mujoco.MjData(model))
+
+
 # Pinocchio
 
 

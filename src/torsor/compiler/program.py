@@ -107,7 +107,7 @@ def no_rule(title: str, code: int) -> str:
     fix = "remove printme" if code == ca.OP_PRINTME else "add a rule for it, or rewrite the function without it"
     if code == ca.OP_CALL:
         fix = "create the called function without never_inline, so that its operations are copied into this one; "
-        fix += "tables, such as height fields, run on the devices of torsor.compile"
+        fix += "tables, such as height fields, are supported by torsor.compile only"
     return f"{title}: {message}; allowed: {allowed}; fix: {fix}"
 
 
@@ -258,7 +258,7 @@ def read_program(function: ca.Function) -> Program:
 
 
 def _read_tables(function: ca.Function, operations: list[Operation], calls: Sequence[int]) -> tuple[bytes, ...]:
-    """Return the tables that a function calls, and change the ``calls`` to entries of tables."""
+    """Return the tables that a function calls, and replace its ``calls`` (indices of operations) by table entries."""
     tables = tables_of(function)
     places = {number: place for place, number in enumerate(tables)}
     for index in calls:

@@ -6,7 +6,7 @@ entries: CasADi's instructions contain their arguments, but not the function tha
 evaluates it as an interpolant, which finds an entry in constant time.
 
 CasADi's forward derivatives do not see that a called function is constant almost everywhere. The entries are therefore
-whole numbers, of which ``floor`` is taken, whose derivative is zero.
+stored as whole numbers and passed through ``floor``, whose derivative is zero.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
 
-_BITS = 52  # of whole numbers that float64 represents
+_BITS = 52  # of the whole numbers, which float64 represents exactly
 _NAME = re.compile(r"torsor_table_(\d+)_(\d+)_(\d+)")
 
 
@@ -26,8 +26,8 @@ def table(values: Array) -> ca.Function:
     """Return the function of an index that reads an entry of a matrix in row-major order.
 
     The index is a whole number from 0; the derivative of an entry is zero. The matrix has at least 2 rows and 2 columns
-    and at most 2^24 finite entries, so that float32 represents all indices. They are rounded to multiples of 2^-52 of
-    their range.
+    and at most 2^24 finite entries, so that float32 represents all indices. Entries are rounded to multiples of at
+    most 2^-51 of their range.
 
     Example:
         >>> entry = table(np.array([[1.5, 2.0, 7.0], [3.0, 0.0, -1.0]]))

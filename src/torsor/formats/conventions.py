@@ -16,9 +16,10 @@ class _Program(NamedTuple):
     """The coordinates of a program.
 
     Joints are in ``order``: depth first, breadth first, or depth first with children sorted by name. Quaternions may
-    begin with their real part. Velocities of free joints begin with the linear part; ``world`` means linear and angular
-    parts in the axes before the joint instead of body axes, ``at_com`` the velocity of the centre of mass, and
-    ``circles`` (cos, sin) for continuous joints and planar velocities in body axes. It has no ``excluded`` joint types.
+    begin with their real part. Velocities of free joints begin with the linear part. ``world`` states whether the
+    linear and the angular part are in the axes before the joint, and not in body axes; ``at_com``, whether the linear
+    part is that of the centre of mass; and ``circles``, whether continuous joints have (cos, sin), and planar joints
+    velocities in body axes. The program does not have joints of the ``excluded`` types.
     """
 
     order: str
@@ -44,8 +45,8 @@ _Three = tuple[Any, Any, Any]
 _SIX = (3, 4, 5, 0, 1, 2)  # from (angular, linear) to (linear, angular)
 
 
-# Joints whose velocities are not those of Torsor in another order. ``x`` is a copy of velocities or forces in the order
-# of the program, which is converted in place, to the program or back; ``q`` are Torsor's positions.
+# Joints whose velocities differ from Torsor's in more than their order. ``x`` is a copy of velocities or forces, in the
+# order of the program, that is converted in place, to the program or back; ``q`` are Torsor's positions.
 
 
 class _Free(NamedTuple):
@@ -71,12 +72,12 @@ class _Free(NamedTuple):
         _put(x, self.at, (*linear, *angular))
 
     def _turned(self, q: Any, linear: _Three, angular: _Three, back: bool) -> tuple[_Three, _Three]:
-        """Return vectors of body axes in the axes of the program, or if ``back`` the reverse."""
+        """Return vectors in body axes in the axes of the program, or the reverse if ``back``."""
         result = [_rotated(q, self.q, x, back) if w else x for x, w in zip((linear, angular), self.world, strict=True)]
         return result[0], result[1]
 
     def add_convective(self, q: Any, v: Any, a: Any, sign: float) -> None:
-        """Add the part of their acceleration due to velocities, in body axes, to ``a``; ``v`` are our velocities."""
+        """Add the part of their acceleration due to velocities, in body axes, to ``a``; ``v`` are those of Torsor."""
         if self.world[0]:
             omega = _three(v, self.at + 3)
             rate = _cross(omega, _sum(_three(v, self.at), _cross(omega, self.arm)))
@@ -93,7 +94,7 @@ class _Ball(NamedTuple):
         _put(x, self.at, _rotated(q, self.q, _three(x, self.at), back))
 
     def add_convective(self, q: Any, v: Any, a: Any, sign: float) -> None:
-        """Add nothing: the angular velocity does not rotate itself."""
+        """Add nothing: the rates of an angular velocity are the same in both axes, only rotated."""
 
 
 class _Plane(NamedTuple):
@@ -152,10 +153,10 @@ class Convention:
     root_ang_vel_w, joint_vel) in Isaac Lab. Pinocchio has (cos, sin) for continuous joints, and velocities of planar
     joints in moved axes. Newton has velocities of ball joints in the axes before the joint.
 
-    ``joints`` are the names of their joints in their order, with or without a free joint of the base, such as
-    ``model.names`` of Pinocchio or ``joint_names`` of Isaac Lab; None selects the order in the table for merged fixed
-    joints. ``com`` is the centre of mass of the base in link axes; None selects that of the robot, and zeros select
-    ``root_link_lin_vel_w``.
+    ``joints`` are the names of the program's joints in its order, with or without a free joint of the base, such as
+    ``model.names`` of Pinocchio or ``joint_names`` of Isaac Lab. None selects the order in the table, for a model whose
+    fixed joints are merged. ``com`` is the centre of mass of the base in link axes; None selects that of the robot, and
+    zeros select ``root_link_lin_vel_w``.
 
     Arrays (NumPy, CuPy, or PyTorch tensors) have the same leading axes as q. Quaternions have length 1. Except for
     ``ours``, q is that of Torsor.
@@ -218,11 +219,10 @@ class Convention:
             why = f"is {joint.type}"
         elif joint.follows or joint.is_elastic:
             why = f"follows {joint.coordinate!r}" if joint.follows else "is elastic"
-            why += ", so that the numbers of coordinates differ"
         elif joint.type == "free" and self._program.world[0] and not _on_base(joint, robot):
             why, fix = "is free, but not at the origin of the base", "move its placement to the position"
         if why:
-            found = f"joint {joint.name!r} {why}, which coordinates of {program} cannot express"
+            found = f"joint {joint.name!r} {why}, which the coordinates of {program} do not support"
             raise ModelError(found, value=joint.name, where=robot.name, fix=fix)
 
     def _order(self, robot: Mechanism) -> list[int]:
@@ -341,7 +341,7 @@ class Convention:
         """Return an array; raise ModelError if its last axis is not as long as it should be."""
         array = x if hasattr(x, "shape") else np.asarray(x, dtype=float)
         if not array.shape or array.shape[-1] != count:
-            raise ModelError(f"{name} has shape {tuple(array.shape)}", argument=name, allowed=f"(..., {count})")
+            raise ModelError(f"has shape {tuple(array.shape)}", argument=name, allowed=f"(..., {count})")
         return array
 
     def _pair(self, q: Any, x: Any, name: str) -> tuple[Any, Any]:
@@ -360,14 +360,14 @@ class Convention:
         return result
 
     def _converted(self, q: Any, x: Any, back: bool = False, force: bool = False) -> Any:
-        """Return velocities or forces in their coordinates, or if ``back`` theirs in Torsor's, at Torsor's q."""
+        """Return velocities or forces in their coordinates (from theirs in Torsor's if ``back``), at Torsor's q."""
         result = x * 1.0 if back else x[..., self._v] * 1.0
         for part in self._parts:
             part.convert(q, result, back, force)
         return result[..., self._own_v] if back else result
 
     def _accelerations(self, q: Any, v: Any, a: Any, back: bool = False) -> Any:
-        """Return accelerations in their coordinates, or if ``back`` theirs in Torsor's, at Torsor's q and v."""
+        """Return accelerations in their coordinates (from theirs in Torsor's if ``back``), at Torsor's q and v."""
         v, result = v[..., self._v], self._converted(q, a, back)[..., self._v] if back else a[..., self._v] * 1.0
         for part in self._parts:
             part.add_convective(q, v, result, -1.0 if back else 1.0)
@@ -390,5 +390,5 @@ def _given(robot: Mechanism, names: Sequence[str]) -> list[int]:
     if sorted(found) != sorted(own):
         missing = [name for name in own if name not in found]
         problem = f"do not contain {missing}" if missing else "contain a name twice"
-        raise ModelError(f"{problem}", argument="joints", value=found, where=where, allowed="each joint once")
+        raise ModelError(problem, argument="joints", value=found, where=where, allowed="each joint once")
     return [own.index(name) for name in found]

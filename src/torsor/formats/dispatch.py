@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from difflib import get_close_matches
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ _PATHS = ("URDF_PATH", "MJCF_PATH", "XACRO_PATH")
 _FOLDERS = ("PACKAGE_PATH", "REPOSITORY_PATH")
 
 
-def is_description(path: str | Path) -> bool:
+def is_description(path: str | PathLike[str]) -> bool:
     """Return whether a name refers to a ``robot_descriptions`` module instead of a file."""
     return str(path).startswith(SCHEME)
 
@@ -197,13 +198,13 @@ _HOMES |= {name: f"{name.removeprefix('write_')}.writing" for name in _WRITERS.v
 _HOMES |= {"read_skeleton": "osim.reading", "read_closures": "urdf.closures"}
 _HOMES |= {"read_live_mujoco": "mjcf.reading", "read_live_pinocchio": "pinocchio"}
 _MODULES = {name: f"torsor.formats.{home}" for name, home in _HOMES.items()}
-# Readers of objects, by their packages and types, so that these packages are not imported for other sources.
+# Readers of objects by the names of their packages and types, so that these packages need not be imported.
 _LIVE = {("mujoco", "MjModel"): "read_live_mujoco", ("mujoco", "MjSpec"): "read_live_mujoco"}
 _LIVE |= {("pinocchio", "Model"): "read_live_pinocchio"}
 
 
-def live_reader(source: object) -> str:
-    """Return the name of the reader of an object, or "" if it is none that can be read."""
+def _live_reader(source: object) -> str:
+    """Return the name of the reader of an object, or "" if there is none."""
     kinds = ((kind.__module__.partition(".")[0], kind.__name__) for kind in type(source).__mro__)
     return next((_LIVE[kind] for kind in kinds if kind in _LIVE), "")
 
@@ -225,9 +226,12 @@ def read(
 
     Library robots cannot be read by name.
     """
-    live = live_reader(path)
+    live = _live_reader(path)
     if live:
         return _read_live(path, live, base, strict, snap, {"search": search, "xacro": xacro})
+    if not isinstance(path, str | PathLike):
+        allowed = "a path or name, or a mujoco.MjModel, mujoco.MjSpec or pinocchio.Model"
+        raise ModelError(f"is a {type(path).__name__}", argument="path", where="load", allowed=allowed)
     file, model, arguments = Path(path), "", dict(xacro or {})
     folders = [search] if isinstance(search, (str, Path)) else list(search)
     if is_description(path):

@@ -23,7 +23,7 @@ _CHAINS = {
     "Translation": (("prismatic", _X), ("prismatic", _Y), ("prismatic", _Z)),
 }
 _WHOLE = {"FreeFlyer": "free", "Spherical": "spherical", "Planar": "planar"}
-_PLACES = {"free": 3, "planar": 2}  # positions of joints with several velocities that have limits
+_PLACES = {"free": 3, "planar": 2}  # numbers of positions with limits, for joints with several velocities
 _NO_LIMIT = sys.float_info.max
 
 
@@ -41,7 +41,7 @@ def read_live_pinocchio(model: Any, base: str = "fixed", strict: bool = False, s
 
     | Pinocchio | mechanism |
     |---|---|
-    | joints | joints with the same names and order; those of several joints are named NAME/1, NAME/2, ... |
+    | joints | joints with the same names and order, or chains of joints NAME/1, NAME/2, ... |
     | unbounded joints, with (cos, sin) | continuous joints, with angles (``Convention`` converts) |
     | the first BODY frame at the origin of a joint | name of its link; other links have the name of their joint |
     | other frames | frames |

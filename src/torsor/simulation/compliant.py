@@ -22,15 +22,15 @@ and x_r is the depth at the start of the step or, if it is larger, the depth
 
     x_0 / (1 + h^2 c g (1 + d |n . u|))
 
-at which a point of mobility g (1/kg) would end: c x_0 alone may be far too large in an impact. g is that of the
-robot in its default posture, with its own masses even if masses are inputs of the step: it affects no more than this
-estimate. The first acceleration gives u_r and f_r of the second one, and x_r is the depth at which the law gives f_r. A
-point acts if x_r > 0 and d n . u_r < 1, where Hunt and Crossley's force is positive: in the second acceleration, points
-that would pull are released, and points that would penetrate are added. If a point acts, positions follow the
-velocities at the end of the step, as stiff coordinates do.
+at which a point of mobility g (1/kg) would end: c x_0 alone may be far too large in an impact. g is that of the robot
+in its default posture, with its own masses even if masses are inputs of the step: it only affects this estimate. The
+first acceleration gives u_r and f_r of the second one, and x_r is the depth at which the law gives f_r. A point acts if
+x_r > 0 and d n . u_r < 1, where Hunt and Crossley's force is positive: in the second acceleration, points that would
+pull are released, and points that would penetrate are added. If a point acts, positions follow the velocities at the
+end of the step, as stiff coordinates do.
 
-Stacked bodies would not come to rest, because the contact of an upper body follows only from that of the lower one. If
-links may touch each other, points that are apart by less than |g| h^2 therefore act in the first acceleration.
+Stacked bodies would not come to rest if the contact of an upper body began only after that of the lower one. If links
+may touch each other, points that are apart by less than h^2 times the gravity therefore act in the first acceleration.
 """
 
 from collections.abc import Sequence

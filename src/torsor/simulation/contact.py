@@ -85,7 +85,7 @@ class Contact:
     after the sweeps, and the ``mean_residual``; ``simulate`` warns if the latter exceeds 1 mm/s. If the shapes have
     more than ``points`` contact points (by default, more than 32), the deepest ``points`` of them (by default 8) are
     chosen in each step, at most five between two links; points that are left out count in the residual. Steps have a
-    fixed length and order 2 without contact, order 1 with contact.
+    fixed length and order 2, but order 1 in impacts and with springs or drives.
 
     Parameters of the other kind raise ModelError.
 

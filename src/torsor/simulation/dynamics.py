@@ -58,9 +58,9 @@ def further(sources: tuple[Source, Source, bool], start: Any, end: Any) -> list[
 def forces(
     robot: Robot, controller: Source, external: Source, sampled: bool, free: tuple[Free, ...] = ()
 ) -> ca.Function:
-    """Return the acting forces: (t, q, v, [tau], [external], [windows], [gains], [parameters], [p]) -> tau, ....
+    """Return the acting forces: (t, q, v, [tau], [external], [windows], [gains], [parameters], [p]) -> tau, [external].
 
-    Wrenches follow, if there are any. The forces do not read p, the values of the ``free`` parameters of the robot.
+    p, the values of the ``free`` parameters of the robot, is an input of the step, which the forces do not read.
 
     If a traced controller has limits, its forces without limits, the added forces and the limits follow.
     Forces that are traced, or zero, are not inputs. If ``sampled`` is true, the controller is sampled at its own rate,

@@ -27,7 +27,7 @@ from torsor.simulation.setup import FASTEST, normalised
 STATE = ("t", "q", "v", "action", "previous_action")
 """Inputs of the functions of an environment by name, in addition to data."""
 CONTACT = tuple(dict.fromkeys(name for names in PARAMETERS.values() for name in names))
-UNREAD_AT_ZERO = ("friction", "restitution")  # contact that is 0, or has no friction of its own, does not read them
+UNREAD_AT_ZERO = ("friction", "restitution")  # the step does not read these if they are 0, or friction is None
 DRIVES, EXTERNAL, NUMBERS = ("kp", "kd", "reference"), "external", "p"
 """Data that the step reads."""
 OWN = ("periods", "row", "fresh", "ended", "lost", "diverged", "observation", "reward", "terminated", "truncated")

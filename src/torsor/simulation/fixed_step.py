@@ -23,7 +23,7 @@ from torsor.simulation.loop_projection import Choices, project_start
 from torsor.simulation.setup import FASTEST
 
 PULLED = ("q", "v", "tau", "external", "gains", "p")
-"""Inputs of a step with gradients."""
+"""Inputs of a step for which there are gradients."""
 
 
 @dataclass(frozen=True, eq=False)

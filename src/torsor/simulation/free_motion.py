@@ -79,10 +79,10 @@ TINY = 1e-30
 class FreeMotion(NamedTuple):
     """A step without contact: ``inputs`` by name, and the positions in its ``middle``.
 
-    v is that at the start. It and its ``change`` are in the axes of free bodies in the middle. Positions become
-    q + h v, with v at the middle of the step or, for coordinates whose ``stiff`` is 1 and not 0, at its end: the mean
-    velocity in the step is v + (change + ``followed``) / 2. The ``impedance`` is added to the mass matrix; with loops,
-    the sum, with implicit contact, is M.
+    v is the velocity at the start. It and its ``change`` are in the axes that free bodies have in the middle. Positions
+    follow the velocity in the middle of the step or, where ``stiff`` is 1, at its end: the mean velocity in the step is
+    v + (change + ``followed``) / 2. The ``impedance`` is added to the mass matrix. With loops, M is that sum, including
+    implicit contact.
     """
 
     inputs: dict[str, ca.SX]
@@ -193,7 +193,7 @@ def free_motion(
 
 
 def ended(robot: Robot, motion: FreeMotion, change: ca.SX, mean: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return the end (q, v) of a step: v becomes v + ``change``, positions follow v + ``mean``, in middle axes."""
+    """Return the end (q, v) of a step in which v changes by ``change``, and on average by ``mean``, in middle axes."""
     tree, (q, v, h) = Tree.of(robot), (motion.inputs[name] for name in ("q", "v", "h"))
     change, mean = (turned(tree, motion.middle, q, each) for each in (change, mean))
     mean += v
@@ -241,8 +241,8 @@ def _dynamics(
 ) -> tuple[ca.Function, ca.Function | None]:
     """Return the function (q, v, tau, [external], impedance..., [p]) -> a; with loops (q, v, impedance..., [p]) -> v.
 
-    The latter also returns the mass matrix with the impedances. These are the impedances of coordinates, and those of
-    the ``touched`` links and pairs of links. ``numbers`` are the symbols p, if any.
+    The latter also returns the mass matrix, including the impedances, which are those of coordinates, and those of the
+    ``touched`` links and pairs of links. ``numbers`` are the symbols p, if any.
     """
     q, v, tau = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("tau", tree.nv)
     has_load = bool(touched) or "acting_external" in acting.name_out()
@@ -344,7 +344,7 @@ def implicit_forces(
         group = [each for each in passives if each.v == (k,)]
         rubbing = dict[tuple[float, float], Passive]()
         for each in group:
-            if acts(each.coulomb):  # an input changes the friction of a joint by another one, which may be negative
+            if acts(each.coulomb):  # a parameter p adds a second friction, which may be negative
                 kind = each.c[0], each.smooth
                 coulomb = each.coulomb + (rubbing[kind].coulomb if kind in rubbing else 0.0)
                 rubbing[kind] = replace(each, stiffness=0.0, damping=0.0, model="", coulomb=coulomb)
@@ -420,7 +420,7 @@ def _in_space(tree: Tree, v: ca.SX, a: ca.SX) -> ca.SX:
 def change_of_products(tree: Tree, q: ca.SX, M: ca.SX, v: ca.SX, e: ca.SX) -> ca.SX:
     """Return the derivative along e of the velocity products c(v), in which free bodies have that of their origin.
 
-    As c is quadratic, this is the change of h c(v) if the velocity is v + e / h.
+    As c is quadratic, this is h times its change from v - e / (2 h) to v + e / (2 h).
     """
     rates = ca.SX.sym("v", tree.nv)
     products = bias_force(replace(tree, passives=(), gravity=np.zeros(3)), q, rates)

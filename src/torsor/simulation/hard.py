@@ -9,7 +9,7 @@ tangents):
     0 <= p_n   complementary to   u_n+ + p_n / (h k (l + r)) + d >= 0,          d = x / (l + r), or x / l if x > 0
     |p_t| <= mu p_n,   p_t opposes u_t+ where they are equal, and u_t+ = 0 inside the cone
 
-(Stewart and Trinkle 1996). x + l u_n+ is the distance at the end. The normal constraint is relaxed as a spring k with
+(Stewart and Trinkle 1996). x + l u_n+ is the distance at the end. The normal constraint is relaxed by a spring k with
 damping k r, both evaluated at the end of the step, so that any stiffness is stable: a weight F rests at the depth
 F / k, and penetration decays with the time constant r. Friction is not relaxed, so sticking bodies do not creep. The
 positions follow the impulses of impacts, and those of forces by half:
@@ -17,38 +17,39 @@ positions follow the impulses of impacts, and those of forces by half:
     q+ = q* + h M^-1 J^T (p - p_h / 2),    p_h = p_w + s (p - p_w),    J w + G p_w = 0 where shapes touch
     l = h (1 - s/2),    x = distance - (1 - s) h/2 u_n
 
-p_w are the impulses that hold touching shapes against w. s is 1 if no touching point approaches, and 0 from an approach
-velocity on that is as large as the change due to w; with a relaxation r < h/2, s is at most 2 r / h, because the normal
-impulses would oscillate. (Stiff coordinates of ``free_motion`` follow all impulses.) Impacts thus cause no penetration,
-resting bodies do not move, and sliding, rolling and tipping are of order 2.
+p_w are the impulses that hold touching shapes against w. s is 1 if no touching point approaches, and falls to 0 at an
+approach velocity as large as the change due to w. With a relaxation r < h/2, s is at most 2 r / h, because normal
+impulses would oscillate otherwise. (Stiff coordinates of ``free_motion`` follow all impulses.) Impacts thus cause no
+penetration, resting bodies do not move, and sliding, rolling and tipping are of order 2.
 
-The velocity products c(v) change if impulses displace the positions by e = q+ - q*: v+ also changes by -M^-1 c'(v) e,
-so that the energy errors of moving contact points are of order h^2. Impulses dissipate the energy p^T G p / 2, in
-addition to the energy lost to friction and springs; docs/simulate/contact.md states the size of the errors.
+If impulses displace the positions by e = q+ - q*, the mean velocity in the step changes by e / h, and with it the
+velocity products c(v): v+ also changes by -M^-1 c'(v) e, so that the energy errors of moving contact points are of
+order h^2. Impulses dissipate the energy p^T G p / 2, in addition to the energy lost to friction and springs;
+docs/simulate/contact.md states the size of the errors.
 
-With the restitution e, points rebound by Poisson's hypothesis (Anitescu and Potra 1997). A point touches after the part
-1 - b of the step, if its distance of x_0 > 0 at the start becomes x_0 (1 - 1/b) < 0 at q*; b is 1 if it already touches
-at the start. Its velocity is then u_c = u* - b J w. A first solution, with u_c in the place of u* and without springs,
-gives the impulses p_0 that stop the points. A second one has the condition (1 + e) p_0n <= p_n in the place of
-0 <= p_n. The impulses (1 + e) p_0 dissipate the energy (1 - e^2) p_0^T G p_0 / 2 or more, and friction under the normal
-impulses (1 + e) p_0n minimises the energy, so that impacts of any number of points do not increase it. Points whose
-rebound -e u_cn would be slower than 2 |J w|_n have u_cn >= 0 in the first solution, so that bodies come to rest. The
-positions follow the part b of the impulses at points that rebound, so that heights have errors of order 2, or more of
-them if a point would penetrate.
+With the restitution e, points rebound by Poisson's hypothesis (Anitescu and Potra 1997). A point that starts at the
+distance x_0 > 0 and would be at the depth x_1 > 0 at q* touches after the part 1 - b of the step; b is
+x_1 / (x_0 + x_1), or 1 if it already touches at the start. Its velocity is then u_c = u* - b J w (of stiff coordinates:
+u*). A first solution, with u_c in place of u* and no springs, gives the impulses p_0 that stop the points. A second one
+has the condition (1 + e) p_0n <= p_n in place of 0 <= p_n. The impulses (1 + e) p_0 dissipate the energy
+(1 - e^2) p_0^T G p_0 / 2 or more, and friction under the normal impulses (1 + e) p_0n minimises the energy, so that
+impacts of any number of points do not increase it. Points whose rebound -e u_cn would be slower than 2 |J w|_n have
+u_cn >= 0 in the first solution, so that bodies come to rest. The positions follow only the part b of the impulses of a
+rebound, so that heights have errors of order 2, or a larger part if a point would penetrate otherwise.
 
-With closed loops, M^-1 is replaced by the inverse for velocities with A v = 0 (``ClosedMass``), for independent closure
-equations phi(q) = 0 and A = dphi/dq, so that impulses satisfy the loops. Two Newton corrections of the positions and
-one of the velocities remove the remaining errors (``projected_end``).
+With closed loops, M^-1 is replaced by the inverse for velocities with A v = 0 (``ClosedMass``), where A = dphi/dq for
+independent closure equations phi(q) = 0, so that impulses keep the loops closed. Two Newton corrections of the
+positions and two of the velocities remove the remaining errors (``projected_end``).
 
-The impulses are computed in two parts (``impulses``, ``mobility``). The first guess is the impulse with which every
-touching point sticks, which takes one factorisation of G = J M^-1 J^T. The distribution of the tangential load among
-several points of one body is not unique. The guess is therefore repeated with shares in proportion to the normal
-impulses, and without points that pull, so that all points are equally far from their cones. Otherwise, points with
-little weight would slip, sweeps would redistribute their load slowly, and bodies near tipping would creep. Projected
-Gauss-Seidel sweeps over the points follow. At each point, the normal impulse is updated, then the tangential impulse:
-to the one with which the point sticks if it is in the disc mu p_n, and otherwise by a step of 1 over the larger
-eigenvalue of its block of G, projected onto the disc. Every subproblem is convex, and the method is a fixed sequence of
-operations, for batches and for single motions.
+The impulses (``impulses``) are computed from a first guess and by sweeps, with the matrix G = J M^-1 J^T
+(``Mobility``). The first guess is the impulse with which every touching point sticks, which takes one factorisation of
+G. The distribution of the tangential load among several points of one body is not unique. The guess is therefore
+repeated with shares in proportion to the normal impulses, and without points that pull, so that all points are equally
+far from their cones. Otherwise, points with little weight would slip, sweeps would redistribute their load slowly, and
+bodies near tipping would creep. Projected Gauss-Seidel sweeps over the points follow. At each point, the normal impulse
+is updated, then the tangential impulse: to the one with which the point sticks if it is in the disc mu p_n, and
+otherwise by a step of 1 over the larger eigenvalue of its block of G, projected onto the disc. Every subproblem is
+convex, and the method is a fixed sequence of operations, for batches and for single motions.
 """
 
 from collections import Counter
@@ -155,7 +156,7 @@ def impulses(
     rounds: int,
     rebound: Rebound | None,
 ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return the impulses p of a step, the part p_h that positions follow by half, the one not followed, a residual.
+    """Return the impulses p of a step, the parts that positions follow by half (p_h) and not at all, and a residual.
 
     Impulses are (3 K x 1), the residual is in m/s, and h is the step length (s). ``start`` and ``change`` (3 K x 1) are
     the velocities of the points and their changes without impulses, normal and two tangents each, and ``distance``
@@ -360,7 +361,10 @@ def hard_wrenches(
 def _solved(
     robot: Robot, acting: ca.Function, contact: Contact, choice: ClosureChoice | None, free: tuple[Free, ...] = ()
 ) -> tuple[FreeMotion, ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return a step without contact, changes of v and q due to impulses, wrenches (L x 6), and the residual (m/s)."""
+    """Return a step without contact, changes of v due to impulses, wrenches (L x 6), and the residual (m/s).
+
+    The changes are those at the end of the step, and of the mean that the positions follow.
+    """
     motion = free_motion(robot, acting, contact, choice, free)
     h, velocity = motion.inputs["h"], ca.SX.sym("velocity", robot.nv)
     state = ContactState(robot, contact, motion.middle, velocity)

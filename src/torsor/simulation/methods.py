@@ -153,10 +153,7 @@ def _check_tree(robot: Robot, method: str, choice: ClosureChoice | None, prescri
 
 
 def _check(robot: Robot, method: str, prescribed: Prescribed | None, free: tuple[Free, ...]) -> None:
-    """Raise ModelError for prescribed motion and for discontinuous friction, for which Newton's method fails.
-
-    Parameters p, as inputs, are not supported either.
-    """
+    """Raise ModelError for parameters, prescribed motion and discontinuous friction, where Newton's method fails."""
     if free:
         found, fix = f"is {method!r}, which does not support parameters p", f'use `method="{IMPLICIT}"` or "rk4"'
         raise ModelError(found, argument="method", value=method, where=robot.name, fix=fix)

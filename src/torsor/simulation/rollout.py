@@ -222,9 +222,9 @@ def rollout(
     stay there, and no step waits for the previous one. ``controller`` defines the generalised forces (nv), and
     ``external`` defines the wrenches (L, 6). Each is a constant array with the leading axes of the initial state,
     samples (times, values), or a ``casadi.Function`` of (t, q, v), which is compiled into the step. ``controller`` may
-    also be ``control.drives``, whose gains may have leading axes too. Masses and other parameters of a parametric robot
-    (``robot.parametric``) are data: ``p`` (..., k), which broadcasts too, by default their original values. They must
-    not move joints of a robot with loops or contact. ``contact`` (see ``simulate``) is included in the gradients of
+    also be ``control.drives``, whose gains may have leading axes too. ``p`` (..., k), with leading axes too, contains
+    masses and other parameters of a parametric robot (``robot.parametric``), by default their original values. They
+    must not move joints of a robot with loops or contact. ``contact`` (see ``simulate``) is part of the gradients of
     ``Rollout.vjp``. Shapes that overlap at the start raise ModelError, except on the GPU. ``stop`` is a
     ``casadi.Function`` of (t, q, v) that returns one number: a rollout stops once that number is negative. ``method``
     is a method of ``simulate`` except "adaptive"; "implicit" and "sdirk" do not support ``p``. Steps are no longer than
@@ -246,7 +246,8 @@ def rollout(
         p = [each.value for each in free]
     if p is not None:
         if not free:
-            raise ModelError("robot has no parameters", argument="p", where=where, fix="robot.parametric(paths)")
+            found, fix = "is given, but the robot has no parameters", "use `robot.parametric(paths)`"
+            raise ModelError(found, argument="p", where=where, fix=fix)
         check_numbers(robot, free, [p])
     one_of(method, tuple(STEPS), where, "method")
     duration, step = positive(duration, where, "duration"), positive(step, where, "step")

@@ -59,9 +59,9 @@ def rough_ground(height: float, size: float = 0.3, ramp: float = 0.04, seed: int
 def height_field(heights: ArrayLike, size: ArrayLike, center: ArrayLike = (0.0, 0.0)) -> ca.Function:
     """Return a terrain with given ``heights`` (m) on a regular grid (rows, columns), and bilinear heights between them.
 
-    As in MuJoCo, rows are along y and columns along x, both ascending. The grid extends over the whole edge lengths
-    ``size`` (x, y) (m), which are twice the radii of MuJoCo, around ``center`` (x, y) (m). Outside of it, the height of
-    the nearest point on its border continues.
+    As in MuJoCo, rows are along y and columns along x, both ascending. The grid has the edge lengths ``size`` (x, y)
+    (m), which are twice the radii of MuJoCo, and the middle ``center`` (x, y) (m). Outside of it, the height is that of
+    the nearest point on its border.
 
     Example:
         >>> ground = torsor.simulation.height_field([[0.0, 0.1], [0.0, 0.3]], size=(2.0, 2.0))

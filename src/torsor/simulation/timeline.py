@@ -34,13 +34,13 @@ class Timeline:
     application (m), then the force (N), in base axes, or NaN without contact. ``feet`` (G) are the names of the feet on
     which they act, if known. For a robot in contact with a plane, ``floor`` (4,) is the normal of the plane and its
     distance (m) from the origin of the base; a person has none. ``terrain`` is the height z(x, y) of the ground, if it
-    is a function. ``residuals`` (T, k) are the measured minus the
-    predicted forces of an identification. ``valid`` (T,) is False where forces are unknown. ``markers`` (T, M, 3) are
-    measured points (m) in base axes, NaN where not visible. ``things`` are objects drawn with the robot. In a periodic
-    motion, the last sample is the first one displaced by ``ahead`` (3,), in m. ``movie`` writes an animation in its own
-    style; its arguments are a path, the frame rate, the slow-motion factor, and whether to show progress.
-    ``rotation_title`` is the name of rotational positions in charts: "angle" for people. If the motion is one gait
-    cycle, ``stride`` is the side of its initial heel strike.
+    is a function. ``residuals`` (T, k) are the measured minus the predicted forces of an identification. ``valid`` (T,)
+    is False where forces are unknown. ``markers`` (T, M, 3) are measured points (m) in base axes, NaN where not
+    visible. ``things`` are objects drawn with the robot. In a periodic motion, the last sample is the first one
+    displaced by ``ahead`` (3,), in m. ``movie`` writes an animation in its own style; its arguments are a path, the
+    frame rate, the slow-motion factor, and whether to show progress. ``rotation_title`` is the name of rotational
+    positions in charts: "angle" for people. If the motion is one gait cycle, ``stride`` is the side of its initial heel
+    strike.
     """
 
     robot: Robot
@@ -217,7 +217,7 @@ def _ground(result: Trajectory | Rollout) -> tuple[Array | None, ca.Function | N
     return None if floor is None else np.array(floor), terrain if isinstance(terrain, ca.Function) else None
 
 
-MAX_MOTIONS = 5000  # motions of a batch
+MAX_MOTIONS = 5000  # largest number of motions in a batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,8 +255,8 @@ def batch(result: Any, title: str = "") -> Batch | None:
     if not isinstance(result, Trajectory | Rollout) or result.q.ndim == 2:
         return None
     robot, count = processor_robot(result.robot), int(np.prod(result.q.shape[:-2]))
-    finite = (np.isfinite(each).all(axis=(-1, -2)) for each in (result.q, result.v))
-    kept = np.flatnonzero(on_host(next(finite) & next(finite)))
+    good_q, good_v = (np.isfinite(each).all(axis=(-1, -2)) for each in (result.q, result.v))
+    kept = np.flatnonzero(on_host(good_q & good_v))
     if not len(kept):
         raise ModelError(f"all {count} motions diverged", where=robot.name, fix="use a smaller step")
     notes = [f"{count - len(kept):,} of {count:,} motions diverged and are not shown."] if len(kept) < count else []

@@ -1,8 +1,8 @@
 """LLVM code of a GPU kernel, in which each thread computes one state, from the rules of the machine code.
 
 A kernel takes the number of states, for each array its address and its strides (bytes between states and entries), and
-the address of each table.
-Threads beyond the last state recompute it and write the same numbers to the same location, which avoids a branch.
+the address of each table. Threads beyond the last state recompute it and write the same numbers to the same location,
+which avoids a branch.
 """
 
 from collections.abc import Callable, Sequence

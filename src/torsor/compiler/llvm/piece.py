@@ -306,7 +306,7 @@ class Piece(Plan[str]):
         return (FUSED_RULES.get(code) or self._elementary(code))(self.emitter, *names)
 
     def _entry(self, number: int, index: str) -> str:
-        """Write the load of an entry of a table."""
+        """Write instructions that load an entry of a table."""
         e, name = self.emitter, f"@table.{number}"
         e.functions[name] = f"{name} = external constant i8"
         return e.entry(f"ptr {name}", len(self.program.tables[number]) // 8, index)
@@ -360,7 +360,7 @@ def write_piece(name: str, piece: Piece) -> str:
 
 
 def write_table(number: int, table: bytes, scalar: Scalar) -> str:
-    """Return the module with the entries of a table (float64) in another type."""
+    """Return the module with the entries of a table, which are converted from float64."""
     data = np.frombuffer(table).astype(scalar.dtype).tobytes()
     text = f'[{len(data)} x i8] c"\\{data.hex(chr(92))}"'
     return f"{ENCODED_MARK}@table.{number} = constant {text}, align {BLOCK}\n"

@@ -217,7 +217,7 @@ class Emitter:
         return value
 
     def entry(self, table: str, count: int, index: str) -> str:
-        """Return the entries of a table, a typed pointer to ``count`` numbers; an index outside is replaced by 0."""
+        """Return entries of ``table`` (a typed pointer to ``count`` numbers); an index outside it selects the first."""
         above = self.compare("oge", index, "zeroinitializer")
         below = self.compare("olt", index, self.constant(count))
         inside = self.select(self.put(f"and {self.bits} {above}, {below}"), index, "zeroinitializer")

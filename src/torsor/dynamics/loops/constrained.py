@@ -510,7 +510,7 @@ def closed_state(
 ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
     """Return the nearest (q, v) with closed loops (v is NaN on failure), its margin, and the residual closure rate.
 
-    Distances are in the norm of the mass matrix, or of ``M``, such as that of the step, which is factorised already.
+    Distances are in the norm of the mass matrix at q, or of ``M``: that of a step is factorised already.
     """
     system = _WithMultipliers(tree, q, choice)
     rows, margin, still = system.rows, system.margin, ca.SX.zeros(tree.nv, 1)
@@ -535,7 +535,7 @@ def projected_end(
     tolerance: float = CLOSURE_TOLERANCE,
     M: ca.SX | None = None,
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Return the state (q, v) at the end of a step from q, projected onto closed loops (``closed_state``), its margin.
+    """Return the end (q, v) of a step from q, projected onto closed loops (``closed_state``), and its margin.
 
     The margin is negative if it would vanish within the next step at the current rate. After a step that is too long,
     positions are NaN if the loops cannot be closed, and velocities are NaN if they open loops or make wheels slip.

@@ -1,4 +1,4 @@
-"""Contact pairs of MJCF, which collide regardless of their masks and have their own friction, as masks and friction."""
+"""Contact pairs of MJCF, which collide whatever their masks with friction of their own, as masks and friction."""
 
 from collections import Counter, defaultdict
 from typing import Any
@@ -13,9 +13,10 @@ _BODY_BITS = 16  # of the number of the second body in a signature
 class Surfaces:
     """The masks (geoms, 2), friction and priority of the geoms of a model, changed so that <pair> has its effect.
 
-    Each geom that has most of the pairs which masks do not allow gets a bit of ``contype`` that no other geom has, and
-    its partners get the same bit of ``conaffinity``. The friction of a pair becomes that of a geom without masks, with
-    the highest priority. ``omitted`` are the names of pairs whose effect is lost, by reason, and ``paired`` all geoms.
+    While the masks do not allow all pairs, the geom in most of the others gets an unused bit of ``contype``, and its
+    partners get the same bit of ``conaffinity``. The friction of a pair becomes that of its geom without masks, which
+    gets the highest priority. ``omitted`` are the names of the pairs whose effect is lost, by reason, and ``paired``
+    are the geoms of all pairs.
     """
 
     def __init__(self, model: Any, names: list[str]):
@@ -48,7 +49,7 @@ class Surfaces:
             hub, bit = Counter(geom for pair in waiting for geom in pair).most_common(1)[0][0], free.pop()
             self.masks[hub, 0] |= bit
             for pair in [pair for pair in waiting if hub in pair]:
-                self.masks[pair[pair[0] == hub], 1] |= bit
+                self.masks[pair[1] if pair[0] == hub else pair[0], 1] |= bit
                 del waiting[pair]
         if waiting:
             self.omitted["contact pairs without an unused bit in the masks"] += waiting.values()

@@ -186,7 +186,7 @@ def read_mjcf(
     | ``qpos`` of hinges and slides | positions; quaternions are (x, y, z, w) here and (w, x, y, z) in MuJoCo |
     | sites, keyframes, qpos0 | frames, postures, the posture "default" unless it is neutral |
     | geoms that can collide, <exclude> | shapes, allowed collisions |
-    | <pair> | unused bits of the masks of its shapes, and their friction |
+    | <pair> | unused bits of the masks of its shapes, and friction of a shape |
     | active equality constraints | exact loops (``connect`` spherical, ``weld`` weld) and couplings (``joint``) |
 
     Actuators are not part of a mechanism, but their force limits, position and velocity gains (``kp``, ``kd``),
@@ -246,7 +246,7 @@ def _single(kinds: Array) -> Any:
 class _Reader:
     """Converter of one compiled model, with its arrays and the names of its parts.
 
-    ``unread`` are the files of meshes by name that are octahedra in the model, or None for a model without a file.
+    ``unread`` are the files, by name, of meshes that the model replaces by octahedra; None for a model without a file.
     """
 
     def __init__(
@@ -528,7 +528,7 @@ class _Reader:
         file = (self.unread or {}).get(self._name("mesh", mesh), file)
         path, folders = self.path.parent / file, own_folders(self.path) if file else None
         found = bool(file) and path.is_file()
-        if self.unread is None:  # the model of a program, which may have any files
+        if self.unread is None:  # a live model, whose files may be in any folder
             folders = None
             if not found:
                 saved = self._saved(mesh)
@@ -540,8 +540,9 @@ class _Reader:
     def _saved(self, mesh: int) -> Path:
         """Save a mesh of the model, in its principal axes, and return its file."""
         m = self.model
-        vertices = m.mesh_vert[(start := int(m.mesh_vertadr[mesh])) : start + int(m.mesh_vertnum[mesh])]
-        faces = m.mesh_face[(start := int(m.mesh_faceadr[mesh])) : start + int(m.mesh_facenum[mesh])]
+        first, start = int(m.mesh_vertadr[mesh]), int(m.mesh_faceadr[mesh])
+        vertices = m.mesh_vert[first : first + int(m.mesh_vertnum[mesh])]
+        faces = m.mesh_face[start : start + int(m.mesh_facenum[mesh])]
         content = obj_content(Triangles(vertices.astype(float), faces.astype(np.int64)))
         path = Path(_saved_meshes().name) / f"{hashlib.sha256(content).hexdigest()[:16]}.obj"
         if not path.exists():

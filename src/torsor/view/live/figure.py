@@ -93,7 +93,7 @@ def linear(color: tuple[float, ...]) -> tuple[float, ...]:
 class Batch:
     """Copies of a surface with the same opacity, each fixed to a link with a pose, scale factors (3,) and a colour.
 
-    They are repeated for each of ``robots``, whose links have ``places`` numbers each.
+    The copies are repeated for each of ``robots`` robots, whose links are numbered in steps of ``places``.
     """
 
     def __init__(
@@ -210,7 +210,7 @@ class Figure:
         return Batch(self.server, self.path + node("meshes", number), surface, copies, **self.robots, **looks)
 
     def place(self, positions: Array, turns: Array) -> None:
-        """Move the surfaces to the link positions (L + 1, 3) and quaternions (L + 1, 4), robot by robot."""
+        """Move the surfaces to the positions (L + 1, 3) and quaternions (L + 1, 4) of the links, robot by robot."""
         where, turned = positions[self._on], turns[self._on]
         at, how = where + rotated(turned, self._at), product(turned, self._turns)
         for batch, part in zip(self.batches, self._parts, strict=True):

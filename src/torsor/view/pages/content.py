@@ -111,7 +111,7 @@ def batch_motion(motions: Batch, scene: Scene, numbers: Numbers, offsets: Array)
     """Return the data of a batch; ``motions`` contains the samples to store, and ``offsets`` (N, 3) where they are.
 
     Positions are rounded to steps of 1/65535 of the range of a coordinate in a motion: ``q`` (T, N, nq) contains the
-    numbers of steps above ``low`` (N, nq). Quaternions, which begin at ``turns``, do not change their sign.
+    numbers of steps above ``low`` (N, nq). The signs of quaternions, which begin at ``turns``, are made continuous.
     """
     q, robot = motions.q.copy(), scene.robot
     pairs = zip(robot.joints, robot.coordinates, strict=True)
@@ -306,8 +306,8 @@ LEVEL_TOLERANCE = 1e-9  # of the cosine of the angle between a floor and the hor
 FOLLOW_DISTANCE = 0.3  # distance of the centre of mass, in sizes, from which on the camera follows it
 HEIGHT_RATIO = 0.48  # least size of the picture, in heights of what is shown
 ARROW_QUANTILE = 0.95  # quantile of forces that has the arrow length below
-BATCH_SIZE, BATCH_ELEVATION = 0.75, 0.45  # of the picture of a batch, relative to others; angle of its camera (rad)
-NEARLY_LEVEL = 0.25  # heights of a terrain, in sizes, up to which shadows fall on its median
+BATCH_SIZE, BATCH_ELEVATION = 0.75, 0.45  # size of the picture of a batch, relative to others; its camera angle (rad)
+NEARLY_LEVEL = 0.25  # range of heights of a terrain, in sizes, up to which shadows fall on a plane at their median
 MAX_ARROW = 0.4  # length of a long arrow, in sizes
 
 

@@ -1,4 +1,4 @@
-"""Batches of motions in one scene: where each robot stands, what the picture shows, and the terrain below."""
+"""Batches of motions in one scene: the place of each robot, the extent of the picture, and the terrain."""
 
 from dataclasses import replace
 
@@ -15,8 +15,8 @@ from torsor.view.scene.scene import Scene, upwards
 
 CROWDED = 0.5  # mean distance of robots at the start, in sizes, below which they stand in a grid
 SPACING = 1.3  # of the grid, in sizes
-INSTANTS = 4  # of each motion, from which the size of the picture is computed
-OUTLYING, MOST = 3.0, 0.9  # motions that leave the middle this many times as far as most motions are ignored for it
+INSTANTS = 4  # samples of each motion from which the size of the picture is computed
+OUTLYING, MOST = 3.0, 0.9  # the picture ignores robots at more than 3 times the distance of 90 % from the middle
 
 
 def arranged(motions: Batch, scene: Scene, spacing: float | None) -> tuple[Batch, Array]:
@@ -57,8 +57,8 @@ ACCURACY = 0.002  # largest error of a drawn terrain, in sizes of the robot, unl
 def ground_grid(height: ca.Function, low: Array, high: Array, accuracy: float) -> tuple[Array, Array, Array]:
     """Return lines x (m,) and y (n,), and heights (m, n) of a terrain between two corners, linear between the lines.
 
-    Lines are where the height bends: the error is at most ``accuracy`` (m) at the computed heights, or as small as
-    300 lines allow.
+    The lines are where the slope changes. The error is at most ``accuracy`` (m) at the computed heights, or larger if
+    this would take more than 300 lines.
 
     Example:
         >>> stairs = torsor.simulation.steps(0.1, 0.3)
