@@ -19,9 +19,10 @@ def ur5() -> Robot:
     """Return the UR5 from Universal Robots: six axes, 0.85 m reach, 18.4 kg with its base, 5 kg payload.
 
     Values, link names and joint names are those of the manufacturer's ROS description (``ur5_robot.urdf``). The
-    inertias of the three wrist links are far too large for bodies of that size and act like rotor inertias; they are
-    kept as published. The frame "ee_link" is at the flange. Limits are 150 N·m and 3.15 rad/s for the first three
-    joints, and 28 N·m and 3.2 rad/s for the wrist. The posture "home" is clear of the floor. Visuals are simple solids.
+    inertias of the three wrist links (the first two: 0.11 and 0.22 kg·m² at 1.2 kg) are far too large for bodies of
+    that size, since they are those of cylinders with a radius of 0.6 m. They act like rotor inertias and are kept as
+    published. The frame "ee_link" is at the flange. Limits are 150 N·m and 3.15 rad/s for the first three joints, and
+    28 N·m and 3.2 rad/s for the wrist. The posture "home" is clear of the floor. Visuals are simple solids.
 
     Example:
         >>> ur5().gravity_force([0.0, -1.5, 1.0, -1.0, -1.5, 0.0]).round(3).tolist()
