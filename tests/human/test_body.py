@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import torsor
 from refusals import refused, warned
@@ -158,3 +159,43 @@ def test_shared_kernels_have_the_dynamics_of_any_body(name: str, more: dict[str,
     state = [0.3 * rng.normal(size=55) for _ in range(3)]
     np.testing.assert_allclose(made.inverse_dynamics(*state), body.inverse_dynamics(*state), rtol=0, atol=1e-9)
     assert (model is shared_model(usual)[0]) == (more == {"lower": -1.0})
+
+
+@pytest.mark.parametrize(("side", "sign"), [("right", 1.0), ("left", -1.0)])
+def test_rotations_are_cardan_sequences_and_joint_torques_are_components_about_their_axes(
+    side: str, sign: float
+) -> None:
+    """Flexion, adduction, rotation at hip and shoulder; rotation, tilt, obliquity of the pelvis (x left, z forward)."""
+    body = torsor.library.human()
+    q = np.random.default_rng(1).uniform(-0.5, 0.5, body.nq)
+    angles = dict(zip(body.coordinate_names, q, strict=True))
+
+    def turned(link: str) -> np.ndarray:
+        return np.asarray(body.pose(q, link))[:3, :3]
+
+    def cardan(axes: str, *values: float) -> np.ndarray:
+        return np.asarray(Rotation.from_euler(axes, values).as_matrix())
+
+    pelvis = turned("pelvis")
+    np.testing.assert_allclose(pelvis, cardan("YXZ", *(angles[name] for name in ("yaw", "tilt", "list"))), atol=1e-14)
+    for above, below, names in (
+        ("pelvis", "thigh", ("hip_flexion", "hip_adduction", "hip_rotation")),
+        (f"{side}_clavicle", "upper_arm", ("shoulder_flexion", "shoulder_adduction", "shoulder_rotation")),
+        (f"{side}_shank", "foot", ("ankle_flexion", "ankle_inversion")),
+    ):
+        values = [way * angles[f"{side}_{name}"] for way, name in zip((-1.0, sign, sign), names, strict=False)]
+        expected = cardan("XZY"[: len(names)], *values)
+        np.testing.assert_allclose(turned(above).T @ turned(f"{side}_{below}"), expected, atol=1e-14)
+
+    # A moment on the foot is balanced by its components along the flexion axis of the pelvis, the axis between, and the
+    # long axis of the thigh, which are not orthogonal.
+    moment = np.array([30.0, -20.0, 50.0])
+    still = np.zeros(body.nv)
+    loaded, free = (
+        body.inverse_dynamics(q, still, still, external)
+        for external in (body.wrench_at(q, f"{side}_foot", moment=moment), None)
+    )
+    at = body.coordinate_names.index(f"{side}_hip_flexion")
+    between = pelvis @ cardan("X", -angles[f"{side}_hip_flexion"])
+    axes = np.array([-pelvis[:, 0], sign * between[:, 2], sign * turned(f"{side}_thigh")[:, 1]])
+    np.testing.assert_allclose((loaded - free)[at : at + 3], -axes @ moment, atol=1e-11)

@@ -13,11 +13,11 @@ from human.test_stride import _moved
 from refusals import refused, warned
 from torsor.human import REFERENCES, LikenessTable, Reference, Stride, recorded_walk, recordings, write_opensim
 from torsor.human.comparison.given import given_references
-from torsor.human.comparison.recorded import SIDE_COLOURS
+from torsor.human.comparison.recorded import CYCLE_TITLES, SIDE_COLOURS
 from torsor.human.comparison.table import SAGITTAL
 from torsor.human.gait import figures
 from torsor.human.gait.curves import Energy
-from torsor.human.gait.references import LABELS, SOURCES
+from torsor.human.gait.references import LABELS, SOURCES, in_words
 from torsor.human.measured import MeasuredDynamics
 from torsor.human.terms.problem import Samples
 
@@ -424,3 +424,25 @@ def test_the_band_of_hip_flexion_has_the_zero_of_the_body() -> None:
         top = figure.axes[0].collections[-1].get_paths()[0].vertices[:, 1].max()
         assert children.sd is not None and top == pytest.approx((children.mean + children.sd).max() + shift)
         assert (lowered in {text.get_text() for text in figure.legends[0].texts}) is not is_opensim
+
+
+def test_a_band_has_the_mean_and_the_deviation_of_the_same_people() -> None:
+    """The tutorial has only means; the widths beside them are those of the children."""
+    means = {name: REFERENCES[name] for name in ("hip_adduction", "hip_rotation", "list", "yaw")}
+    assert {each.sd_source for each in means.values()} == {"children"}
+    plain = {name: each._replace(sd=None) for name, each in means.items()}
+    walk = recorded_walk(walks.angles(T), walks.moments(T), walks.forces(T))
+    walk = replace(walk, curves=walk.curves | plain)
+    children = "children, mean ± SD (Schwartz 2008)"
+    for others in ((), ("OpenSim tutorial",)):
+        figure = walk.plot(None, *others, planes="all")
+        labels = {text.get_text() for text in figure.legends[0].texts}
+        assert children in labels and not any("SD" in label and "tutorial" in label for label in labels)
+        for axes in figure.axes:
+            bands = [band.get_label() for band in axes.collections if band.get_label().startswith(("children", "mean"))]
+            no_band = axes.get_title() in [CYCLE_TITLES.get(name, in_words(name, "angle")) for name in plain]
+            no_band |= "force" in axes.get_title()
+            assert bands == ([] if no_band else [children]), axes.get_title()
+    rotation = next(axes for axes in walk.plot(planes="other").axes if axes.get_title() == "hip internal rotation")
+    [line] = [line for line in rotation.lines if line.get_label() == "mean (OpenSim tutorial)"]
+    np.testing.assert_array_equal(line.get_ydata(), means["hip_rotation"].mean)

@@ -104,7 +104,7 @@ def test_events_replace_the_heel_strikes_of_the_forces(gait: MeasuredGait) -> No
         recorded_walk(gait, side="left")
     walk = recorded_walk(marked, side="left")
     assert walk.strides == walk.on_plates == ((0.84, 1.98),) and walk.toe_off == pytest.approx(0.66 / 1.14)
-    assert "right 0.27, 1.41; left 0.84, 1.98 (events)" in marked.facts["heel strikes, s"]
+    assert "right 0.27, 1.41 (plates); left 0.84, 1.98 (events)" in marked.facts["heel strikes, s"]
     steps = marked.steps
     assert steps is not None and steps.right.strides == steps.left.strides == 1
     assert steps.left.stride_time == pytest.approx(1.14) and steps.left.foot_off == pytest.approx(100 * 0.66 / 1.14)

@@ -18,7 +18,7 @@ from torsor.human import Stride
 from torsor.human.comparison.given import given_references
 from torsor.human.comparison.recorded import RecordedWalk, recorded_walk
 from torsor.human.recordings import Event, GroundForces, Markers, load, overground, read_osim
-from torsor.human.recordings.loading import EXAMPLE_FILES, EXAMPLE_HEIGHT, EXAMPLE_MASS
+from torsor.human.recordings.loading import EXAMPLE_FILES, EXAMPLE_HEIGHT, EXAMPLE_MASS, EXAMPLE_STRIKES
 
 KINDS = "a .trc or .c3d file with markers, and a .mot, .sto or .c3d file with ground reaction forces"
 FORMATS = (".csv", ".mot", ".sto", ".npz")
@@ -127,7 +127,7 @@ def _save(gait: Any, per_kg: bool, path: Path) -> None:
 
 
 def _use_example(arguments: Namespace) -> None:
-    """Use the files of the example, and its mass and height unless they are given."""
+    """Use the files of the example, and its mass, height and left heel strikes unless they are given."""
     if arguments.files:
         where, fix = ", ".join(arguments.files), "omit --example or the files"
         raise ModelError("cannot be combined with files", argument="--example", where=where, fix=fix)
@@ -136,6 +136,8 @@ def _use_example(arguments: Namespace) -> None:
         arguments.mass = EXAMPLE_MASS
     if arguments.height is None:
         arguments.height = EXAMPLE_HEIGHT
+    if arguments.strikes is None:
+        arguments.strikes = [EXAMPLE_STRIKES]
 
 
 class _Cycles(NamedTuple):
@@ -242,7 +244,7 @@ def _as_dict(gait: Any, segments: Any) -> dict[str, Any]:
 
 
 _EXAMPLES = (
-    "torsor measure --example --strikes left 0.84 1.98 --cycle cycle.png",
+    "torsor measure --example --cycle cycle.png",
     "torsor measure walk.trc forces.mot --mass 80 --height 1.8 -o walk.csv",
     "torsor measure walk.c3d --mass 62 --sex female --report walk.html",
     "torsor measure walk.trc forces.mot --model subject.osim -o angles.mot --cycle cycle.png",

@@ -650,9 +650,10 @@ class RecordedWalk:
 
         Rows are joints, and columns are angles, moments and powers. ``planes`` is "sagittal", "other" (pelvis, hip and
         foot in the frontal and transverse planes, and ground forces), or "all". Grey bands show the means and standard
-        deviations of the children in Schwartz 2008, or of OpenSim's tutorial. ``others`` are recorded walks (the other
-        side is solid, further walks are dashed), and all ``references`` of ``Stride.likeness``. The first of these with
-        standard deviations, such as your norms, replaces the bands of its curves.
+        deviations of the children in Schwartz 2008, and grey lines the means of OpenSim's tutorial. ``others`` are
+        recorded walks (the other side is solid, further walks are dashed), and all ``references`` of
+        ``Stride.likeness``. The first of these with standard deviations, such as your norms, replaces the bands of its
+        curves.
 
         Example:
             >>> t = np.linspace(0.0, 1.0, 101)
@@ -729,9 +730,10 @@ class RecordedWalk:
         return list(walks.values())
 
     def _band(self, reference: Reference) -> Reference:
-        """Return a built-in reference with the zero of this walk."""
+        """Return a reference with the zero of this walk, without a standard deviation of other people."""
         shift = reference.tilt if self.is_opensim else 0.0
-        return reference._replace(mean=reference.mean + shift, tilt=reference.tilt - shift)
+        sd = None if reference.sd_source else reference.sd
+        return reference._replace(mean=reference.mean + shift, sd=sd, tilt=reference.tilt - shift)
 
     def _panel(
         self, axes: Any, name: str, lines: Sequence["_Line"], norms: Sequence["RecordedWalk"], last: bool
@@ -754,13 +756,13 @@ class RecordedWalk:
         bands = [each for each in REFERENCES.values() if each.curve == name and each.sd is not None]
         children = [each for each in bands if each.source == "children"]
         for people in given or map(self._band, (children or bands)[:1]):
-            sd, at = np.zeros(1) if people.sd is None else people.sd, np.linspace(0.0, 100.0, len(people.mean))
-            who, colour = ("children, mean ± SD", "0.85") if children else ("mean, with the SD of children", "0.92")
-            if given:
-                who, colour = "mean ± SD", "0.78"
-            label = label_of_title(f"{who} ({people.label})")
-            axes.fill_between(at, people.mean - sd, people.mean + sd, color=colour, label=label, zorder=0)
-            axes.plot(at, people.mean, color="0.6", linewidth=1.0, zorder=0.2)
+            at, line = np.linspace(0.0, 100.0, len(people.mean)), f"mean ({people.label})"
+            if people.sd is not None:
+                who, colour = ("mean ± SD", "0.78") if given else ("children, mean ± SD", "0.85")
+                ends, label = (people.mean - people.sd, people.mean + people.sd), f"{who} ({people.label})"
+                axes.fill_between(at, *ends, color=colour, label=label_of_title(label), zorder=0)
+                line = ""
+            axes.plot(at, people.mean, color="0.6", linewidth=1.0, zorder=0.2, label=label_of_title(line) or None)
             if people.tilt:
                 axes.plot([], [], " ", label=f"band of hip flexion lowered by {people.tilt:g}° (pelvic tilt)")
         axes.axhline(0.0, color="0.8", linewidth=0.9, zorder=0)

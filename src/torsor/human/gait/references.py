@@ -32,7 +32,8 @@ class Reference(NamedTuple):
 
     ``mean`` (K,) is equally spaced over the stride. ``sd`` (K,) is the standard deviation, or None if it is unknown.
     The source is a key of ``SOURCES``, or free text such as a file name. ``tilt`` is the mean pelvic tilt (degrees)
-    that was subtracted from hip flexion.
+    that was subtracted from hip flexion. ``sd_source`` is the source of ``sd`` if it describes other people than the
+    mean ("" otherwise); such an ``sd`` scales differences, but is no band about this mean.
     """
 
     kind: str
@@ -41,6 +42,7 @@ class Reference(NamedTuple):
     mean: Array
     sd: Array | None = None
     tilt: float = 0.0
+    sd_source: str = ""
 
     @property
     def unit(self) -> str:
@@ -69,11 +71,17 @@ class Reference(NamedTuple):
 
 
 def _reference(
-    kind: str, name: str, source: str, mean: list[float], sd: ArrayLike = 0.0, tilt: float = 0.0
+    kind: str,
+    name: str,
+    source: str,
+    mean: list[float],
+    sd: ArrayLike = 0.0,
+    tilt: float = 0.0,
+    sd_source: str = "",
 ) -> Reference:
     """Return a reference; a width of 0 means unknown, and ``tilt`` is subtracted."""
     width = np.broadcast_to(np.asarray(sd, dtype=float), len(mean))
-    return Reference(kind, name, source, np.array(mean) - tilt, width if width.any() else None, tilt)
+    return Reference(kind, name, source, np.array(mean) - tilt, width if width.any() else None, tilt, sd_source)
 
 
 # The key of the first reference of a curve is the curve name; others add their source.

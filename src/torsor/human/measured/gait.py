@@ -98,7 +98,8 @@ class MeasuredGait(Result):
     contains the unfiltered forces on the feet (both are None without ground forces). ``filters`` describes the filters.
     ``person`` is the scaled body (None with an OpenSim skeleton). ``findings`` are likely errors in the ``recording``,
     whose markers are in body axes, large residual forces, and events that contradict the forces. ``events`` are the
-    foot strikes and foot offs that replace those of the forces. ``steps`` contains the spatio-temporal parameters.
+    foot strikes and foot offs that replace those of the forces; on the sides ``given``, they are the argument
+    ``strikes`` of ``measured_gait``. ``steps`` contains the spatio-temporal parameters.
     Angles are in degrees, and moments and powers are divided by the mass (kg). Moments are internal, with the signs of
     the angles: hip and knee flexion and ankle dorsiflexion are positive. Without ground forces, ``force``, ``moment``
     and ``power`` raise ModelError.
@@ -118,6 +119,7 @@ class MeasuredGait(Result):
     recording: Markers | None = None
     filters: str = ""
     events: tuple[Event, ...] = ()
+    given: tuple[str, ...] = ()
 
     @property
     def times(self) -> Array:
@@ -207,6 +209,11 @@ class MeasuredGait(Result):
         """
         measured = _on_plates(self.ground, one_of(side, SIDES, WHERE, "side"))
         return self._events[side].contacts(measured) if self.strikes(side) else measured
+
+    def _source_of_strikes(self, side: str) -> str:
+        if not self.strikes(side):
+            return "plates"
+        return "given" if side in self.given else "events"
 
     @cached_property
     def _events(self) -> dict[str, FootEvents]:
@@ -315,7 +322,9 @@ class MeasuredGait(Result):
         strikes = {side: [at.strike for at in self.contacts(side) if at.strike is not None] for side in SIDES}
         if any(strikes.values()):
             lines["heel strikes, s"] = "; ".join(
-                f"{side} {', '.join(f'{time:.2f}' for time in times) or '-'}{' (events)' * bool(self.strikes(side))}"
+                f"{side} {', '.join(f'{time:.2f}' for time in times)} ({self._source_of_strikes(side)})"
+                if times
+                else f"{side} -"
                 for side, times in strikes.items()
             )
         if self.person is not None:
@@ -479,7 +488,7 @@ def _checked(gait: Any) -> MeasuredGait:
     if not isinstance(gait, MeasuredGait):
         raise ValueError(f"it is {type(gait).__name__}")
     needed = {"motion": MeasuredMotion, "mass": float, "source": str, "findings": tuple, "filters": str}
-    needed["events"] = tuple
+    needed |= {"events": tuple, "given": tuple}
     optional = {"dynamics": MeasuredDynamics, "ground": GroundForces, "person": Person, "recording": Markers}
     for name, cls in (needed | optional).items():
         part = getattr(gait, name)
@@ -543,7 +552,7 @@ def measured_gait(
     number(cutoff, WHERE, "cutoff (Hz)", above=0.0, most=half)
     if force_cutoff is not None:
         number(force_cutoff, WHERE, "force_cutoff (Hz)", above=0.0, finite=False)
-    used = _used_events(events, strikes)
+    used, given = _used_events(events, strikes), tuple(table(strikes, WHERE, "strikes"))
     parts: list[Any] = [markers] if forces is None else [markers, forces]
     findings = tuple(inspect(*parts))
     if events and not foot_events(events):
@@ -557,11 +566,11 @@ def measured_gait(
     motion = inverse_kinematics(body, local, turned, frozen=frozen, smooth=smooth)
     weight = float(body.mass)
     if forces is None:
-        return MeasuredGait(motion, weight, None, None, person, findings, markers.source, turned, events=used)
+        return MeasuredGait(motion, weight, None, None, person, findings, markers.source, turned, "", used, given)
     ground = forces.in_axes(turned.axes) if turned.axes and forces.axes else forces
     if not set(SIDES) <= set(ground.names):
         ground = by_foot(ground, turned)
-    contradictions = tuple(_contradictions(used, ground, markers.source))
+    contradictions = tuple(_contradictions(used, given, ground, markers.source))
     for finding in contradictions:
         warn(str(finding))
     findings += contradictions
@@ -576,7 +585,8 @@ def measured_gait(
     findings += (Finding("residual", describe(**fault)),) if fault else ()
     limits = (f"{cutoff:g} Hz", f"{cutoff:g} Hz" if force_cutoff is None else f"{force_cutoff:g} Hz")
     filters = f"motion {limits[0]}, forces {limits[1]}".replace("inf Hz", "unfiltered")
-    return MeasuredGait(motion, weight, dynamics, ground, person, findings, markers.source, turned, filters, used)
+    source = markers.source
+    return MeasuredGait(motion, weight, dynamics, ground, person, findings, source, turned, filters, used, given)
 
 
 def _used_events(events: Sequence[Event], strikes: Mapping[str, ArrayLike] | None) -> tuple[Event, ...]:
@@ -603,8 +613,10 @@ def _on_plates(ground: GroundForces | None, side: str) -> list[Contact]:
     return contacts(ground.times, vertical) if vertical.max(initial=0.0) > 0 else []
 
 
-def _contradictions(events: Sequence[Event], ground: GroundForces, source: str) -> Iterator[Finding]:
-    """Yield a finding for each foot whose events contradict the ground forces."""
+def _contradictions(
+    events: Sequence[Event], given: Sequence[str], ground: GroundForces, source: str
+) -> Iterator[Finding]:
+    """Yield a finding for each foot whose events, or ``given`` strikes, contradict the ground forces."""
     for side, foot in foot_events(events).items():
         contact = foot.contradicted(_on_plates(ground, side))
         if contact is not None:
@@ -615,8 +627,9 @@ def _contradictions(events: Sequence[Event], ground: GroundForces, source: str) 
                 for name, each in zip(("strikes", "offs"), foot, strict=True)
                 if each
             )
-            what = f"the {side} foot loads the plates from {span} s, but its events, which are used, are {times}"
-            fix = "correct the events, or give `strikes`"
+            kind = "given strikes" if side in given else "events"
+            what = f"the {side} foot loads the plates from {span} s, but its {kind}, which are used, are {times}"
+            fix = "correct `strikes`" if side in given else "correct the events, or give `strikes`"
             yield Finding("events", describe(what, where=source, fix=fix))
 
 

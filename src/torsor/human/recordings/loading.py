@@ -15,6 +15,7 @@ from torsor.human.recordings.recording import GroundForces, Markers, MotionTable
 Placed = TypeVar("Placed", Markers, GroundForces)
 KINDS = ".trc, .mot, .sto, .c3d, .csv"
 EXAMPLE, EXAMPLE_MASS, EXAMPLE_HEIGHT = Path(__file__).with_name("example"), 85.3, 1.8  # kg, m
+EXAMPLE_STRIKES = ("left", "0.84", "1.98")  # side and times (s); the second one is on the floor beside the plates
 EXAMPLE_FILES = tuple(str(EXAMPLE / name) for name in ("walk.trc", "walk_grf.mot"))
 
 
