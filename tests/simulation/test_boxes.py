@@ -98,3 +98,14 @@ def test_pairs_without_points_of_contact_say_so() -> None:
     robot = tower((0.4, 0.4, 0.2), base=Shape("cylinder", (0.5, 0.2)))
     with refused(what="(cylinder) and 'box0/0' (box)"):
         simulate(robot, at(robot, [0, 0, 0.3]), contact=Contact(False, kind="hard"))
+
+
+def test_points_of_nearly_parallel_boxes_are_not_far_away() -> None:
+    """Distances of points that do not touch are at most those of other faces, so that they do not disturb the rest."""
+    first, second, yaw = ca.SX(np.eye(4)), ca.SX.eye(4), ca.SX.sym("yaw")
+    box = Shape("box", (0.2, 0.2, 0.2))
+    second[:2, :2], second[:3, 3] = ca.vertcat(ca.horzcat(1, -yaw), ca.horzcat(yaw, 1)), ca.DM([0.02, 0.0, 0.2])
+    distances = [point.distance for point in contact_points(box, first, box, second)]
+    found = ca.Function("distances", [yaw], [ca.vertcat(*distances)]).map(81)(np.geomspace(1e-11, 1e-3, 81)).full()
+    assert np.abs(found).max() < 1.0
+    assert np.allclose(np.sort(found, axis=0)[:4], 0, rtol=0, atol=1e-6)

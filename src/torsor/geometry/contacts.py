@@ -116,6 +116,7 @@ def _clipped(face: _Face, under: _Face) -> list[tuple[ca.SX, ca.SX]]:
             within = ca.fabs(start) <= border
             low = ca.fmax(low, ca.if_else(moves, ca.fmin(one, other), ca.if_else(within, 0, 2)))
             high = ca.fmin(high, ca.if_else(moves, ca.fmax(one, other), ca.if_else(within, 1, -1)))
+        low, high = ca.fmin(low, 2), ca.fmax(high, -1)  # far beyond both ends if an edge is nearly parallel to a side
         length = ca.sqrt(ca.sumsqr(there - here))
         missed = length * ca.fmax(low - high, 0)
         # An end that is not clipped is included as the start of the next edge.
