@@ -84,7 +84,7 @@ def elastic_motion() -> tuple[torsor.Trajectory, torsor.Trajectory]:
 
     def path(t: Any) -> list[Any]:  # rad
         s = casadi.sin(3 * t) ** 2
-        return [1.2 * s, 0.5 * s - 1.4, 1.6 - 0.7 * s, 0.4 * s - 1.2, -1.5, s]
+        return [1.0 * s, 0.5 * s - 1.4, 1.6 - 0.7 * s, 0.4 * s - 1.2, -1.5, s]
 
     times = np.linspace(0.0, 2 * np.pi / 3, 421)  # two periods, 5 ms apart
     forward = torsor.control.elastic_feed_forward(arm, path)

@@ -152,7 +152,7 @@ def test_c_code_of_a_controller_in_discrete_time(tmp_path) -> None:
     main = tmp_path / "main.c"
     main.write_text(
         '#include <stdio.h>\n#include "law.h"\nint main(void) {\n'
-        "    double k[1] = {700}, q[2] = {0.3, -0.2}, v[2] = {0.5, 0.1}, tau[2];\n"
+        "    uint32_t k[1] = {700}; double q[2] = {0.3, -0.2}, v[2] = {0.5, 0.1}, tau[2];\n"
         '    arm_computed_torque(k, q, v, tau);\n    printf("%.17g %.17g", tau[0], tau[1]);\n    return 0;\n}\n'
     )
     program = tmp_path / "main"
@@ -162,6 +162,29 @@ def test_c_code_of_a_controller_in_discrete_time(tmp_path) -> None:
     assert np.allclose(np.array(output.split(), dtype=float), expected, rtol=1e-13)
     with refused(argument="period"):
         law.sampled(0.0)
+
+
+@pytest.mark.parametrize(("dtype", "kind", "tolerance"), [("float64", "double", 1e-12), ("float32", "float", 2e-3)])
+def test_the_sample_number_of_a_c_controller_counts_beyond_the_24_bits_of_a_float(
+    tmp_path, dtype: str, kind: str, tolerance: float
+) -> None:
+    law = control.computed_torque(torsor.library.two_link(), lambda t: [0.1 * t, 0.2], bandwidth=1.0)
+    _, source, _ = law.export_c(tmp_path, dtype, period=1e-3, name="law")
+    main, program, k = tmp_path / "main.c", tmp_path / "main", [2**24 - 1, 2**24 + 999, 2**24 + 1999, 2**32 - 1]
+    main.write_text(
+        '#include <stdio.h>\n#include "law.h"\nint main(void) {\n'
+        f"    const uint32_t k[4] = {{{', '.join(f'{each}u' for each in k)}}};\n"
+        f"    {kind} q[2] = {{1677, {'0.2f' if kind == 'float' else '0.2'}}}, v[2] = {{0, 0}}, tau[2];\n    int i;\n"
+        "    for (i = 0; i < 4; i++) {\n"
+        '        computed_torque(k + i, q, v, tau);\n        printf("%.17g ", (double)tau[0]);\n    }\n'
+        "    return 0;\n}\n"
+    )
+    strict = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-pedantic", "-O1"]
+    subprocess.run(["cc", *strict, str(main), str(source), "-lm", "-o", str(program)], check=True)
+    output = subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout
+    tau, expected = np.array(output.split(), dtype=float), law(1e-3 * np.array(k), [1677.0, 0.2], [0.0, 0.0])[:, 0]
+    assert (np.diff(expected) > 0.03).all()
+    np.testing.assert_allclose(tau, expected, rtol=1e-6 if kind == "float" else 1e-12, atol=tolerance)
 
 
 def test_the_header_of_a_controller_states_the_robot_the_order_the_units_the_period_and_the_precision(tmp_path) -> None:

@@ -1,5 +1,6 @@
 """Motions against closed forms, laws of mechanics, and the order of the method."""
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -198,3 +199,17 @@ def test_steps_in_one_call_are_those_that_are_taken_one_by_one() -> None:
         assert all(
             np.array_equal(getattr(together, name), getattr(single, name)) for name in ("times", "q", "v", "tau")
         )
+
+
+def test_steps_that_are_too_long_for_springs_are_named_by_simulate_and_the_fmu(tmp_path) -> None:
+    arm, q = torsor.library.elastic_seven_axis_arm(), 1e-3 * np.eye(14)[6]
+    with pytest.warns(torsor.ModelWarning, match=r"too long for the springs: the largest stable step is about 0.0007"):
+        assert np.abs(torsor.simulate(arm, q, duration=0.01).v).max() > 1e3
+    with pytest.warns(torsor.ModelWarning, match="too long for the springs"):
+        torsor.export.fmi(arm, tmp_path / "arm.fmu", binary=False)
+    torsor.export.fmi(arm, tmp_path / "arm.fmu", step=7e-4, binary=False)
+    text = zipfile.ZipFile(tmp_path / "arm.fmu").read("modelDescription.xml").decode()
+    assert "generalised force of joint7/motor at the gear output: shaft torque x ratio" in text
+    assert "generalised force of joint7: torque on the link in addition to the spring, usually 0" in text
+    assert np.abs(torsor.simulate(arm, q, duration=0.1, step=7e-4).v).max() < 5
+    assert np.abs(torsor.simulate(arm, q, duration=0.01, method="implicit").v).max() < 5

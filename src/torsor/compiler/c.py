@@ -1,7 +1,7 @@
 """CasADi functions as C99 source."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -59,12 +59,13 @@ _FEW_DIGITS = 12
 
 
 class CScalar(Language):
-    """A C floating-point type with its literals and libm functions."""
+    """A C floating-point type with its literals and libm functions; arrays named in ``integers`` are ``uint32_t``."""
 
     special = "NAN", "INFINITY"
 
-    def __init__(self, dtype: str):
+    def __init__(self, dtype: str, integers: Collection[str] = ()):
         super().__init__(dtype, C_RULES)
+        self.integers = integers
         self.name, self.suffix = ("double", "") if self.double else ("float", "f")
         self.local = f"{self.name} "
 
@@ -79,6 +80,10 @@ class CScalar(Language):
             base_16, exponent = number.hex().split("p")
             digits = f"{base_16.rstrip('0').rstrip('.')}p{exponent}"
         return digits + self.suffix
+
+    def element(self, array: str, entry: int) -> str:
+        """Return the element of an argument, or of the scratch array, as a floating-point number."""
+        return f"({self.name})" * (array in self.integers) + super().element(array, entry)
 
     def call(self, function: str, *arguments: str) -> str:
         """Return a call to a libm function."""
@@ -169,6 +174,7 @@ def export_c(
     name: str = "torsor_kernels",
     about: About | None = None,
     overwrite: bool = True,
+    integers: Collection[str] = (),
 ) -> list[Path]:
     """Write CasADi functions as C99 into a folder: ``NAME.h``, ``NAME.c`` and ``CMakeLists.txt``; return their paths.
 
@@ -177,6 +183,7 @@ def export_c(
     allocates no memory, has no state and calls only libm. Outputs must not overlap inputs. ``dtype`` is float64 or
     float32. The folder is created if it does not exist. Files not written by Torsor are never replaced. With
     ``overwrite=False``, an existing file raises ModelError. ``about`` is written to the comments of the header.
+    Inputs named in ``integers`` have the type ``uint32_t``.
 
     Example:
         >>> import tempfile
@@ -186,12 +193,17 @@ def export_c(
         ...     [line for line in files[0].read_text().splitlines() if line.startswith("void")]
         ['void norm(const double x[2], double length[1]);']
     """
-    texts, _ = c_texts(functions, dtype, name, about or About())
+    texts, _ = c_texts(functions, dtype, name, about or About(), integers=integers)
     return source.write_all(Path(path), texts, overwrite)
 
 
 def c_texts(
-    functions: Sequence[ca.Function] | Mapping[str, ca.Function], dtype: str, name: str, about: About, more: str = ""
+    functions: Sequence[ca.Function] | Mapping[str, ca.Function],
+    dtype: str,
+    name: str,
+    about: About,
+    more: str = "",
+    integers: Collection[str] = (),
 ) -> tuple[dict[str, str], list[SourceKernel]]:
     """Return the files of ``export_c`` by name, and the functions in them.
 
@@ -205,7 +217,7 @@ def c_texts(
     if name in KEYWORDS:
         message, fix = f"is {name!r}, a C keyword", "add letters to it"
         raise ModelError(message, argument="name", value=name, allowed="other names", fix=fix)
-    names, scalar = c_names({name.upper() + "_H"}), CScalar(dtype)
+    names, scalar = c_names({name.upper() + "_H"}), CScalar(dtype, integers)
     kernels = [
         SourceKernel(names.new(title), title, item, scalar, _arguments(item), source.PIECE)
         for title, item in ((title, in_scalars(title, item, C_RULES)) for title, item in source.with_names(functions))
@@ -225,7 +237,8 @@ def _arguments(function: ca.Function) -> list[str]:
 
 def _declared(argument: ArrayArgument, scalar: CScalar, qualifier: str = "") -> str:
     """Return the declaration of a parameter, without arrays of length 0, which C does not allow."""
-    kind = scalar.name if argument.output else f"const {scalar.name}"
+    name = "uint32_t" if argument.name in scalar.integers else scalar.name
+    kind = name if argument.output else f"const {name}"
     return (
         f"{kind} {argument.name}[{qualifier}{argument.length}]"
         if argument.length
@@ -255,7 +268,8 @@ def _header(name: str, kernels: list[SourceKernel], scalar: CScalar, names: Name
         f"{MARK}. Matrices are stored row by row. Outputs must not overlap inputs. No memory is allocated or retained."
     )
     top = comment(what, *about.lines)
-    parts = [f'{top}#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n']
+    integer = "#include <stdint.h>\n\n" if scalar.integers else ""
+    parts = [f'{top}#ifndef {guard}\n#define {guard}\n\n{integer}#ifdef __cplusplus\nextern "C" {{\n#endif\n']
     for kernel in kernels:
         sizes = [f"    {names.new(f'{kernel.name}_{a.name}_SIZE'.upper())} = {a.length}" for a in kernel.arrays]
         enum = "enum {\n" + ",\n".join(sizes) + "\n};\n" if sizes else ""

@@ -378,10 +378,12 @@ class Controller:
         """Write the law as self-contained C99 to a folder and return the paths of its files.
 
         The files are the header, the source and CMakeLists.txt. The function name is that of the law, preceded by
-        ``prefix``. It takes (t, q, v), or (k, q, v) if ``period`` (s) is given (see ``sampled``), and the window of a
-        sampled reference (``reference.window``). It allocates no memory, has no state and calls only libm. The header
-        documents the robot, the order and units of q, v and tau, the period and the precision. ``name`` is that of the
-        files, and ``dtype`` is float64 or float32. With ``overwrite=False``, an existing file raises ModelError.
+        ``prefix``. It takes (t, q, v), or (k, q, v) if ``period`` (s) is given (see ``sampled``; k is a ``uint32_t``),
+        and the window of a sampled reference (``reference.window``). It allocates no memory, has no state and calls
+        only libm. The header documents the robot, the order and units of q, v and tau, the period and the precision.
+        ``name`` is that of the files, and ``dtype`` is float64 or float32, in which time has 24 bits: restart k at 0
+        for each motion, since from sample 2^24 on, time advances in steps of two periods or more. With
+        ``overwrite=False``, an existing file raises ModelError.
 
         Example:
             >>> import tempfile
@@ -392,15 +394,24 @@ class Controller:
             ['void gravity_compensation(const double t[1], const double q[2], const double v[2], double tau[2]);']
         """
         function, title = self.function if period is None else self.sampled(period), prefix + self.function.name()
-        clock, now = "No sampling period: the law is a function of the time t.", "the time t"
+        clock, now = ["No sampling period: the law is a function of the time t."], "the time t"
         if period is not None:
-            clock, now = f"Sampling period: {period!r} s. Sample k is at the time k x {period!r} s.", "sample k"
+            now, most = "sample k", f"{2**32 * period:.6g} s, 2^32 samples"
+            clock = [
+                f"Sampling period: {period!r} s. Sample k is at the time k x {period!r} s. k overflows after {most}."
+            ]
+            if dtype == "float32":
+                late = f"From {2**24 * period:.6g} s (2^24 samples) on, time advances in steps of two periods or more,"
+                clock.append(f"{late} because it has 24 bits. Restart k at 0 for each motion.")
         constants = "the reference, " if self.window is None else ""
-        timing = (clock, f"Constants of the code: the model, {constants}gains and limits. No state; memory: the stack.")
+        timing = (
+            *clock,
+            f"Constants of the code: the model, {constants}gains and limits. No state; memory: the stack.",
+        )
         held = "until the next call" if period is None else "for one period"
         results = {title: f"Compute tau at {now}; hold it {held}. There is no return value."}
         about = about_controller(self.robot, f"Controller {self.function.name()}", results, timing, dtype, self._unread)
-        return export_c({title: function}, path, dtype, name, about, overwrite)
+        return export_c({title: function}, path, dtype, name, about, overwrite, () if period is None else ("k",))
 
 
 def force_limits(robot: Robot, limit: Maybe) -> Array:

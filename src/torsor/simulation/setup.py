@@ -8,15 +8,18 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import arrays, common_shape, number, one_of, positive, several
 from torsor.base.errors import ModelError, SimulationError
+from torsor.dynamics.recursions.passive import passive_jacobians
+from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import Wheel
 from torsor.mechanism.mechanism import default_posture
 from torsor.robot.robot import Robot, checked_robot
-from torsor.simulation.contact import Contact, check_start, checked_contact, with_contact
+from torsor.simulation.contact import Contact, check_start, checked_contact, warn_of_long_step, with_contact
 from torsor.simulation.dynamics import compiled
 from torsor.simulation.inputs import Law, Prescribed, Source, words
 from torsor.simulation.limits import Limits, check_limits
@@ -225,6 +228,8 @@ class Setup:
             if motion is not None:
                 found = "is not supported with `prescribed`"
                 raise ModelError(found, argument="limits", where=where, fix="omit one of them")
+        if settings.method == "rk4" and about.get("method") != "hard" and motion is None:
+            check_springs(robot, q, h)
         setup = cls(robot, q, v, law, wrenches, settings, motion, contact, about)
         if robot.loops:
             q, v = project_start(robot, setup.choices, q, v)
@@ -280,6 +285,38 @@ def check_mass_matrix(setup: Setup) -> None:
         name = robot.coordinate_names[int(np.argmax(np.abs(directions[:, 0])))]
         found = f"the mass matrix is singular at the start: {name} moves no inertia"
         raise SimulationError(found, where=robot.name, fix="give its links an inertia, or fix the joint")
+
+
+def check_springs(robot: Robot, q: Array, step: float) -> None:
+    """Warn if Runge-Kutta steps of length ``step`` (s) are unstable for the springs and dampers at q (..., nq).
+
+    The linear motion x' = A x about the first posture is stable if |R(h lambda)| <= 1 for all eigenvalues lambda of A,
+    where R is the stability function of the method. Controllers and closed loops, which also change the eigenvalues,
+    are not considered.
+    """
+    tree = Tree.of(robot)
+    if robot.loops or not any(passive.q for passive in tree.passives):
+        return
+    n, at = robot.nv, q.reshape(-1, robot.nq)[0]
+    tree = replace(tree, passives=tuple(replace(each, coulomb=0.0, model="") for each in tree.passives))
+    K, D, x = np.zeros((n, n)), np.zeros((n, n)), ca.SX.sym("q", robot.nq)
+    for (i, j), slopes in passive_jacobians(tree, x, ca.SX.zeros(n)).items():
+        K[i, j], D[i, j] = (float(each) for each in ca.Function("slopes", [x], slopes)(at))
+        K[j, i], D[j, i] = K[i, j], D[i, j]
+    M = robot.mass_matrix(at, loops="open")
+    rates = np.linalg.eigvals(np.vstack([np.eye(n, 2 * n, n), -np.linalg.solve(M, np.hstack([K, D]))]))
+
+    def is_stable(h: float) -> bool:
+        z = h * rates
+        return bool((np.abs(1 + z * (1 + z / 2 * (1 + z / 3 * (1 + z / 4)))) <= 1 + 1e-6).all())
+
+    if is_stable(step):
+        return
+    longest = step
+    while not is_stable(longest):
+        longest *= 0.99
+    fix = "use a shorter step, or in `simulate` an implicit method"
+    warn_of_long_step(robot, step, longest, "the springs", fix)
 
 
 def divergence(setup: Setup, t: float, v: Array) -> SimulationError | None:

@@ -15,7 +15,7 @@ from torsor.mechanism.free import Free, free_numbers
 from torsor.mechanism.mechanism import default_posture
 from torsor.robot.robot import Robot
 from torsor.simulation.loop_projection import Choices, project_start
-from torsor.simulation.setup import normalised
+from torsor.simulation.setup import check_springs, normalised
 
 _XYZ = ("x", "y", "z")
 
@@ -151,5 +151,7 @@ class Settings:
         q = normalised(robot, q)
         if robot.loops:
             q, v = project_start(robot, Choices(robot), q, v)
+        elif not inverse:
+            check_springs(robot, q, length)
         start = tuple(q.tolist()), tuple(v.tolist())
         return cls(tuple(chosen(robot, names)), free, parameters, tuple(links), inverse, *start, length)

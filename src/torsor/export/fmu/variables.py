@@ -184,7 +184,12 @@ def _vector(robot: Robot, letter: str, starts: Sequence[float | None], kind: str
         "a": ("acceleration", [f"{unit}/s2" for unit in rates]),
         "tau": ("generalised force", [FORCES[unit] for unit in rates]),
     }[letter]
+    remarks = dict[str, str]()
+    if letter == "tau":
+        links = {joint.name: ": torque on the link in addition to the spring, usually 0" for joint in robot.elastic}
+        motors = {f"{name}/motor": " at the gear output: shaft torque x ratio" for name in links}
+        remarks = links | motors
     return [
-        Variable(structured(letter, *levels(name)), kind, unit, f"{what} of {name}", start)
+        Variable(structured(letter, *levels(name)), kind, unit, f"{what} of {name}{remarks.get(name, '')}", start)
         for name, unit, start in zip(names, descriptions, starts, strict=True)
     ]
