@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import torsor
 from human.recordings import walkers
 from human.recordings.test_osim import OSIM
 from torsor.cli.main import main
@@ -50,4 +51,15 @@ def test_info_refuses_recordings_that_are_missing_and_options_of_robots(
     assert main(["info", str(tmp_path / "no.trc")]) == 1
     assert "no such file; allowed: a file: .trc, .mot" in capsys.readouterr().err
     assert main(["info", "a.trc", "--q", "1"]) == 1
-    assert "--report, --q and --states apply to robots, not to recordings" in capsys.readouterr().err
+    assert "--report, --q and --states apply to robots, not to recordings or results" in capsys.readouterr().err
+
+
+def test_info_shows_the_summary_of_a_saved_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fall = torsor.simulate(torsor.library.planar_chain(1), duration=0.01)
+    fall.save(tmp_path / "fall.npz")
+    assert main(["info", str(tmp_path / "fall.npz"), "--json", str(tmp_path / "fall.json")]) == 0
+    assert "planar_chain" in capsys.readouterr().out
+    assert json.loads((tmp_path / "fall.json").read_text("utf-8"))["q"] == fall.to_dict()["q"]
+    np.savez(tmp_path / "arrays.npz", q=np.zeros(3))
+    assert main(["info", str(tmp_path / "arrays.npz")]) == 1
+    assert "arrays.npz" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""``torsor info``: links, joints, motors, loops and frames of a robot, or the content of a recording."""
+"""``torsor info``: links, joints, motors, loops and frames of a robot, or the content of a recording or a result."""
 
 import warnings
 from argparse import ArgumentParser, Namespace
@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from torsor import view
+from torsor.base.archive import load_result
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, ModelWarning, listing
 from torsor.cli.command import Command
@@ -35,10 +36,16 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace, console: Console) -> None:
-    if Path(arguments.robot).suffix.lower() in SUFFIXES:
+    suffix = Path(arguments.robot).suffix.lower()
+    if suffix in (*SUFFIXES, ".npz"):
         if arguments.report is not None or arguments.q or arguments.states:
-            found = "--report, --q and --states apply to robots, not to recordings"
+            found = "--report, --q and --states apply to robots, not to recordings or results"
             raise ModelError(found, where=arguments.robot, fix="omit them")
+        if suffix == ".npz":
+            result = load_result(arguments.robot)
+            console.print(result._summary().text(), highlight=False, markup=False, soft_wrap=True)
+            write_json(arguments, console, result.to_dict())
+            return
         from torsor.cli.recording_info import show_recording  # slow to import
 
         write_json(arguments, console, show_recording(arguments.robot, console))
@@ -158,5 +165,6 @@ _EXAMPLES = (
     "torsor info ur5 --q 0 -1 1 0 0.5 0 --report ur5.html",
     "torsor info robot.urdf --base floating --json -",
     "torsor info walk.trc",
+    "torsor info walk.npz",
 )
 COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)
