@@ -298,7 +298,6 @@ def _module(robot: Robot, names: Sequence[str]) -> str:
 
 
 ALLOWED = "robots, trajectories, rollouts, motions, strides, measured gaits, identifications; a list or dict of these"
-REFERENCE_OPACITY = 0.3
 MAX_TRAILS = 8  # trails that are drawn by default
 BOX_POSTURES = 24  # postures from which the size of the picture is computed
 GROUND_TOLERANCE = 0.015  # largest depth below the origin, in sizes, with the ground at the origin
@@ -333,7 +332,7 @@ def content(
     """Return the data of a page. ``torsor.view.page`` describes the arguments, and ``bar`` shows the progress."""
     numbers, modules, notes = Numbers(), dict[int, str](), list[str]()
     robots, actors = list[dict[str, Any]](), list[dict[str, Any]]()
-    scenes = dict[tuple[int, tuple[Thing, ...], bool, int], int]()
+    scenes = dict[tuple[int, tuple[Thing, ...], int], int]()
     kept, boxes, start_time = list[tuple[Robot, Scene]](), list[tuple[Array, Array]](), 0.0
     floor: Array | None = None
     terrain: ca.Function | None = None
@@ -354,7 +353,7 @@ def content(
         source = subject if played is None else played.robot
         things = played.things if isinstance(played, Timeline) else ()
         copies = len(played.q) if isinstance(played, Batch) else 1
-        key = id(source), things, is_reference, copies
+        key = id(source), things, copies
         if key not in scenes:
             measured = isinstance(played, Timeline) and played.markers is not None
 
@@ -363,7 +362,7 @@ def content(
 
             scene = Scene.of(source, meshes, things, progress, skeleton=measured)
             bar.at(count + 0.5)
-            opacity = REFERENCE_OPACITY if is_reference else PERSON_OPACITY if measured else 1.0
+            opacity = PERSON_OPACITY if measured else 1.0
             surface, note = surfaces(scene, numbers, triangles, opacity, copies)
             scenes[key] = len(robots)
             about = _robot(scene, () if isinstance(played, Batch) else trails)
