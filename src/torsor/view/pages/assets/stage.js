@@ -176,7 +176,9 @@ class Stage {
         return scaled(arrow, Math.min(1, (1.5 * this.data.size) / (norm(arrow) || 1)));
     }
 
+    /** Trails have the colour of their motion if there are several. */
     drawTrails(thin) {
+        const own = this.actors.length > 1 ? 1 : 0;
         for (const actor of this.actors) {
             if (!actor.visible || !(actor instanceof Motion)) continue;
             if (!this.trails.has(actor)) this.trails.set(actor, actor.robot.trails.map((each) => this.trail(actor, each, thin)));
@@ -185,7 +187,7 @@ class Stage {
             for (const { mesh, starts } of this.trails.get(actor)) {
                 const [low, high] = [starts[actor.index], starts[actor.next]];
                 const count = low + 36 * Math.round(((high - low) / 36) * actor.part);
-                this.renderer.draw(mesh, model, { tint: actor.tint, count, bright: 0.35 });
+                this.renderer.draw(mesh, model, { tint: [...actor.color, own], count, bright: 0.35 });
             }
         }
     }
@@ -193,9 +195,10 @@ class Stage {
     /** A trail on the GPU, and at which corner each of its samples begins. */
     trail(actor, place, thin) {
         const path = actor.path(place), strokes = new Strokes(), starts = [0];
+        const wide = (actor.isReference ? 0.4 : 0.7) * thin; // inside the trail of a motion that follows it
         const color = [...place.color.map((each) => Math.round(255 * each)), 255];
         for (let k = 0; k + 1 < path.length; k++) {
-            strokes.tube([path[k], path[k + 1]], 0.7 * thin, color);
+            strokes.tube([path[k], path[k + 1]], wide, color);
             starts.push(strokes.count);
         }
         return { mesh: this.renderer.mesh(strokes.data.slice()), starts };
