@@ -19,7 +19,7 @@ from torsor.mechanism.loops import Loop
 from torsor.mechanism.mechanism import FORCES, force_units, units
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
-from torsor.simulation.timeline import Batch, batch
+from torsor.simulation.timeline import Batch, batch, floating_base
 from torsor.spatial import to_quaternion
 from torsor.view.pages.charts import chart_data
 from torsor.view.scene import Scene, Timeline, Triangles, home, palette, timeline, upwards
@@ -256,7 +256,8 @@ def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], s
     """Return the sliders of a robot and the JavaScript module with its kinematics.
 
     ``start`` (nq,) closes the loops of the robot. With closed loops, the active coordinates have sliders, which store
-    the index of the coordinate in v, and the other coordinates (``passive``) follow.
+    the index of the coordinate in v, and the other coordinates (``passive``) follow. Drives hold the other robots; a
+    floating ``base`` is held by no drive.
     """
     names, rates = robot.coordinate_names, units(robot)[1]
     motors = {slot.v.start for slot in robot.motor_coordinates.values()}
@@ -278,14 +279,16 @@ def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], s
     else:
         pairs = list(zip(robot.joints, robot.coordinates, strict=True))
         bends = {k for joint, slot in pairs if joint.flexible is not None for k in range(slot.v.start, slot.v.stop)}
-        held = [k for k in range(robot.nv) if k not in motors and k not in bends]
+        base = floating_base(robot)
+        held = [k for k in range(len(base), robot.nv) if k not in motors and k not in bends]
         strength = robot.effort_limit.copy()
         for joint, slot in pairs:
             if joint.name in robot.motor_coordinates:  # the motor of an elastic joint carries its link
                 strength[slot.v] = robot.effort_limit[robot.motor_coordinates[joint.name].v]
         limits = [float(limit) if np.isfinite(limit) else None for limit in strength[held]]
         forces = [FORCES[rates[k]] for k in held]
-        content["drives"] = {"names": [names[k] for k in held], "units": forces, "limits": limits, "at": held}
+        drives = {"names": [names[k] for k in held], "units": forces, "limits": limits, "at": held}
+        content |= {"drives": drives | {"base": bool(base)}} if held else {}
     functions = [*TREE_FUNCTIONS, *(LOOP_FUNCTIONS if robot.loops else ["gravity_force"])]
     return content, _module(robot, functions) if listed else ""
 
