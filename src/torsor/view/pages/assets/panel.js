@@ -66,7 +66,7 @@ class Panel {
             const human = app.actors.every((each) => each.content.person);
             const units = app.actors.flatMap((each) => (each.content.drives ? each.content.drives.units : []));
             const kinds = [["torques", "N m"], ["forces", "N"]].filter(([, unit]) => units.includes(unit)).map(([kind]) => kind);
-            const base = app.actors.some((each) => each.content.drives && each.content.drives.base) ? ", base held" : "";
+            const base = !moves && app.actors.some((each) => each.content.drives && each.content.drives.base) ? ", base held" : "";
             const what = human ? "Joint moments" : `${moves ? "Drive" : "Holding"} ${kinds.join(" and ")}${base}`;
             const signs = " and strength limits (flexion, adduction, internal rotation positive)";
             const title = human ? `${what}${signs}` : moves ? `${what} and limits` : what;
