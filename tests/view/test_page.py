@@ -108,6 +108,13 @@ def test_outside_forces_and_residuals_are_in_base_axes_and_complete() -> None:
     assert "external" not in stands and np.isnan(stands["ground"]).all()  # the ground's forces are shown once
 
 
+def test_drives_hold_the_joints_of_a_robot_and_not_its_floating_base() -> None:
+    for robot, free in ((torsor.library.quadruped(), 6), (torsor.library.ur5(), 0)):
+        drives = decoded(page(robot).html)["actors"][0]["drives"]
+        assert drives["names"] == list(robot.coordinate_names[free:])
+        assert drives["at"] == list(range(free, robot.nv)) and drives["base"] is bool(free)
+
+
 def test_several_motions_share_their_robot_and_keep_their_titles() -> None:
     line = motion(torsor.library.two_link())
     data = decoded(page({"first": line, "second": line}).html)

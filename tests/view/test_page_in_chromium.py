@@ -180,6 +180,24 @@ def test_motions_are_compared_and_hidden(browser: Browser, tmp_path: Path) -> No
     assert browser.value("torsorPage.image()") != before
 
 
+def test_a_robot_in_the_same_posture_hides_its_reference_except_for_edges(browser: Browser, tmp_path: Path) -> None:
+    robot = torsor.library.ur5()
+    q, still = np.tile(robot.postures["home"], (2, 1)), np.zeros((2, robot.nv))
+    held = Timeline(robot, "held", np.arange(2.0), q, still, still)
+    page({"run": held}, tmp_path / "run.html", reference=held)
+    browser.open(tmp_path / "run.html", READY)
+
+    def pixels(body: bool, reference: bool) -> np.ndarray:
+        shown = f"torsorPage.actors.forEach((each, k) => (each.visible = k ? {int(reference)} : {int(body)}))"
+        url = browser.value(f"(torsorPage.layers.grid = false, {shown}, torsorPage.image())")
+        return np.asarray(Image.open(BytesIO(base64.b64decode(url.partition(",")[2])))).astype(int)
+
+    empty, body, outline, both = (pixels(*each) for each in ((0, 0), (1, 0), (0, 1), (1, 1)))
+    outside = np.abs(outline - empty).max(axis=-1) > 8
+    edges = np.abs(both - body).max(axis=-1) > 8
+    assert outside.sum() > 5000 and 0.005 < edges.sum() / outside.sum() < 0.15
+
+
 @pytest.mark.parametrize("layer", ["bodies", "grid", "links", "com", "trails", "reactions"])
 def test_each_check_box_changes_the_picture(layer: str, browser: Browser, tmp_path: Path) -> None:
     page(swing(), tmp_path / "swing.html")

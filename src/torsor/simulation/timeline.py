@@ -14,6 +14,7 @@ from torsor.base.arrays import Array, Flags
 from torsor.base.errors import ModelError
 from torsor.base.scenes import Thing
 from torsor.compiler import on_host
+from torsor.mechanism.mechanism import units
 from torsor.robot.robot import Robot
 from torsor.simulation.rollout import Rollout, processor_robot
 from torsor.simulation.trajectory import Trajectory
@@ -23,6 +24,18 @@ ALLOWED = "a trajectory, rollout, motion, retimed path, stride, measured gait, i
 FREE_COORDINATES = 6  # number of coordinates of a free body
 PARTS = slice(0, 3), slice(3, 6)  # moment and force of a wrench
 MIN_DRIVE_FORCE = 1e-9  # N m, N: force below which a value is rounding error
+
+
+def floating_base(robot: Robot) -> tuple[str, ...]:
+    """Return the names of the six coordinates of a floating base, or none for a fixed base.
+
+    Example:
+        >>> floating_base(torsor.library.quadruped())[2:4], floating_base(torsor.library.ur5())
+        (('root/wz', 'root/vx'), ())
+    """
+    root = next((k for k, link in enumerate(robot.links) if link.mass > 0), 0)
+    base = robot.coordinate_names[: robot.coordinates[root].v.stop if robot.links else 0]
+    return base if len(base) == FREE_COORDINATES and units(robot)[1][: len(base)].count("m") == 3 else ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +99,10 @@ class Timeline:
 
         Forces on a floating base, which are residuals, come last.
         """
-        links, limits = self.robot.links, self.limits
-        root = next((k for k, link in enumerate(links) if link.mass > 0), 0)
-        base = self.robot.coordinate_names[: self.robot.coordinates[root].v.stop if links else 0]
+        limits, base = self.limits, floating_base(self.robot)
         moved = np.abs(np.nan_to_num(np.asarray(self.tau))).max(axis=0, initial=0.0) > MIN_DRIVE_FORCE
         columns = np.flatnonzero((limits > 0) & (moved | np.isfinite(limits)))
-        last = [len(base) == FREE_COORDINATES and self.driven[k] in base for k in columns]
+        last = [self.driven[k] in base for k in columns]
         return columns[np.argsort(last, kind="stable")]
 
     @property

@@ -19,7 +19,7 @@ from torsor.mechanism.loops import Loop
 from torsor.mechanism.mechanism import FORCES, force_units, units
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
-from torsor.simulation.timeline import Batch, batch
+from torsor.simulation.timeline import Batch, batch, floating_base
 from torsor.spatial import to_quaternion
 from torsor.view.pages.charts import chart_data
 from torsor.view.scene import Scene, Timeline, Triangles, home, palette, timeline, upwards
@@ -256,7 +256,8 @@ def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], s
     """Return the sliders of a robot and the JavaScript module with its kinematics.
 
     ``start`` (nq,) closes the loops of the robot. With closed loops, the active coordinates have sliders, which store
-    the index of the coordinate in v, and the other coordinates (``passive``) follow.
+    the index of the coordinate in v, and the other coordinates (``passive``) follow. Drives hold the other robots; a
+    floating ``base`` is held by no drive.
     """
     names, rates = robot.coordinate_names, units(robot)[1]
     motors = {slot.v.start for slot in robot.motor_coordinates.values()}
@@ -278,14 +279,16 @@ def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], s
     else:
         pairs = list(zip(robot.joints, robot.coordinates, strict=True))
         bends = {k for joint, slot in pairs if joint.flexible is not None for k in range(slot.v.start, slot.v.stop)}
-        held = [k for k in range(robot.nv) if k not in motors and k not in bends]
+        base = floating_base(robot)
+        held = [k for k in range(len(base), robot.nv) if k not in motors and k not in bends]
         strength = robot.effort_limit.copy()
         for joint, slot in pairs:
             if joint.name in robot.motor_coordinates:  # the motor of an elastic joint carries its link
                 strength[slot.v] = robot.effort_limit[robot.motor_coordinates[joint.name].v]
         limits = [float(limit) if np.isfinite(limit) else None for limit in strength[held]]
         forces = [FORCES[rates[k]] for k in held]
-        content["drives"] = {"names": [names[k] for k in held], "units": forces, "limits": limits, "at": held}
+        drives = {"names": [names[k] for k in held], "units": forces, "limits": limits, "at": held}
+        content |= {"drives": drives | {"base": bool(base)}} if held else {}
     functions = [*TREE_FUNCTIONS, *(LOOP_FUNCTIONS if robot.loops else ["gravity_force"])]
     return content, _module(robot, functions) if listed else ""
 
@@ -298,7 +301,6 @@ def _module(robot: Robot, names: Sequence[str]) -> str:
 
 
 ALLOWED = "robots, trajectories, rollouts, motions, strides, measured gaits, identifications; a list or dict of these"
-REFERENCE_OPACITY = 0.3
 MAX_TRAILS = 8  # trails that are drawn by default
 BOX_POSTURES = 24  # postures from which the size of the picture is computed
 GROUND_TOLERANCE = 0.015  # largest depth below the origin, in sizes, with the ground at the origin
@@ -333,7 +335,7 @@ def content(
     """Return the data of a page. ``torsor.view.page`` describes the arguments, and ``bar`` shows the progress."""
     numbers, modules, notes = Numbers(), dict[int, str](), list[str]()
     robots, actors = list[dict[str, Any]](), list[dict[str, Any]]()
-    scenes = dict[tuple[int, tuple[Thing, ...], bool, int], int]()
+    scenes = dict[tuple[int, tuple[Thing, ...], int], int]()
     kept, boxes, start_time = list[tuple[Robot, Scene]](), list[tuple[Array, Array]](), 0.0
     floor: Array | None = None
     terrain: ca.Function | None = None
@@ -354,7 +356,7 @@ def content(
         source = subject if played is None else played.robot
         things = played.things if isinstance(played, Timeline) else ()
         copies = len(played.q) if isinstance(played, Batch) else 1
-        key = id(source), things, is_reference, copies
+        key = id(source), things, copies
         if key not in scenes:
             measured = isinstance(played, Timeline) and played.markers is not None
 
@@ -363,7 +365,7 @@ def content(
 
             scene = Scene.of(source, meshes, things, progress, skeleton=measured)
             bar.at(count + 0.5)
-            opacity = REFERENCE_OPACITY if is_reference else PERSON_OPACITY if measured else 1.0
+            opacity = PERSON_OPACITY if measured else 1.0
             surface, note = surfaces(scene, numbers, triangles, opacity, copies)
             scenes[key] = len(robots)
             about = _robot(scene, () if isinstance(played, Batch) else trails)

@@ -79,7 +79,7 @@ def page(
     motions of a rollout or trajectory with leading axes are played at once. They keep their places, or are drawn in a
     grid if they start at the same place; ``spacing`` (m) is that of the grid, and 0 means no grid. Robots have a
     slider per coordinate, or per active coordinate with closed loops. ``reference`` is a further item, which is drawn
-    translucent. ``q`` (nq,) is the initial posture of robots with sliders. ``trails`` contains the links and frames
+    as an outline. ``q`` (nq,) is the initial posture of robots with sliders. ``trails`` contains the links and frames
     whose paths are drawn, by default the ends of the tree. Motions have ``rate`` samples per second, and at most 2000
     samples; all motions of a batch have at most 6.5 million positions, which are rounded to 1/65535 of the range of a
     coordinate. The meshes of a robot are simplified to about ``triangles`` triangles; ``meshes=False`` draws rods

@@ -7,6 +7,11 @@ class Actor {
         identity(this.matrices);
     }
 
+    /** Whether other motions should track it. */
+    get isReference() {
+        return Boolean(this.content.reference);
+    }
+
     /** The start in ``matrices`` of the matrix of a link; -1 is the base. */
     static at(link) {
         return 16 * (link + 1);

@@ -31,7 +31,7 @@ class App {
         const several = data.actors.filter((each) => !each.reference).length > 1;
         this.actors.forEach((actor, k) => {
             actor.color = COLORS[k % COLORS.length];
-            actor.tint = [...actor.color, several || actor.content.reference ? 0.6 : 0];
+            actor.tint = [...actor.color, actor.isReference ? 1 : several ? 0.6 : 0];
         });
         const any = (test) => this.actors.some(test), moves = any((each) => each instanceof Motion);
         const alone = (test) => any((each) => !each.instances && test(each)), one = alone(() => true);

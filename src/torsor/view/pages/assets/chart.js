@@ -4,7 +4,8 @@ const LEFT = 44; // pixels beside the curves, for numbers
 const RIGHT = 6;
 const BELOW = 18; // pixels below the curves, for the times
 const MAX_STEPS = 5; // of an axis
-const ABOVE = 17, APART = 5; // pixels above the curves of a chart, for its title, and below them
+const ABOVE = 20, APART = 5; // pixels above the curves of a chart, for its title (as in the style), and below them
+const TITLE = 13; // pixels from the middle of a title to the curves
 const STANCE = "rgb(34 170 102 / 20%)", PALE = 0.4; // the colour of stance phases, and the opacity of pale curves
 
 /** A chart that is drawn again when it shows something else; the line at the time that is shown moves alone. */
@@ -65,10 +66,10 @@ function drawCharts(canvas, { charts, gaps, stances }, duration, theme, stride) 
         pen.textBaseline = "middle";
         pen.textAlign = "left";
         pen.fillStyle = theme.ink;
-        pen.fillText(title, 0, top - 9 * ratio);
+        pen.fillText(title, 0, top - TITLE * ratio);
         pen.fillStyle = theme.faint;
         pen.textAlign = "right";
-        pen.fillText(limitsOf(far), width, top - 9 * ratio);
+        pen.fillText(limitsOf(far), width, top - TITLE * ratio);
         for (const { value, text } of ticks(low, high)) {
             line(value === 0 ? theme.rule : theme.grid, 1, level(value));
             if (limits.every((limit) => Math.abs(y(value) - y(limit)) >= 10 * ratio)) pen.fillText(text, left - 5 * ratio, y(value));

@@ -16,6 +16,8 @@ const LAYERS = {
     markers: "Measured markers (blue; orange: model)",
 };
 
+const NOISE = 1e-5; // part of a limit, or of the largest force, below which a force is rounding
+
 /** An element with attributes and children; texts become text nodes. */
 function element(tag, attributes = {}, ...children) {
     const made = document.createElement(tag);
@@ -64,7 +66,8 @@ class Panel {
             const human = app.actors.every((each) => each.content.person);
             const units = app.actors.flatMap((each) => (each.content.drives ? each.content.drives.units : []));
             const kinds = [["torques", "N m"], ["forces", "N"]].filter(([, unit]) => units.includes(unit)).map(([kind]) => kind);
-            const what = human ? "Joint moments" : `${moves ? "Drive" : "Holding"} ${kinds.join(" and ")}`;
+            const base = !moves && app.actors.some((each) => each.content.drives && each.content.drives.base) ? ", base held" : "";
+            const what = human ? "Joint moments" : `${moves ? "Drive" : "Holding"} ${kinds.join(" and ")}${base}`;
             const signs = " and strength limits (flexion, adduction, internal rotation positive)";
             const title = human ? `${what}${signs}` : moves ? `${what} and limits` : what;
             parts.push((this.driveSection = section(title, true, this.drives)));
@@ -211,8 +214,9 @@ class Panel {
         this.rows.forEach(({ row, bar, value }, k) => {
             if (!drives[k]) return;
             const { limit, value: force, unit } = drives[k], bounded = Number.isFinite(limit) && limit > 0;
-            const part = clamp(force / (bounded ? limit : actor.content.drives.peak || top) || 0, -1, 1); // also where unknown
-            const said = Number.isFinite(force) ? short(force) : "unknown";
+            const whole = bounded ? limit : actor.content.drives.peak || top;
+            const part = clamp(force / whole || 0, -1, 1); // also where unknown
+            const said = Number.isFinite(force) ? short(force, NOISE * whole) : "unknown";
             bar.style.left = `${(50 + 50 * Math.min(part, 0)).toFixed(1)}%`;
             bar.style.width = `${(50 * Math.abs(part)).toFixed(1)}%`;
             row.classList.toggle("over", bounded && Math.abs(force) > limit * 1.0001);

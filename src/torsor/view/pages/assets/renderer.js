@@ -231,12 +231,12 @@ class Renderer {
     }
 
     /**
-     * Draw lit corners; ``tint`` is a colour and how much of it is mixed in; glass shows its front faces only.
-     * ``hidden`` draws only what is behind other surfaces.
+     * Draw lit corners; ``tint`` is a colour and how much of it is mixed in; glass shows its front faces only,
+     * an ``outline`` its back faces. ``hidden`` draws only what is behind other surfaces.
      */
     draw(mesh, model = this.identity, look = {}) {
         const { tint = [0, 0, 0, 0], opacity = 1, bright = 0, first = 0, count = mesh.count, hidden = false } = look;
-        const { instances = null } = look;
+        const { instances = null, outline = false } = look;
         if (!count) return;
         const { gl, lit } = this, glass = opacity < 1;
         lit.use();
@@ -246,7 +246,8 @@ class Renderer {
         gl.bindBuffer(gl.ARRAY_BUFFER, mesh.buffer);
         lit.read([["place", 3, gl.FLOAT, 0], ["normal", 3, gl.FLOAT, 12], ["color", 4, gl.UNSIGNED_BYTE, 24]], 4 * FLOATS);
         this.blends(glass);
-        if (glass) gl.enable(gl.CULL_FACE);
+        if (glass || outline) gl.enable(gl.CULL_FACE);
+        gl.cullFace(outline ? gl.FRONT : gl.BACK);
         if (hidden) gl.depthFunc(gl.GREATER);
         this.triangles(mesh, model, instances, first, count);
         gl.depthFunc(gl.LEQUAL);

@@ -8,6 +8,7 @@ const CENTRE = [240, 190, 40, 255];
 const MEASURED = [26, 102, 230, 255], MARKER_RADIUS = 0.012; // of measured markers; radius in m
 const SUN = [0.35, 0.3, 0.9]; // where the light comes from: two horizontal axes, up
 const LOW = 0.5; // least quality: pixels across for each of the screen, and no shadows
+const OUTLINE = 0.004; // distance of the outline of a reference from its surfaces, in sizes of the robot
 const FINE = 1.5; // quality at rest of a picture without smooth edges
 
 class Stage {
@@ -17,9 +18,11 @@ class Stage {
         this.renderer = new Renderer(canvas);
         this.camera = new Camera(data.up, data.middle, data.size, data.elevation);
         this.follow = data.follow;
-        this.meshes = data.robots.map((robot) =>
-            surfacesOf(robot).map((each) => ({ ...each, mesh: this.renderer.mesh(each.data, each.faces), data: null })),
-        );
+        const meshes = (robot, grow) =>
+            surfacesOf(robot, grow).map((each) => ({ ...each, mesh: this.renderer.mesh(each.data, each.faces), data: null }));
+        const has = (robot, outline) => actors.some((each) => each.robot === robot && each.isReference === outline);
+        this.meshes = data.robots.map((robot) => (has(robot, false) ? meshes(robot, 0) : []));
+        this.outlines = data.robots.map((robot) => (has(robot, true) ? meshes(robot, OUTLINE * robot.size) : []));
         [this.strokes, this.arrowStrokes] = [new Strokes(), new Strokes()];
         [this.moving, this.movingArrows] = [1, 2].map(() => this.renderer.mesh(new Float32Array(FLOATS)));
         this.light = unit(this.camera.basis.reduce((sum, axis, k) => add(sum, scaled(axis, SUN[k])), [0, 0, 0]));
@@ -72,7 +75,7 @@ class Stage {
         if (this.layers.grid && this.terrain) renderer.draw(this.terrain);
         if (this.layers.grid && above && data.shadows !== false && this.quality > (renderer.software ? 1 : LOW)) {
             const flat = shadowOn(up, data.ground, this.light);
-            renderer.shadows(bodies, flat, theme.shadow);
+            renderer.shadows(bodies.filter((each) => !each.outline), flat, theme.shadow);
         }
         for (const each of bodies.filter((each) => each.opacity === 1)) renderer.draw(each.mesh, each.model, each);
         this.marks();
@@ -84,7 +87,10 @@ class Stage {
         camera.target = home;
     }
 
-    /** Surfaces to draw: [{mesh, model, tint, opacity, instances, middle}]. */
+    /**
+     * Surfaces to draw: [{mesh, model, tint, opacity, outline, bright, instances, middle}]. A reference is an outline: a robot
+     * in the same posture hides it except for its edges.
+     */
     bodies() {
         const { layers } = this, found = [];
         this.actors.forEach((actor) => {
@@ -95,14 +101,16 @@ class Stage {
                 instances.fresh = false;
             }
             const bare = new Set(); // links that are drawn as the ellipsoid of their inertia anyway
-            for (const each of this.meshes[actor.content.robot]) {
+            const outline = actor.isReference, { robot } = actor.content;
+            for (const each of outline ? this.outlines[robot] : this.meshes[robot]) {
                 if (each.kind === "body") bare.add(each.link);
                 const on = each.kind === "inertia" ? layers.inertia && !(layers.bodies && bare.has(each.link)) : layers.bodies;
-                if (!on) continue;
+                if (!on || (outline && each.kind === "inertia")) continue;
                 const start = Actor.at(each.link), model = actor.matrices.subarray(start, start + 16);
                 const inside = layers.inertia && each.kind === "visual" ? 0.35 : each.opacity;
-                const look = { tint: actor.tint, opacity: inside, instances: instances && copies(each.link) };
-                found.push({ mesh: each.mesh, model, middle: each.middle, ...look });
+                const look = { tint: actor.tint, instances: instances && copies(each.link) };
+                const opacity = outline ? 1 : inside, bright = outline ? 0.6 : 0;
+                found.push({ mesh: each.mesh, model, middle: each.middle, opacity, outline, bright, ...look });
             }
         });
         return found;
@@ -168,7 +176,9 @@ class Stage {
         return scaled(arrow, Math.min(1, (1.5 * this.data.size) / (norm(arrow) || 1)));
     }
 
+    /** Trails have the colour of their motion if there are several. */
     drawTrails(thin) {
+        const own = this.actors.length > 1 ? 1 : 0;
         for (const actor of this.actors) {
             if (!actor.visible || !(actor instanceof Motion)) continue;
             if (!this.trails.has(actor)) this.trails.set(actor, actor.robot.trails.map((each) => this.trail(actor, each, thin)));
@@ -177,7 +187,7 @@ class Stage {
             for (const { mesh, starts } of this.trails.get(actor)) {
                 const [low, high] = [starts[actor.index], starts[actor.next]];
                 const count = low + 36 * Math.round(((high - low) / 36) * actor.part);
-                this.renderer.draw(mesh, model, { tint: actor.tint, count, bright: 0.35 });
+                this.renderer.draw(mesh, model, { tint: [...actor.color, own], count, bright: 0.35 });
             }
         }
     }
@@ -185,9 +195,10 @@ class Stage {
     /** A trail on the GPU, and at which corner each of its samples begins. */
     trail(actor, place, thin) {
         const path = actor.path(place), strokes = new Strokes(), starts = [0];
+        const wide = (actor.isReference ? 0.4 : 0.7) * thin; // inside the trail of a motion that follows it
         const color = [...place.color.map((each) => Math.round(255 * each)), 255];
         for (let k = 0; k + 1 < path.length; k++) {
-            strokes.tube([path[k], path[k + 1]], 0.7 * thin, color);
+            strokes.tube([path[k], path[k + 1]], wide, color);
             starts.push(strokes.count);
         }
         return { mesh: this.renderer.mesh(strokes.data.slice()), starts };

@@ -67,14 +67,35 @@ function painted(parts) {
     return { data, faces };
 }
 
-/** The surfaces of a robot, joined for each link and kind: [{link, kind, opacity, data, faces}]. */
-function surfacesOf(robot) {
+/** Vertices (n x 3) moved outwards by a distance (m), and faces whose corners go counterclockwise, seen from outside. */
+function grown(vertices, faces, by) {
+    const normals = new Float32Array(vertices.length), vertex = (k) => [...vertices.subarray(3 * k, 3 * k + 3)];
+    const middle = [0, 1, 2].map((k) => (3 / vertices.length) * vertices.reduce((sum, each, at) => (at % 3 === k ? sum + each : sum), 0));
+    let volume = 0;
+    for (let face = 0; face < faces.length; face += 3) {
+        const own = [...faces.subarray(face, face + 3)], [a, b, c] = own.map(vertex);
+        const n = cross(subtract(b, a), subtract(c, a));
+        volume += dot(n, subtract(a, middle));
+        for (const index of own) for (let k = 0; k < 3; k++) normals[3 * index + k] += n[k];
+    }
+    const out = new Float32Array(vertices), far = volume < 0 ? -by : by;
+    for (let k = 0; k < out.length; k += 3) {
+        const n = [...normals.subarray(k, k + 3)], length = norm(n) || 1;
+        for (let i = 0; i < 3; i++) out[k + i] += (far * n[i]) / length;
+    }
+    return { vertices: out, faces: volume < 0 ? faces.slice().reverse() : faces };
+}
+
+/** The surfaces of a robot, joined for each link and kind, and ``grow`` m larger: [{link, kind, opacity, data, faces}]. */
+function surfacesOf(robot, grow = 0) {
     const groups = new Map();
     for (const each of robot.shown) {
         const shape = robot.shapes[each.shape];
         const key = `${each.link} ${each.kind} ${each.color[3]}`;
         if (!groups.has(key)) groups.set(key, { ...each, opacity: each.color[3], parts: [] });
-        groups.get(key).parts.push([corners(mapped(shape.vertices, each.map), shape.faces), each.color]);
+        const own = { vertices: mapped(shape.vertices, each.map), faces: shape.faces };
+        const { vertices, faces } = grow ? grown(own.vertices, own.faces, grow) : own;
+        groups.get(key).parts.push([corners(vertices, faces), each.color]);
     }
     return [...groups.values()].map((each) => ({ ...each, ...painted(each.parts), parts: null }));
 }
