@@ -248,4 +248,5 @@ def compiled(
         inputs, outputs = ([known[each] for each in names] for names in (signature.names_in, signature.names_out))
         return inputs, outputs
 
-    return robot.kernels.kernel(("simulation", name, digest, source_hash("simulation")), make, shapes_of, width=width)
+    traced_by = source_hash("simulation", "geometry")  # contact is traced by both
+    return robot.kernels.kernel(("simulation", name, digest, traced_by), make, shapes_of, width=width)
