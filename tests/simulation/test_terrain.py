@@ -14,7 +14,7 @@ from gpu_on_cpu import ProcessorDevice
 from refusals import refused, warned
 from torsor import Shape, simulate
 from torsor.compiler.cuda import kernel as cuda_kernel
-from torsor.mechanism import Link
+from torsor.mechanism import Joint, Link
 from torsor.robot.load import build
 from torsor.simulation import Contact, height_field, rollout, rough_ground, steps
 from torsor.simulation.contact import friction_of
@@ -249,6 +249,19 @@ def test_height_fields_of_mjcf_are_ground_at_their_pose(tmp_path: Path) -> None:
 
 
 @needs_tables
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_ball_that_comes_in_under_a_field_from_its_side_falls_on(kind: str) -> None:
+    field = Shape("height field", (2.0, 2.0), heights=np.zeros((3, 3)))
+    links = [Link("base", shapes=(field,)), Link("ball", 1.0, np.zeros(3), 1e-3 * np.eye(3), shapes=(SHAPES[0],))]
+    robot = build("ball", links, [Joint("free", "free", "base", "ball")]).to(device="casadi")
+    q = robot.neutral()
+    q[[0, 2]] = 1.3, 0.3
+    fall = simulate(
+        robot, q, [0, 0, 0, -1.0, 0, 0], 0.5, contact=Contact(**KINDS[kind]), step=5e-3, method=METHODS[kind]
+    )
+    assert fall.q[-1, [0, 2]] == pytest.approx([0.8, 0.3 - G * 0.5**2 / 2], abs=1e-9)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_field_of_linear_heights_is_a_plane_within_its_borders(kind: str) -> None:
     rng = np.random.default_rng(6)

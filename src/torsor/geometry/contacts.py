@@ -276,13 +276,21 @@ def _heights_of(field: Shape) -> ca.Function:
     return bilinear(field.heights, field.size)
 
 
+BENEATH = 0.1  # m: depth from which a point is below a height field, and does not touch it
+
+
 def _field_points(field: Shape, pose: ca.SX, shape: Shape, other: ca.SX) -> list[Closest]:
-    """Return the contact points of a height field at a pose with a shape; beyond its borders, nothing touches it."""
+    """Return the contact points of a height field at a pose with a shape.
+
+    Nothing touches it beyond its borders or far below it: a field has no sides, and a body that comes in under it must
+    not be pushed through it.
+    """
     R, p = pose[:3, :3], pose[:3, 3]
     relative = ca.horzcat(R.T @ other[:3, :3], R.T @ (other[:3, 3] - p))
     found = []
     for distance, normal, first, second in terrain_points(_heights_of(field), shape, relative):
         beyond = ca.fmax(*(ca.fabs(second[k]) - field.size[k] / 2 for k in (0, 1)))
+        distance = ca.if_else(distance < -BENEATH, -distance, distance)
         distance = ca.if_else(beyond > 0, ca.fmax(distance, beyond), distance)
         found.append(Closest(distance, R @ normal, R @ first + p, R @ second + p))
     return found
