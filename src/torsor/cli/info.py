@@ -165,6 +165,5 @@ _EXAMPLES = (
     "torsor info ur5 --q 0 -1 1 0 0.5 0 --report ur5.html",
     "torsor info robot.urdf --base floating --json -",
     "torsor info walk.trc",
-    "torsor info walk.npz",
 )
 COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)
